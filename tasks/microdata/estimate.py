@@ -1,0 +1,55 @@
+"""`Estimate`: a figure that can decide something, with its interval, its chance baseline and its counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Basis = Literal["exact", "sampled_targets", "control_group", "simulation"]
+Status = Literal["ok", "not_applicable", "failed"]
+ChanceKind = Literal["uniform_guess", "all_pairs", "majority", "permutation"]
+CONFIDENCE = 0.90  # two-sided; so each end alone is the one-sided 95 % bound that a policy decides on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """One figure about a release.
+
+    measure: name of the measure (`sdcert methods score` lists them).
+    attack, intruder: id of the attack and of the intruder (`declared`, `insider:<attribute>`); None for what no attack measured.
+    attribute: the attribute (or pair `a,b`) that the figure is about; None: the whole table.
+    parameters: what else identifies the figure, e.g. (("p_percent", 5.0),).
+    value, low, high: the figure and its interval at `confidence`; low = high = value where nothing was sampled; None where
+        `status` is not ok. Measures of loss have no interval (None).
+    chance, chance_kind: what a guess without the release would score, and what kind of guess; None where there is no such thing.
+    credit: how a hit is counted (`shared`: a tie of t candidates earns 1/t; `indicator`; None).
+    n_targets, n_in_release: how many targets were scored, how many of them are in the release; None for whole-table measures.
+    unit: `share`, `percent`, `records`, or the unit of the attribute.
+    """
+
+    measure: str
+    value: float | None
+    unit: str
+    basis: Basis = "exact"
+    status: Status = "ok"
+    attack: str | None = None
+    intruder: str | None = None
+    attribute: str | None = None
+    parameters: tuple[tuple[str, float], ...] = ()
+    low: float | None = None
+    high: float | None = None
+    confidence: float = CONFIDENCE
+    chance: float | None = None
+    chance_kind: ChanceKind | None = None
+    credit: str | None = None
+    n_targets: int | None = None
+    n_in_release: int | None = None
+    reason: str | None = None
+
+    @property
+    def id(self) -> str:
+        """What tells this figure from every other of the same release."""
+        by = [f"{part}" for part in (self.attack, self.intruder) if part is not None]
+        of = [] if self.attribute is None else [self.attribute]
+        given = [f"{name}={number:g}" for name, number in self.parameters]
+        return "|".join([self.measure, *by, *of, *given])
