@@ -16,12 +16,12 @@ class Estimate:
     """One figure about a release.
 
     measure: name of the measure (`sdcert methods score` lists them).
-    attack, intruder: id of the attack and of the intruder (`declared`, `insider:<attribute>`); None for what no attack measured.
+    attack, intruder: id of the attack and of the intruder (`declared`, `insider:<attribute>`); None: no attack measured it.
     attribute: the attribute (or pair `a,b`) that the figure is about; None: the whole table.
     parameters: what else identifies the figure, e.g. (("p_percent", 5.0),).
     value, low, high: the figure and its interval at `confidence`; low = high = value where nothing was sampled; None where
         `status` is not ok. Measures of loss have no interval (None).
-    chance, chance_kind: what a guess without the release would score, and what kind of guess; None where there is no such thing.
+    chance, chance_kind: what a guess without the release would score, and what kind; None where there is no such thing.
     credit: how a hit is counted (`shared`: a tie of t candidates earns 1/t; `indicator`; None).
     n_targets, n_in_release: how many targets were scored, how many of them are in the release; None for whole-table measures.
     unit: `share`, `percent`, `records`, or the unit of the attribute.

@@ -1,0 +1,25 @@
+"""The fingerprint of source files: what a compiled function or a cached result was made by."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+TASKS = Path(__file__).resolve().parent.parent
+
+
+def files_of(rooms: Iterable[str]) -> tuple[Path, ...]:
+    """Every source file and template of the named rooms (`microdata`, `mask`, ...), sorted."""
+    found = (path for room in rooms for path in (TASKS / room).rglob("*") if path.suffix in {".py", ".html", ".css", ".json"})
+    return tuple(sorted(path for path in found if "__pycache__" not in path.parts))
+
+
+def fingerprint(files: Iterable[Path]) -> str:
+    """SHA-256 over the names and contents of files, in the order given, as hexadecimal text."""
+    digest = hashlib.sha256()
+    for path in files:
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(TASKS)}:{len(content)}:".encode())
+        digest.update(content)
+    return digest.hexdigest()
