@@ -12,7 +12,7 @@ from dataclasses import dataclass
 class SdcertError(Exception):
     """Root of every error that the project raises on purpose."""
 
-    code: str = "error"
+    code: str
 
     @property
     def public(self) -> str:

@@ -1,0 +1,250 @@
+"""Reading a YAML file that a person wrote, strictly: one meaning or a clear refusal.
+
+YAML 1.2's core schema, and refused besides: duplicate keys, anchors and aliases (a few lines can grow to gigabytes), tags,
+several documents, keys that are no text, and the spellings that YAML 1.1 reads as something else (yes, NO, 012, 1_000, 12:30).
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from tasks.microdata.errors import InputError
+
+Model = TypeVar("Model", bound=BaseModel)
+Path_ = tuple[str | int, ...]
+
+LARGEST_BYTES = 1_000_000
+DEEPEST = 30
+EXAMPLE = "params/releases/anes96.yaml"
+_YAML_1_1 = re.compile(
+    r"^(?:y|n|yes|no|on|off|[-+]?0[0-9]+|[-+]?[0-9][0-9_]*_[0-9_]*|[-+]?[0-9]+(?::[0-5]?[0-9])+)$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file's plain content and the line on which each of its parts stands."""
+
+    path: Path
+    content: Any
+    lines: dict[Path_, int] = field(repr=False)
+
+    def where(self, place: Path_) -> str:
+        """`release.yaml, line 7: masking[0].k`"""
+        known = next((place[:end] for end in range(len(place), -1, -1) if place[:end] in self.lines), ())
+        return f"{self.path}, line {self.lines.get(known, 1)}: {_dotted(place) or '(the whole file)'}"
+
+
+def read_document(path: Path) -> Document:
+    """Read one YAML file into dicts, lists, texts, numbers, booleans and None.
+
+    Raises InputError (with the line) for everything that is not one plain YAML 1.2 mapping. Linear in the file, which may
+    have at most 1 MB.
+    """
+    text = _text(path)
+    try:
+        events = list(YAML(typ="safe", pure=True).parse(text))
+        if any(isinstance(event, AliasEvent) or getattr(event, "anchor", None) for event in events):
+            raise _refused(path, 1, "anchors and aliases are not read", "write the part out in full")
+        nodes = list(YAML(typ="safe", pure=True).compose_all(text))
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = 1 if mark is None else mark.line + 1
+        raise _refused(path, line, f"this is not YAML: {error.problem}", "mend the line") from None
+    except (YAMLError, RecursionError, ValueError) as error:
+        raise _refused(path, 1, f"this is not YAML: {type(error).__name__}", f"compare it with {EXAMPLE}") from None
+    if len(nodes) != 1 or not isinstance(nodes[0], MappingNode):
+        raise _refused(path, 1, "the file must hold one mapping (`name: ...`, `source: ...`)", f"see {EXAMPLE}")
+    lines: dict[Path_, int] = {}
+    return Document(path, _plain(nodes[0], (), path, lines), lines)
+
+
+def validated(model: type[Model], document: Document) -> Model:
+    """The document as a model, or an InputError: the first wrong place, its value, what is allowed, how many more there are."""
+    try:
+        return model.model_validate_json(json.dumps(document.content, allow_nan=False))
+    except ValidationError as error:
+        raise _explained(error, model, document) from None
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, beside, n=1)
+        hint = f"did you mean {near[0]}?" if near else "check the path"
+        raise InputError("no-such-file", str(path), "there is no such file", "the path of a release file (YAML)", hint)
+    if path.stat().st_size > LARGEST_BYTES:
+        raise _refused(path, 1, f"the file is larger than {LARGEST_BYTES} bytes", "data belong into `source`")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (UnicodeDecodeError, OSError) as error:
+        raise _refused(path, 1, f"the file cannot be read as UTF-8 text ({type(error).__name__})", "save it as UTF-8") from None
+
+
+def _plain(node: Node, place: Path_, path: Path, lines: dict[Path_, int]) -> Any:
+    line = node.start_mark.line + 1
+    lines[place] = line
+    if len(place) > DEEPEST:
+        raise _refused(path, line, f"nested deeper than {DEEPEST} levels", "flatten it")
+    if isinstance(node, SequenceNode):
+        return [_plain(child, (*place, i), path, lines) for i, child in enumerate(node.value)]
+    if isinstance(node, MappingNode):
+        return _mapping(node, place, path, lines)
+    if not isinstance(node, ScalarNode):
+        raise _refused(path, line, f"{_dotted(place)} is no plain value", "write a text, a number, a list or a mapping")
+    return _scalar(node, place, path, line)
+
+
+def _mapping(node: MappingNode, place: Path_, path: Path, lines: dict[Path_, int]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        key = key_node.value
+        if not isinstance(key_node, ScalarNode) or key_node.tag != "tag:yaml.org,2002:str":
+            raise _refused(path, line, f"a key under {_dotted(place) or 'the top'} is not a text", "put quotes around it", key)
+        if key in found:
+            raise _refused(path, line, f"`{key}` stands twice under {_dotted(place) or 'the top'}", "keep one of the two")
+        found[key] = _plain(value_node, (*place, key), path, lines)
+    return found
+
+
+def _scalar(node: ScalarNode, place: Path_, path: Path, line: int) -> Any:
+    text, tag = node.value, str(node.tag).rpartition(":")[2]
+    if node.style is None and _YAML_1_1.match(text):
+        why = f"`{text}` at {_dotted(place)} means different things to different YAML readers"
+        raise _refused(path, line, why, f'write "{text}" in quotes if it is a text, or the plain number, or true / false', text)
+    match tag:
+        case "str":
+            return text
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int":
+            return int(text, 0)
+        case "float" if math.isfinite(float(text)):
+            return float(text)
+        case "timestamp":
+            return text
+        case _:
+            raise _refused(path, line, f"{_dotted(place)} is no plain value ({tag})", "write a text or a finite number", text)
+
+
+def _explained(error: ValidationError, model: type[BaseModel], document: Document) -> InputError:
+    details = error.errors(include_url=False)
+    first = details[0]
+    place = _place_in_document(first["loc"], document.content)
+    value = _value_at(document.content, place)
+    more = "" if len(details) == 1 else f" ({len(details) - 1} more after this one)"
+    unknown = first["type"] == "extra_forbidden"
+    what = f"unknown field `{place[-1]}`{more}" if unknown else f"{_dotted(place) or 'the file'}: {_lower(first['msg'])}{more}"
+    allowed, remedy = _guidance(first, model, place)
+    shown = None if unknown or first["type"] == "missing" or isinstance(value, dict | list) else value
+    return InputError("release-file", document.where(place), what, allowed, remedy, shown)
+
+
+def _guidance(detail: ErrorDetails, model: type[BaseModel], place: Path_) -> tuple[str, str]:
+    if detail["type"] == "extra_forbidden":
+        fields = _field_names(model, detail["loc"])
+        near = difflib.get_close_matches(str(place[-1]), fields, n=1, cutoff=0.5)
+        return ", ".join(fields) or "see params/schema/release.json", f"did you mean `{near[0]}`?" if near else "remove it"
+    if detail["type"] == "missing":
+        return f"`{place[-1]}` must be given", "add it; params/releases/anes96.yaml is an example"
+    context = detail.get("ctx", {})
+    if "expected_tags" in context or "expected" in context:
+        allowed = str(context.get("expected_tags", context.get("expected")))
+        given = str(context.get("tag", detail.get("input", "")))
+        near = difflib.get_close_matches(given, re.findall(r"'([^']+)'", allowed), n=1, cutoff=0.5)
+        return allowed, f"did you mean `{near[0]}`?" if near else "choose one of these"
+    return _lower(detail["msg"]), "correct the value; params/schema/release.json describes every field"
+
+
+def _field_names(model: type[BaseModel], loc: Path_) -> list[str]:
+    """The fields allowed where an unknown one stood, found by walking the JSON schema along the error's place."""
+    schema = model.model_json_schema(by_alias=True)
+    definitions = schema.get("$defs", {})
+    here: Any = schema
+    for step in loc[:-1]:
+        here = _step(here, step, definitions)
+    return sorted(_resolved(here, definitions).get("properties", {}))
+
+
+def _step(schema: Any, step: str | int, definitions: dict[str, Any]) -> Any:
+    here = _resolved(schema, definitions)
+    if isinstance(step, int):
+        return here.get("items", here.get("additionalProperties", {}))
+    if step in here.get("properties", {}):
+        return here["properties"][step]
+    options = here.get("discriminator", {}).get("mapping", {})
+    if step in options:
+        return {"$ref": options[step]}
+    named = [d for d in here.get("anyOf", here.get("oneOf", [])) if str(d.get("$ref", "")).endswith(f"/{step}")]
+    return named[0] if named else here.get("additionalProperties", here)
+
+
+def _resolved(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    while isinstance(schema, dict):
+        if "$ref" in schema:
+            schema = definitions[schema["$ref"].rpartition("/")[2]]
+        elif len(options := [o for o in schema.get("anyOf", []) if o.get("type") != "null"]) == 1:
+            schema = options[0]
+        else:
+            return schema
+    return {}
+
+
+def _place_in_document(loc: Path_, content: Any) -> Path_:
+    """The error's place as the file's author sees it: without the names of union members that pydantic inserts."""
+    place: list[str | int] = []
+    here = content
+    for i, step in enumerate(loc):
+        named = list(here)[step] if isinstance(here, dict) and isinstance(step, int) and step < len(here) else step
+        if _holds(here, named):
+            here = here[named]
+            place.append(named)
+        elif i == len(loc) - 1 and isinstance(here, dict):
+            place.append(named)
+    return tuple(place)
+
+
+def _holds(here: Any, step: str | int) -> bool:
+    if isinstance(here, dict):
+        return step in here
+    return isinstance(here, list) and isinstance(step, int) and step < len(here)
+
+
+def _value_at(content: Any, place: Path_) -> Any:
+    here = content
+    for step in place:
+        try:
+            here = here[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return here
+
+
+def _dotted(place: Path_) -> str:
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    return text.removeprefix(".")
+
+
+def _lower(message: str) -> str:
+    plain = message.removeprefix("Value error, ")
+    return plain[:1].lower() + plain[1:]
+
+
+def _refused(path: Path, line: int, what: str, remedy: str, value: object = None) -> InputError:
+    return InputError("release-file", f"{path}, line {line}", what, "one plain YAML 1.2 mapping", remedy, value)

@@ -1,0 +1,183 @@
+"""The store: immutable tables, records and pages, addressed by a keyed digest of their content.
+
+A stage hands the next one an address (`Ref`), never a frame. The digest is an HMAC under the store's own key: a plain hash of
+a private table would let anybody confirm a guess about it. Nothing here is pickled; an artifact is checked against its
+address whenever it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import io
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NewType, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter
+
+from tasks.microdata.table import Microdata
+from tasks.runtime.files import write_whole
+from tasks.runtime.settings import Home
+
+Ref = NewType("Ref", str)
+T = TypeVar("T")
+
+SUFFIX = {"table": ".parquet", "record": ".json", "page": ".html"}
+
+
+class Damaged(Exception):
+    """An artifact is gone, or is not what its address says."""
+
+
+class Store:
+    """Tables (Parquet), records (JSON of a pydantic model or a dataclass) and pages (HTML) under one folder and one key."""
+
+    def __init__(self, home: Home | None = None) -> None:
+        home = home or Home.current()
+        self.root = home.store
+        self.key = private_key(home.keys / "store.key")
+
+    def put_table(self, table: Microdata) -> Ref:
+        return self._put("table", self._table_address(table), lambda: _parquet(table))
+
+    def table(self, ref: Ref) -> Microdata:
+        """Raises Damaged where the file is missing, unreadable, or not what the address says."""
+        content = self._read(ref, "table")
+        try:
+            table = Microdata(pq.read_table(io.BytesIO(content)).combine_chunks())
+        except (pa.ArrowException, TypeError, OSError):
+            raise Damaged(ref) from None
+        return self._checked(ref, table, self._table_address(table))
+
+    def put_record(self, record: object, kind: Any = None) -> Ref:
+        """Store anything that pydantic can write as JSON; `kind` is its type where that is not its class."""
+        content = TypeAdapter(kind or type(record)).dump_json(record, by_alias=True)
+        return self._put("record", self.digest(content), lambda: content)
+
+    def record(self, ref: Ref, kind: type[T]) -> T:
+        content = self._read(ref, "record")
+        return TypeAdapter(kind).validate_json(self._checked(ref, content, self.digest(content)))
+
+    def put_page(self, text: str) -> Ref:
+        content = text.encode()
+        return self._put("page", self.digest(content), lambda: content)
+
+    def page(self, ref: Ref) -> str:
+        content = self._read(ref, "page")
+        return self._checked(ref, content, self.digest(content)).decode()
+
+    def intact(self, ref: Ref) -> bool:
+        """Is the artifact there, and what its address says?"""
+        try:
+            match ref.partition(":")[0]:
+                case "table":
+                    self.table(ref)
+                case "page":
+                    self.page(ref)
+                case _:
+                    content = self._read(ref, "record")
+                    self._checked(ref, content, self.digest(content))
+        except Damaged:
+            return False
+        return True
+
+    def digest(self, content: bytes) -> str:
+        """The keyed digest of bytes: says whether two contents are equal to who holds the key, and nothing to others."""
+        return hmac.new(self.key, content, hashlib.sha256).hexdigest()
+
+    def file_digest(self, path: Path) -> str:
+        """The keyed digest of a file's bytes, read in pieces."""
+        mac = hmac.new(self.key, digestmod=hashlib.sha256)
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                mac.update(piece)
+        return mac.hexdigest()
+
+    def _table_address(self, table: Microdata) -> str:
+        mac = hmac.new(self.key, digestmod=hashlib.sha256)
+        for piece in canonical(table):
+            mac.update(piece)
+        return mac.hexdigest()
+
+    def _path(self, ref: Ref) -> Path:
+        kind, _, address = ref.partition(":")
+        if kind not in SUFFIX or not address.isalnum():
+            raise Damaged(ref)
+        return self.root / kind / address[:2] / f"{address}{SUFFIX[kind]}"
+
+    def _put(self, kind: str, address: str, content: Any) -> Ref:
+        ref = Ref(f"{kind}:{address}")
+        path = self._path(ref)
+        if not (path.exists() and self.intact(ref)):
+            write_whole(path, content(), mode=0o400)
+        return ref
+
+    def _read(self, ref: Ref, kind: str) -> bytes:
+        if not ref.startswith(f"{kind}:"):
+            raise Damaged(ref)
+        try:
+            return self._path(ref).read_bytes()
+        except OSError:
+            raise Damaged(ref) from None
+
+    def _checked(self, ref: Ref, content: T, address: str) -> T:
+        if not hmac.compare_digest(ref.partition(":")[2], address):
+            raise Damaged(ref)
+        return content
+
+
+def content_address(table: Microdata) -> str:
+    """The plain SHA-256 of a table's content, whatever its file format: for the RELEASED table alone, which is public."""
+    digest = hashlib.sha256()
+    for piece in canonical(table):
+        digest.update(piece)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def canonical(table: Microdata) -> Iterator[bytes]:
+    """The content of a table as bytes that depend on nothing else: per column name, logical type, validity, values.
+
+    Two equal tables give the same bytes however they were chunked, encoded or read; the order of columns and rows counts.
+    -0.0 is 0.0.
+    """
+    yield f"{table.n} rows, {len(table.names)} columns\n".encode()
+    for name in table.names:
+        column = table.column(name)
+        yield f"{len(name.encode())}:{name}:{column.type}\n".encode()
+        yield np.packbits(column.is_valid().to_numpy(zero_copy_only=False)).tobytes()
+        if pa.types.is_string(column.type):
+            filled = pc.fill_null(column, "")
+            yield np.asarray(pc.binary_length(filled).to_numpy(zero_copy_only=False), dtype="<i8").tobytes()
+            yield "".join(filled.to_pylist()).encode()
+        elif pa.types.is_boolean(column.type):
+            yield np.packbits(pc.fill_null(column, False).to_numpy(zero_copy_only=False)).tobytes()
+        elif pa.types.is_floating(column.type):
+            yield (pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False) + 0.0).astype("<f8").tobytes()
+        else:
+            yield pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype("<i8").tobytes()
+
+
+def private_key(path: Path) -> bytes:
+    """The 32 secret bytes in a file, made by the system's generator when first asked for; two makers agree on the first."""
+    if not path.exists():
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        write_whole(draft, secrets.token_bytes(32), mode=0o400)
+        try:
+            path.hardlink_to(draft)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_bytes()
+
+
+def _parquet(table: Microdata) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table.arrow.replace_schema_metadata(None), buffer, compression="zstd", write_statistics=False)
+    return buffer.getvalue()

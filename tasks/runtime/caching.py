@@ -1,0 +1,176 @@
+"""Caching that can be trusted: a stage is computed again when its inputs, code, libraries or seed changed, and only then."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.metadata
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from prefect import Task, task
+from prefect.cache_policies import INPUTS, CachePolicy
+from prefect.context import TaskRunContext
+from prefect.locking.protocol import LockManager
+from prefect.serializers import JSONSerializer
+from prefect.transactions import IsolationLevel
+
+from tasks.microdata.fingerprint import TASKS, files_of, fingerprint
+from tasks.runtime.artifacts import Ref, Store
+from tasks.runtime.failures import guarded
+from tasks.runtime.files import try_lock
+from tasks.runtime.settings import Home
+
+Produced = dict[str, str]
+
+
+@cache
+def platform_fingerprint() -> str:
+    """What the code runs on: Python, the installed versions and the lock (one lock serves several Pythons, hence all three)."""
+    installed = sorted(f"{d.name}=={d.version}" for d in importlib.metadata.distributions())
+    lock = TASKS.parent / "requirements.lock"
+    parts = [f"{sys.version_info.major}.{sys.version_info.minor}", *installed, lock.read_text() if lock.exists() else "no lock"]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@dataclass
+class Fingerprint(CachePolicy):
+    """Adds to a task's key the sources of the rooms it runs and the platform, both taken when the task was imported.
+
+    Taken at import, because a long-lived process that meets edited files goes on computing with the old ones.
+    """
+
+    stage: str = ""
+    rooms: tuple[str, ...] = ()
+    value: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        parts = (self.stage, fingerprint(files_of(self.rooms)), platform_fingerprint())
+        self.value = hashlib.sha256(":".join(parts).encode()).hexdigest()
+
+    def compute_key(self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any) -> str:
+        return self.value
+
+
+class FlockManager(LockManager):
+    """One computation per key across threads and processes, by flock: the kernel frees it when the holder dies.
+
+    Each time a lock is taken, the record under its key is vetted before Prefect reads it (Prefect would execute a pickled one).
+    """
+
+    _held: ClassVar[dict[str, tuple[str, int]]] = {}
+    _guard: ClassVar[threading.Lock] = threading.Lock()
+
+    def acquire_lock(
+        self, key: str, holder: str, acquire_timeout: float | None = None, hold_timeout: float | None = None
+    ) -> bool:
+        deadline = None if acquire_timeout is None else time.monotonic() + acquire_timeout
+        while not self.is_lock_holder(key, holder):
+            descriptor = try_lock(_lock_path(key))
+            if descriptor is not None:
+                with self._guard:
+                    self._held[key] = (holder, descriptor)
+                vet(key)
+                break
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            time.sleep(0.05)
+        return True
+
+    async def aacquire_lock(
+        self, key: str, holder: str, acquire_timeout: float | None = None, hold_timeout: float | None = None
+    ) -> bool:
+        return await asyncio.to_thread(self.acquire_lock, key, holder, acquire_timeout, hold_timeout)
+
+    def release_lock(self, key: str, holder: str) -> None:
+        with self._guard:
+            found = self._held.get(key)
+            if found is None or found[0] != holder:
+                raise ValueError(f"no lock on {key} is held by {holder}")
+            del self._held[key]
+        os.close(found[1])
+
+    def is_locked(self, key: str) -> bool:
+        if key in self._held:
+            return True
+        descriptor = try_lock(_lock_path(key))
+        if descriptor is None:
+            return True
+        os.close(descriptor)
+        return False
+
+    def is_lock_holder(self, key: str, holder: str) -> bool:
+        return self._held.get(key, ("", -1))[0] == holder
+
+    def wait_for_lock(self, key: str, timeout: float | None = None) -> bool:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.is_locked(key):
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            time.sleep(0.05)
+        return True
+
+    async def await_for_lock(self, key: str, timeout: float | None = None) -> bool:
+        return await asyncio.to_thread(self.wait_for_lock, key, timeout)
+
+
+def vet(key: str) -> None:
+    """Remove the record under a key unless it is plain JSON of addresses whose artifacts are all there and undamaged.
+
+    A removed record is computed again; nothing is read by a deserialiser that could execute it.
+    """
+    path = Home.current().records / key
+    if path.exists() and not _trustworthy(path):
+        path.unlink(missing_ok=True)
+
+
+def _trustworthy(path: Path) -> bool:
+    try:
+        record = json.loads(path.read_bytes())
+        serializer = record["metadata"]["serializer"]
+        produced = json.loads(record["result"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    if serializer != JSONSerializer().model_dump(mode="json") or not isinstance(produced, dict):
+        return False
+    if not all(isinstance(ref, str) for ref in produced.values()):
+        return False
+    store = Store()
+    return all(store.intact(Ref(ref)) for ref in produced.values())
+
+
+def stage(name: str, rooms: tuple[str, ...]) -> Callable[[Callable[..., Produced]], Task[..., Produced]]:
+    """Make a function of addresses a cached task. It takes texts and returns a dict of addresses, nothing else.
+
+    rooms: the folders of `tasks/` whose code it runs, its own and those it imports; a test compares them with the imports.
+    """
+    policy = (INPUTS + Fingerprint(stage=name, rooms=tuple(sorted({*rooms, "microdata", "runtime"})))).configure(
+        lock_manager=FlockManager(), isolation_level=IsolationLevel.SERIALIZABLE
+    )
+
+    def wrap(function: Callable[..., Produced]) -> Task[..., Produced]:
+        cached = task(
+            name=name,
+            cache_policy=policy,
+            persist_result=True,
+            result_storage=Home.current().records,
+            result_serializer="json",
+            cache_result_in_memory=False,
+            retries=0,
+            log_prints=False,
+        )
+        return cached(guarded(name)(function))
+
+    return wrap
+
+
+def _lock_path(key: str) -> Path:
+    return Home.current().locks / f"{Path(key).name}.lock"

@@ -1,0 +1,97 @@
+"""Seeds and attempts: how often a source was masked, and with which secret.
+
+A seed is 256 bits of the system's generator. It is kept in a private file and reused until the steward asks for a new draw,
+so that a retry or a second run never masks again; the rest of the program names it by its draw id, a keyed digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.microdata.randomness import SEED_BYTES
+from tasks.runtime.artifacts import Store
+from tasks.runtime.files import append_line, locked, write_whole
+from tasks.runtime.settings import Home
+
+SEED_ENTROPY_BITS = 8 * SEED_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One masking of one source under one policy, as it is written down before it is made. Holds no seed and no value."""
+
+    run: str
+    at: str
+    source: str
+    masking: str
+    draw: str
+    policy: str
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        return (self.masking, self.draw, self.policy)
+
+
+def draw_of(series: str, *, new: bool = False) -> str:
+    """The id of the series' current draw; a first or a new one is drawn where there is none or one is asked for."""
+    home = Home.current()
+    current = home.folder("draws") / f"{series}.current"
+    with locked(home.locks / f"draw-{series}.lock"):
+        if current.exists() and not new:
+            return current.read_text().strip()
+        draw = keep_seed(secrets.token_bytes(SEED_BYTES))
+        write_whole(current, draw.encode())
+        return draw
+
+
+def chosen_draw(number: int) -> str:
+    """The draw of a seed that somebody chose: reproducible and therefore no secret; never for publication."""
+    return keep_seed(hashlib.sha256(f"chosen seed {number}".encode()).digest())
+
+
+def keep_seed(seed: bytes) -> str:
+    """Keep a seed in the private folder and return its draw id."""
+    draw = Store().digest(b"draw" + seed)[:32]
+    path = _seed_path(draw)
+    if not path.exists():
+        write_whole(path, seed, mode=0o400)
+    return draw
+
+
+def seed_of(draw: str) -> bytes:
+    """The secret behind a draw id. FileNotFoundError where the private folder has lost it."""
+    return _seed_path(draw).read_bytes()
+
+
+def record_attempt(series: str, attempt: Attempt) -> int:
+    """Write an attempt down, then say how many different ones this series has made on this source, this one included.
+
+    A repetition of the same masking, draw and policy is no new attempt: nothing is drawn and nothing decided anew.
+    """
+    path = Home.current().folder("attempts") / f"{series}.jsonl"
+    entry = {name: getattr(attempt, name) for name in Attempt.__slots__}
+    append_line(path, json.dumps(entry, sort_keys=True))
+    return len({made.identity for made in attempts(series) if made.source == attempt.source})
+
+
+def attempts(series: str) -> tuple[Attempt, ...]:
+    """Every attempt that a series has written down, oldest first; a line torn by a crash is left out."""
+    path = Home.current().folder("attempts") / f"{series}.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return tuple(Attempt(**entry) for line in lines if (entry := _entry(line)) is not None)
+
+
+def _entry(line: str) -> dict[str, str] | None:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) and set(entry) == set(Attempt.__slots__) else None
+
+
+def _seed_path(draw: str) -> Path:
+    return Home.current().folder("draws", "seeds") / draw

@@ -1,0 +1,74 @@
+"""Writing files so that they are whole or not there, private, and never written by two processes at once."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def write_whole(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """Write a file under a temporary name, sync it, and rename it into place: a reader sees all of it or nothing."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append one line to a private file, synced, with the file locked: lines of several processes never mix."""
+    with locked(path.with_name(f".{path.name}.lock")):
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "rb+") as file:
+            torn = file.seek(0, os.SEEK_END) > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n"
+            file.write((b"\n" if torn else b"") + line.encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@contextmanager
+def locked(path: Path, *, timeout_seconds: float | None = None) -> Iterator[None]:
+    """Hold an exclusive lock on a file; the kernel releases it when the holder dies, however it dies."""
+    descriptor = try_lock(path)
+    started = time.monotonic()
+    while descriptor is None:
+        if timeout_seconds is not None and time.monotonic() - started > timeout_seconds:
+            raise TimeoutError(f"{path} is locked by another process")
+        time.sleep(0.05)
+        descriptor = try_lock(path)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def try_lock(path: Path) -> int | None:
+    """An exclusive lock as an open descriptor (closing it releases the lock), or None while another holds it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor

@@ -1,0 +1,50 @@
+"""Temporary Prefect servers that a killed run left behind: found by a mark in their environment, and ended."""
+
+from __future__ import annotations
+
+import os
+
+import psutil
+
+OWNER = "SDCERT_OWNER"
+
+
+def mark_children() -> None:
+    """Let every process that this one starts say whose it is (process id and start time: ids are used again)."""
+    me = psutil.Process()
+    os.environ[OWNER] = f"{me.pid}:{me.create_time()}"
+
+
+def end_orphans() -> int:
+    """End the marked processes of this home whose owner is gone; returns how many there were."""
+    orphans = [process for process in psutil.process_iter() if _is_orphan(process)]
+    for process in orphans:
+        _ignore_gone(process.terminate)
+    _, alive = psutil.wait_procs(orphans, timeout=5)
+    for process in alive:
+        _ignore_gone(process.kill)
+    return len(orphans)
+
+
+def _is_orphan(process: psutil.Process) -> bool:
+    try:
+        environment = process.environ()
+    except (psutil.Error, OSError):
+        return False
+    owner = environment.get(OWNER)
+    if owner is None or environment.get("SDCERT_HOME") != os.environ.get("SDCERT_HOME"):
+        return False
+    pid, _, started = owner.partition(":")
+    if process.pid == int(pid):
+        return False
+    try:
+        return bool(abs(psutil.Process(int(pid)).create_time() - float(started)) > 1.0)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def _ignore_gone(action: object) -> None:
+    try:
+        action()  # type: ignore[operator]  # a bound method of a process that may end at any moment
+    except psutil.NoSuchProcess:
+        return

@@ -1,0 +1,81 @@
+"""Where the project keeps its private things, and the environment that its libraries must find before they are imported."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+PRIVATE = 0o077  # umask: whatever is written is readable by its owner alone
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The private folder: `SDCERT_HOME`, or `.sdcert` in the working directory; 0700, everything in it 0600 or 0400."""
+
+    root: Path
+
+    @classmethod
+    def current(cls) -> Home:
+        return cls(Path(os.environ.get("SDCERT_HOME") or ".sdcert").absolute())
+
+    def folder(self, *parts: str) -> Path:
+        """A private folder inside, made when first asked for."""
+        path = self.root.joinpath(*parts)
+        for step in [self.root, *(self.root.joinpath(*parts[: i + 1]) for i in range(len(parts)))]:
+            step.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path
+
+    @property
+    def store(self) -> Path:
+        return self.folder("store")
+
+    @property
+    def records(self) -> Path:
+        """Prefect's records of what a cached task returned."""
+        return self.folder("records")
+
+    @property
+    def locks(self) -> Path:
+        return self.folder("locks")
+
+    @property
+    def keys(self) -> Path:
+        return self.folder("keys")
+
+    @property
+    def runs(self) -> Path:
+        """One folder per run with its private manifest and its full-precision scorecard."""
+        return self.folder("runs")
+
+
+def prepare_environment() -> Home:
+    """Set what Prefect, MLflow and the process need; call before importing them. What the user has set, stays.
+
+    Telemetry is off, Prefect keeps its database in the private folder, results are JSON, every file is private, and native
+    libraries use one thread a task, so that sums do not depend on the number of cores.
+    """
+    os.umask(PRIVATE)
+    home = Home.current()
+    home.folder()
+    home.root.chmod(0o700)
+    defaults = {
+        "SDCERT_HOME": str(home.root),
+        "PREFECT_HOME": str(home.folder("prefect")),
+        "PREFECT_RESULTS_LOCAL_STORAGE_PATH": str(home.records),
+        "PREFECT_RESULTS_DEFAULT_SERIALIZER": "json",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        "PREFECT_LOGGING_LEVEL": "WARNING",
+        "PREFECT_LOGGING_SERVER_LEVEL": "ERROR",
+        "PREFECT_CLI_PROMPT": "false",
+        "DO_NOT_TRACK": "1",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "GX_ANALYTICS_ENABLED": "false",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+    return home

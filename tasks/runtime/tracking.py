@@ -1,0 +1,153 @@
+"""The only module that knows MLflow: one run per release, written in order by one thread of its own.
+
+A tracking server that is away never costs a release: the first failure is kept and told at the end. What is logged is the
+public edition of every figure; seeds, paths and values have no way in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.microdata.estimate import Estimate
+from tasks.runtime.files import locked
+from tasks.runtime.settings import Home
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+LONGEST_NAME = 250
+LONGEST_PARAMETER = 6000
+METRICS_PER_BATCH = 1000
+PARAMETERS_PER_BATCH = 100
+
+
+class Tracking:
+    """Records one run. Every method returns at once; `close` waits for all that was asked for."""
+
+    def __init__(self, *, series: str, run: str) -> None:
+        self._line = ThreadPoolExecutor(1, thread_name_prefix="tracking")
+        self._asked: list[Future[Any]] = []
+        self._client: MlflowClient | None = None
+        self._id = ""
+        self._ask(self._open, series, run)
+
+    def parameters(self, content: Mapping[str, Any]) -> None:
+        self._ask(self._log_parameters, dict(flattened(content)))
+
+    def estimates(self, estimates: Iterable[Estimate]) -> None:
+        self._ask(self._log_metrics, dict(metrics(estimates)))
+
+    def metric(self, name: str, value: float) -> None:
+        self._ask(self._log_metrics, {encoded(name): value})
+
+    def tag(self, name: str, value: str) -> None:
+        self._ask(lambda: self._mlflow.set_tag(self._id, name, value))
+
+    def artifact(self, path: Path) -> None:
+        self._ask(lambda: self._mlflow.log_artifact(self._id, str(path)))
+
+    def close(self, status: str) -> str | None:
+        """Wait, end the run (`FINISHED`, `FAILED`, `KILLED`); returns what went wrong, if anything did."""
+        self._ask(lambda: self._mlflow.set_terminated(self._id, status))
+        self._line.shutdown(wait=True)
+        errors = (future.exception() for future in self._asked)
+        first = next((error for error in errors if error is not None), None)
+        return None if first is None else type(first).__name__
+
+    @property
+    def _mlflow(self) -> MlflowClient:
+        if self._client is None:
+            raise ConnectionError("tracking could not be opened")
+        return self._client
+
+    def _ask(self, action: Callable[..., Any], *arguments: Any) -> None:
+        self._asked.append(self._line.submit(action, *arguments))
+
+    def _open(self, series: str, run: str) -> None:
+        client = open_client()
+        with locked(Home.current().locks / "tracking.lock"):
+            experiment = client.get_experiment_by_name(series)
+            if experiment is None:
+                place = Home.current().folder("mlflow-artifacts", series).as_uri() if _is_default() else None
+                experiment_id = client.create_experiment(series, artifact_location=place)
+            else:
+                experiment_id = experiment.experiment_id
+        self._id = client.create_run(experiment_id, run_name=run, tags={"sdcert.run": run}).info.run_id
+        self._client = client
+
+    def _log_parameters(self, parameters: dict[str, str]) -> None:
+        from mlflow.entities import Param
+
+        entries = [Param(name, value) for name, value in parameters.items()]
+        for start in range(0, len(entries), PARAMETERS_PER_BATCH):
+            self._mlflow.log_batch(self._id, params=entries[start : start + PARAMETERS_PER_BATCH])
+
+    def _log_metrics(self, values: dict[str, float]) -> None:
+        from mlflow.entities import Metric
+
+        now = int(time.time() * 1000)
+        entries = [Metric(name, value, now, 0) for name, value in values.items()]
+        for start in range(0, len(entries), METRICS_PER_BATCH):
+            self._mlflow.log_batch(self._id, metrics=entries[start : start + METRICS_PER_BATCH])
+
+
+def open_client() -> MlflowClient:
+    """A client of the tracking store (`MLFLOW_TRACKING_URI`, or SQLite in the private folder).
+
+    The tables of a new SQLite store are made by one process alone: two at once would leave it half made.
+    """
+    logging.getLogger("mlflow").setLevel(logging.ERROR)
+    logging.getLogger("alembic").setLevel(logging.ERROR)
+    from mlflow import MlflowClient
+
+    with locked(Home.current().locks / "tracking.lock"):
+        client = MlflowClient(tracking_uri=tracking_uri())
+        client.search_experiments(max_results=1)
+    return client
+
+
+def tracking_uri() -> str:
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{Home.current().root / 'mlflow.db'}"
+
+
+def metrics(estimates: Iterable[Estimate]) -> Iterable[tuple[str, float]]:
+    """Name and value of every figure that has one; the bounds beside it where the figure was sampled."""
+    for estimate in estimates:
+        for suffix, value in (("", estimate.value), ("|low", estimate.low), ("|high", estimate.high)):
+            if value is not None and (not suffix or value != estimate.value):
+                yield encoded(estimate.id + suffix), value
+
+
+def encoded(name: str) -> str:
+    """A name that MLflow takes: parts separated by `/`, every other character than letters, digits, `_-. ` as `:hex:`.
+
+    Different names stay different; one that would be too long ends in its digest.
+    """
+    parts = [re.sub(r"[^A-Za-z0-9_\-. ]", lambda m: f":{ord(m[0]):x}:", part) for part in name.split("|")]
+    joined = "/".join(part.replace(".", ":2e:") if not part.strip(".") else part for part in parts)
+    if len(joined) <= LONGEST_NAME:
+        return joined
+    return f"{joined[:180]}:{hashlib.sha256(name.encode()).hexdigest()}:"
+
+
+def flattened(content: Any, name: str = "") -> Iterable[tuple[str, str]]:
+    """The leaves of a nested structure as (`masking|0|k` encoded, text)."""
+    if not isinstance(content, Mapping | list | tuple):
+        text = content if isinstance(content, str) else json.dumps(content)
+        yield encoded(name), text if len(text) <= LONGEST_PARAMETER else f"{text[: LONGEST_PARAMETER - 20]} ... (cut)"
+        return
+    for key, child in content.items() if isinstance(content, Mapping) else enumerate(content):
+        yield from flattened(child, f"{name}|{key}".removeprefix("|"))
+
+
+def _is_default() -> bool:
+    return not os.environ.get("MLFLOW_TRACKING_URI")
