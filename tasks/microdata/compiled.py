@@ -19,7 +19,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _ROOMS = sorted(path.name for path in TASKS.iterdir() if path.is_dir() and path.name != "__pycache__")
-CACHE = Path(os.environ.get("SDCERT_HOME", ".sdcert")).absolute() / "numba" / fingerprint(files_of(_ROOMS))[:32]
+_HOME = os.environ.get("SDCERT_HOME") or ".sdcert"
+CACHE = Path(os.environ.get("SDCERT_COMPILED") or Path(_HOME, "compiled")).absolute() / fingerprint(files_of(_ROOMS))[:32]
 os.environ["NUMBA_CACHE_DIR"] = str(CACHE)
 numba.config.reload_config()  # type: ignore[no-untyped-call]  # numba is untyped; it may have been imported before the folder was named
 

@@ -1,0 +1,52 @@
+# `make certify` and `make test` set up everything they need; `make help` lists the rest.
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+RELEASE ?= params/releases/anes96.yaml
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	"$$p" -c "$(SUPPORTED)" 2>/dev/null && echo "$$p" && break; done)
+
+.PHONY: help setup certify test test-slow lint format schema lock clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY)  ## make .venv from requirements.lock and install this checkout in it
+
+$(READY): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.11, 3.12 or 3.13 found; install one, or say make PYTHON=/path/to/python"; exit 2; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip check --disable-pip-version-check
+	@touch $(READY)
+
+certify: $(READY)  ## certify the release of RELEASE=... (default: the shipped ANES 1996)
+	$(BIN)/sdcert certify $(RELEASE)
+
+test: lint  ## run the linters and the tests
+	$(BIN)/pytest -m "not slow"
+
+test-slow: $(READY)  ## run the laws and oracles that take longer
+	$(BIN)/pytest -m slow
+
+lint: $(READY)  ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(READY)  ## let ruff format and mend what it can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+schema: $(READY)  ## write params/schema/ anew from the models
+	$(BIN)/python -m flows.schemas
+
+lock: $(READY)  ## resolve requirements.lock anew (needs uv)
+	uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+
+clean:  ## remove the virtual environment and the tools' caches; releases and .sdcert stay
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -1,0 +1,136 @@
+"""`sdcert`: the command line. Exit codes: 0 certified, 1 not certified, 2 wrong input, 3 something broke, 130 interrupted.
+
+Prefect, MLflow and the science are imported by the command that needs them, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+CERTIFIED, NOT_CERTIFIED, WRONG_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
+
+app = typer.Typer(
+    help="Mask a table of microdata, attack it as an intruder would, measure risk and loss, and certify the release.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+ReleaseFile = Annotated[Path, typer.Argument(help="the release file (YAML)", metavar="RELEASE.yaml", show_default=False)]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import importlib.metadata
+
+        typer.echo(f"sdcert {importlib.metadata.version('sdcert')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")] = False,
+) -> None:
+    """Certify releases of statistical microdata."""
+
+
+@app.command()
+def certify(
+    release: ReleaseFile,
+    output: Annotated[Path, typer.Option(help="where the release folder is made: OUTPUT/<name>/<run>/")] = Path("releases"),
+    as_json: Annotated[bool, typer.Option("--json", help="print the scorecard on stdout; messages stay on stderr")] = False,
+    refresh: Annotated[bool, typer.Option(help="compute every stage again, with the same seed")] = False,
+    new_draw: Annotated[bool, typer.Option(help="draw a new seed: a new attempt, counted as one in the statement")] = False,
+) -> int:
+    """Certify a release: mask, attack, score, decide, report. Exit code 0 certified, 1 not certified."""
+    from flows.commands import certify_release
+
+    return certify_release(release, output, as_json=as_json, refresh=refresh, new_draw=new_draw)
+
+
+@app.command()
+def check(release: ReleaseFile) -> int:
+    """Validate a release file and print what would be done. Runs nothing."""
+    from flows.commands import print_plan
+
+    return print_plan(release)
+
+
+@app.command()
+def runs(last: Annotated[int, typer.Option(help="how many", min=1)] = 20) -> int:
+    """The last releases: when, which, verdict, the deciding figures."""
+    from flows.commands import print_runs
+
+    return print_runs(last)
+
+
+@app.command()
+def methods(stage: Annotated[str | None, typer.Argument(help="mask, attack or score", show_default=False)] = None) -> int:
+    """The methods of a stage: what each does, its parameters, and what an intruder who knows it can do."""
+    from flows.commands import print_methods
+
+    return print_methods(stage)
+
+
+@app.command()
+def datasets() -> int:
+    """The tables that come with the installed packages, for trying things out."""
+    from flows.commands import print_datasets
+
+    return print_datasets()
+
+
+def main() -> None:
+    """Entry point: run a command and turn whatever happens into one of the five exit codes."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command line; returns the exit code. Errors go to stderr, one message, without a traceback."""
+    try:
+        code: Any = app(args=arguments, prog_name="sdcert", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        Console(stderr=True).print("interrupted; nothing was published")
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stdout = None  # type: ignore[assignment]  # the reader is gone: nothing may be flushed at exit
+        return CERTIFIED
+    except Exception as error:
+        return explain(error, arguments)
+    return code if isinstance(code, int) else CERTIFIED
+
+
+def explain(error: Exception, arguments: list[str]) -> int:
+    """Say what went wrong on stderr and return the exit code that it deserves."""
+    from tasks.microdata.errors import InputError
+
+    real = getattr(error, "cause", None) or error
+    if isinstance(real, InputError):
+        sys.stderr.write(f"error: {real}\n")
+        return WRONG_INPUT
+    if hasattr(real, "format_message"):  # a wrong command line: click's UsageError, which typer carries in its own copy
+        sys.stderr.write(f"error: {real.format_message()}\n  to do:   see `sdcert {' '.join(arguments[:1])} --help`\n")
+        return WRONG_INPUT
+    from tasks.runtime.failures import write_private_trace
+    from tasks.runtime.settings import prepare_environment
+
+    token = getattr(error, "token", None) or secrets.token_hex(8)
+    home = prepare_environment()
+    if not (home.root / "failures" / f"{token}.txt").exists():
+        write_private_trace("command", token, real)
+    sys.stderr.write(
+        f"error: something broke in the program ({type(real).__name__}); nothing was published\n"
+        f"  details: {home.root / 'failures' / token}.txt (private: may hold source values)\n"
+        "  to do:   run again; if it happens again, report it with the details that hold no value\n"
+    )
+    return BROKEN
+
+
+if __name__ == "__main__":
+    main()

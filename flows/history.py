@@ -1,0 +1,19 @@
+"""What earlier runs left in the private folder."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tasks.runtime.settings import Home
+
+
+def manifests() -> list[dict[str, Any]]:
+    """The private manifests of all runs, newest first; one that a crash left unreadable is passed over."""
+    found = []
+    for path in sorted(Home.current().runs.glob("*/manifest.json"), reverse=True):
+        try:
+            found.append(json.loads(path.read_text()))
+        except ValueError:
+            continue
+    return found

@@ -1,0 +1,125 @@
+"""The journal of one run: its private manifest, its progress, and what goes to MLflow, written when a stage ends.
+
+The flow writes, not the cached task, so a run that was served from the cache is recorded as completely as a fresh one.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import secrets
+import socket
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from prefect import Task
+from prefect.futures import PrefectFuture
+from prefect.states import State
+
+from flows.progress import listener
+from flows.release import ReleaseSpec
+from tasks.runtime.caching import Produced, platform_fingerprint
+from tasks.runtime.files import write_whole
+from tasks.runtime.settings import Home
+from tasks.runtime.tracking import Tracking
+
+
+def new_run_id() -> str:
+    """A name that sorts by time and that no two runs share: `20261121T093000Z-1f2e3d`."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+
+
+class Journal:
+    """Runs the stages of one release and writes down what they did. Use as a context."""
+
+    def __init__(self, release: ReleaseSpec, *, refresh: bool) -> None:
+        self.run = new_run_id()
+        self.started = datetime.now(UTC)
+        self.computed: list[str] = []
+        self.cached: list[str] = []
+        self._refresh = refresh
+        self._manifest: dict[str, Any] = {
+            "run": self.run,
+            "release": release.name,
+            "series": release.lineage,
+            "status": "running",
+            "started_at": self.started.isoformat(),
+            "process": os.getpid(),
+            "user": getpass.getuser(),
+            "host": socket.gethostname(),
+            "platform": platform_fingerprint(),
+            "spec": release.model_dump(mode="json", by_alias=True),
+            "stages": {},
+        }
+        self._tracking = Tracking(series=release.lineage, run=self.run)
+        self._tracking.parameters(release.public_content())
+        self._tracking.tag("sdcert.release", release.name)
+
+    @property
+    def folder(self) -> Path:
+        """The private folder of this run."""
+        return Home.current().folder("runs", self.run)
+
+    def __enter__(self) -> Journal:
+        self._save()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is not None:
+            stopped = isinstance(error, KeyboardInterrupt)
+            self.note(status="interrupted" if stopped else "failed", failure=f"{type(error).__name__}: {error}")
+            self._tracking.tag("sdcert.verdict", "none")
+        self._finish("FINISHED" if error is None else "FAILED")
+
+    def stage(self, task: Task[..., Produced], name: str, *arguments: Any) -> Produced:
+        """Run one stage and wait for it."""
+        listener.get().began(name)
+        started = time.monotonic()
+        state = self._prepared(task, name)(*arguments, return_state=True)
+        return self._ended(name, state, time.monotonic() - started)
+
+    def submit(self, task: Task[..., Produced], name: str, *arguments: Any) -> PrefectFuture[Produced]:
+        """Start one stage beside others; `collect` waits for it."""
+        listener.get().began(name)
+        return self._prepared(task, name).submit(*arguments)
+
+    def collect(self, name: str, future: PrefectFuture[Produced], started: float) -> Produced:
+        future.wait()
+        return self._ended(name, future.state, time.monotonic() - started)
+
+    def note(self, **facts: Any) -> None:
+        """Add facts to the private manifest."""
+        self._manifest.update(facts)
+        self._save()
+
+    @property
+    def tracking(self) -> Tracking:
+        return self._tracking
+
+    def _prepared(self, task: Task[..., Produced], name: str) -> Task[..., Produced]:
+        return task.with_options(task_run_name=name, refresh_cache=self._refresh or None)
+
+    def _ended(self, name: str, state: State[Produced], seconds: float) -> Produced:
+        produced: Produced = state.result()
+        cached = state.name == "Cached"
+        (self.cached if cached else self.computed).append(name)
+        self._manifest["stages"][name] = {"cached": cached, "seconds": round(seconds, 3), "produced": produced}
+        self._save()
+        self._tracking.tag(f"sdcert.stage.{name}"[:250], "cached" if cached else "computed")
+        self._tracking.metric(f"seconds|{name}", seconds)
+        listener.get().ended(name, seconds, "cached" if cached else "computed")
+        return produced
+
+    def _save(self) -> None:
+        write_whole(self.folder / "manifest.json", json.dumps(self._manifest, indent=1).encode())
+
+    def _finish(self, status: str) -> None:
+        problem = self._tracking.close(status)
+        if problem is not None:
+            self.note(tracking=f"not recorded: {problem}")
+        if self._manifest["status"] == "running":
+            self.note(status="finished", ended_at=datetime.now(UTC).isoformat())

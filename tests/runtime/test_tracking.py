@@ -1,0 +1,63 @@
+import re
+import sqlite3
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.microdata.estimate import Estimate
+from tasks.runtime.tracking import Tracking, encoded, flattened, metrics, open_client
+
+ALLOWED = re.compile(r"^[A-Za-z0-9_\-. :/]*$")
+
+
+@given(st.text(max_size=400))
+def test_every_name_becomes_one_that_is_taken(name):
+    code = encoded(name)
+    assert ALLOWED.match(code)
+    assert len(code) <= 250
+    assert not any(part in (".", "..") for part in code.split("/"))
+
+
+@given(*[st.text(string.ascii_letters + ":./|% é", max_size=30)] * 2)
+def test_different_names_stay_different(one, other):
+    assert (encoded(one) == encoded(other)) == (one == other)
+
+
+def test_leaves_of_a_spec():
+    assert dict(flattened({"a": [{"k": 3}, {"k": True}], "b": "x"})) == {"a/0/k": "3", "a/1/k": "true", "b": "x"}
+
+
+def test_bounds_are_logged_where_they_say_something():
+    exact = Estimate(measure="m", value=0.5, low=0.5, high=0.5, unit="share")
+    sampled = Estimate(measure="s", value=0.5, low=0.4, high=0.6, unit="share")
+    nothing = Estimate(measure="n", value=None, unit="share", status="failed")
+    assert dict(metrics([exact, sampled, nothing])) == {"m": 0.5, "s": 0.5, "s/low": 0.4, "s/high": 0.6}
+
+
+def test_a_run_is_recorded(home):
+    tracking = Tracking(series="survey", run="run-1")
+    tracking.parameters({"masking": [{"k": 3}]})
+    tracking.estimates([Estimate(measure="loss", attribute="income (%) <é>", value=0.25, unit="share")])
+    tracking.tag("sdcert.verdict", "certified")
+    assert tracking.close("FINISHED") is None
+    client = open_client()
+    experiment = client.get_experiment_by_name("survey")
+    (found,) = client.search_runs([experiment.experiment_id])
+    assert found.info.status == "FINISHED"
+    assert found.data.params == {"masking/0/k": "3"}
+    assert list(found.data.metrics.values()) == [0.25]
+    assert found.data.tags["sdcert.verdict"] == "certified"
+    assert experiment.artifact_location.startswith("file://" + str(home))
+    assert (home / "mlflow.db").stat().st_mode & 0o077 == 0
+    with sqlite3.connect(home / "mlflow.db") as database:
+        assert database.execute("pragma integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.parametrize("uri", ["sqlite:////dev/null/mlflow.db", "nonsense://"])
+def test_a_tracking_server_that_is_away_is_told_and_stops_nothing(home, monkeypatch, uri):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    tracking = Tracking(series="survey", run="run-1")
+    tracking.tag("a", "b")
+    assert tracking.close("FINISHED") is not None
