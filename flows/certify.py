@@ -15,7 +15,7 @@ from flows.issue import issue
 from flows.record import Journal
 from flows.release import ReleaseSpec, load_release
 from tasks.attack.task import attack_release
-from tasks.attack.threat import intruders
+from tasks.attack.threat import attack_id, intruders
 from tasks.classify.task import classify_attributes
 from tasks.ingest.task import ingest_source, source_digest
 from tasks.mask.task import Steps, mask_table
@@ -78,7 +78,7 @@ def _attack(journal: Journal, release: ReleaseSpec, source: str, schema: str, ta
     started = time.monotonic()
     running = [
         (
-            name := f"attack {attack.id or attack.method} ({intruder.name})",
+            name := f"attack {attack_id(attack)} ({intruder.name})",
             journal.submit(
                 attack_release,
                 name,

@@ -22,7 +22,7 @@ from prefect.states import State
 
 from flows.progress import listener
 from flows.release import ReleaseSpec
-from tasks.runtime.caching import Produced, platform_fingerprint
+from tasks.runtime.caching import Produced, platform_fingerprint, prepared
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
@@ -79,13 +79,13 @@ class Journal:
         """Run one stage and wait for it."""
         listener.get().began(name)
         started = time.monotonic()
-        state = self._prepared(task, name)(*arguments, return_state=True)
+        state = prepared(task, name, refresh=self._refresh)(*arguments, return_state=True)
         return self._ended(name, state, time.monotonic() - started)
 
     def submit(self, task: Task[..., Produced], name: str, *arguments: Any) -> PrefectFuture[Produced]:
         """Start one stage beside others; `collect` waits for it."""
         listener.get().began(name)
-        return self._prepared(task, name).submit(*arguments)
+        return prepared(task, name, refresh=self._refresh).submit(*arguments)
 
     def collect(self, name: str, future: PrefectFuture[Produced], started: float) -> Produced:
         future.wait()
@@ -99,9 +99,6 @@ class Journal:
     @property
     def tracking(self) -> Tracking:
         return self._tracking
-
-    def _prepared(self, task: Task[..., Produced], name: str) -> Task[..., Produced]:
-        return task.with_options(task_run_name=name, refresh_cache=self._refresh or None)
 
     def _ended(self, name: str, state: State[Produced], seconds: float) -> Produced:
         produced: Produced = state.result()

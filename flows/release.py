@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from tasks.attack.methods import Attack, default_attacks
-from tasks.attack.threat import IntruderSpec, Omission, check_attacks
+from tasks.attack.threat import IntruderSpec, Omission, attack_id, check_attacks
 from tasks.classify.methods import ClassifyPlan
 from tasks.ingest.codebook import Attributes
 from tasks.ingest.methods import IngestPlan
@@ -20,8 +20,9 @@ from tasks.microdata.document import read_document, validated
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Reason, Slug, Spec
 from tasks.report.publication import Context, Publish
-from tasks.score.methods import Measure
-from tasks.score.verdict import PolicyLine, check_policy
+from tasks.score.interval_disclosure import RankIntervalDisclosure
+from tasks.score.methods import ALWAYS, Measure
+from tasks.score.policy import Known, Policy, check_policy
 
 
 class ReleaseSpec(Spec):
@@ -40,7 +41,7 @@ class ReleaseSpec(Spec):
     )
     omit: tuple[Omission, ...] = ()
     measures: tuple[Measure, ...] = ()
-    policy: Annotated[tuple[PolicyLine, ...], Field(min_length=1)]
+    policy: Policy
     context: Context = Context()
     publish: Publish = Publish()
     seed: Annotated[int, Field(ge=0)] | None = Field(None, description="a chosen seed is no secret: needs not_for_publication")
@@ -83,12 +84,19 @@ def load_release(path: Path) -> ReleaseSpec:
     document = read_document(path)
     release = validated(ReleaseSpec, document)
     try:
-        check_attacks(release.attacks, release.omit, release.masking)
-        check_policy(release.policy, release.measures, release.attacks_to_run)
+        check_attacks(release.attacks_to_run, release.omit, release.masking)
+        check_policy(release.policy, known_of(release))
     except InputError as error:
         raise dataclasses.replace(error, where=f"{path}: {error.where}") from None
     resolved = release.source.resolved(path.parent)
     return release.model_copy(update={"source": resolved})
+
+
+def known_of(release: ReleaseSpec) -> Known:
+    """What a policy line may name, as far as the release file alone tells."""
+    intervals = (measure for measure in (*ALWAYS, *release.measures) if isinstance(measure, RankIntervalDisclosure))
+    widths = tuple(dict.fromkeys(width for measure in intervals for width in measure.p_percent))
+    return Known(attacks=tuple(attack_id(attack) for attack in release.attacks_to_run), p_percent=widths)
 
 
 def schema_of_release_files() -> dict[str, Any]:

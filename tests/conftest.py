@@ -38,3 +38,13 @@ def reference() -> Path:
     if not (folder / "census.csv").is_file():
         pytest.skip(f"the reference tables are not in {folder}: set SDCERT_REFERENCE_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def prefect():
+    """One temporary Prefect server for all tests that run flows; its address."""
+    from prefect.settings import PREFECT_API_URL
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=120):
+        yield PREFECT_API_URL.value()

@@ -11,8 +11,8 @@ from tasks.attack.threat import Intruder
 from tasks.mask.methods import Masking
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
-from tasks.microdata.table import Integers
-from tasks.runtime.artifacts import Ref, Store
+from tasks.microdata.table import Integers, Microdata
+from tasks.runtime.artifacts import Ref, Store, content_address
 from tasks.runtime.caching import Produced, stage
 from tasks.runtime.draws import seed_of
 
@@ -37,17 +37,17 @@ def attack_release(
         store.record(Ref(mechanisms), Steps),
         store.record(Ref(plan), Attack),
         store.record(Ref(intruder), Intruder),
-        targets=scored_targets(original.n, float(share), draw, data),
+        targets=scored_targets(original, float(share), draw),
     )
-    produced = {"result": store.put_record(dataclasses.replace(found, outcomes=None))}
+    produced: Produced = {"result": store.put_record(dataclasses.replace(found, outcomes=None))}
     if found.outcomes is not None:
         produced["outcomes"] = store.put_table(found.outcomes)
     return produced
 
 
-def scored_targets(n: int, share: float, draw: str, source: str) -> Integers:
+def scored_targets(original: Microdata, share: float, draw: str) -> Integers:
     """The rows whose linkage is scored: all of them, or a simple random sample without replacement, in random order."""
     if share >= 1:
-        return np.arange(n, dtype=np.int64)
-    rng = stream(seed_of(draw), "targets", source)
-    return rng.permutation(n)[: max(1, round(share * n))].astype(np.int64)
+        return np.arange(original.n, dtype=np.int64)
+    rng = stream(seed_of(draw), "targets", content_address(original))
+    return rng.permutation(original.n)[: max(1, round(share * original.n))].astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.mask.methods import Masking, mask
 from tasks.microdata.schema import Schema
-from tasks.runtime.artifacts import Ref, Store
+from tasks.runtime.artifacts import Ref, Store, content_address
 from tasks.runtime.caching import Produced, stage
 from tasks.runtime.draws import seed_of
 
@@ -20,7 +20,9 @@ def mask_table(data: str, schema: str, steps: str, draw: str) -> Produced:
     """
     store = Store()
     wanted = store.record(Ref(steps), Steps)
-    done = mask(store.table(Ref(data)), store.record(Ref(schema), Schema), wanted, seed=seed_of(draw), path=("mask", data))
+    source = store.table(Ref(data))
+    path = ("mask", content_address(source))
+    done = mask(source, store.record(Ref(schema), Schema), wanted, seed=seed_of(draw), path=path)
     return {
         "masked": store.put_table(done.data),
         "released": store.put_table(done.data.take(done.order)),

@@ -30,7 +30,7 @@ LARGEST_BYTES = 1_000_000
 DEEPEST = 30
 EXAMPLE = "params/releases/anes96.yaml"
 _YAML_1_1 = re.compile(
-    r"^(?:y|n|yes|no|on|off|[-+]?0[0-9]+|[-+]?[0-9][0-9_]*_[0-9_]*|[-+]?[0-9]+(?::[0-5]?[0-9])+)$", re.IGNORECASE
+    r"^(?:yes|no|on|off|[-+]?0[0-9]+|[-+]?[0-9][0-9_]*_[0-9_]*|[-+]?[0-9]+(?::[0-5]?[0-9])+)$", re.IGNORECASE
 )
 
 
@@ -99,6 +99,8 @@ def _plain(node: Node, place: Path_, path: Path, lines: dict[Path_, int]) -> Any
     lines[place] = line
     if len(place) > DEEPEST:
         raise _refused(path, line, f"nested deeper than {DEEPEST} levels", "flatten it")
+    if not str(node.tag).startswith("tag:yaml.org,2002:") or "python" in str(node.tag):
+        raise _refused(path, line, f"{_dotted(place)} is no plain value (it has a tag)", "remove the tag")
     if isinstance(node, SequenceNode):
         return [_plain(child, (*place, i), path, lines) for i, child in enumerate(node.value)]
     if isinstance(node, MappingNode):
@@ -135,7 +137,7 @@ def _scalar(node: ScalarNode, place: Path_, path: Path, line: int) -> Any:
             return text.lower() == "true"
         case "int":
             return int(text, 0)
-        case "float" if math.isfinite(float(text)):
+        case "float" if _finite(text):
             return float(text)
         case "timestamp":
             return text
@@ -143,9 +145,16 @@ def _scalar(node: ScalarNode, place: Path_, path: Path, line: int) -> Any:
             raise _refused(path, line, f"{_dotted(place)} is no plain value ({tag})", "write a text or a finite number", text)
 
 
+def _finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:  # .nan and .inf
+        return False
+
+
 def _explained(error: ValidationError, model: type[BaseModel], document: Document) -> InputError:
     details = error.errors(include_url=False)
-    first = details[0]
+    first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])  # a slip explains a gap
     place = _place_in_document(first["loc"], document.content)
     value = _value_at(document.content, place)
     more = "" if len(details) == 1 else f" ({len(details) - 1} more after this one)"

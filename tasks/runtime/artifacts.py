@@ -13,7 +13,7 @@ import io
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NewType, TypeVar
+from typing import Any, NewType, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -60,7 +60,13 @@ class Store:
         content = TypeAdapter(kind or type(record)).dump_json(record, by_alias=True)
         return self._put("record", self.digest(content), lambda: content)
 
-    def record(self, ref: Ref, kind: type[T]) -> T:
+    @overload
+    def record(self, ref: Ref, kind: type[T]) -> T: ...
+
+    @overload
+    def record(self, ref: Ref, kind: Any) -> Any: ...  # a union or a tuple of specs
+
+    def record(self, ref: Ref, kind: Any) -> Any:
         content = self._read(ref, "record")
         return TypeAdapter(kind).validate_json(self._checked(ref, content, self.digest(content)))
 
@@ -133,7 +139,11 @@ class Store:
 
 
 def content_address(table: Microdata) -> str:
-    """The plain SHA-256 of a table's content, whatever its file format: for the RELEASED table alone, which is public."""
+    """The plain SHA-256 of a table's content, whatever its file format.
+
+    Written down for the RELEASED table alone, which is public. Of a private table it is used in memory only, to name a stream
+    of randomness: the same source and seed then give the same release in every home.
+    """
     digest = hashlib.sha256()
     for piece in canonical(table):
         digest.update(piece)

@@ -161,7 +161,6 @@ def stage(name: str, rooms: tuple[str, ...]) -> Callable[[Callable[..., Produced
             name=name,
             cache_policy=policy,
             persist_result=True,
-            result_storage=Home.current().records,
             result_serializer="json",
             cache_result_in_memory=False,
             retries=0,
@@ -170,6 +169,11 @@ def stage(name: str, rooms: tuple[str, ...]) -> Callable[[Callable[..., Produced
         return cached(guarded(name)(function))
 
     return wrap
+
+
+def prepared(cached: Task[..., Produced], name: str, *, refresh: bool) -> Task[..., Produced]:
+    """The task as one run calls it: named, its records in the home of this moment, computed anew where that is asked for."""
+    return cached.with_options(task_run_name=name, result_storage=Home.current().records, refresh_cache=refresh or None)
 
 
 def _lock_path(key: str) -> Path:

@@ -1,0 +1,118 @@
+"""The rule by which records of mixed scales are compared: one squared distance, in which every attribute weighs the same.
+
+Two random records differ by 2 on average in each attribute: numeric and ordinal attributes count the squared difference in
+standard deviations (n - 1), nominal ones 2 * [x differs from y] / m with m the share of pairs of records that differ. A missing
+value is 2 from a present one and 0 from another missing one. An attribute that is constant in the scaling file counts 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tasks.mask.fitting import ordered_positions
+from tasks.mask.images import joint_codes
+from tasks.microdata.compiled import njit
+from tasks.microdata.schema import Attribute, Scale, Schema
+from tasks.microdata.table import Booleans, Floats, Integers, Microdata, shared_codes
+
+ScaleBy = Literal["release", "original", "own"]
+MISSING_AGAINST_PRESENT = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The distinct records of the intruder and the distinct released rows, in the attributes he knows.
+
+    own: shape (r, d), his distinct records; own_of_record: shape (n,), which of them each record is.
+    shown: shape (c, d), the distinct released rows; shown_of_row: shape (n,), which of them each released row is.
+    nominal, weight: shape (d,); a difference counts weight (nominal) or weight * difference^2. NaN is missing.
+    """
+
+    own: Floats
+    own_of_record: Integers
+    shown: Floats
+    shown_of_row: Integers
+    nominal: Booleans
+    weight: Floats
+
+
+def compare(original: Microdata, masked: Microdata, schema: Schema, knows: tuple[str, ...], scale_by: ScaleBy) -> Comparison:
+    """Put the intruder's records beside the released rows.
+
+    scale_by: whose standard deviations scale the differences: the release's (an intruder has them whatever he holds), the
+    original's, or each file's own (both are centred too, as some papers do; nominal attributes then go by the release).
+
+    Raises InputError for a known ordinal text without an order, a category outside it, and an infinite value.
+    """
+    attributes = schema.select(knows)
+    scaled = [_scaled(original, masked, schema, attribute, scale_by) for attribute in attributes]
+    own, own_of_record = _distinct(np.column_stack([part[0] for part in scaled]))
+    shown, shown_of_row = _distinct(np.column_stack([part[1] for part in scaled]))
+    nominal = np.array([attribute.scale is Scale.NOMINAL for attribute in attributes])
+    return Comparison(own, own_of_record, shown, shown_of_row, nominal, np.array([part[2] for part in scaled]))
+
+
+@njit
+def squared_distance(x: Floats, y: Floats, nominal: Booleans, weight: Floats, enough: float) -> float:
+    """The squared distance of two records; infinity as soon as it is sure to be above `enough`."""
+    total = 0.0
+    for j in range(len(x)):
+        if np.isnan(x[j]) or np.isnan(y[j]):
+            total += 0.0 if np.isnan(x[j]) and np.isnan(y[j]) else MISSING_AGAINST_PRESENT
+        elif nominal[j]:
+            total += weight[j] if x[j] != y[j] else 0.0
+        else:
+            total += weight[j] * (x[j] - y[j]) * (x[j] - y[j])
+        if total > enough:
+            return np.inf
+    return total
+
+
+def _scaled(
+    original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, scale_by: ScaleBy
+) -> tuple[Floats, Floats, float]:
+    """The attribute in both files and its weight."""
+    if attribute.scale is Scale.NOMINAL:
+        own, shown = _codes(original, masked, attribute.name)
+        return own, shown, _nominal_weight(own if scale_by == "original" else shown)
+    place = f"attacks: {attribute.name}"
+    own = ordered_positions(original, schema, attribute.name, place)
+    shown = ordered_positions(masked, schema, attribute.name, place)
+    if scale_by == "own":
+        return _standardised(own), _standardised(shown), 1.0
+    variance = _variance(own if scale_by == "original" else shown)
+    return own, shown, 1 / variance if variance > 0 else 0.0
+
+
+def _codes(original: Microdata, masked: Microdata, name: str) -> tuple[Floats, Floats]:
+    own, shown = (codes.astype(np.float64) for codes in shared_codes(original.column(name), masked.column(name)))
+    return np.where(own < 0, np.nan, own), np.where(shown < 0, np.nan, shown)
+
+
+def _nominal_weight(codes: Floats) -> float:
+    counts = np.unique(codes[~np.isnan(codes)], return_counts=True)[1].astype(np.float64)
+    n = counts.sum()
+    differing = 0.0 if n < 2 else 1 - float((counts * (counts - 1)).sum() / (n * (n - 1)))
+    return 2 / differing if differing > 0 else 0.0
+
+
+def _variance(values: Floats) -> float:
+    present = np.sort(values[~np.isnan(values)])
+    return float(np.var(present, ddof=1)) if len(present) > 1 and present[0] < present[-1] else 0.0
+
+
+def _standardised(values: Floats) -> Floats:
+    variance = _variance(values)
+    if variance == 0:
+        return np.where(np.isnan(values), np.nan, 0.0)
+    standardised: Floats = (values - np.mean(np.sort(values[~np.isnan(values)]))) / np.sqrt(variance)
+    return standardised
+
+
+def _distinct(values: Floats) -> tuple[Floats, Integers]:
+    codes = joint_codes([np.unique(column, return_inverse=True)[1] for column in values.T], len(values))
+    first = np.unique(codes, return_index=True)[1]
+    return np.ascontiguousarray(values[first]), codes

@@ -1,0 +1,143 @@
+"""What the linked rows say of a confidential attribute: ties share an identity, but may agree on the secret."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tasks.attack.links import Links
+from tasks.microdata.compiled import njit
+from tasks.microdata.table import Floats, Integers, shared_codes
+
+
+def linked_values(links: Links, original: pa.Array, released: pa.Array, targets: Integers) -> tuple[Floats, Floats]:
+    """How well the linked rows' most frequent value tells the value of each target.
+
+    Meaning: the intruder guesses the value that most of the linked rows show. The control does the same without the target's
+    own row: what it scores is known from the others and is no disclosure about the target.
+    Formula in words: if the target's original value is among the g most frequent released values of the linked rows, 1/g,
+    else 0. Where no row is left, the guess is the most frequent value of the whole release. Missing is a value of its own.
+
+    Parameters
+    ----------
+    links: of the records to released rows. original, released: the attribute in both files, row i of the one being row i of
+    the other, shape (n,). targets: rows that are scored, shape (m,).
+
+    Returns two arrays of shape (m,), each in [0, 1]: linked and control. By chance: the share of the most frequent value.
+    Cost: the number of linked rows, summed over the distinct sets of them; memory is linear.
+    """
+    truth, shown = (codes + 1 for codes in shared_codes(original, released))
+    n_values = int(max(truth.max(initial=0), shown.max(initial=0))) + 1
+    sets = links.search_class[targets]
+    by_set = np.argsort(sets, kind="stable")
+    return _modal_credits(
+        links.starts,
+        links.classes,
+        *_value_counts(links.found_class, shown, n_values),
+        np.searchsorted(sets[by_set], np.arange(len(links.starts))),
+        by_set,
+        links.found_class[targets],
+        shown[targets],
+        truth[targets],
+        _modal_shares(shown, n_values),
+    )
+
+
+def _value_counts(classes: Integers, values: Integers, n_values: int) -> tuple[Integers, Integers, Integers]:
+    """The values in each class: where each class starts, the values, how often each occurs."""
+    pairs, counts = np.unique(classes * n_values + values, return_counts=True)
+    starts = np.searchsorted(pairs // n_values, np.arange(int(classes.max(initial=-1)) + 2))
+    return starts, pairs % n_values, counts
+
+
+def _modal_shares(values: Integers, n_values: int) -> Floats:
+    """Shape (n_values,): the credit that each value earns as a guess of the most frequent one."""
+    counts = np.bincount(values, minlength=n_values)
+    modal = (counts == counts.max(initial=0)).astype(np.float64)
+    shares: Floats = modal / modal.sum()
+    return shares
+
+
+@njit
+def _modal_credits(
+    starts: Integers,
+    classes: Integers,
+    value_starts: Integers,
+    values: Integers,
+    value_counts: Integers,
+    target_starts: Integers,
+    targets: Integers,
+    own_class: Integers,
+    own_value: Integers,
+    truth: Integers,
+    otherwise: Floats,
+) -> tuple[Floats, Floats]:
+    linked, control = np.empty(len(targets)), np.empty(len(targets))
+    counts = np.zeros(len(otherwise), dtype=np.int64)
+    met = np.empty(len(otherwise), dtype=np.int64)
+    in_set = np.full(len(value_starts) - 1, -1, dtype=np.int64)
+    for s in range(len(starts) - 1):
+        if target_starts[s] == target_starts[s + 1]:
+            continue
+        linked_classes = classes[starts[s] : starts[s + 1]]
+        in_set[linked_classes] = s
+        n_met = _tally(linked_classes, value_starts, values, value_counts, counts, met)
+        top = _highest(counts, met[:n_met])
+        for t in targets[target_starts[s] : target_starts[s + 1]]:
+            linked[t] = _credit(counts[truth[t]], top[0], top[1], otherwise[truth[t]])
+            control[t] = linked[t]
+            if in_set[own_class[t]] == s:
+                control[t] = _credit_without(own_value[t], truth[t], counts, top, otherwise[truth[t]])
+        counts[met[:n_met]] = 0
+    return linked, control
+
+
+@njit
+def _tally(
+    classes: Integers, value_starts: Integers, values: Integers, value_counts: Integers, counts: Integers, met: Integers
+) -> int:
+    """Count the values of some classes into `counts`; `met` lists the values that occur. Returns how many do."""
+    n_met = 0
+    for c in classes:
+        for e in range(value_starts[c], value_starts[c + 1]):
+            if counts[values[e]] == 0:
+                met[n_met] = values[e]
+                n_met += 1
+            counts[values[e]] += value_counts[e]
+    return n_met
+
+
+@njit
+def _highest(counts: Integers, met: Integers) -> tuple[int, int, int, int]:
+    """The highest count, how many values have it, the next highest count (0: none), how many values have that."""
+    highest, sharing, second, sharing_second = 0, 0, 0, 0
+    for value in met:
+        count = counts[value]
+        if count > highest:
+            second, sharing_second = highest, sharing
+            highest, sharing = count, 1
+        elif count == highest:
+            sharing += 1
+        elif count > second:
+            second, sharing_second = count, 1
+        elif count == second:
+            sharing_second += 1
+    return highest, sharing, second, sharing_second
+
+
+@njit
+def _credit(count: int, highest: int, sharing: int, otherwise: float) -> float:
+    if highest == 0:
+        return otherwise
+    return 1.0 / sharing if count == highest else 0.0
+
+
+@njit
+def _credit_without(own: int, truth: int, counts: Integers, top: tuple[int, int, int, int], otherwise: float) -> float:
+    """The credit once the target's own row, which shows `own`, is struck out of the counts."""
+    count = counts[truth] - (1 if own == truth else 0)
+    if counts[own] < top[0]:
+        return _credit(count, top[0], top[1], otherwise)
+    if top[1] > 1:
+        return _credit(count, top[0], top[1] - 1, otherwise)
+    return _credit(count, top[0] - 1, 1 + (top[3] if top[2] == top[0] - 1 else 0), otherwise)

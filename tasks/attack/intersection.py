@@ -1,0 +1,177 @@
+"""The intersection of the sets of possible images, and the nearest rows inside it, without ever writing the sets out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.attack.comparison import Comparison, squared_distance
+from tasks.attack.nearest import TIE, with_room
+from tasks.microdata.compiled import njit
+from tasks.microdata.table import Booleans, Floats, Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a released row must show to be the possible image of a record; r distinct records, c distinct released rows.
+
+    Of f lists of codes, list j allows record i the codes allowed[j][begins[j, i]:ends[j, i]]; the row shows shown[j, row].
+    Of q intervals, record i needs low[i] <= positions[row] <= high[i], shapes (r, q) and (c, q); NaN: only a missing value.
+    sizes: shape (c,), the number of released rows of each kind.
+    """
+
+    begins: Integers
+    ends: Integers
+    allowed: tuple[Integers, ...]
+    shown: Integers
+    low: Floats
+    high: Floats
+    positions: Floats
+    sizes: Integers
+
+
+def intersected(both: Comparison, conditions: Conditions) -> tuple[Integers, Integers, Integers]:
+    """For each distinct record the rows that meet all conditions: the nearest of them, and the size of the whole set.
+
+    Rows are looked up by the first list of codes and, among equal codes, by the first interval. Returns starts (r + 1,), the
+    distinct rows nearest within the set (ties within a relative 1e-9), and the number of released rows in the set, shape (r,);
+    where it is 0 there is no nearest row either.
+    """
+    offsets = np.cumsum([0, *(len(codes) for codes in conditions.allowed)])[:-1, np.newaxis]
+    group_starts, rows = _groups(conditions)
+    starts, found, whole = _intersect(
+        both.own,
+        both.shown[rows],
+        both.nominal,
+        both.weight,
+        conditions.begins + offsets,
+        conditions.ends + offsets,
+        np.concatenate(conditions.allowed),
+        np.ascontiguousarray(conditions.shown[:, rows]),
+        conditions.low,
+        conditions.high,
+        conditions.positions[rows],
+        conditions.sizes[rows],
+        group_starts,
+    )
+    return starts, rows[found], whole
+
+
+def _groups(conditions: Conditions) -> tuple[Integers, Integers]:
+    """Rows ordered by the first list's code, then the first interval's position; where each code's rows start."""
+    codes = conditions.shown[0]
+    within = conditions.positions[:, 0] if conditions.positions.shape[1] else np.zeros(len(codes))
+    most = max(int(codes.max(initial=0)), int(conditions.allowed[0].max(initial=0)))
+    starts = np.searchsorted(np.sort(codes), np.arange(most + 2))
+    return starts, np.lexsort((within, codes))
+
+
+@njit
+def _intersect(
+    own: Floats,
+    shown_values: Floats,
+    nominal: Booleans,
+    weight: Floats,
+    begins: Integers,
+    ends: Integers,
+    allowed: Integers,
+    shown: Integers,
+    low: Floats,
+    high: Floats,
+    positions: Floats,
+    sizes: Integers,
+    group_starts: Integers,
+) -> tuple[Integers, Integers, Integers]:
+    starts = np.zeros(len(own) + 1, dtype=np.int64)
+    found = np.empty(len(own) + 16, dtype=np.int64)
+    distances = np.empty(len(own) + 16)
+    whole = np.zeros(len(own), dtype=np.int64)
+    possible = np.empty(len(shown_values), dtype=np.int64)
+    used = 0
+    for i in range(len(own)):
+        first, least = used, np.inf
+        for option in allowed[begins[0, i] : ends[0, i]]:
+            from_, to = _range(positions, group_starts[option], group_starts[option + 1], low[i], high[i])
+            n_possible = _within(positions, from_, to, low[i], high[i], possible)
+            n_possible = _showing(shown, possible, n_possible, begins[:, i], ends[:, i], allowed)
+            for row in possible[:n_possible]:
+                whole[i] += sizes[row]
+                distance = squared_distance(own[i], shown_values[row], nominal, weight, least * TIE)
+                if distance <= least * TIE:
+                    found, distances = with_room(found, used), with_room(distances, used)
+                    found[used], distances[used] = row, distance
+                    used += 1
+                    least = min(least, distance)
+        used = _keep_nearest(found, distances, first, used, least)
+        starts[i + 1] = used
+    return starts, found[:used].copy(), whole
+
+
+@njit
+def _range(positions: Floats, first: int, last: int, low: Floats, high: Floats) -> tuple[int, int]:
+    """The part of a group whose first position lies within the record's first interval; missing positions stand last."""
+    if positions.shape[1] == 0 or np.isnan(low[0]):
+        return first, last
+    return _first_above(positions, first, last, low[0], False), _first_above(positions, first, last, high[0], True)
+
+
+@njit
+def _first_above(positions: Floats, first: int, last: int, bound: float, strictly: bool) -> int:
+    while first < last:
+        middle = (first + last) // 2
+        position = positions[middle, 0]
+        if position < bound or (strictly and position == bound):
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@njit
+def _within(positions: Floats, first: int, last: int, low: Floats, high: Floats, possible: Integers) -> int:
+    """Write the rows of a range that meet all intervals into `possible`; returns how many they are."""
+    n_possible = 0
+    for row in range(first, last):
+        meets = True
+        for j in range(len(low)):
+            position = positions[row, j]
+            inside = np.isnan(position) if np.isnan(low[j]) else low[j] <= position <= high[j]
+            if not inside:
+                meets = False
+                break
+        if meets:
+            possible[n_possible] = row
+            n_possible += 1
+    return n_possible
+
+
+@njit
+def _showing(shown: Integers, possible: Integers, n_possible: int, begins: Integers, ends: Integers, allowed: Integers) -> int:
+    """Keep of the possible rows those that show an allowed code in every list but the first; returns how many they are."""
+    for j in range(1, len(shown)):
+        kept = 0
+        for row in possible[:n_possible]:
+            if _is_listed(allowed, begins[j], ends[j], shown[j, row]):
+                possible[kept] = row
+                kept += 1
+        n_possible = kept
+    return n_possible
+
+
+@njit
+def _is_listed(codes: Integers, first: int, last: int, code: int) -> bool:
+    for e in range(first, last):  # noqa: SIM110  # any() of a generator is not compiled
+        if codes[e] == code:
+            return True
+    return False
+
+
+@njit
+def _keep_nearest(found: Integers, distances: Floats, first: int, used: int, least: float) -> int:
+    kept = first
+    for e in range(first, used):
+        if distances[e] <= least * TIE:
+            found[kept] = found[e]
+            kept += 1
+    return kept

@@ -1,0 +1,42 @@
+"""Links of whole files: which released rows each of the intruder's records is linked to, in classes of equal records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.attack.guesses import Guesses
+from tasks.microdata.table import Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Links of n searching records to n found ones.
+
+    found_class: shape (n,), the class of each found record; search_class: shape (n,), the class of each searching record.
+    starts, classes: search class s is linked to the found classes classes[starts[s]:starts[s + 1]].
+    sound_sizes: shape (number of search classes,): size of the sound set the link was chosen from; None where there is none.
+    """
+
+    found_class: Integers
+    search_class: Integers
+    starts: Integers
+    classes: Integers
+    sound_sizes: Integers | None = None
+
+    def guesses(self, searching: Integers) -> Guesses:
+        """The guesses of the given searching records, in that order."""
+        searched = self.search_class[searching]
+        sizes = np.diff(self.starts)[searched]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        entries = np.arange(starts[-1]) + np.repeat(self.starts[searched] - starts[:-1], sizes)
+        sound = None if self.sound_sizes is None else self.sound_sizes[searched]
+        return Guesses(self.found_class, starts, self.classes[entries], sound)
+
+    def inverted(self) -> Links:
+        """The same links seen from the found records: which searching records are linked to each; may be none."""
+        searching = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        order = np.argsort(self.classes, kind="stable")
+        sizes = np.bincount(self.classes, minlength=int(self.found_class.max(initial=-1)) + 1)
+        return Links(self.search_class, self.found_class, np.append(0, np.cumsum(sizes)), searching[order])

@@ -1,0 +1,144 @@
+"""Who attacks, what they know, and which attacks a masked table has to face."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.transparency import Transparency
+from tasks.mask.methods import Masking
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Role, Schema
+from tasks.microdata.spec import Names, Reason, Share, Spec
+from tasks.microdata.suggestion import did_you_mean
+
+ATTACKS = {"distance_linkage": DistanceLinkage, "transparency": Transparency}
+INSIDER_ROLES = (Role.CONFIDENTIAL, Role.WEIGHT, Role.OTHER)
+
+
+class IntruderSpec(Spec):
+    """What the declared intruder knows.
+
+    knows: attributes whose original values he knows of every record; default: all quasi-identifiers.
+    targets: the share of the records whose linkage is scored, a simple random sample.
+    participation_known: does he know that his records are in the release?
+    """
+
+    knows: Names | None = None
+    targets: Share = 1.0
+    participation_known: bool = True
+
+
+class Omission(Spec):
+    """A required attack that is not run, and why."""
+
+    attack: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Intruder:
+    """One intruder: `declared`, or `insider:<attribute>` who also knows one attribute that no mask touched."""
+
+    name: str
+    knows: tuple[str, ...]
+    participation_known: bool = True
+
+
+def intruders(spec: IntruderSpec, schema: Schema, mechanisms: tuple[Masking, ...]) -> tuple[Intruder, ...]:
+    """The declared intruder, then the insiders.
+
+    An insider knows all quasi-identifiers and one attribute that is published unchanged: confidential attributes and weights
+    are link keys too (a person knows how a colleague votes). One of them for each such attribute, in the order of the table;
+    those who know nothing beyond the declared intruder are left out.
+
+    Raises InputError where the spec names an attribute that does not exist or is not published, or nothing can be known.
+    """
+    declared = Intruder("declared", _known(spec, schema), spec.participation_known)
+    touched = {name for step in mechanisms for name in step.attributes or ()}
+    keys = schema.with_role(Role.QUASI_IDENTIFIER)
+    extra = [name for name in schema.with_role(*INSIDER_ROLES) if name not in touched]
+    insiders = (Intruder(f"insider:{name}", (*keys, name), spec.participation_known) for name in extra)
+    return (declared, *(insider for insider in insiders if not set(insider.knows) <= set(declared.knows)))
+
+
+def required(mechanism: Masking) -> tuple[str, ...]:
+    """The attacks that a table masked in this way must face."""
+    match mechanism.method:
+        case "microaggregation" | "rank_swapping":
+            return ("distance_linkage", "transparency")
+
+
+def default_attacks(steps: tuple[Masking, ...], omit: tuple[Omission, ...] = ()) -> tuple[DistanceLinkage | Transparency, ...]:
+    """One of each attack that the steps require and `omit` does not leave out; plain linkage where there are no steps."""
+    left_out = {omission.attack for omission in omit}
+    return tuple(ATTACKS[name](method=name) for name in _required(steps) if name not in left_out)
+
+
+def attack_id(spec: DistanceLinkage | Transparency) -> str:
+    """What an attack is called in figures and policy lines."""
+    return spec.id or spec.method
+
+
+def check_attacks(
+    attacks: tuple[DistanceLinkage | Transparency, ...], omit: tuple[Omission, ...], steps: tuple[Masking, ...]
+) -> None:
+    """Refuse a plan of attacks that leaves out a required one without a reason, or calls two attacks by one name.
+
+    Raises InputError for a required attack that is neither planned nor in `omit`, an `omit` that names no attack or one that
+    is planned, and an id that occurs twice.
+    """
+    for i, omission in enumerate(omit):
+        _check_omission(omission, attacks, f"omit[{i}].attack")
+    ids = Counter(attack_id(spec) for spec in attacks)
+    for name, count in ids.items():
+        if count > 1:
+            raise InputError(
+                "duplicate-attack-id",
+                "attacks",
+                f"{count} attacks are called `{name}`",
+                "one attack per id",
+                "give each an `id`",
+                name,
+            )
+    planned = {spec.method for spec in attacks} | {omission.attack for omission in omit}
+    for name in _required(steps):
+        if name not in planned:
+            what = f"the masking steps must face the attack `{name}`, which is neither in `attacks` nor in `omit`"
+            allowed = f"attacks: {', '.join(_required(steps))}"
+            raise InputError("required-attack-missing", "attacks", what, allowed, "add it, or omit it with a reason", name)
+
+
+def _required(steps: tuple[Masking, ...]) -> tuple[str, ...]:
+    names = [name for step in steps for name in required(step)] or ["distance_linkage"]
+    return tuple(dict.fromkeys(names))
+
+
+def _check_omission(omission: Omission, attacks: tuple[DistanceLinkage | Transparency, ...], where: str) -> None:
+    allowed = ", ".join(ATTACKS)
+    if omission.attack not in ATTACKS:
+        remedy = did_you_mean(omission.attack, ATTACKS, "see `sdcert methods attack`")
+        raise InputError("unknown-attack", where, f"there is no attack `{omission.attack}`", allowed, remedy, omission.attack)
+    if omission.attack in {spec.method for spec in attacks}:
+        what = f"`{omission.attack}` is omitted and planned at once"
+        raise InputError(
+            "contradictory-omission", where, what, allowed, "remove it from `omit` or from `attacks`", omission.attack
+        )
+
+
+def _known(spec: IntruderSpec, schema: Schema) -> tuple[str, ...]:
+    where = "intruder.knows"
+    published = ", ".join(schema.published)
+    knows = schema.with_role(Role.QUASI_IDENTIFIER) if spec.knows is None else tuple(dict.fromkeys(spec.knows))
+    if not knows:
+        what = "no attribute is a quasi-identifier, so the declared intruder knows nothing"
+        raise InputError("nothing-known", where, what, published, "declare quasi-identifiers, or say what the intruder knows")
+    for name in knows:
+        if name not in schema:
+            remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
+            raise InputError("unknown-attribute", where, f"the table has no attribute `{name}`", published, remedy, name)
+        if not schema[name].published:
+            what = f"`{name}` has the role {schema[name].role} and is not published: nothing can be linked by it"
+            raise InputError("unpublished-attribute", where, what, published, "take it out of `knows`", name)
+    return knows

@@ -1,0 +1,168 @@
+"""What can be counted about a column: the ground on which role and scale are proposed. Counts and shares, never a value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.microdata.table import Microdata
+
+Kind = Literal["integer", "double", "text", "bool"]
+
+NEAR_UNIQUE = 0.9
+ENOUGH_VALUES = 10  # below, "all values differ" says nothing about a column
+CODE_DIGITS = 6
+MOST_CODES = 25
+ROWS_PER_CODE = 4
+
+_NAMES = {
+    "a number or code of a unit": r"ids?|u?uid|guid|identifier|key|serial|seq|index|idx|nr|caseid|recno|rownames?|respondent",
+    "a person or company": r"name|names|surname|firstname|lastname|forename|fullname|nom|username|login|handle",
+    "an official number": r"ssn|nin|nino|nhs|passport|nif|dni|tin|vat|iban|account|licen[cs]e|plate|mrn|pnr|bsn|cpf|curp",
+    "a contact": r"phone|telephone|tel|mobile|cell|fax|e?mail|address|addr|street|url|ip|website",
+    "a place": r"zip|zipcode|postcode|postal|plz|lat|latitude|lon|lng|longitude|gps",
+}  # fmt: skip
+_GROUP = r"household|hh|hid|hhid|family|fam|dwelling|enterprise|firm|company|establishment|school|hospital|cluster|psu|ori"
+_PERSON = r"person|pid|individual|patient|participant|subject|member"
+_WEIGHT = r"weights|[a-z]*wgt|[a-z]*wt|weight"
+_SURVEY = r"survey|sample|sampling|design|household|hh|person|final|post|replicate|base|expansion|grossing|prob"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Counts of one column of n rows.
+
+    n_distinct: different values among the present ones. whole: all present values are whole numbers.
+    running: the present values are consecutive whole numbers, each once. one_width: all present values are whole numbers, or
+    texts, of one length of at least six digits. positive: all present values are above zero.
+    """
+
+    name: str
+    kind: Kind
+    n: int
+    n_missing: int
+    n_distinct: int
+    whole: bool
+    running: bool
+    one_width: bool
+    positive: bool
+
+    @property
+    def n_present(self) -> int:
+        return self.n - self.n_missing
+
+    @property
+    def distinct_share(self) -> float:
+        return self.n_distinct / max(self.n_present, 1)
+
+    @property
+    def unique(self) -> bool:
+        return self.n_present > 1 and self.n_distinct == self.n_present
+
+    @property
+    def near_unique(self) -> bool:
+        return self.n_present > 1 and self.distinct_share >= NEAR_UNIQUE
+
+    @property
+    def constant(self) -> bool:
+        return self.n_distinct == 1
+
+    @property
+    def few_codes(self) -> bool:
+        """Few whole numbers, each in several rows: codes rather than measurements."""
+        return self.whole and self.few_categories
+
+    @property
+    def few_categories(self) -> bool:
+        """At most 25 different values, each in several rows."""
+        return self.n_distinct <= MOST_CODES and self.n_present >= ROWS_PER_CODE * self.n_distinct
+
+    def in_words(self) -> tuple[str, ...]:
+        """The counts as sentences; they hold no value."""
+        told = [f"{self.n_distinct:,} distinct of {self.n_present:,} values"]
+        if self.n_missing:
+            told.append(f"{self.n_missing:,} missing ({self.n_missing / self.n:.0%})")
+        if self.n_present == 0:
+            told.append("no row has a value")
+        if self.constant:
+            told.append("all values are equal")
+        if self.kind == "double" and self.whole and self.n_present:
+            told.append("whole numbers stored as decimals")
+        return tuple(told)
+
+
+def facts_of(data: Microdata, name: str) -> Facts:
+    """Count one column. Linear but for the distinct values: about 0.2 s for 1,000,000 rows."""
+    column = data.column(name)
+    present = column.drop_null()
+    kind = _kind(column.type)
+    n_distinct = int(pc.count_distinct(present).as_py())
+    numeric = kind in {"integer", "double"}
+    whole = numeric and len(present) > 0 and (kind == "integer" or bool(pc.all(pc.equal(pc.floor(present), present)).as_py()))
+    ends: dict[str, Any] = pc.min_max(present).as_py() if numeric else {}
+    return Facts(
+        name=name,
+        kind=kind,
+        n=data.n,
+        n_missing=column.null_count,
+        n_distinct=n_distinct,
+        whole=whole,
+        running=whole and n_distinct == len(present) and bool(ends["max"] - ends["min"] == n_distinct - 1),
+        one_width=len(present) > 0 and (kind == "text" or whole) and _one_width(present, ends),
+        positive=numeric and len(present) > 0 and bool(ends["min"] > 0),
+    )
+
+
+def named_like_identifier(name: str) -> str | None:
+    """What the name of a column suggests that identifies a unit ("a contact", "a place", ...), or None."""
+    words = _words(name)
+    return next((what for what, pattern in _NAMES.items() if any(re.fullmatch(pattern, word) for word in words)), None)
+
+
+def names_people(what: str) -> bool:
+    """Does a kind of name (`named_like_identifier`) point at one person or company even where values repeat?"""
+    return what not in {"a number or code of a unit", "a place"}
+
+
+def named_like_group(name: str) -> bool:
+    return _has(name, _GROUP) and (named_like_identifier(name) is not None or _has(name, r"hid|hhid|hh|household|psu|cluster"))
+
+
+def named_like_person(name: str) -> bool:
+    return _has(name, r"pid") or (_has(name, _PERSON) and named_like_identifier(name) is not None)
+
+
+def named_like_survey_weight(name: str) -> bool:
+    """A sampling weight by its name; a plain `weight` may be a body's and is none."""
+    return _has(name, r"weights|[a-z]{2,}wgt|[a-z]{2,}wt") or (_has(name, _WEIGHT) and _has(name, _SURVEY))
+
+
+def _has(name: str, pattern: str) -> bool:
+    return any(re.fullmatch(pattern, word) for word in _words(name))
+
+
+def _words(name: str) -> tuple[str, ...]:
+    parted = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
+    words = tuple(word for word in re.split(r"[^a-z]+", parted.lower()) if word)
+    glued = re.fullmatch(r"([a-z]{4,}?)(id|name|number|no)", words[-1]) if words else None
+    return words if glued is None else (*words, glued[1], glued[2])
+
+
+def _kind(logical: pa.DataType) -> Kind:
+    if pa.types.is_integer(logical):
+        return "integer"
+    if pa.types.is_floating(logical):
+        return "double"
+    return "text" if pa.types.is_string(logical) else "bool"
+
+
+def _one_width(present: pa.Array, ends: dict[str, Any]) -> bool:
+    if pa.types.is_string(present.type):
+        ends = pc.min_max(pc.utf8_length(present)).as_py()
+        return bool(ends["min"] == ends["max"] >= CODE_DIGITS and pc.all(pc.match_substring_regex(present, "[0-9]")).as_py())
+    widths = [len(str(int(end))) for end in ends.values()]
+    return ends["min"] > 0 and widths[0] == widths[1] >= CODE_DIGITS

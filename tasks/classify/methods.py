@@ -1,0 +1,140 @@
+"""Classify: decide what each attribute is, and refuse what must not be published as it stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tasks.classify.dependence import ENOUGH_ROWS, Dependence, find_dependences
+from tasks.classify.evidence import facts_of
+from tasks.classify.roles import attribute_of
+from tasks.ingest.codebook import Attributes, by_name
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import MaskTargets, Schema
+from tasks.microdata.spec import Name, Spec
+from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.table import Microdata
+
+_NAMED_FINDINGS = 5
+
+
+class ClassifyPlan(Spec):
+    """What classify needs of a release file.
+
+    attributes: the declarations. key: what identifies a unit across versions. masks: what each masking step will touch.
+    known: the names that the intruder is declared to know.
+    """
+
+    attributes: Attributes = ()
+    key: Name | None = None
+    masks: tuple[MaskTargets, ...] = ()
+    known: tuple[Name, ...] = ()
+
+
+def classify(data: Microdata, plan: ClassifyPlan) -> Schema:
+    """The role and scale of every column, declared or proposed with evidence that holds counts and never a value.
+
+    Declared roles and scales win. An undeclared column is a quasi-identifier unless its name and values speak for a weight, a
+    group or a person; see `roles`. Published unmasked columns must not undo a mask; see `dependence`.
+
+    Raises
+    ------
+    InputError: no columns, fewer than two rows, or nothing to publish; a name that is no column; an undeclared column that
+        looks like an identifier; a declaration that the column does not fit; a category that `order` does not list; a masked
+        column that is constant, without values or not published; an intruder who knows what is not published; a published
+        unmasked column that is a function of masked ones.
+
+    About 2 s for 1,000,000 rows of 6 columns.
+    """
+    _refuse_degenerate(data)
+    _refuse_unknown(data, plan)
+    declared = by_name(plan.attributes)
+    attributes = tuple(
+        attribute_of(facts_of(data, name), declared.get(name), is_key=name == plan.key, is_known=name in plan.known)
+        for name in data.names
+    )
+    schema = Schema(attributes)
+    _refuse_unlisted_categories(data, schema)
+    _refuse_unpublished(schema, plan)
+    masked = masked_attributes(schema, plan.masks)
+    _refuse_nothing_to_mask(data, masked)
+    _refuse_dependent(find_dependences(data, schema, masked))
+    return _with_search_told(schema, data, masked)
+
+
+def masked_attributes(schema: Schema, masks: tuple[MaskTargets, ...]) -> tuple[str, ...]:
+    """The attributes that at least one masking step touches, in the order of the columns; each must be a column."""
+    wanted = {name for mask in masks for name in mask.resolve(schema)}
+    return tuple(name for name in schema.names if name in wanted)
+
+
+def _refuse_degenerate(data: Microdata) -> None:
+    if not data.names:
+        raise InputError("no-columns", "source", "The table has no columns.", "at least one column", "check the source")
+    if data.n < 2:
+        raise InputError("too-few-rows", "source", f"The table has {data.n} row(s): nobody can hide among others.",
+                         "at least two rows", "check the source")  # fmt: skip
+
+
+def _refuse_unknown(data: Microdata, plan: ClassifyPlan) -> None:
+    asked = [(f"attributes.{a.name}", a.name) for a in plan.attributes]
+    asked += [(f"attributes.{a.name}.from", name) for a in plan.attributes for name in a.derived_from]
+    asked += [("key", plan.key)] if plan.key is not None else []
+    asked += [("intruder.knows", name) for name in plan.known]
+    asked += [(f"masking[{step}].attributes", name) for step, mask in enumerate(plan.masks) for name in mask.named or ()]
+    for where, name in asked:
+        if name not in data.names:
+            raise InputError("unknown-attribute", where, "The table has no such column.", ", ".join(data.names[:30]),
+                             did_you_mean(name, data.names, "compare it with the column names"), value=name)  # fmt: skip
+
+
+def _refuse_unlisted_categories(data: Microdata, schema: Schema) -> None:
+    for attribute in schema.attributes:
+        present = set(data.column(attribute.name).unique().drop_null().to_pylist()) if attribute.order is not None else set()
+        unlisted = sorted(present - set(attribute.order or ()))
+        if unlisted:
+            raise InputError("unlisted-category", f"attributes.{attribute.name}.order",
+                             f"{len(unlisted)} categories of `{attribute.name}` are not in its order.",
+                             "every category that occurs", "add them in their place, or declare them `missing`",
+                             value=unlisted[0])  # fmt: skip
+
+
+def _refuse_unpublished(schema: Schema, plan: ClassifyPlan) -> None:
+    if not schema.published:
+        raise InputError("nothing-to-publish", "attributes", "No column is published.", "at least one published attribute",
+                         "declare a quasi-identifier or a confidential attribute")  # fmt: skip
+    asked = [("intruder.knows", name) for name in plan.known]
+    asked += [(f"masking[{step}].attributes", name) for step, mask in enumerate(plan.masks) for name in mask.named or ()]
+    for where, name in asked:
+        if not schema[name].published:
+            raise InputError("unpublished-attribute", where, f"`{name}` is not published: its role is {schema[name].role}.",
+                             ", ".join(schema.published[:30]), "take it out, or declare another role", value=name)  # fmt: skip
+
+
+def _refuse_nothing_to_mask(data: Microdata, masked: tuple[str, ...]) -> None:
+    for name in masked:
+        n_distinct = len(data.column(name).drop_null().unique())
+        if n_distinct < 2:
+            what = "has no values" if n_distinct == 0 else "has one value in all rows"
+            raise InputError("nothing-to-mask", f"masking: {name}", f"The masked column `{name}` {what}.",
+                             "columns whose values differ", "take it out of `masking`, or declare `role: other`")  # fmt: skip
+
+
+def _refuse_dependent(found: tuple[Dependence, ...]) -> None:
+    if not found:
+        return
+    told = "; ".join(dependence.in_words() for dependence in found[:_NAMED_FINDINGS])
+    more = f"; and {len(found) - _NAMED_FINDINGS} more" if len(found) > _NAMED_FINDINGS else ""
+    open_, hidden = found[0].unmasked[0], ", ".join(found[0].masked)
+    raise InputError(
+        "undoes-the-mask",
+        ", ".join(f"attributes.{name}" for name in found[0].unmasked),
+        f"Published unmasked columns undo a mask: {told}{more}.",
+        "no function of masked columns published unmasked",
+        f"declare `{open_}: {{role: derived, from: [{hidden}]}}` (it is then not published), or mask it together with {hidden}",
+    )
+
+
+def _with_search_told(schema: Schema, data: Microdata, masked: tuple[str, ...]) -> Schema:
+    searched = f"no published unmasked column was found to be a function of it ({data.n:,} rows searched)"
+    told = searched if data.n >= ENOUGH_ROWS else f"under {ENOUGH_ROWS} rows: functions of it were not searched"
+    return Schema(tuple(replace(a, evidence=(*a.evidence, told)) if a.name in masked else a for a in schema.attributes))

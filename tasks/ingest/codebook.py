@@ -1,0 +1,104 @@
+"""What the release file declares about attributes, before a row is read."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, TypeAdapter, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from tasks.microdata.schema import Role, Scale
+from tasks.microdata.spec import Name, Spec
+
+
+class AttributeDeclaration(Spec):
+    """What is declared about one attribute; what is left out is decided by the pipeline, with its evidence.
+
+    role: what the attribute is to an intruder and to the publisher.
+    scale: what may be done with its values (`numeric`, `ordinal`, `nominal`).
+    order: the categories of an ordinal text attribute, lowest first; the column is then read as text.
+    from: the attributes of which a derived attribute is a function; required for `role: derived`, refused elsewhere.
+    missing: cells that mean "no value" besides the empty cell, e.g. `["NA", "-9"]`; compared as text in text tables and as
+        numbers in typed ones.
+    """
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
+
+    role: Role | None = None
+    scale: Scale | None = None
+    order: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    derived_from: Annotated[tuple[Name, ...], Field(alias="from")] = ()
+    missing: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.role is Role.DERIVED) != bool(self.derived_from):
+            raise ValueError("`from` names the sources of a derived attribute: `role: derived` needs it, other roles refuse it")
+        if self.order is not None and self.scale not in {None, Scale.ORDINAL}:
+            raise ValueError("`order` belongs to `scale: ordinal`")
+        if self.order is not None and len(set(self.order)) < len(self.order):
+            raise ValueError("`order` names a category twice")
+        if set(self.order or ()) & set(self.missing):
+            raise ValueError("a category of `order` is declared `missing` as well")
+        return self
+
+
+class AttributeSpec(AttributeDeclaration):
+    """The declaration of one attribute together with its name."""
+
+    name: Name
+
+    @model_validator(mode="after")
+    def _not_its_own_source(self) -> Self:
+        if self.name in self.derived_from:
+            raise ValueError("an attribute is not derived from itself")
+        return self
+
+
+class _MappingForm:
+    """JSON schema of the form that people write: a mapping from names to declarations."""
+
+    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        declaration = handler(AttributeDeclaration.__pydantic_core_schema__)
+        return {"type": "object", "additionalProperties": {"anyOf": [declaration, {"type": "null"}]}}
+
+
+_DECLARATIONS: TypeAdapter[dict[Name, AttributeDeclaration | None]] = TypeAdapter(dict[Name, AttributeDeclaration | None])
+_NAMED: TypeAdapter[tuple[AttributeSpec, ...]] = TypeAdapter(tuple[AttributeSpec, ...])
+
+
+def _from_mapping(value: object) -> object:
+    """A mapping name -> declaration, or a list of named ones, becomes a tuple; anything else is left to the next validator."""
+    if isinstance(value, list):
+        return _NAMED.validate_json(json.dumps(value, default=_plain))
+    if isinstance(value, tuple):
+        return value
+    if not isinstance(value, dict):
+        raise ValueError("a mapping from attribute names to their declarations is expected")  # noqa: TRY004 - pydantic's own
+    declared = _DECLARATIONS.validate_json(json.dumps(value))
+    return tuple(AttributeSpec(name=name, **_given(declaration)) for name, declaration in declared.items())
+
+
+def _plain(value: object) -> object:
+    return value.model_dump(mode="json") if isinstance(value, AttributeSpec) else str(value)
+
+
+def _given(declaration: AttributeDeclaration | None) -> dict[str, Any]:
+    return {} if declaration is None else {field: getattr(declaration, field) for field in declaration.model_fields_set}
+
+
+def _unique_names(attributes: tuple[AttributeSpec, ...]) -> tuple[AttributeSpec, ...]:
+    names = [attribute.name for attribute in attributes]
+    if len(set(names)) < len(names):
+        raise ValueError("an attribute is declared twice")
+    return attributes
+
+
+Attributes = Annotated[tuple[AttributeSpec, ...], AfterValidator(_unique_names), BeforeValidator(_from_mapping), _MappingForm()]
+Declared = dict[str, AttributeSpec]
+
+
+def by_name(attributes: tuple[AttributeSpec, ...]) -> Declared:
+    return {attribute.name: attribute for attribute in attributes}

@@ -1,0 +1,64 @@
+"""Which encoding a text table is written in."""
+
+from __future__ import annotations
+
+import codecs
+
+from charset_normalizer import from_bytes
+
+from tasks.microdata.errors import InputError
+
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+          (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip
+_USUAL = "cp1252"
+_SAMPLE_BYTES = 1 << 18
+
+
+def decode(content: bytes, label: str, declared: str | None = None) -> tuple[str, str, tuple[str, ...]]:
+    """The text of a file, its encoding, and notes on a guess.
+
+    A byte order mark decides; else UTF-8 where the whole file is valid UTF-8; else the most plausible 8-bit encoding, with a
+    note that it is a guess (Western European where several are equally plausible). A file that holds valid multi-byte UTF-8
+    beside invalid bytes is damaged UTF-8 and refused: read as 8-bit text its good letters would be wrong too.
+    """
+    if declared is not None:
+        return _decoded(content, declared, label), declared, ()
+    marked = next((encoding for mark, encoding in _MARKS if content.startswith(mark)), "utf-8")
+    try:
+        return content.decode(marked), marked, ()
+    except UnicodeDecodeError:
+        guessed = None if marked != "utf-8" or _is_damaged_utf8(content) else _guess(content)
+    if guessed is None:
+        return _decoded(content, marked, label), marked, ()
+    note = f"the encoding {guessed} is a guess: the file is not UTF-8; `source.encoding` declares it"
+    return _decoded(content, guessed, label), guessed, (note,)
+
+
+def _is_damaged_utf8(content: bytes) -> bool:
+    text = content.decode("utf-8", errors="replace")
+    invalid = text.count("\ufffd")
+    return sum(not character.isascii() for character in text) - invalid >= invalid
+
+
+def _guess(content: bytes) -> str | None:
+    beyond_ascii = next(place for place, byte in enumerate(content) if byte > 127)
+    start = max(0, beyond_ascii - _SAMPLE_BYTES // 2)
+    matches = list(from_bytes(content[start : start + _SAMPLE_BYTES]))
+    if not matches:
+        return None
+    equally_good = [
+        match.encoding for match in matches if (match.chaos, match.coherence) == (matches[0].chaos, matches[0].coherence)
+    ]
+    return _USUAL if _USUAL in equally_good else str(matches[0].encoding)
+
+
+def _decoded(content: bytes, encoding: str, label: str) -> str:
+    try:
+        return content.decode(encoding).removeprefix("\ufeff")
+    except LookupError:
+        raise InputError("unknown-encoding", "source.encoding", "There is no such encoding.", "utf-8, utf-16, cp1252, ...",
+                         "correct `source.encoding` or leave it out", value=encoding) from None  # fmt: skip
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError("undecodable", f"{label}: line {line}, byte {error.start}", f"A byte is not valid {encoding}.",
+                         "a text file in one encoding", "repair the file, or declare `source.encoding`") from None  # fmt: skip

@@ -1,0 +1,101 @@
+"""Ingest: source in, typed and validated table out, with a report of what was found on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tasks.ingest import sources
+from tasks.ingest.codebook import Attributes, AttributeSpec, by_name
+from tasks.ingest.expectations import Expectation
+from tasks.ingest.logical import from_typed
+from tasks.ingest.raw import RawTable
+from tasks.ingest.sources import SourceSpec
+from tasks.ingest.typing_rules import from_text
+from tasks.ingest.validation import Check, validate
+from tasks.microdata.errors import InputError
+from tasks.microdata.spec import Spec
+from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.table import Microdata
+
+
+class IngestPlan(Spec):
+    """What ingest needs of a release file.
+
+    source: its path already resolved. attributes: the declarations. expect: what the table must fulfil besides.
+    """
+
+    source: SourceSpec
+    attributes: Attributes = ()
+    expect: tuple[Expectation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReport:
+    """What was found about one column; notes hold counts, never a value."""
+
+    name: str
+    logical_type: str
+    n_missing: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestReport:
+    """What was read and how. `encoding` and `delimiter` are None for typed sources."""
+
+    source: str
+    format: str
+    encoding: str | None
+    delimiter: str | None
+    rows: int
+    columns: tuple[ColumnReport, ...]
+    notes: tuple[str, ...]
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    data: Microdata
+    report: IngestReport
+
+
+def ingest(plan: IngestPlan) -> Ingested:
+    """Read the source, type its columns by the declarations or the rules of `typing_rules`, and validate the table.
+
+    Raises
+    ------
+    InputError: the source cannot be read; a declared attribute is no column; a cell contradicts its declaration; an
+        expectation fails.
+
+    About 10 s for 1,000,000 rows of 6 text columns, besides the import of great-expectations.
+    """
+    raw = sources.read(plan.source)
+    _refuse_unknown(plan.attributes, raw)
+    columns, reports = _typed(raw, plan.attributes)
+    data = Microdata(pa.table(columns))
+    checks = validate(data, plan.attributes, plan.expect, raw.label)
+    report = IngestReport(source=raw.label, format=raw.format, encoding=raw.encoding, delimiter=raw.delimiter, rows=data.n,
+                          columns=reports, notes=raw.notes, checks=checks)  # fmt: skip
+    return Ingested(data, report)
+
+
+def _typed(raw: RawTable, attributes: tuple[AttributeSpec, ...]) -> tuple[dict[str, pa.Array], tuple[ColumnReport, ...]]:
+    declared, read_column = by_name(attributes), from_text if raw.as_text else from_typed
+    columns: dict[str, pa.Array] = {}
+    reports = []
+    for name in raw.table.column_names:
+        spec = declared.get(name) or AttributeSpec.model_construct(name=name)
+        columns[name], notes = read_column(raw.table.column(name), spec, raw.label)
+        reports.append(ColumnReport(name, str(columns[name].type), columns[name].null_count, notes))
+    return columns, tuple(reports)
+
+
+def _refuse_unknown(attributes: tuple[AttributeSpec, ...], raw: RawTable) -> None:
+    names = raw.table.column_names
+    for place, wanted in [(a.name, name) for a in attributes for name in (a.name, *a.derived_from)]:
+        if wanted not in names:
+            field = "" if wanted == place else ".from"
+            raise InputError("unknown-attribute", f"attributes.{place}{field}", f"The table {raw.label} has no such column.",
+                             ", ".join(names[:30]), did_you_mean(wanted, names, "check the name"), value=wanted)  # fmt: skip

@@ -1,0 +1,25 @@
+"""Parquet files, column types mapped to the four logical types later (`logical`)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.ingest.raw import RawTable, refuse_bad_names
+from tasks.microdata.errors import InputError
+
+MAGIC = b"PAR1"
+
+
+def read(content: bytes, label: str) -> RawTable:
+    """The columns of a Parquet file; InputError where it is damaged, or column names are empty or repeated."""
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        refuse_bad_names(file.schema_arrow.names, label)
+        table = file.read(use_threads=False)
+    except (pa.ArrowException, OSError):
+        raise InputError("not-parquet", label, "The file is not a readable Parquet file.", "a complete Parquet file",
+                         "write it again, or name a text table .csv") from None  # fmt: skip
+    if table.num_rows == 0:
+        raise InputError("no-rows", label, "The table has columns but no rows.", "at least one row", "check the file")
+    return RawTable(table=table.replace_schema_metadata(None), label=label, format="parquet", as_text=False)

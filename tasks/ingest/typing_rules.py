@@ -1,0 +1,140 @@
+"""Cells of text as values: what a column of a text table holds, by its declaration or by stated rules.
+
+The rules, in this order. The empty cell and the declared `missing` codes are missing. A declared `order` keeps text. All cells
+plain whole numbers within 64 bits: integer. All cells plain decimals that a double holds: double. All cells numbers but for
+usual words for "missing": refused, because guessing would turn data into gaps or gaps into a category. Otherwise text, and a
+note says what kept it from being numbers.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.ingest.codebook import AttributeSpec
+from tasks.ingest.numerals import INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Scale
+
+_EXACT_DOUBLE = 2**53  # from here on a whole number and its neighbour may be one double
+_SHOWN_ROWS = 3
+_EXPLAINED = 1000
+
+
+def from_text(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple[pa.Array, tuple[str, ...]]:
+    """One column of text cells as int64, double or string, with notes that hold no cell.
+
+    Raises InputError: a cell that is no number where `scale: numeric` (or ordinal without `order`) is declared; numbers mixed
+    with undeclared words for "missing"; infinities; numbers too large or too small for a double.
+    """
+    cells, notes = _without_missing(_joined(column), spec.missing)
+    if spec.order is not None:
+        return cells, notes
+    present = cells.drop_null()
+    where = f"{label}: column {spec.name}"
+    if len(present) == 0:
+        return cells.cast(pa.float64() if spec.scale is Scale.NUMERIC else pa.string()), (*notes, "no cell holds a value")
+    if _all(present, INTEGER):
+        return _integers(cells, spec, where, notes)
+    if _all(present, NUMBER):
+        return _doubles(cells, spec, where, notes)
+    return _text(cells, spec, label, notes)
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], type=pa.string())
+
+
+def _without_missing(cells: pa.Array, codes: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
+    hit = pc.is_in(cells, value_set=pa.array(codes, type=pa.string()))
+    count = pc.sum(hit).as_py() or 0
+    if not count:
+        return cells, ()
+    return pc.if_else(hit, pa.scalar(None, pa.string()), cells), (f"{count:,} cells hold a declared missing code",)
+
+
+def _all(cells: pa.Array, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(cells, pattern)).as_py())
+
+
+def _integers(cells: pa.Array, spec: AttributeSpec, where: str, notes: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
+    try:
+        return cells.cast(pa.int64()), notes
+    except pa.ArrowInvalid:
+        return _too_precise(cells, spec, where, notes, "whole numbers beyond 64 bits")
+
+
+def _doubles(cells: pa.Array, spec: AttributeSpec, where: str, notes: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
+    numbers = cells.cast(pa.float64())
+    digits = pc.match_substring_regex(cells, r"^[^eE]*[1-9]")
+    if pc.any(pc.or_(pc.is_inf(numbers), pc.and_(pc.equal(numbers, 0.0), digits))).as_py():
+        raise InputError("out-of-range", where, "A number is too large or too small for a double.", "about 1e-308 to 1e308",
+                         "rescale the column")  # fmt: skip
+    whole = pc.match_substring_regex(cells, INTEGER)
+    if pc.any(pc.and_(whole, pc.greater_equal(pc.abs(numbers), float(_EXACT_DOUBLE)))).as_py():
+        return _too_precise(cells, spec, where, notes, "whole numbers from 2^53 on among decimals")
+    return numbers, notes
+
+
+def _too_precise(
+    cells: pa.Array, spec: AttributeSpec, where: str, notes: tuple[str, ...], what: str
+) -> tuple[pa.Array, tuple[str, ...]]:
+    if _needs_numbers(spec):
+        raise InputError("beyond-64-bits", where, f"The column is declared {spec.scale} and holds {what}.",
+                         "numbers that keep all their digits", "declare `scale: nominal` if they are codes")  # fmt: skip
+    return cells, (*notes, f"{what}: kept as text")
+
+
+def _needs_numbers(spec: AttributeSpec) -> bool:
+    return spec.scale in {Scale.NUMERIC, Scale.ORDINAL}
+
+
+def _text(cells: pa.Array, spec: AttributeSpec, label: str, notes: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
+    number = pc.match_substring_regex(cells, NUMBER)
+    if spec.scale is Scale.NUMERIC:
+        raise _not_numeric(cells, number, spec.name, label)
+    others = pc.unique(cells.filter(pc.invert(number)).drop_null()).to_pylist()
+    n_numbers = pc.sum(number).as_py()
+    if spec.scale is not Scale.NOMINAL and n_numbers:
+        _refuse_almost_numbers(cells, others, spec.name, label)
+    reasons = sorted({why_not_a_number(cell)[0] for cell in others[:_EXPLAINED]} - {"it is text"})
+    mixed = [f"{n_numbers:,} of {len(number.drop_null()):,} cells are numbers; kept as text"] if n_numbers else []
+    found = [f"kept as text; of some cells: {'; '.join(reasons)}"] if reasons else []
+    return cells, (*notes, *mixed, *found)
+
+
+def _not_numeric(cells: pa.Array, number: pa.Array, name: str, label: str) -> InputError:
+    wrong = pc.indices_nonzero(pc.fill_null(pc.invert(number), False))
+    first = wrong[0].as_py()
+    reason, remedy = why_not_a_number(cells[first].as_py())
+    return InputError(
+        "not-numeric",
+        f"{label}: row {first + 1}, column {name}",
+        f"The column is declared numeric and {len(wrong):,} cells are no plain number: in the first, {reason}.",
+        "digits, a decimal point, an exponent",
+        remedy,
+        value=cells[first].as_py(),
+    )
+
+
+def _refuse_almost_numbers(cells: pa.Array, others: list[str], name: str, label: str) -> None:
+    """InputError where everything but words for infinity or for "missing" is a number."""
+    infinite = [cell for cell in others if is_infinity_word(cell)]
+    missing = [cell for cell in others if is_missing_word(cell)]
+    if len(infinite) + len(missing) < len(others):
+        return
+    words = infinite or missing
+    rows = pc.indices_nonzero(pc.fill_null(pc.is_in(cells, value_set=pa.array(words)), False)).to_pylist()
+    shown = ", ".join(str(row + 1) for row in rows[:_SHOWN_ROWS])
+    where = f"{label}: column {name}, row {shown}{', ...' if len(rows) > _SHOWN_ROWS else ''}"
+    if infinite:
+        raise InputError("infinite", where, f"{len(rows):,} cells are infinite.", "finite numbers",
+                         "make them missing at the source", value=words[0])  # fmt: skip
+    raise InputError(
+        "undeclared-missing",
+        where,
+        f"All cells are numbers but for {len(rows):,} cells with {len(words)} word(s) that usually mean a missing value.",
+        "numbers and empty cells, or declared codes",
+        f"declare `missing: {words!r}` on the attribute, or `scale: nominal` if they are data",
+        value=words[0],
+    )

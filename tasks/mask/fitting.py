@@ -1,0 +1,78 @@
+"""Do the attributes of a masking step fit it? Every refusal that does not depend on the method."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import MaskTargets, Scale, Schema
+from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.table import Floats, Microdata
+
+
+def fitting_attributes(targets: MaskTargets, schema: Schema, where: str) -> tuple[str, ...]:
+    """The attributes a step masks: those it names, or every quasi-identifier of a fitting scale.
+
+    Raises InputError for an unknown attribute, one that is not published, one of another scale, and where nothing is left.
+    """
+    names = targets.resolve(schema)
+    scales = " or ".join(targets.scales)
+    if not names:
+        raise InputError(
+            "nothing-to-mask",
+            where,
+            f"no quasi-identifier is {scales}, so this step has nothing to mask",
+            f"published attributes that are {scales}",
+            "name the attributes under `attributes`, or declare roles and scales",
+        )
+    for name in names:
+        _check(name, targets, schema, f"{where}.attributes")
+    return names
+
+
+def _check(name: str, targets: MaskTargets, schema: Schema, where: str) -> None:
+    fitting = tuple(a.name for a in schema.attributes if a.published and a.scale in targets.scales)
+    allowed = f"one of {', '.join(fitting)}" if fitting else "no attribute of this table"
+    if name not in schema:
+        remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
+        raise InputError("unknown-attribute", where, f"the table has no attribute `{name}`", allowed, remedy, name)
+    attribute = schema[name]
+    if not attribute.published:
+        what = f"`{name}` has the role {attribute.role} and is not published: there is nothing to mask"
+        raise InputError(
+            "unpublished-attribute", where, what, allowed, "take it out of the step, or declare another role", name
+        )
+    if attribute.scale not in targets.scales:
+        what = f"`{name}` is {attribute.scale}; this method needs {' or '.join(targets.scales)}"
+        raise InputError("wrong-scale", where, what, allowed, "take it out of the step, or declare its scale", name)
+
+
+def checked_positions(data: Microdata, schema: Schema, name: str, where: str) -> Floats:
+    """`ordered_positions` of an attribute to be masked; InputError also where its present values are all equal.
+
+    A constant can be neither scaled nor swapped.
+    """
+    place = f"{where}.attributes: {name}"
+    positions = ordered_positions(data, schema, name, place)
+    if len(np.unique(positions[~np.isnan(positions)])) < 2:
+        what = f"all present values of `{name}` are equal: masking it would change nothing"
+        raise InputError("constant-attribute", place, what, "at least two different values", "take it out of the step")
+    return positions
+
+
+def ordered_positions(data: Microdata, schema: Schema, name: str, place: str) -> Floats:
+    """Shape (n,): the positions of one attribute, NaN where its value is missing and only there.
+
+    Raises InputError for text without an order, a category outside the declared order, and an infinite value.
+    """
+    attribute = schema[name]
+    if data.is_text(name) and (attribute.order is None or attribute.scale is not Scale.ORDINAL):
+        allowed, remedy = "numbers, or an ordinal attribute with `order`", "declare `order: [lowest, ..., highest]`"
+        raise InputError("no-order", place, f"`{name}` is text and has no declared order", allowed, remedy)
+    positions: Floats = data.positions(attribute) + 0.0
+    if np.isnan(positions[~data.missing(name)]).any():
+        what = f"`{name}` holds a category that its declared order does not list"
+        raise InputError("unknown-category", place, what, "the categories of `order`", "complete the order")
+    if np.isinf(positions).any():
+        raise InputError("infinite-value", place, f"`{name}` holds an infinite value", "finite numbers", "correct the source")
+    return positions

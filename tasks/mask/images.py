@@ -1,0 +1,91 @@
+"""What an intruder who knows the masking steps concludes about the released rows of the records he knows.
+
+B_j(x), the set of released rows that can be the image of record x by what is known of attribute j, is never written out: it is
+held as a condition on the values a row may show. The image of x lies in the intersection of all of them.
+
+Source: Nin, Herranz and Torra (2008), "Rethinking rank swapping to decrease disclosure risk"; Torra's slides of 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The row of record i shows, in all of `names` together, what is believed of a record that i cannot be told from.
+
+    twins: shape (n,); records with the same number were equal in everything that the step looked at.
+    certain: all twins are believed to show the same, so that the image of each record has exactly one possible value.
+    """
+
+    names: tuple[str, ...]
+    twins: Integers
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The row of record i shows a position within [low[i], high[i]]; where low is NaN it shows a missing value."""
+
+    name: str
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """The intruder's records and what he concludes of them after some of the steps.
+
+    believed: one row per record, one column per known attribute: its value after those steps, as far as he can follow.
+    unclear: known attributes of which nothing is concluded any more.
+    """
+
+    believed: Microdata
+    shown: tuple[Shown, ...]
+    between: tuple[Between, ...] = ()
+    unclear: tuple[str, ...] = ()
+
+    def is_certain(self, names: Iterable[str]) -> bool:
+        """Does the intruder know what each record shows in all of these attributes?"""
+        certain = {name for part in self.shown if part.certain for name in part.names}
+        return certain.issuperset(names)
+
+    def without(self, names: Iterable[str]) -> Knowledge:
+        """The same with every conclusion about `names` dropped."""
+        dropped = frozenset(names)
+        kept = (replace(part, names=tuple(n for n in part.names if n not in dropped)) for part in self.shown)
+        between = tuple(part for part in self.between if part.name not in dropped)
+        unclear = tuple(name for name in self.unclear if name not in dropped)
+        return Knowledge(self.believed, tuple(part for part in kept if part.names), between, unclear)
+
+    def doubting(self, names: Iterable[str]) -> Knowledge:
+        """The same with nothing concluded about those of `names` that the intruder knows."""
+        known = tuple(name for name in names if name in self.believed.names)
+        rest = self.without(known)
+        return replace(rest, unclear=rest.unclear + known)
+
+
+def before_masking(originals: Microdata) -> Knowledge:
+    """What is known before the first step: each row shows the record's own values (a missing one is shown as missing)."""
+    shown = (Shown((name,), row_codes(originals, (name,)), certain=True) for name in originals.names)
+    return Knowledge(originals, tuple(shown))
+
+
+def row_codes(data: Microdata, names: tuple[str, ...]) -> Integers:
+    """Shape (n,): equal numbers for rows that are equal in all of `names`; a missing value equals a missing value."""
+    return joint_codes([shared_codes(data.column(name))[0] for name in names], data.n)
+
+
+def joint_codes(columns: Iterable[Integers], n: int) -> Integers:
+    """Shape (n,): codes 0..c-1 of the distinct rows of several columns of codes; all 0 where there is no column."""
+    joint = np.zeros(n, dtype=np.int64)
+    for column in columns:
+        codes = np.unique(column, return_inverse=True)[1].astype(np.int64)
+        joint = np.unique(joint * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].astype(np.int64)
+    return joint

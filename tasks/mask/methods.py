@@ -1,0 +1,134 @@
+"""The masking methods: which there are, what each does, and how the steps of a release are applied in order."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, assert_never
+
+import numpy as np
+from pydantic import Field
+
+from tasks.mask import microaggregation, rank_swapping
+from tasks.mask.fitting import fitting_attributes
+from tasks.mask.images import Knowledge, before_masking
+from tasks.mask.microaggregation import Microaggregation, microaggregate
+from tasks.mask.precision import Precision, precision_of
+from tasks.mask.rank_swapping import RankSwapping, rank_swap
+from tasks.microdata.randomness import stream
+from tasks.microdata.schema import MaskTargets, Schema
+from tasks.microdata.table import Integers, Microdata
+
+Masking = Annotated[Microaggregation | RankSwapping, Field(discriminator="method")]
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A masked table before it is shuffled.
+
+    data: the published columns, masked, in the order of the source's rows.
+    mechanisms: the steps with their attributes resolved: all that an intruder can know who knows the method. Never the seed.
+    order: a random permutation of the rows: row order[i] of `data` is row i of the released file.
+    """
+
+    data: Microdata
+    mechanisms: tuple[Microaggregation | RankSwapping, ...]
+    order: Integers
+
+
+def targets(step: Masking) -> MaskTargets:
+    """Which attributes a step names, and which scales it can mask."""
+    match step:
+        case Microaggregation():
+            return MaskTargets(step.named, microaggregation.SCALES)
+        case RankSwapping():
+            return MaskTargets(step.attributes, rank_swapping.SCALES)
+        case _:
+            assert_never(step)
+
+
+def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: bytes, path: tuple[str, ...]) -> Masked:
+    """Apply masking steps in order.
+
+    Each step draws from a stream of its own, named by `path`, its place and its parameters: changing one moves no other.
+    Numbers are rounded after each step to the precision that the source column shows; columns that no step names, and all
+    rows, stay as they are, bit for bit.
+
+    Parameters
+    ----------
+    data: the source, with at least the columns of `schema`. seed: 32 secret bytes. path: names the source and the release.
+
+    Returns the published columns, aligned with the source's rows, what was done, and an order for the released file.
+
+    Raises InputError for a step that does not fit the table. Example: without steps the published columns come back unchanged.
+    """
+    mechanisms = tuple(resolved(step, schema, f"masking[{i}]") for i, step in enumerate(steps))
+    published = data.select(schema.published)
+    precision = precision_of(published, {name for step in mechanisms for name in step.attributes or ()})
+    for i, step in enumerate(mechanisms):
+        rng = stream(seed, *path, f"{i}:{step.method}", _canonical(step))
+        published = _applied(published, schema, step, precision=precision, rng=rng, where=f"masking[{i}]")
+    return Masked(published, mechanisms, stream(seed, *path, "order").permutation(data.n))
+
+
+def resolved(step: Masking, schema: Schema, where: str) -> Microaggregation | RankSwapping:
+    """The step with the attributes it masks written out; InputError where one of them does not fit."""
+    return step.model_copy(update={"attributes": fitting_attributes(targets(step), schema, where)})
+
+
+def conclusions(originals: Microdata, released: Microdata, schema: Schema, mechanisms: tuple[Masking, ...]) -> Knowledge:
+    """What an intruder concludes who holds `originals` (his attributes, all records), the released table and the steps.
+
+    originals: one row per record, the columns he knows. released: the released table, rows in any order.
+    """
+    precision = precision_of(originals, originals.names)
+    knowledge = before_masking(originals)
+    for step in mechanisms:
+        match step:
+            case Microaggregation():
+                knowledge = microaggregation.conclude(knowledge, schema, step, precision=precision)
+            case RankSwapping():
+                knowledge = rank_swapping.conclude(knowledge, schema, step, released=released)
+            case _:
+                assert_never(step)
+    return knowledge
+
+
+def describe() -> tuple[dict[str, str], ...]:
+    """One row per method, for `sdcert methods mask`."""
+    return (
+        {
+            "method": "microaggregation",
+            "what it does": "groups records by MDAV and publishes the group's mean (ordinal: its median category)",
+            "scales": "numeric, ordinal",
+            "parameters": "k (smallest group), attributes, blocks (parts grouped separately; default: all jointly)",
+            "an intruder who knows it": "repeats the partition on his own file and is left with one group; the groups of "
+            "two or more blocks intersect, and little is left to guess",
+            "answered by": "transparency",
+        },
+        {
+            "method": "rank_swapping",
+            "what it does": "exchanges pairs of values whose ranks are near, in each attribute alone",
+            "scales": "numeric, ordinal",
+            "parameters": "window_percent (how far a value moves, in percent of the ranks), attributes",
+            "an intruder who knows it": "lists for each attribute the rows within the window and intersects the lists; "
+            "a single row left is a certain match",
+            "answered by": "transparency",
+        },
+    )
+
+
+def _applied(
+    data: Microdata, schema: Schema, step: Masking, *, precision: Precision, rng: np.random.Generator, where: str
+) -> Microdata:
+    match step:
+        case Microaggregation():
+            return microaggregate(data, schema, step, precision=precision, where=where)
+        case RankSwapping():
+            return rank_swap(data, schema, step, rng=rng, where=where)
+        case _:
+            assert_never(step)
+
+
+def _canonical(step: Masking) -> str:
+    return json.dumps(step.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,174 @@
+"""Microaggregation: records are grouped by MDAV, and each value is replaced by that of its group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from tasks.mask.fitting import checked_positions
+from tasks.mask.images import Knowledge, Shown, joint_codes, row_codes
+from tasks.mask.mdav import partition
+from tasks.mask.precision import Precision, at_decimals
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Scale, Schema
+from tasks.microdata.spec import Names, Spec
+from tasks.microdata.table import Booleans, Floats, Integers, Microdata
+
+
+class Microaggregation(Spec):
+    """Parameters of microaggregation.
+
+    attributes: what is masked; default: the numeric and ordinal quasi-identifiers.
+    k: size of the smallest group.
+    blocks: parts of the attributes that are grouped separately; default: all attributes jointly.
+    """
+
+    method: Literal["microaggregation"]
+    attributes: Names | None = None
+    k: Annotated[int, Field(ge=2)]
+    blocks: tuple[Names, ...] | None = None
+
+    @model_validator(mode="after")
+    def _blocks_are_a_partition(self) -> Self:
+        blocked = [name for block in self.blocks or () for name in block]
+        if self.attributes is not None and len(set(self.attributes)) < len(self.attributes):
+            raise ValueError("attributes names an attribute twice")
+        if len(set(blocked)) < len(blocked):
+            raise ValueError("blocks name an attribute twice; each attribute belongs to one block")
+        if self.blocks is not None and not blocked:
+            raise ValueError("blocks must hold at least one block; leave it out to group all attributes jointly")
+        if blocked and self.attributes is not None and set(blocked) != set(self.attributes):
+            raise ValueError("blocks must hold the same attributes as `attributes`, or `attributes` be left out")
+        return self
+
+    @property
+    def named(self) -> tuple[str, ...] | None:
+        """The attributes the step names, in one way or the other."""
+        return self.attributes if self.blocks is None else tuple(name for block in self.blocks for name in block)
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes that are grouped together, once `attributes` is resolved."""
+        return self.blocks if self.blocks is not None else (self.attributes or (),)
+
+
+SCALES = (Scale.NUMERIC, Scale.ORDINAL)
+
+
+def microaggregate(data: Microdata, schema: Schema, spec: Microaggregation, *, precision: Precision, where: str) -> Microdata:
+    """Replace each value by the aggregate of its group of k..2k-1 records.
+
+    Meaning: in each block at least k records show the same combination of values.
+    Formula in words: coordinates are scaled by the column's mean and standard deviation (n - 1), MDAV groups the records, a
+    numeric value becomes the group's mean, an ordinal one its median category (of an even number the lower of the middle two).
+
+    Missing values stay missing, and every present value is masked: within a block, records are grouped among those that miss
+    the same attributes, by the attributes they have.
+
+    Parameters
+    ----------
+    data: a table whose columns include the step's attributes. spec: with its attributes resolved.
+    precision: decimals at which each number column is published; means are rounded to it (halves to even).
+    where: the step's place in the release file, for messages.
+
+    Returns the table with those columns replaced; the result depends on the multiset of records, not on their order. Before
+    rounding the column means of numeric attributes stay; k = n gives every record the mean or median of the column.
+
+    Raises InputError if fewer than k records share a pattern of missing values (so also if k > n), for a constant column, an
+    infinite value, or a text without order. Cost: O(n^2 p / k) per block.
+    Source: see `partition`; medians after Torra (2004), "Microaggregation for categorical variables".
+    """
+    for block in spec.groups:
+        positions = np.column_stack([checked_positions(data, schema, name, where) for name in block])
+        ordinal = np.array([schema[name].scale is Scale.ORDINAL for name in block])
+        masked = aggregated(positions, ordinal, spec.k, where=where)
+        for j, name in enumerate(block):
+            values = masked[:, j] if ordinal[j] else at_decimals(masked[:, j], precision[name])
+            data = data.with_positions(schema[name], values)
+    return data
+
+
+def aggregated(positions: Floats, ordinal: Booleans, k: int, *, where: str) -> Floats:
+    """The values of one block after microaggregation, before rounding.
+
+    positions: shape (n, p), NaN is missing; ordinal: shape (p,). Raises InputError where a pattern has under k records.
+    """
+    result = positions.copy()
+    for rows, columns, groups in pattern_groups(positions, k, where=where):
+        for j in columns:
+            summary = _group_medians if ordinal[j] else _group_means
+            result[rows, j] = summary(positions[rows, j], groups)
+    return result
+
+
+def pattern_groups(positions: Floats, k: int, *, where: str) -> list[tuple[Integers, Integers, Integers]]:
+    """For each pattern of missing values: its rows, the columns they have, and the group of each row."""
+    scaled = _scaled(positions)
+    present = ~np.isnan(positions)
+    pattern = joint_codes(list(present.T), len(positions))
+    found = []
+    for code in range(int(pattern.max(initial=-1)) + 1):
+        rows = np.flatnonzero(pattern == code)
+        columns = np.flatnonzero(present[rows[0]])
+        if len(columns) == 0:
+            continue
+        _refuse_small(len(rows), k, complete=len(columns) == positions.shape[1], where=where)
+        # in lexicographic order, so that sums come out the same to the last bit whatever the order of the file
+        rows = rows[np.lexsort(positions[np.ix_(rows, columns)].T[::-1])]
+        found.append((rows, columns, partition(scaled[np.ix_(rows, columns)], k)))
+    return found
+
+
+def conclude(knowledge: Knowledge, schema: Schema, spec: Microaggregation, *, precision: Precision) -> Knowledge:
+    """What the step lets an intruder conclude who knows it: he repeats it on his own records.
+
+    MDAV draws nothing at random. Who holds all records in all attributes of a block gets the published values themselves; only
+    of records that were equal in the block he cannot say which one went to which group. A block of which he lacks an attribute,
+    or is not certain of one, tells him nothing here.
+    """
+    for block in spec.groups:
+        if not knowledge.is_certain(block):
+            knowledge = knowledge.doubting(block)
+            continue
+        step = spec.model_copy(update={"attributes": block, "blocks": None})
+        twins = row_codes(knowledge.believed, block)
+        believed = microaggregate(knowledge.believed, schema, step, precision=precision, where="masking")
+        images = joint_codes([twins, row_codes(believed, block)], believed.n)
+        certain = int(images.max(initial=0)) == int(twins.max(initial=0))
+        rest = replace(knowledge.without(block), believed=believed)
+        knowledge = replace(rest, shown=(*rest.shown, Shown(block, twins, certain)))
+    return knowledge
+
+
+def _scaled(positions: Floats) -> Floats:
+    ascending = np.sort(positions, axis=0)
+    scaled: Floats = (positions - np.nanmean(ascending, axis=0)) / np.nanstd(ascending, axis=0, ddof=1)
+    return scaled
+
+
+def _refuse_small(size: int, k: int, *, complete: bool, where: str) -> None:
+    if size >= k:
+        return
+    if complete:
+        what = f"k is {k}, but only {size} records have all attributes of a block"
+        remedy = "lower k, or mask fewer attributes together"
+    else:
+        what = f"only {size} records share a pattern of missing values within a block, fewer than k = {k}"
+        remedy = "put the attribute with gaps into a block of its own (`blocks`), or lower k"
+    allowed = "k at most the number of records that have the same attributes"
+    raise InputError("group-too-small", f"{where}.k", what, allowed, remedy, k)
+
+
+def _group_means(values: Floats, groups: Integers) -> Floats:
+    means: Floats = (np.bincount(groups, weights=values) / np.bincount(groups))[groups]
+    return means
+
+
+def _group_medians(values: Floats, groups: Integers) -> Floats:
+    ordered = values[np.lexsort((values, groups))]
+    sizes = np.bincount(groups)
+    medians: Floats = ordered[np.cumsum(sizes) - sizes + (sizes - 1) // 2][groups]
+    return medians

@@ -1,0 +1,114 @@
+"""Everything that the report and the statement are made from, in one record without a row of anybody's data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tasks.attack.outcome import AttackResult
+from tasks.attack.threat import IntruderSpec, Omission
+from tasks.ingest.methods import IngestReport
+from tasks.mask.methods import Masking
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.schema import Role, Schema
+from tasks.report.publication import Context, Publish
+from tasks.score.policy import DECLARED, INSIDER, PolicyLine
+from tasks.score.rounding import public, public_criteria
+from tasks.score.verdict import Criterion, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What there is to say about one release.
+
+    mechanisms: the steps with their attributes resolved. attacks: results without their outcomes, in the order of the plan.
+    omitted: required attacks that were not run, and why. estimates, verdict: rounded for the public by `public_edition`.
+    rows_in, rows_out: of the source and of the released table. persons: how many persons the rows belong to; None where
+    nobody counted.
+    """
+
+    name: str
+    series: str
+    not_for_publication: bool = False
+    context: Context = Context()
+    publish: Publish = Publish()
+    ingest: IngestReport
+    schema: Schema
+    mechanisms: tuple[Masking, ...]
+    intruder: IntruderSpec
+    attacks: tuple[AttackResult, ...]
+    omitted: tuple[Omission, ...] = ()
+    estimates: tuple[Estimate, ...]
+    verdict: Verdict
+    policy: tuple[PolicyLine, ...]
+    rows_in: int
+    rows_out: int
+    persons: int | None = None
+
+    def __post_init__(self) -> None:
+        if any(result.outcomes is not None for result in self.attacks):
+            raise ValueError("attack results must come without outcomes: they hold one row per person")
+        if len(self.policy) != len(self.verdict.criteria):
+            raise ValueError(f"{len(self.policy)} policy lines and {len(self.verdict.criteria)} criteria")
+
+    @property
+    def certified(self) -> bool:
+        return self.verdict.verdict == "certified"
+
+    @property
+    def masked(self) -> tuple[str, ...]:
+        """Published attributes that at least one step touched, in the order of the table."""
+        touched = {name for step in self.mechanisms for name in step.attributes or ()}
+        return tuple(name for name in self.schema.published if name in touched)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """What the declared intruder knows."""
+        return self.intruder.knows or self.schema.with_role(Role.QUASI_IDENTIFIER)
+
+    @property
+    def attack_ids(self) -> tuple[str, ...]:
+        """Attacks that ran on at least one intruder's knowledge, in order."""
+        return tuple(dict.fromkeys(result.attack for result in self.attacks if result.status == "ok"))
+
+    def methods(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(step.method for step in self.mechanisms))
+
+    def steps_on(self, attribute: str) -> tuple[Masking, ...]:
+        return tuple(step for step in self.mechanisms if attribute in (step.attributes or ()))
+
+    def figure(self, identity: str | None) -> Estimate | None:
+        """The estimate of this id."""
+        return next((estimate for estimate in self.estimates if estimate.id == identity), None)
+
+    def figures(self, measure: str, *, declared: bool | None = None) -> Iterator[Estimate]:
+        """The estimates of one measure that have a value; `declared` picks the declared intruder or the insiders."""
+        for estimate in self.estimates:
+            wanted = declared is None or (estimate.intruder == DECLARED) is declared
+            if estimate.measure == measure and estimate.value is not None and wanted:
+                yield estimate
+
+    def worst(self, measure: str, *, declared: bool | None = None, attribute: str | None = None) -> Estimate | None:
+        """The largest figure of one measure, among all attacks run."""
+        found = (one for one in self.figures(measure, declared=declared) if attribute in (None, one.attribute))
+        return max(found, key=lambda one: one.value or 0.0, default=None)
+
+    def lines(self) -> Iterator[tuple[PolicyLine, Criterion]]:
+        """Each policy line with what became of it."""
+        yield from zip(self.policy, self.verdict.criteria, strict=True)
+
+
+def public_edition(content: Content) -> Content:
+    """The content with its figures rounded as `score.rounding` says: what may leave the private folders. Idempotent."""
+    criteria = public_criteria(content.verdict.criteria, content.estimates)
+    verdict = Verdict(content.verdict.verdict, criteria)
+    return replace(content, estimates=public(content.estimates), verdict=verdict)
+
+
+def is_insider(estimate: Estimate) -> bool:
+    return (estimate.intruder or "").startswith(f"{INSIDER}:")
+
+
+def extra_knowledge(intruder: str) -> str:
+    """The attribute that an insider knows beyond the quasi-identifiers; empty for the declared intruder."""
+    return intruder.partition(":")[2]

@@ -1,0 +1,143 @@
+"""The released table as a file, and the context in which it is released."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pydantic import Field
+
+from tasks.microdata.errors import InputError
+from tasks.microdata.spec import Name, Share, Spec
+from tasks.microdata.table import Microdata
+
+Format = Literal["csv", "parquet"]
+Environment = Literal["public", "licensed", "enclave"]
+Texts = Annotated[tuple[Name, ...], Field(min_length=1)]
+
+_CHUNK_ROWS = 1 << 16
+_WHOLE_IN_DOUBLE = 2.0**53
+_MUST_QUOTE = '[,"\\r\\n;\\t|]'  # also what a reader might take for the delimiter
+_PLAIN_NAME = re.compile(r"(?!BZh|PAR1)[^\W\d][\w .-]*", re.ASCII)  # those two begin archives and Parquet files
+
+
+class Publish(Spec):
+    """How the released table is written: `csv` (readable everywhere) or `parquet` (keeps the types)."""
+
+    format: Format = "csv"
+
+
+class Context(Spec):
+    """Where the release goes and what it is about; what is left out is "not assessed" in the statement.
+
+    environment: `public` (anybody), `licensed` (named users under a contract) or `enclave` (a controlled room).
+    recipients: who gets it. prior_releases: earlier releases about the same people; an empty list says there are none.
+    unit: what one row is (`respondent`, `enterprise`). period: when the data were collected.
+    special_categories: health, opinions, ...; an empty list says there are none.
+    sampling_fraction: the share of the population that is in the source.
+    """
+
+    environment: Environment = "public"
+    purpose: Name | None = None
+    recipients: Texts | None = None
+    prior_releases: tuple[Name, ...] | None = None
+    unit: Name | None = None
+    period: Name | None = None
+    special_categories: tuple[Name, ...] | None = None
+    sampling_fraction: Share | None = None
+
+
+def encode(table: Microdata, format: Format) -> bytes:
+    """The table as the bytes of one file.
+
+    CSV: UTF-8, comma, LF, a header, quotes where RFC 4180 needs them or a reader could mistake the delimiter. A missing value
+    is an empty cell (a row that would be blank is written `""`), an empty text `""`. Doubles have the fewest digits that read
+    back to the same number and always a point or an exponent, so that they are read as doubles; booleans are true and false.
+    Parquet: values and types alone: no metadata of the program that made it, no index, statistics or unused categories.
+
+    Returns bytes that depend on names, types and values only, not on how the table lies in memory. `tasks.ingest` reads the
+    same values back; CSV knows no booleans (they come back as text), no text of digits (it comes back as numbers unless an
+    `order` is declared), and no difference between empty and missing text.
+    Raises InputError for a text with a zero byte, which CSV readers do not take.
+    Cost: about 1 s for 1,000,000 rows of 6 columns.
+    """
+    match format:
+        case "csv":
+            return _csv(table)
+        case "parquet":
+            return _parquet(table)
+        case _:
+            assert_never(format)
+
+
+def file_name(format: Format) -> str:
+    """What the released table is called in the release folder."""
+    return f"released.{format}"
+
+
+def _parquet(table: Microdata) -> bytes:
+    fields = [pa.field(field.name, field.type) for field in table.arrow.schema]
+    plain = pa.Table.from_arrays([table.column(name) for name in table.names], schema=pa.schema(fields))
+    sink = pa.BufferOutputStream()
+    pq.write_table(plain, sink, compression="zstd", write_statistics=False, store_schema=False, write_page_index=False)
+    return bytes(sink.getvalue())
+
+
+def _csv(table: Microdata) -> bytes:
+    header = ",".join(_header_cell(name) for name in table.names) + "\n"
+    whole = table.arrow.combine_chunks()
+    chunks = (whole.slice(start, _CHUNK_ROWS) for start in range(0, whole.num_rows, _CHUNK_ROWS))
+    return b"".join([header.encode(), *(_lines(chunk) for chunk in chunks)])
+
+
+def _lines(chunk: pa.Table) -> bytes:
+    columns = [_cells(chunk.column(name).combine_chunks(), name) for name in chunk.column_names]
+    if len(columns) == 1:
+        columns = [pc.if_else(pc.equal(columns[0], _text("")), _text('""'), columns[0])]
+    lines = pc.binary_join_element_wise(*columns, _text(",")) if len(columns) > 1 else columns[0]
+    return "".join(f"{line}\n" for line in lines.to_pylist()).encode()
+
+
+def _cells(column: pa.Array, name: str) -> pa.Array:
+    """One column as large texts, quoted where needed; missing is the empty text."""
+    if pa.types.is_string(column.type):
+        cells = _quoted(column.cast(pa.large_string()), name)
+    elif pa.types.is_floating(column.type):
+        cells = _doubles(column)
+    else:
+        cells = column.cast(pa.large_string())
+    return pc.fill_null(cells, _text(""))
+
+
+def _doubles(column: pa.Array) -> pa.Array:
+    """Shortest digits that read back the same; whole numbers below 2^53 in full, with `.0`."""
+    shortest = column.cast(pa.large_string())
+    whole = pc.and_(pc.equal(pc.floor(column), column), pc.less(pc.abs(column), _WHOLE_IN_DOUBLE))
+    digits = pc.if_else(whole, column, 0.0).cast(pa.int64()).cast(pa.large_string())
+    signed = pc.if_else(pc.equal(shortest, _text("-0")), shortest, digits)
+    return pc.if_else(whole, pc.binary_join_element_wise(signed, _text("0"), _text(".")), shortest)
+
+
+def _quoted(cells: pa.Array, name: str) -> pa.Array:
+    if pc.any(pc.match_substring(cells, "\0")).as_py():
+        raise InputError("zero-byte", f"publish.format, column {name}", "A text holds a zero byte, which CSV cannot carry.",
+                         "text without zero bytes", "write `publish: {format: parquet}`, or repair the source")  # fmt: skip
+    special = pc.or_(pc.match_substring_regex(cells, _MUST_QUOTE), pc.equal(cells, _text("")))
+    if not pc.any(special).as_py():
+        return cells
+    doubled = pc.replace_substring(cells, '"', '""')
+    return pc.if_else(special, pc.binary_join_element_wise(_text('"'), doubled, _text('"'), _text("")), cells)
+
+
+def _text(constant: str) -> pa.Scalar:
+    return pa.scalar(constant, pa.large_string())  # 64-bit offsets: a chunk of long texts may pass 2 GB
+
+
+def _header_cell(name: str) -> str:
+    if "\0" in name:
+        raise InputError("zero-byte", "publish.format", "A column name holds a zero byte, which CSV cannot carry.",
+                         "names without zero bytes", "rename the column")  # fmt: skip
+    return name if _PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'

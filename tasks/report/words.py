@@ -1,0 +1,322 @@
+"""The report's sentences: what each mask did, what each figure says, what each decision means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import assert_never
+
+from tasks.attack.outcome import AttackResult
+from tasks.mask.methods import Masking
+from tasks.mask.microaggregation import Microaggregation
+from tasks.mask.rank_swapping import RankSwapping
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.report.content import Content, extra_knowledge
+from tasks.report.numbers import SPACE, beside_limit, count, limit_in_unit, number
+from tasks.score.catalogue import MEASURES
+from tasks.score.policy import DECLARED, INSIDER, PolicyLine
+from tasks.score.verdict import Criterion, Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A measure for readers: what it is called, what it says, and (losses) what it means for an analyst."""
+
+    title: str
+    sentence: str
+    analyst: str = ""
+
+
+MEANINGS = {
+    "reidentification": Meaning(
+        "Re-identification rate",
+        "Of all attacked records, the share that the intruder links to the right person; where t released records look equally "
+        "good, each counts 1/t.",
+    ),
+    "records_exposed": Meaning(
+        "Records exposed",
+        "The share of attacked records that are linked to the right released record alone, or to it and one look-alike.",
+    ),
+    "max_record_risk": Meaning(
+        "Maximum record risk",
+        "The risk of the person who is easiest to find: 100" + SPACE + "% means that somebody is linked to the own record alone.",
+    ),
+    "truth_among_nearest": Meaning(
+        "Truth among the nearest",
+        "The share of attacked records whose own released record is among the intruder's guesses, however many those are.",
+    ),
+    "mean_candidate_set_size": Meaning(
+        "Mean candidate set", "How many released records the intruder cannot tell apart, on average; more is safer."
+    ),
+    "known_links": Meaning(
+        "Links that can be asserted",
+        "The share of attacked records for which the intruder can rule out every released record but one.",
+    ),
+    "known_reidentification": Meaning(
+        "Asserted and correct", "The share of attacked records for which that one record is the right one."
+    ),
+    "linked_value_disclosed": Meaning(
+        "Confidential value disclosed",
+        "The share of attacked records whose confidential value is the most frequent one among the records they are linked to.",
+    ),
+    "linked_value_control": Meaning(
+        "Control",
+        "The same with the target's own record left out: what the linked records tell about somebody who is not there.",
+    ),
+    "rank_interval_disclosure": Meaning(
+        "Interval disclosure",
+        "The share of records whose original value lies within so many percent of the ranks around the released value: what "
+        "somebody learns who has found the record.",
+    ),
+    "same_value_disclosure": Meaning(
+        "Same value", "The share of records whose released value is the original one: how often the record can be taken at its word."
+    ),
+    "k_anonymity": Meaning(
+        "k-anonymity",
+        "The smallest number of released records that look alike on all published quasi-identifiers together; more is safer.",
+    ),
+    "k_anonymity_subset": Meaning(
+        "k-anonymity over some attributes",
+        "The same for an intruder who knows no more than these attributes; never below k over all of them.",
+    ),
+    "sse_percent": Meaning(
+        "Information loss (SSE)",
+        "Squared change of the masked numbers, in percent of their variation: 0 is no change, 100 is what replacing every value "
+        "by the mean would lose.",
+        "The share of the variation between people that an analyst can no longer see.",
+    ),
+    "il1s": Meaning(
+        "Change per cell (IL1s)",
+        "Mean absolute change of a masked number, where 1 is the standard deviation of the difference between two random people.",
+        "How far off a single released number is, on average.",
+    ),
+    "cells_changed": Meaning(
+        "Cells changed",
+        "The share of the masked cells whose value differs from the original.",
+        "Single cells are not to be read as facts about people; counts of exact values move with this share.",
+    ),
+    "mean_difference": Meaning(
+        "Shift of the mean",
+        "Distance between the mean of the original and of the release, in standard deviations of the original.",
+        "Averages and totals of the attribute are off by this much.",
+    ),
+    "covariance_difference": Meaning(
+        "Change of covariances",
+        "Mean absolute difference of variances and covariances, in units of the original's standard deviations.",
+        "Spread and joint variation, and with them standard errors and regression slopes, are off by about this much.",
+    ),
+    "correlation_difference": Meaning(
+        "Change of correlations",
+        "Mean absolute difference of the correlations between numeric attributes.",
+        "A typical correlation in the release is off by this much.",
+    ),
+    "largest_correlation_difference": Meaning(
+        "Largest change of a correlation",
+        "The same for the pair of attributes that suffered most.",
+        "No correlation between numeric attributes is off by more than this.",
+    ),
+    "rank_correlation_difference": Meaning(
+        "Change of rank correlations",
+        "Mean absolute difference of Spearman's rank correlations between numeric and ordinal attributes.",
+        "Monotone relations, also between ordinal codes, are off by this much on average.",
+    ),
+}
+ATTACKS = {
+    "distance_linkage": "Distance linkage",
+    "transparency": "Transparency attack",
+}
+DECISIONS: dict[Decision, str] = {"pass": "kept", "fail": "broken", "undecided": "not decided"}
+ROLES = {
+    Role.IDENTIFIER: "identifier",
+    Role.QUASI_IDENTIFIER: "quasi-identifier",
+    Role.CONFIDENTIAL: "confidential",
+    Role.WEIGHT: "sampling weight",
+    Role.PERSON: "person key",
+    Role.GROUP: "group key",
+    Role.DERIVED: "derived",
+    Role.OTHER: "other",
+}
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a, b and c`."""
+    all_names = tuple(names)
+    return " and ".join(filter(None, [", ".join(all_names[:-1]), *all_names[-1:]]))
+
+
+def mask_in_words(step: Masking, schema: Schema) -> str:
+    """One masking step for somebody who uses the data."""
+    match step:
+        case Microaggregation():
+            return _microaggregation_in_words(step, schema)
+        case RankSwapping():
+            return (
+                f"In {listed(step.attributes or ())}, each attribute by itself, values were exchanged between records whose ranks "
+                f"differ by at most {number(step.window_percent)}{SPACE}% of the number of records. Each column keeps exactly its "
+                "values; which record holds which value is blurred."
+            )
+        case _:
+            assert_never(step)
+
+
+def mask_title(step: Masking) -> str:
+    match step:
+        case Microaggregation():
+            return f"Microaggregation, groups of at least {step.k}"
+        case RankSwapping():
+            return f"Rank swapping, window {number(step.window_percent)}{SPACE}%"
+        case _:
+            assert_never(step)
+
+
+def mask_of_attribute(step: Masking, attribute: Attribute) -> str:
+    """What a step did to one attribute, in a phrase."""
+    match step:
+        case Microaggregation():
+            centre = "median category" if attribute.scale is Scale.ORDINAL else "mean"
+            return f"replaced by the {centre} of a group of at least {step.k} records"
+        case RankSwapping():
+            return f"exchanged within {number(step.window_percent)}{SPACE}% of the ranks"
+        case _:
+            assert_never(step)
+
+
+def why_unpublished(attribute: Attribute) -> str:
+    """The reason why a column is not in the released table."""
+    match attribute.role:
+        case Role.IDENTIFIER:
+            return "it names a unit by itself"
+        case Role.PERSON:
+            return "it is the key that joins the rows of one person"
+        case Role.GROUP:
+            return "it is the key of a group of units, such as a household"
+        case Role.DERIVED:
+            return f"it is computed from {listed(attribute.derived_from)} and would undo what was done there"
+        case _:
+            raise ValueError(f"{attribute.name} is published: its role is {attribute.role}")
+
+
+def intruder_in_words(intruder: str) -> str:
+    """Who attacked: the declared intruder, or one who knows one attribute more."""
+    extra = extra_knowledge(intruder)
+    return f"insider who also knows {extra}" if extra else "declared intruder"
+
+
+def attack_title(method: str) -> str:
+    return ATTACKS.get(method, method.replace("_", " ").capitalize())
+
+
+def linkage_settings(result: AttackResult) -> str:
+    """Direction, scale and credit of an attack: a linkage figure means nothing without them."""
+    ways = {
+        "to_release": "each original record is linked to the release",
+        "to_original": "each released record is linked to the originals",
+    }
+    scales = {
+        "release": "both files are scaled by the release's mean and standard deviation",
+        "original": "both files are scaled by the original's mean and standard deviation",
+        "own": "each file is scaled by its own mean and standard deviation",
+    }
+    direction = ways.get(result.direction or "", "no direction")
+    scale = scales.get(result.scale_by or "", "no scale")
+    return f"Direction: {direction}. Scale: {scale}. Credit: a tie of t records earns 1/t."
+
+
+def requirement(line: PolicyLine) -> str:
+    """A policy line as a sentence: what it demands of which figure."""
+    unit = MEASURES[line.measure].unit
+    of = f" of {line.attribute}" if line.attribute is not None else ""
+    within = "" if line.p_percent is None else f" (within {number(line.p_percent)}{SPACE}% of the ranks)"
+    bound = "at most" if line.direction == "at_most" else "at least"
+    return f"{MEANINGS[line.measure].title}{of}{within} {bound} {limit_in_unit(line.limit, unit)}{_scope(line)}"
+
+
+def _scope(line: PolicyLine) -> str:
+    if not MEASURES[line.measure].by_attack:
+        return ""
+    who = {DECLARED: "", None: "", INSIDER: ", for every insider"}.get(line.intruder, "")
+    if line.intruder is not None and line.intruder.startswith(f"{INSIDER}:"):
+        who = f", for the {intruder_in_words(line.intruder)}"
+    if line.attack is None:
+        return f", worst found among the attacks run{who}"
+    accepted = f"; other attacks are accepted: {line.accept_other_attacks}" if line.accept_other_attacks else ""
+    return f", in the attack {line.attack}{who}{accepted}"
+
+
+def found_in_words(criterion: Criterion) -> str:
+    """The figure that decided a line, beside its limit."""
+    if criterion.deciding_value is None:
+        return "no figure"
+    return beside_limit(criterion.deciding_value, criterion.limit, MEASURES[criterion.measure].unit)
+
+
+def by_whom(criterion: Criterion) -> str:
+    """Where the deciding figure comes from: `transparency, declared intruder`, `popul`; empty for a whole-table measure."""
+    who = [] if criterion.intruder is None or criterion.estimate is None else [intruder_in_words(criterion.intruder)]
+    attack = [] if criterion.attack is None else [criterion.attack]
+    of = [] if criterion.attribute is None else [criterion.attribute]
+    return ", ".join([*attack, *who, *of])
+
+
+def bound_in_words(criterion: Criterion, estimate: Estimate | None) -> str:
+    """What stands behind the compared number: a bound of an interval, or the figure itself because nothing was sampled."""
+    if criterion.deciding_bound is None:
+        return "no bound"
+    if criterion.deciding_bound == "value":
+        attacked = estimate is not None and estimate.n_targets is not None
+        every = f"all {count(estimate.n_targets or 0)} records were measured" if attacked and estimate else "every cell was measured"
+        return f"one-sided 95{SPACE}% bound: the figure itself, because {every} and nothing was sampled"
+    end = "upper" if criterion.deciding_bound == "high" else "lower"
+    return f"one-sided 95{SPACE}% {end} bound, from a sample of the records"
+
+
+def reason_in_words(line: PolicyLine, criterion: Criterion) -> str:
+    """Why a line is kept, broken or not decided."""
+    if criterion.deciding_value is None:
+        return f"{criterion.reason[:1].upper()}{criterion.reason[1:]}."
+    limit = limit_in_unit(line.limit, MEASURES[line.measure].unit)
+    side = {"pass": "within", "fail": "beyond", "undecided": "not clearly within"}[criterion.decision]
+    return f"{found_in_words(criterion)} is {side} the limit of {limit}: {criterion.reason}."
+
+
+def verdict_in_words(content: Content) -> str:
+    """The verdict as one plain sentence."""
+    decisions = [criterion.decision for criterion in content.verdict.criteria]
+    lines = f"{len(decisions)} policy line{'s' if len(decisions) != 1 else ''}"
+    match content.verdict.verdict:
+        case "certified" if content.not_for_publication:
+            return f"Rehearsal: it would be certified, with {_of_all(lines, len(decisions))} kept."
+        case "certified":
+            return f"Certified: {_of_all(lines, len(decisions))} {'is' if len(decisions) == 1 else 'are'} kept."
+        case "refused":
+            return f"Not certified: {decisions.count('fail')} of {lines} {_is(decisions.count('fail'))} broken."
+        case "undecided":
+            return f"Not certified: {decisions.count('undecided')} of {lines} could not be decided."
+        case _:
+            assert_never(content.verdict.verdict)
+
+
+def _of_all(lines: str, how_many: int) -> str:
+    return "its only policy line" if how_many == 1 else f"all {lines}"
+
+
+def _is(how_many: int) -> str:
+    return "is" if how_many == 1 else "are"
+
+
+def _microaggregation_in_words(step: Microaggregation, schema: Schema) -> str:
+    groups = [listed(block) for block in step.groups]
+    together = len(groups) == 1
+    alike = "alike in them taken together" if together and len(step.groups[0]) > 1 else "alike in it"
+    named = groups[0] if together else f"each of these sets of attributes by itself ({'; '.join(groups)})"
+    scales = {schema[name].scale for block in step.groups for name in block}
+    centre = {
+        frozenset({Scale.NUMERIC}): "mean",
+        frozenset({Scale.ORDINAL}): "median category",
+    }.get(frozenset(scales), "mean (ordinal codes: their median category)")
+    return (
+        f"In {named}, records were put into groups of at least {step.k} that are "
+        f"{alike if together else 'alike in that set'}, and each value was replaced by its group's {centre}. "
+        f"At least {step.k} released records share each combination of these values{'' if together else ' within a set'}."
+    )

@@ -1,0 +1,55 @@
+"""The original and the masked table side by side, row for row, and what was done between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from tasks.microdata.schema import Attribute, Scale, Schema
+from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
+
+
+class Mechanism(Protocol):
+    """A masking step as it was carried out."""
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def attributes(self) -> tuple[str, ...] | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """What the measures compare: row i of `masked` is the masked version of row i of `original`.
+
+    The alignment is the evaluator's knowledge; no intruder has it, and the released file is shuffled.
+    """
+
+    original: Microdata
+    masked: Microdata
+    schema: Schema
+    mechanisms: tuple[Mechanism, ...]
+
+    def __post_init__(self) -> None:
+        if self.original.n != self.masked.n:
+            raise ValueError("the original and the masked table have the same number of rows")
+
+    def touched(self, *scales: Scale) -> tuple[Attribute, ...]:
+        """The published attributes of the given scales that a step masked, in the order of the table."""
+        names = {name for step in self.mechanisms for name in step.attributes or ()}
+        found = (attribute for attribute in self.schema.attributes if attribute.name in names and attribute.published)
+        return tuple(attribute for attribute in found if attribute.scale in scales)
+
+    def of_scale(self, *scales: Scale) -> tuple[Attribute, ...]:
+        """All published attributes of the given scales, masked or not."""
+        return tuple(attribute for attribute in self.schema.attributes if attribute.published and attribute.scale in scales)
+
+    def positions(self, attribute: Attribute) -> tuple[Floats, Floats]:
+        """Two arrays of shape (n,): where the original and the masked values stand; NaN is missing."""
+        return self.original.positions(attribute), self.masked.positions(attribute)
+
+    def codes(self, name: str) -> tuple[Integers, Integers]:
+        """Two arrays of shape (n,): equal values have equal codes; missing is -1."""
+        original, masked = shared_codes(self.original.column(name), self.masked.column(name))
+        return original, masked

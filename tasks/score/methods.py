@@ -1,0 +1,93 @@
+"""The measures: which there are, what each says, and all figures of one release."""
+
+from __future__ import annotations
+
+from typing import Annotated, assert_never
+
+from pydantic import Field
+
+from tasks.attack.outcome import AttackResult
+from tasks.microdata.errors import InputError
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.schema import Schema
+from tasks.microdata.table import Microdata
+from tasks.score.aligned import Aligned, Mechanism
+from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
+from tasks.score.association import association_estimates
+from tasks.score.catalogue import MEASURES
+from tasks.score.interval_disclosure import RankIntervalDisclosure, rank_interval_disclosure, same_value_disclosure
+from tasks.score.linkage import linkage_estimates
+from tasks.score.loss import loss_estimates
+
+Measure = Annotated[RankIntervalDisclosure | KAnonymitySubset, Field(discriminator="measure")]
+ALWAYS: tuple[RankIntervalDisclosure | KAnonymitySubset, ...] = (RankIntervalDisclosure(),)
+
+
+def score(
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    results: tuple[AttackResult, ...],
+    measures: tuple[Measure, ...],
+    *,
+    n_targets: int,
+) -> tuple[Estimate, ...]:
+    """All figures of one release.
+
+    Parameters
+    ----------
+    original, masked: n rows each; row i of `masked` is the released form of row i of `original`.
+    mechanisms: the masking steps as they were applied, with their attributes. results: one per attack and intruder.
+    measures: those of the release file; they are added to those that always run. n_targets: the population of targets.
+
+    Returns the figures in a fixed order: the attacks in the order given, disclosure, loss; no two have one id.
+    Raises InputError where a measure does not fit the table, or two results are of the same attack and intruder.
+    """
+    tables = Aligned(original, masked, schema, mechanisms)
+    by_attack = (estimate for result in results for estimate in linkage_estimates(result, tables, n_targets))
+    chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _chosen(tables, spec))
+    always = (*same_value_disclosure(tables), k_anonymity(tables))
+    loss = (*loss_estimates(tables), *association_estimates(tables))
+    return _distinct((*by_attack, *dict.fromkeys(chosen), *always, *loss))
+
+
+def describe() -> tuple[dict[str, str], ...]:
+    """One row per measure, for `sdcert methods score`."""
+    wanted = {"lower": "lower is better", "higher": "higher is better", None: "a baseline: decides nothing"}
+    return tuple(
+        {
+            "measure": measure.name,
+            "what it says": measure.says,
+            "range": f"0..{'' if measure.largest is None else f'{measure.largest:g}'} {measure.unit}",
+            "direction": wanted[measure.better],
+            "chance": measure.chance,
+        }
+        for measure in MEASURES.values()
+    )
+
+
+def _chosen(tables: Aligned, spec: Measure) -> tuple[Estimate, ...]:
+    match spec:
+        case RankIntervalDisclosure():
+            return rank_interval_disclosure(tables, spec)
+        case KAnonymitySubset():
+            return (k_anonymity_subset(tables, spec),)
+        case _:
+            assert_never(spec)
+
+
+def _distinct(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
+    seen: set[str] = set()
+    for estimate in estimates:
+        if estimate.id in seen:
+            raise InputError(
+                code="figure-twice",
+                where="attacks, measures",
+                what="two figures of the release have the same id, so a policy could not tell them apart",
+                allowed="one attack per id and intruder",
+                remedy="give each attack an id of its own",
+                value=estimate.id,
+            )
+        seen.add(estimate.id)
+    return estimates

@@ -1,0 +1,216 @@
+"""The policy of a release: the limits that its figures must keep, and whether they can be meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tasks.microdata.errors import InputError
+from tasks.microdata.spec import Name, Percent, Reason, Slug, Spec
+from tasks.microdata.suggestion import did_you_mean
+from tasks.score.catalogue import MEASURES, Measure
+
+Direction = Literal["at_most", "at_least"]
+NATURAL: dict[str, Direction] = {"lower": "at_most", "higher": "at_least"}
+DECLARED = "declared"
+INSIDER = "insider"
+
+
+class PolicyLine(Spec):
+    """One limit.
+
+    measure: which figure. at_most, at_least: the limit, one of them; a figure that equals it keeps it.
+    attack: the figure of this attack; default: the worst of all that ran and applied. While another attack is beyond the
+        limit, naming one needs `accept_other_attacks` with the reason.
+    intruder: `declared` (default), `insider` (the worst of all insiders), or one of them, e.g. `insider:vote`.
+    attribute: which attribute; default: the figure of the table, or the worst of the attributes where there is none.
+    p_percent: which width, for rank intervals.
+    """
+
+    measure: Name
+    at_most: Annotated[float, Field(ge=0)] | None = None
+    at_least: Annotated[float, Field(ge=0)] | None = None
+    attack: Slug | None = None
+    attribute: Name | None = None
+    intruder: Name | None = None
+    p_percent: Percent | None = None
+    accept_other_attacks: Reason | None = None
+
+    @model_validator(mode="after")
+    def _has_one_limit(self) -> Self:
+        if (self.at_most is None) == (self.at_least is None):
+            raise ValueError("a policy line has either at_most or at_least")
+        if self.accept_other_attacks is not None and self.attack is None:
+            raise ValueError(
+                "accept_other_attacks is for a line that names an attack: without one the line is about all attacks"
+            )
+        return self
+
+    @property
+    def direction(self) -> Direction:
+        return "at_least" if self.at_most is None else "at_most"
+
+    @property
+    def limit(self) -> float:
+        found = self.at_least if self.at_most is None else self.at_most
+        assert found is not None  # noqa: S101  the validator has seen to it
+        return found
+
+
+Policy = Annotated[tuple[PolicyLine, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known of a release when its policy is checked; None: not known yet, so not checked.
+
+    attacks: ids that will run. intruders: `declared`, `insider:<attribute>`. attributes: names of the table.
+    p_percent: widths of rank intervals that will be measured. measures: names of those that will be computed.
+    """
+
+    attacks: tuple[str, ...] | None = None
+    intruders: tuple[str, ...] | None = None
+    attributes: tuple[str, ...] | None = None
+    p_percent: tuple[float, ...] | None = None
+    measures: tuple[str, ...] | None = None
+
+
+def check_policy(policy: tuple[PolicyLine, ...], known: Known, where: str = "policy") -> None:
+    """Refuse a policy that no release could meet as it is meant, before anything is computed.
+
+    Raises InputError for an empty policy, an unknown measure, a baseline, a limit in the wrong direction or outside the range,
+    a field that the measure does not have, and whatever is known not to exist.
+
+    Example: `reidentification, at_most: 15` is outside 0..1: 15 percent is 0.15.
+    """
+    if not policy:
+        raise InputError(
+            "no-policy", where, "a release without a policy cannot be certified", "at least one line", "write a policy"
+        )
+    for i, line in enumerate(policy):
+        _check_line(line, known, f"{where}[{i}]")
+
+
+def _check_line(line: PolicyLine, known: Known, where: str) -> None:
+    measure = _measure(line.measure, f"{where}.measure")
+    _check_limit(line, measure, where)
+    _check_fields(line, measure, where)
+    _check_exists(line.measure, known.measures, f"{where}.measure", "measure")
+    _check_exists(line.attack, known.attacks, f"{where}.attack", "attack")
+    _check_intruder(line.intruder, known.intruders, f"{where}.intruder")
+    if measure.name != "k_anonymity_subset":
+        _check_exists(line.attribute, known.attributes, f"{where}.attribute", "attribute")
+    _check_width(line, known, f"{where}.p_percent")
+
+
+def _measure(name: str, where: str) -> Measure:
+    if name not in MEASURES:
+        raise InputError(
+            code="unknown-measure",
+            where=where,
+            what="there is no measure of this name",
+            allowed=", ".join(MEASURES),
+            remedy=did_you_mean(name, MEASURES, "see `sdcert methods score`"),
+            value=name,
+        )
+    return MEASURES[name]
+
+
+def _check_limit(line: PolicyLine, measure: Measure, where: str) -> None:
+    if measure.better is None:
+        raise InputError(
+            code="baseline-in-policy",
+            where=f"{where}.measure",
+            what=f"{measure.name} is a baseline that other figures are compared with; it says nothing about this release",
+            allowed=", ".join(name for name, other in MEASURES.items() if other.better is not None),
+            remedy="limit the measure that it is the baseline of",
+        )
+    meant = NATURAL[measure.better]
+    if line.direction != meant:
+        raise InputError(
+            code="wrong-direction",
+            where=f"{where}.{line.direction}",
+            what=f"for {measure.name} a {measure.better} figure is better: {line.direction} would refuse the better releases",
+            allowed=meant,
+            remedy=f"write `{meant}: {line.limit:g}`",
+            value=line.limit,
+        )
+    if measure.largest is not None and line.limit > measure.largest:
+        raise InputError(
+            code="limit-out-of-range",
+            where=f"{where}.{line.direction}",
+            what=f"{measure.name} runs from 0 to {measure.largest:g}, so every release would pass",
+            allowed=f"0 to {measure.largest:g}",
+            remedy=f"{line.limit:g} percent is {line.limit / 100:g}" if measure.largest == 1 else "lower it",
+            value=line.limit,
+        )
+
+
+def _check_fields(line: PolicyLine, measure: Measure, where: str) -> None:
+    for field, given, taken in (
+        ("attack", line.attack, measure.by_attack),
+        ("intruder", line.intruder, measure.by_attack),
+        ("attribute", line.attribute, measure.about != "table"),
+        ("p_percent", line.p_percent, measure.takes_p_percent),
+    ):
+        if given is not None and not taken:
+            raise InputError(
+                code="field-without-meaning",
+                where=f"{where}.{field}",
+                what=f"{measure.name} has no figure per {field}, so the line would match nothing",
+                allowed="a line without it",
+                remedy=f"take `{field}` out",
+                value=given,
+            )
+    if measure.takes_p_percent and line.p_percent is None:
+        raise InputError(
+            code="width-missing",
+            where=f"{where}.p_percent",
+            what=f"{measure.name} has a figure for each width of the interval",
+            allowed="p_percent of a width that is measured",
+            remedy="name it, e.g. `p_percent: 5`",
+        )
+
+
+def _check_intruder(name: str | None, known: tuple[str, ...] | None, where: str) -> None:
+    if name not in (None, DECLARED, INSIDER) and not name.startswith(f"{INSIDER}:"):
+        raise InputError(
+            code="unknown-intruder",
+            where=where,
+            what="there is no intruder of this name",
+            allowed=f"{DECLARED}, {INSIDER} (the worst of them), or one of them, e.g. {INSIDER}:vote",
+            remedy=did_you_mean(name, (DECLARED, INSIDER), f"write `{INSIDER}:{name}` if that is the attribute he knows"),
+            value=name,
+        )
+    if known is not None:
+        insiders = (INSIDER,) if any(one.startswith(f"{INSIDER}:") for one in known) else ()
+        _check_exists(name, (*known, *insiders), where, "intruder")
+
+
+def _check_exists(name: str | None, known: Iterable[str] | None, where: str, kind: str) -> None:
+    if name is None or known is None or name in known:
+        return
+    raise InputError(
+        code=f"unknown-{kind}",
+        where=where,
+        what=f"this release has no such {kind}, so the line would match nothing",
+        allowed=", ".join(known) or "none",
+        remedy=did_you_mean(name, known, "see the plan that `sdcert check` prints"),
+        value=name,
+    )
+
+
+def _check_width(line: PolicyLine, known: Known, where: str) -> None:
+    if line.p_percent is None or known.p_percent is None or line.p_percent in known.p_percent:
+        return
+    raise InputError(
+        code="unknown-width",
+        where=where,
+        what="no rank interval of this width is measured, so the line would match nothing",
+        allowed=", ".join(f"{p:g}" for p in known.p_percent),
+        remedy=f"add it: `measures: [{{measure: {line.measure}, p_percent: [{line.p_percent:g}]}}]`",
+        value=line.p_percent,
+    )

@@ -1,0 +1,93 @@
+"""Figures as they may leave the private folders.
+
+A table's masked values are public, so a published difference is an equation about the original: with the release's mean, the
+exact `mean_difference` gives the original's mean (up to a sign), and with the exact figure of one attribute's error an
+intruder can test guesses of single values. Two significant digits leave enough unknown and are what a reader uses.
+
+What is rounded to 2 digits: differences of means, covariances and correlations; sse_percent and il1s of one attribute, and of
+a table in which only one attribute is; the chance levels that are computed from the original's frequencies (the share of the
+most frequent original value, the rate over all pairs). The figures of a table over two or more attributes mix several unknowns
+and keep 5 digits, enough to be compared with published ones. Rates of attacks, k and counts of changed cells stay as they are:
+they are counts of people, and the certificate has to be checked against them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+from tasks.microdata.estimate import Estimate
+from tasks.score.verdict import Criterion
+
+STATISTICS = frozenset(
+    {
+        "mean_difference",
+        "covariance_difference",
+        "correlation_difference",
+        "largest_correlation_difference",
+        "rank_correlation_difference",
+    }
+)
+ERRORS = frozenset({"sse_percent", "il1s"})
+ORIGINAL_FREQUENCIES = frozenset({"majority", "all_pairs"})
+FEW, MANY = 2, 5
+
+
+def public(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
+    """The figures rounded for the public edition; see the head of this file. Same order, same ids."""
+    return tuple(_public(estimate, digits(estimate.measure, estimate.attribute, estimates)) for estimate in estimates)
+
+
+def public_criteria(criteria: tuple[Criterion, ...], estimates: tuple[Estimate, ...]) -> tuple[Criterion, ...]:
+    """The criteria with their deciding values rounded as `public` rounds the figures they come from.
+
+    estimates: all figures of the release, rounded or not. Where the nearest rounded number would contradict the decision
+    (0.1004 fails a limit of 0.1, and rounds to it), the next one on the side of the decision is shown.
+    """
+    return tuple(_public_criterion(one, digits(one.measure, one.attribute, estimates)) for one in criteria)
+
+
+def digits(measure: str, attribute: str | None, estimates: tuple[Estimate, ...]) -> int | None:
+    """How many significant digits of a figure are public; None: all."""
+    if measure in STATISTICS:
+        return FEW
+    if measure not in ERRORS:
+        return None
+    parts = sum(1 for other in estimates if other.measure == measure and other.attribute is not None)
+    return MANY if attribute is None and parts >= 2 else FEW
+
+
+def rounded(number: float, significant: int) -> float:
+    """A number to so many significant digits. Example: 0 stays 0; 5.6922 to 2 digits is 5.7."""
+    return float(f"{number:.{significant - 1}e}")
+
+
+def _public(estimate: Estimate, significant: int | None) -> Estimate:
+    chance = estimate.chance
+    if chance is not None and estimate.chance_kind in ORIGINAL_FREQUENCIES:
+        chance = rounded(chance, FEW)
+    if significant is None:
+        return replace(estimate, chance=chance)
+    value, low, high = (
+        None if end is None else rounded(end, significant) for end in (estimate.value, estimate.low, estimate.high)
+    )
+    return replace(estimate, chance=chance, value=value, low=low, high=high)
+
+
+def _public_criterion(criterion: Criterion, significant: int | None) -> Criterion:
+    if significant is None or criterion.deciding_value is None:
+        return criterion
+    shown = rounded(criterion.deciding_value, significant)
+    if _beyond(shown, criterion) != _beyond(criterion.deciding_value, criterion):
+        shown = _rounded_towards(criterion.deciding_value, significant, up=criterion.deciding_value > shown)
+    return replace(criterion, deciding_value=shown)
+
+
+def _beyond(number: float, criterion: Criterion) -> bool:
+    return number > criterion.limit if criterion.direction == "at_most" else number < criterion.limit
+
+
+def _rounded_towards(number: float, significant: int, *, up: bool) -> float:
+    exact = Decimal(number)
+    last_digit = Decimal(1).scaleb(exact.adjusted() - significant + 1)
+    return float(exact.quantize(last_digit, rounding=ROUND_CEILING if up else ROUND_FLOOR))

@@ -1,0 +1,49 @@
+"""The cached task of the stage: tables and attack results in, all figures and the verdict out."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tasks.attack.outcome import AttackResult
+from tasks.mask.methods import Masking
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.schema import Schema
+from tasks.runtime.artifacts import Ref, Store
+from tasks.runtime.caching import Produced, stage
+from tasks.score.methods import Measure, score
+from tasks.score.policy import Policy
+from tasks.score.verdict import Verdict, decide
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Score:
+    """All figures of a release at full precision, and what the policy says of them. Private."""
+
+    estimates: tuple[Estimate, ...]
+    verdict: Verdict
+
+
+@stage("score", rooms=("score", "attack", "mask"))
+def score_release(
+    data: str, masked: str, schema: str, mechanisms: str, results: list[Produced], measures: str, policy: str
+) -> Produced:
+    """Measure risk and loss, and decide. Returns `score`."""
+    store = Store()
+    original = store.table(Ref(data))
+    estimates = score(
+        original,
+        store.table(Ref(masked)),
+        store.record(Ref(schema), Schema),
+        store.record(Ref(mechanisms), tuple[Masking, ...]),
+        tuple(_result(store, produced) for produced in results),
+        store.record(Ref(measures), tuple[Measure, ...]),
+        n_targets=original.n,
+    )
+    verdict = decide(store.record(Ref(policy), Policy), estimates)
+    return {"score": store.put_record(Score(estimates, verdict))}
+
+
+def _result(store: Store, produced: Produced) -> AttackResult:
+    """The result of an attack with its outcomes, which are kept apart as a table."""
+    outcomes = store.table(Ref(produced["outcomes"])) if "outcomes" in produced else None
+    return dataclasses.replace(store.record(Ref(produced["result"]), AttackResult), outcomes=outcomes)

@@ -1,0 +1,208 @@
+"""The verdict: the figures of a release against the lines of its policy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tasks.microdata.estimate import Estimate
+from tasks.score.catalogue import MEASURES
+from tasks.score.policy import DECLARED, INSIDER, Direction, Known, PolicyLine, check_policy
+
+Decision = Literal["pass", "fail", "undecided"]
+Bound = Literal["low", "high", "value"]
+VERDICTS: dict[Decision, Literal["certified", "refused", "undecided"]] = {
+    "pass": "certified",
+    "fail": "refused",
+    "undecided": "undecided",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criterion:
+    """What became of one line of the policy.
+
+    line: its place in the policy. attack, intruder, attribute, estimate: those of the figure that decided (`estimate` is its
+    id), or those the line asks for where no figure did. deciding_bound, deciding_value: which end of the interval was compared
+    with the limit; `value` where the figure has no interval or the interval is a point.
+    """
+
+    line: int
+    measure: str
+    attack: str | None
+    intruder: str | None
+    attribute: str | None
+    p_percent: float | None
+    direction: Direction
+    limit: float
+    deciding_bound: Bound | None
+    deciding_value: float | None
+    decision: Decision
+    reason: str
+    estimate: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`certified` if every criterion passes, `refused` if one fails, else `undecided`, which is not certified."""
+
+    verdict: Literal["certified", "refused", "undecided"]
+    criteria: tuple[Criterion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """One figure against one line. `excess`: by how much the deciding end is beyond the limit; negative: within."""
+
+    estimate: Estimate
+    decision: Decision
+    reason: str
+    bound: Bound | None = None
+    compared: float | None = None
+    excess: float = -math.inf
+
+
+def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...]) -> Verdict:
+    """Hold the figures of a release against its policy.
+
+    Each line is decided by the worst figure it covers. A figure passes if its one-sided 95 % bound is within the limit (equal
+    is within), fails if the other bound is outside, and is undecided in between. Figures without an interval (losses) decide by
+    their value.
+    A line without `attack` covers all attacks: those that are not applicable are left out, one that failed leaves the line
+    undecided unless another fails it. A line that names an attack is undecided where that attack does not apply, and answers
+    for the others too, unless `accept_other_attacks` says why not: another attack beyond the limit fails it, one that might be
+    beyond it, or failed, leaves it undecided.
+    The release passes if every line does: an intersection-union test, which needs no correction for the number of lines.
+
+    Returns the verdict and one criterion per line, in the order of the policy.
+    Raises InputError for an empty policy and for one that `check_policy` refuses without knowing the release. What a line asks
+    for and no figure answers leaves it undecided.
+    Source: SCIENCE section 3. Example: the 95 % bound is exactly the limit: the line passes.
+    """
+    check_policy(policy, Known())
+    criteria = tuple(_criterion(i, line, estimates) for i, line in enumerate(policy))
+    return Verdict(VERDICTS[_worst([criterion.decision for criterion in criteria])], criteria)
+
+
+def _worst(decisions: list[Decision]) -> Decision:
+    severity: tuple[Decision, ...] = ("fail", "undecided")
+    return next((decision for decision in severity if decision in decisions), "pass")
+
+
+def _criterion(place: int, line: PolicyLine, estimates: tuple[Estimate, ...]) -> Criterion:
+    covered = [estimate for estimate in estimates if _is_about(estimate, line)]
+    found = _deciding(line, covered)
+    if found is None:
+        return _unanswered(place, line, covered)
+    figure = found.estimate
+    return Criterion(
+        line=place,
+        measure=line.measure,
+        attack=figure.attack,
+        intruder=figure.intruder,
+        attribute=figure.attribute,
+        p_percent=line.p_percent,
+        direction=line.direction,
+        limit=line.limit,
+        deciding_bound=found.bound,
+        deciding_value=found.compared,
+        decision=found.decision,
+        reason=found.reason,
+        estimate=figure.id,
+    )
+
+
+def _is_about(estimate: Estimate, line: PolicyLine) -> bool:
+    if estimate.measure != line.measure or not _same_subject(estimate, line):
+        return False
+    if line.p_percent is not None and dict(estimate.parameters).get("p_percent") != line.p_percent:
+        return False
+    asked = line.intruder or DECLARED
+    if estimate.intruder is None or estimate.intruder == asked:
+        return True
+    return asked == INSIDER and estimate.intruder.startswith(f"{INSIDER}:")
+
+
+def _same_subject(estimate: Estimate, line: PolicyLine) -> bool:
+    if line.attribute is not None:
+        return estimate.attribute == line.attribute
+    return estimate.attribute is None or MEASURES[line.measure].about == "attribute"
+
+
+def _deciding(line: PolicyLine, covered: list[Estimate]) -> _Finding | None:
+    """The finding that decides the line: the worst decision, and of several the furthest beyond the limit; None: no figure."""
+    found = [_finding(line, estimate) for estimate in covered]
+    applicable = [one for one in found if one.estimate.attack is None or one.estimate.status != "not_applicable"]
+    if line.attack is None:
+        return _furthest(applicable)
+    named = [one for one in found if one.estimate.attack == line.attack]
+    if line.accept_other_attacks is not None:
+        return _furthest(named)
+    others = [_blamed(one, line) for one in applicable if one.estimate.attack != line.attack and one.decision != "pass"]
+    if not named:
+        return _furthest([one for one in others if one.decision == "fail"])
+    return _furthest(named + others)
+
+
+def _furthest(found: list[_Finding]) -> _Finding | None:
+    worst = _worst([one.decision for one in found])
+    return max((one for one in found if one.decision == worst), key=lambda one: (one.excess, one.estimate.id), default=None)
+
+
+def _blamed(found: _Finding, line: PolicyLine) -> _Finding:
+    reason = f"the line names the attack {line.attack} without accept_other_attacks, and for another attack {found.reason}"
+    return replace(found, reason=reason)
+
+
+def _finding(line: PolicyLine, estimate: Estimate) -> _Finding:
+    if estimate.status != "ok":
+        words = estimate.status.replace("_", " ")
+        return _Finding(estimate, "undecided", f"the figure is {words}: {estimate.reason or 'no reason was given'}")
+    low, high = _interval(estimate)
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return _Finding(estimate, "undecided", "the figure is not a number, or has no interval")
+    sign = 1 if line.direction == "at_most" else -1
+    best, worst = (low, high) if line.direction == "at_most" else (high, low)
+    if sign * (best - line.limit) > 0:
+        return _compared(estimate, line, "fail", best, low == high)
+    return _compared(estimate, line, "pass" if sign * (worst - line.limit) <= 0 else "undecided", worst, low == high)
+
+
+def _interval(estimate: Estimate) -> tuple[float | None, float | None]:
+    if estimate.low is None and estimate.high is None and estimate.basis == "exact":
+        return estimate.value, estimate.value
+    return estimate.low, estimate.high
+
+
+def _compared(estimate: Estimate, line: PolicyLine, decision: Decision, compared: float, point: bool) -> _Finding:
+    at_most = line.direction == "at_most"
+    upper = at_most != (decision == "fail")
+    bound: Bound = "value" if point else "high" if upper else "low"
+    which = "value" if point else f"one-sided 95 % {'upper' if upper else 'lower'} bound"
+    ends = {
+        "pass": f"the {which} is within the limit",
+        "fail": f"the {which} is beyond the limit",
+        "undecided": f"the {which} is beyond the limit, and the other bound within",
+    }
+    excess = compared - line.limit if at_most else line.limit - compared
+    return _Finding(estimate, decision, ends[decision], bound, compared, excess)
+
+
+def _unanswered(place: int, line: PolicyLine, covered: list[Estimate]) -> Criterion:
+    why = "no attack that this line covers is applicable" if covered else "no figure answers this line"
+    return Criterion(
+        line=place,
+        measure=line.measure,
+        attack=line.attack,
+        intruder=line.intruder or (DECLARED if MEASURES[line.measure].by_attack else None),
+        attribute=line.attribute,
+        p_percent=line.p_percent,
+        direction=line.direction,
+        limit=line.limit,
+        deciding_bound=None,
+        deciding_value=None,
+        decision="undecided",
+        reason=why,
+        estimate=None,
+    )

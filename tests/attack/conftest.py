@@ -1,0 +1,49 @@
+"""What the tests of the attacks share: small tables, their schemas, and the credit matrix of an attack."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
+
+
+@pytest.fixture(scope="session")
+def table():
+    """A function: columns by name, scales and roles by name -> (table, schema); default: numeric quasi-identifiers."""
+
+    def made(columns, *, scales=None, roles=None):
+        data = Microdata.of(columns)
+        scales, roles = scales or {}, roles or {}
+        attributes = (
+            Attribute(name, roles.get(name, Role.QUASI_IDENTIFIER), scales.get(name, Scale.NUMERIC), "declared")
+            for name in data.names
+        )
+        return data, Schema(tuple(attributes))
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def census(reference, table):
+    """Census: (table, schema), all 13 columns quasi-identifiers."""
+    frame = pd.read_csv(reference / "census.csv")
+    return table({name: frame[name].to_numpy() for name in frame})
+
+
+@pytest.fixture(scope="session")
+def credits():
+    """A function: links -> matrix of credits, one row per searching record, one column per found one."""
+
+    def matrix(links):
+        n = len(links.search_class)
+        guesses = links.guesses(np.arange(n))
+        credit = np.zeros((n, len(links.found_class)))
+        for i in range(n):
+            mine = guesses.classes[guesses.starts[i] : guesses.starts[i + 1]]
+            credit[i] = np.isin(links.found_class, mine)
+        return credit / credit.sum(axis=1, keepdims=True)
+
+    return matrix

@@ -1,0 +1,97 @@
+"""Who attacks, what they know, and what a masked table has to face."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.threat import IntruderSpec, Omission, check_attacks, default_attacks, intruders, required
+from tasks.attack.transparency import Transparency
+from tasks.mask.microaggregation import Microaggregation
+from tasks.mask.rank_swapping import RankSwapping
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+
+LINKAGE, TRANSPARENCY = DistanceLinkage(method="distance_linkage"), Transparency(method="transparency")
+SWAP = RankSwapping(method="rank_swapping", attributes=("age", "debt"), window_percent=5.0)
+MICRO = Microaggregation(method="microaggregation", attributes=("age",), k=3)
+
+
+@pytest.fixture
+def schema():
+    roles = {
+        "name": Role.IDENTIFIER,
+        "age": Role.QUASI_IDENTIFIER,
+        "vote": Role.CONFIDENTIAL,
+        "debt": Role.CONFIDENTIAL,
+        "sex": Role.QUASI_IDENTIFIER,
+        "weight": Role.WEIGHT,
+        "remark": Role.OTHER,
+        "logage": Role.DERIVED,
+    }
+    return Schema(tuple(Attribute(name, role, Scale.NUMERIC, "declared") for name, role in roles.items()))
+
+
+def test_the_declared_intruder_and_one_insider_per_unchanged_attribute(schema):
+    found = intruders(IntruderSpec(), schema, (SWAP,))
+    assert [(one.name, one.knows) for one in found] == [
+        ("declared", ("age", "sex")),
+        ("insider:vote", ("age", "sex", "vote")),
+        ("insider:weight", ("age", "sex", "weight")),
+        ("insider:remark", ("age", "sex", "remark")),
+    ]
+
+
+def test_an_insider_who_knows_nothing_more_is_left_out(schema):
+    spec = IntruderSpec(knows=("sex", "age", "vote"), participation_known=False)
+    found = intruders(spec, schema, ())
+    assert [one.name for one in found] == ["declared", "insider:debt", "insider:weight", "insider:remark"]
+    assert not any(one.participation_known for one in found)
+
+
+@pytest.mark.parametrize(
+    ("knows", "code", "said"),
+    [(("aeg",), "unknown-attribute", "did you mean `age`?"), (("name",), "unpublished-attribute", "identifier")],
+)
+def test_what_cannot_be_known(schema, knows, code, said):
+    with pytest.raises(InputError) as refused:
+        intruders(IntruderSpec(knows=knows), schema, ())
+    assert refused.value.code == code
+    assert said in str(refused.value)
+
+
+def test_somebody_who_knows_nothing_is_refused(schema):
+    with pytest.raises(InputError) as refused:
+        intruders(IntruderSpec(), Schema((schema["vote"],)), ())
+    assert refused.value.code == "nothing-known"
+
+
+def test_default_attacks_are_the_required_ones():
+    assert required(MICRO) == required(SWAP) == ("distance_linkage", "transparency")
+    assert default_attacks((MICRO, SWAP)) == (LINKAGE, TRANSPARENCY)
+    assert default_attacks(()) == (LINKAGE,)
+    assert default_attacks((SWAP,), (Omission(attack="transparency", reason="run elsewhere"),)) == (LINKAGE,)
+
+
+def test_a_complete_plan_passes():
+    second = DistanceLinkage(method="distance_linkage", id="by-original", scale_by="original")
+    check_attacks((LINKAGE, second, TRANSPARENCY), (), (MICRO,))
+    check_attacks((LINKAGE,), (Omission(attack="transparency", reason="no time"),), (MICRO,))
+    check_attacks((LINKAGE,), (), ())
+
+
+@pytest.mark.parametrize(
+    ("attacks", "omitted", "code"),
+    [
+        ((LINKAGE,), (), "required-attack-missing"),
+        ((), (), "required-attack-missing"),
+        ((LINKAGE, LINKAGE, TRANSPARENCY), (), "duplicate-attack-id"),
+        ((LINKAGE, TRANSPARENCY, DistanceLinkage(method="distance_linkage", id="transparency")), (), "duplicate-attack-id"),
+        ((LINKAGE,), ("transparncy",), "unknown-attack"),
+        ((LINKAGE, TRANSPARENCY), ("transparency",), "contradictory-omission"),
+    ],
+)
+def test_incomplete_plans_are_refused(attacks, omitted, code):
+    with pytest.raises(InputError) as refused:
+        check_attacks(attacks, tuple(Omission(attack=name, reason="because") for name in omitted), (MICRO,))
+    assert refused.value.code == code

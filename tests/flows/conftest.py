@@ -1,0 +1,72 @@
+"""Running the command line inside this process, against the session's one Prefect server."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from outcomes import newest_manifest
+from release_files import write_release
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def sdcert(home, prefect, capfd):
+    """`sdcert(*words)` runs the command line in this process."""
+    from flows.cli import run
+
+    def call(*words: object) -> Ran:
+        capfd.readouterr()
+        code = run([str(word) for word in words])
+        captured = capfd.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def certify(sdcert, tmp_path):
+    """`certify(change, *options)` certifies the small survey with a changed release file; returns what ran and the manifest."""
+
+    def call(change: dict[str, Any] | None = None, *options: str, text: str | None = None) -> tuple[Ran, dict[str, Any]]:
+        path = write_release(tmp_path / "project", change, text=text)
+        ran = sdcert("certify", path, "--output", tmp_path / "releases", *options)
+        return ran, newest_manifest()
+
+    return call
+
+
+@pytest.fixture
+def process(home, prefect, tmp_path):
+    """`process(code or words)` starts a real process of its own against the session's server."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: object, checkout: Path = ROOT, **environment: str) -> subprocess.Popen[str]:
+        child = subprocess.Popen(
+            [sys.executable, *map(str, arguments)],
+            cwd=tmp_path,
+            env={**os.environ, "PREFECT_API_URL": prefect, "PYTHONPATH": str(checkout), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(child)
+        return child
+
+    yield start
+    for child in started:
+        child.kill()
+        child.communicate()

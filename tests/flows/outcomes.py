@@ -1,0 +1,26 @@
+"""Reading what a run left."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def newest_manifest() -> dict[str, Any]:
+    from flows.history import manifests
+
+    found = manifests()
+    return max(found, key=lambda manifest: manifest["started_at"]) if found else {}
+
+
+def computed(manifest: dict[str, Any]) -> set[str]:
+    return {name for name, stage in manifest["stages"].items() if not stage["cached"]}
+
+
+def folder_of(tmp_path: Path, manifest: dict[str, Any]) -> Path:
+    return tmp_path / "releases" / manifest["release"] / manifest["run"]
+
+
+def scorecard_of(tmp_path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    return json.loads((folder_of(tmp_path, manifest) / "scorecard.json").read_text())

@@ -1,0 +1,205 @@
+import csv
+import hashlib
+import json
+import re
+
+import pytest
+from outcomes import computed, folder_of, newest_manifest, scorecard_of
+from release_files import ROWS, write_release
+
+ATTACKS = [{"method": "distance_linkage"}, {"method": "transparency"}]
+ALL = {
+    "ingest",
+    "classify",
+    "mask",
+    "attack distance_linkage (declared)",
+    "attack transparency (declared)",
+    "attack distance_linkage (insider:vote)",
+    "attack transparency (insider:vote)",
+    "score",
+    "report",
+}
+
+
+def test_a_certified_release_leaves_four_files(certify, tmp_path):
+    ran, manifest = certify()
+    assert ran.code == 0, ran.err
+    folder = folder_of(tmp_path, manifest)
+    assert sorted(path.name for path in folder.iterdir()) == ["released.csv", "report.html", "scorecard.json", "statement.json"]
+    with (folder / "released.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == ROWS
+    assert list(rows[0]) == ["age", "income", "town", "vote"]
+    statement = json.loads((folder / "statement.json").read_text())
+    assert statement["_type"] == "https://in-toto.io/Statement/v1"
+    (subject,) = statement["subject"]
+    assert subject["digest"]["sha256"] == hashlib.sha256((folder / "released.csv").read_bytes()).hexdigest()
+    scorecard = scorecard_of(tmp_path, manifest)
+    assert scorecard["schema"] == "1"
+    assert scorecard["verdict"] == manifest["verdict"] == "certified"
+    assert scorecard["run"] == manifest["run"] == folder.name
+    assert {line["decision"] for line in scorecard["criteria"]} == {"pass"}
+    assert "CERTIFIED" in ran.out
+    assert str(folder / "report.html") in ran.out
+
+
+def test_the_report_fetches_nothing(certify, tmp_path):
+    _, manifest = certify()
+    page = (folder_of(tmp_path, manifest) / "report.html").read_text()
+    assert manifest["run"] in page
+    assert not re.search(r"<script|<link|<iframe|@import|url\((?!data:)|src=\"(?!data:)", page)
+
+
+def test_a_refused_release_leaves_everything_but_the_table(certify, tmp_path):
+    ran, manifest = certify({"policy": [{"measure": "reidentification", "at_most": 0.0001}]})
+    assert ran.code == 1
+    assert sorted(path.name for path in folder_of(tmp_path, manifest).iterdir()) == [
+        "report.html",
+        "scorecard.json",
+        "statement.json",
+    ]
+    assert "REFUSED" in ran.out
+    (line,) = scorecard_of(tmp_path, manifest)["criteria"]
+    assert line["decision"] == "fail"
+    assert line["deciding_value"] > line["limit"]
+
+
+def test_undecided_is_not_certified(certify):
+    ran, manifest = certify({"intruder": {"targets": 0.1}, "policy": [{"measure": "reidentification", "at_most": 0.2}]})
+    assert (ran.code, manifest["verdict"]) == (1, "undecided"), ran.out
+
+
+def test_the_second_run_computes_nothing_and_is_recorded_as_completely(certify, tmp_path):
+    _, first = certify()
+    _, second = certify()
+    assert set(first["stages"]) == set(second["stages"]) == computed(first) == ALL
+    assert computed(second) == set()
+    one, other = scorecard_of(tmp_path, first), scorecard_of(tmp_path, second)
+    assert one["estimates"] == other["estimates"]
+    assert (folder_of(tmp_path, first) / "released.csv").read_bytes() == (
+        folder_of(tmp_path, second) / "released.csv"
+    ).read_bytes()
+    from tasks.runtime.tracking import open_client
+
+    client = open_client()
+    runs = client.search_runs([client.get_experiment_by_name("survey").experiment_id])
+    assert len(runs) == 2
+    figures = [{k: v for k, v in run.data.metrics.items() if not k.startswith("seconds")} for run in runs]
+    assert figures[0] == figures[1]
+    assert len(figures[0]) >= 30
+    assert {run.data.tags["sdcert.verdict"] for run in runs} == {"certified"}
+    assert all(client.list_artifacts(run.info.run_id) for run in runs)
+
+
+def test_a_changed_attack_recomputes_that_attack_and_what_follows(certify):
+    certify({"attacks": ATTACKS})
+    _, manifest = certify({"attacks": [{"method": "distance_linkage", "scale_by": "original"}, {"method": "transparency"}]})
+    changed = {"attack distance_linkage (declared)", "attack distance_linkage (insider:vote)", "score", "report"}
+    assert computed(manifest) == changed
+
+
+def test_a_changed_policy_recomputes_no_attack(certify):
+    certify()
+    _, manifest = certify({"policy": [{"measure": "reidentification", "at_most": 0.41}]})
+    assert computed(manifest) == {"score", "report"}
+
+
+def test_a_changed_source_recomputes_everything_after_it(certify):
+    from release_files import survey
+
+    certify()
+    _, manifest = certify(text=survey().replace("1000,", "2000,", 1))
+    assert {"ingest", "classify", "mask"} <= computed(manifest)
+
+
+def test_refresh_computes_all_with_the_same_seed_and_new_draw_draws_anew(certify, tmp_path):
+    _, first = certify()
+    _, refreshed = certify(None, "--refresh")
+    assert computed(refreshed) == ALL
+    assert (refreshed["draw"], refreshed["attempts"]) == (first["draw"], 1)
+    released = [(folder_of(tmp_path, m) / "released.csv").read_bytes() for m in (first, refreshed)]
+    assert released[0] == released[1]
+    _, drawn = certify(None, "--new-draw")
+    assert drawn["draw"] != first["draw"]
+    assert drawn["attempts"] == 2
+    assert (folder_of(tmp_path, drawn) / "released.csv").read_bytes() != released[0]
+    assert "mask" in computed(drawn)
+
+
+def test_the_order_of_the_source_is_not_the_order_of_the_release(certify, tmp_path):
+    _, manifest = certify({"masking": [{"method": "rank_swapping", "attributes": ["age"], "window_percent": 5}]})
+    with (folder_of(tmp_path, manifest) / "released.csv").open() as file:
+        towns = [row["town"] for row in csv.DictReader(file)]
+    with (tmp_path / "project" / "survey.csv").open() as file:
+        original = [row["town"] for row in csv.DictReader(file)]
+    assert sorted(towns) == sorted(original)
+    assert towns != original
+
+
+def test_json_is_alone_on_stdout(certify, tmp_path):
+    ran, manifest = certify(None, "--json")
+    assert json.loads(ran.out) == scorecard_of(tmp_path, manifest)
+    assert "CERTIFIED" in ran.err
+
+
+def test_a_chosen_seed_gives_the_same_release_in_another_home(sdcert, tmp_path, monkeypatch):
+    released = []
+    for name in ("one", "two"):
+        monkeypatch.setenv("SDCERT_HOME", str(tmp_path / name))
+        change = {"seed": 7, "not_for_publication": True, "masking": [{"method": "rank_swapping", "window_percent": 10}]}
+        path = write_release(tmp_path / "project", {**change, "policy": [{"measure": "reidentification", "at_most": 1.0}]})
+        assert sdcert("certify", path, "--output", tmp_path / "releases").code == 0
+        released.append((folder_of(tmp_path, newest_manifest()) / "released.csv").read_bytes())
+    assert released[0] == released[1]
+
+
+def test_check_runs_nothing(sdcert, tmp_path, home):
+    path = write_release(tmp_path / "project")
+    ran = sdcert("check", path)
+    assert ran.code == 0
+    for word in ("microaggregation", "distance_linkage", "transparency", "reidentification"):
+        assert word in ran.out
+    assert not (home / "store").exists()
+
+
+def test_runs_lists_what_was_done(certify, sdcert):
+    assert "no run yet" in sdcert("runs").out
+    certify()
+    out = sdcert("runs").out
+    assert "certified" in out
+    assert "survey" in out
+
+
+@pytest.mark.parametrize("stage", ["mask", "attack", "score"])
+def test_methods_and_datasets(sdcert, stage):
+    assert sdcert("methods", stage).code == 0
+    assert {"mask": "rank_swapping", "attack": "transparency", "score": "k_anonymity"}[stage] in sdcert("methods", stage).out
+    assert "anes96" in sdcert("datasets").out
+
+
+def test_a_crash_is_exit_code_3_and_keeps_its_trace_private(certify, home, monkeypatch):
+    monkeypatch.setattr("tasks.score.task.decide", lambda *_: 1 / 0)
+    ran, manifest = certify()
+    assert ran.code == 3
+    assert "Traceback" not in ran.err + ran.out
+    assert manifest["status"] == "failed"
+    assert any("ZeroDivisionError" in path.read_text() for path in (home / "failures").iterdir())
+
+
+def test_interrupted_is_130(certify, tmp_path, monkeypatch):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("flows.certify._attempt", stop)
+    ran, manifest = certify()
+    assert ran.code == 130
+    assert manifest["status"] == "interrupted"
+    assert not (tmp_path / "releases").exists() or not list((tmp_path / "releases").glob("*/*"))
+
+
+def test_tracking_that_is_away_costs_no_release(certify, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:////dev/null/mlflow.db")
+    ran, manifest = certify()
+    assert ran.code == 0
+    assert "not recorded" in manifest["tracking"]
+    assert "warning" in ran.out

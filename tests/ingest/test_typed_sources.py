@@ -1,0 +1,180 @@
+import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.ingest import parquet
+from tasks.ingest.codebook import AttributeSpec
+from tasks.ingest.logical import from_typed
+from tasks.ingest.methods import IngestPlan, ingest
+from tasks.ingest.sources import SourceSpec, files, list_datasets, read
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Scale
+
+DAY = datetime.date(2020, 1, 1)
+
+
+def typed(values: pa.Array, **declared: object) -> tuple[pa.Array, tuple[str, ...]]:
+    return from_typed(pa.chunked_array([values]), AttributeSpec(name="x", **declared), "a.parquet")  # type: ignore[arg-type]  # declarations by name
+
+
+@pytest.mark.parametrize(
+    ("values", "logical", "expected"),
+    [
+        (pa.array([1, None], pa.int8()), "int64", [1, None]),
+        (pa.array([2**63 - 1], pa.uint64()), "int64", [2**63 - 1]),
+        (pa.array([0.5, float("nan"), None], pa.float64()), "double", [0.5, None, None]),
+        (pa.array([0.5], pa.float32()), "double", [0.5]),
+        (pa.array(["a", "", None]), "string", ["a", None, None]),
+        (pa.array(["a", "b"], pa.large_string()), "string", ["a", "b"]),
+        (pa.array(["a", "b", "a"]).dictionary_encode(), "string", ["a", "b", "a"]),
+        (pa.array([True, None]), "bool", [True, None]),
+        (pa.array([Decimal("1.50"), None], pa.decimal128(10, 2)), "double", [1.5, None]),
+        (pa.array([Decimal(12)], pa.decimal128(10, 0)), "int64", [12]),
+        (pa.array([Decimal("0.25")], pa.decimal128(30, 10)), "double", [0.25]),
+        (pa.nulls(2), "string", [None, None]),
+    ],
+)
+def test_columns_map_to_the_four_logical_types(values: pa.Array, logical: str, expected: list[object]) -> None:
+    column, _ = typed(values)
+    assert (str(column.type), column.to_pylist()) == (logical, expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "declared", "code"),
+    [
+        (pa.array([2**63], pa.uint64()), {}, "beyond-64-bits"),
+        (pa.array([1.0, float("inf")]), {}, "infinite"),
+        (pa.array([Decimal("1234567890123.123456789")], pa.decimal128(30, 9)), {}, "too-precise"),
+        (pa.array([DAY]), {}, "unsupported-type"),
+        (pa.array([datetime.datetime(2020, 1, 1)]), {}, "unsupported-type"),
+        (pa.array([[1, 2]]), {}, "unsupported-type"),
+        (pa.array([{"a": 1}]), {}, "unsupported-type"),
+        (pa.array([b"x"]), {}, "unsupported-type"),
+        (pa.array(["1"]), {"scale": Scale.NUMERIC}, "not-numeric"),
+        (pa.array([True]), {"scale": Scale.NUMERIC}, "not-numeric"),
+        (pa.array([1.5]), {"order": ("1.5",)}, "order-of-decimals"),
+    ],
+)
+def test_columns_that_cannot_be_held_are_refused(values: pa.Array, declared: dict[str, object], code: str) -> None:
+    with pytest.raises(InputError) as caught:
+        typed(values, **declared)
+    assert caught.value.code == code
+    assert caught.value.where == "a.parquet: column x"
+
+
+def test_missing_codes_compare_as_numbers_and_as_text() -> None:
+    assert typed(pa.array([1.0, -9.0]), missing=("-9", "NA"))[0].to_pylist() == [1.0, None]
+    assert typed(pa.array([1, -9]), missing=("-9",))[0].to_pylist() == [1, None]
+    assert typed(pa.array(["a", "NA"]), missing=("NA",))[0].to_pylist() == ["a", None]
+
+
+def test_order_reads_whole_numbers_as_text() -> None:
+    assert typed(pa.array([1, 10, 2]), order=("1", "2", "10"))[0].to_pylist() == ["1", "10", "2"]
+
+
+def stored(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def test_a_parquet_file_is_read_and_a_damaged_one_refused() -> None:
+    content = stored(pa.table({"a": [1, 2]}))
+    assert parquet.read(content, "a.parquet").table.to_pydict() == {"a": [1, 2]}
+    for damaged in (content[:-9], b"PAR1", b"PAR1" + b"x" * 50):
+        with pytest.raises(InputError, match="not a readable Parquet"):
+            parquet.read(damaged, "a.parquet")
+
+
+def test_repeated_names_and_empty_tables_are_refused() -> None:
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    with pytest.raises(InputError) as caught:
+        parquet.read(stored(twice), "a.parquet")
+    assert caught.value.code == "repeated-column"
+    with pytest.raises(InputError) as caught:
+        parquet.read(stored(pa.table({"a": pa.array([], pa.int64())})), "a.parquet")
+    assert caught.value.code == "no-rows"
+    with pytest.raises(InputError) as caught:
+        parquet.read(stored(pa.table({})), "a.parquet")
+    assert caught.value.code == "no-columns"
+
+
+def test_parquet_is_known_by_its_content(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(stored(pa.table({"a": [1]})))
+    assert read(SourceSpec(table="a.csv").resolved(tmp_path)).format == "parquet"
+    (tmp_path / "a.parquet").write_bytes(b"a,b\n1,2\n")
+    with pytest.raises(InputError) as caught:
+        read(SourceSpec(table="a.parquet").resolved(tmp_path))
+    assert caught.value.code == "not-parquet"
+
+
+def test_absent_files_and_folders_are_refused(tmp_path: Path) -> None:
+    for name in ("nowhere.csv", "."):
+        with pytest.raises(InputError) as caught:
+            files(SourceSpec(table=name).resolved(tmp_path))
+        assert caught.value.code == "no-such-source"
+        assert str(tmp_path) not in caught.value.where
+
+
+def test_a_file_that_vanishes_or_locks_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n")
+
+    def locked(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", locked)
+    with pytest.raises(InputError, match="Permission denied") as caught:
+        read(SourceSpec(table="a.csv").resolved(tmp_path))
+    assert caught.value.code == "unreadable-source"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"table": "a.csv", "dataset": "fair"},
+        {"dataset": "iris"},
+        {"dataset": "fair", "delimiter": ";"},
+        {"table": ""},
+        {"tabel": "a"},
+    ],
+)
+def test_a_source_is_exactly_one_thing(given: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        SourceSpec.model_validate(given)
+
+
+def test_a_source_reads_back_equal() -> None:
+    source = SourceSpec(dataset="fair")
+    assert SourceSpec.model_validate_json(source.model_dump_json()) == source
+
+
+# rows and columns of the tables as statsmodels 0.15 ships them
+SHAPES = {"anes96": (944, 11), "randhie": (20190, 10), "fair": (6366, 9)}
+
+
+def test_the_datasets_are_listed_and_read_without_loss() -> None:
+    assert {d.name: (d.rows, d.columns) for d in list_datasets()} == SHAPES
+    assert all(d.description for d in list_datasets())
+    import statsmodels.datasets
+
+    for name, shape in SHAPES.items():
+        source = SourceSpec.model_validate({"dataset": name})
+        raw = read(source).table
+        frame = getattr(statsmodels.datasets, name).load_pandas().data
+        assert raw.shape == shape
+        assert all(raw.column(c).to_pylist() == frame[c].tolist() for c in raw.column_names)
+        assert [path.name for path in files(source)] == [f"{name}.csv"]
+
+
+def test_the_same_table_as_csv_and_parquet_is_the_same(tmp_path: Path) -> None:
+    table = pa.table({"n": [1, None, 3], "x": [0.1, 2.5, None], "t": ["a", None, 'q"\n']})
+    pq.write_table(table, tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text('n,x,t\n1,0.1,a\n,2.5,\n3,,"q""\n"\n')
+    one, other = (ingest(IngestPlan(source=SourceSpec(table=name).resolved(tmp_path))) for name in ("a.parquet", "a.csv"))
+    assert one.data.arrow.equals(other.data.arrow)

@@ -1,0 +1,161 @@
+"""The masking steps of a release: in order, each with its own stream, touching nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from tasks.mask.methods import Masking, describe, mask
+from tasks.mask.microaggregation import Microaggregation
+from tasks.mask.precision import source_decimals
+from tasks.mask.rank_swapping import RankSwapping
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
+
+SEED = bytes(range(32))
+N = 60
+
+
+@pytest.fixture(scope="module")
+def survey():
+    rng = np.random.default_rng(7)
+    data = Microdata.of(
+        {
+            "name": [f"person {i}" for i in range(N)],
+            "age": rng.integers(18, 90, N),
+            "income": rng.lognormal(10, 1, N).round(2),
+            "grade": rng.choice(["low", "middle", "high"], N),
+            "town": rng.choice(["a", "b", "c"], N),
+            "vote": [None if i % 9 == 0 else bool(i % 2) for i in range(N)],
+        }
+    )
+    quasi, numeric = Role.QUASI_IDENTIFIER, Scale.NUMERIC
+    attributes = (
+        Attribute("name", Role.IDENTIFIER, Scale.NOMINAL, "declared"),
+        Attribute("age", quasi, numeric, "declared"),
+        Attribute("income", quasi, numeric, "declared"),
+        Attribute("grade", quasi, Scale.ORDINAL, "declared", order=("low", "middle", "high")),
+        Attribute("town", quasi, Scale.NOMINAL, "declared"),
+        Attribute("vote", Role.CONFIDENTIAL, Scale.NOMINAL, "declared"),
+    )
+    return data, Schema(attributes)
+
+
+def microaggregation(**parameters):
+    return Microaggregation(method="microaggregation", **{"k": 5, **parameters})
+
+
+def swapping(*attributes, window_percent=20.0):
+    return RankSwapping(method="rank_swapping", attributes=attributes or None, window_percent=window_percent)
+
+
+STEPS = {
+    "none": (),
+    "joint": (microaggregation(),),
+    "blocks": (microaggregation(blocks=(("age", "grade"), ("income",))),),
+    "swap": (swapping(),),
+    "both": (microaggregation(attributes=("age",)), swapping("income", "age")),
+}
+
+
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+def test_rows_schema_and_untouched_columns_stay(survey, steps):
+    data, schema = survey
+    done = mask(data, schema, steps, seed=SEED, path=("test",))
+    assert done.data.arrow.schema == data.select(schema.published).arrow.schema
+    assert done.data.n == N
+    assert sorted(done.order.tolist()) == list(range(N))
+    touched = {name for step in done.mechanisms for name in step.attributes}
+    for name in schema.published:
+        assert done.data.column(name).equals(data.column(name)) == (name not in touched)
+
+
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+def test_a_seed_and_a_path_determine_everything(survey, steps):
+    first, again = (mask(*survey, steps, seed=SEED, path=("a",)) for _ in range(2))
+    other = mask(*survey, steps, seed=SEED, path=("b",))
+    assert first.data.arrow.equals(again.data.arrow)
+    assert (first.order == again.order).all()
+    assert (first.order != other.order).any()
+
+
+def test_mechanisms_name_the_attributes_and_survive_being_stored(survey):
+    steps = (microaggregation(), swapping("income"), *STEPS["blocks"])
+    mechanisms = mask(*survey, steps, seed=SEED, path=()).mechanisms
+    assert mechanisms[0].attributes == ("age", "income", "grade")  # the quasi-identifiers that have an order
+    assert mechanisms[2].attributes == ("age", "grade", "income")
+    stored = TypeAdapter(tuple[Masking, ...])
+    assert stored.validate_json(stored.dump_json(mechanisms)) == mechanisms
+
+
+def test_changing_a_step_moves_no_other(survey):
+    narrow, wide = (
+        mask(*survey, (swapping("age"), swapping("income", window_percent=w)), seed=SEED, path=()).data for w in (10.0, 30.0)
+    )
+    assert narrow.column("age").equals(wide.column("age"))
+    assert not narrow.column("income").equals(wide.column("income"))
+
+
+def test_numbers_are_published_at_the_precision_of_the_source(survey):
+    data = mask(*survey, STEPS["joint"], seed=SEED, path=()).data
+    assert source_decimals(data.floats("income")) == 2
+    assert data.is_integer("age")
+
+
+@pytest.mark.parametrize(
+    ("step", "code", "said"),
+    [
+        (swapping("agee"), "unknown-attribute", "did you mean `age`?"),
+        (swapping("name"), "unpublished-attribute", "identifier"),
+        (swapping("town"), "wrong-scale", "nominal"),
+        (microaggregation(blocks=(("age", "vote"),)), "wrong-scale", "nominal"),
+    ],
+)
+def test_attributes_that_do_not_fit(survey, step, code, said):
+    with pytest.raises(InputError) as refused:
+        mask(*survey, (swapping("age"), step), seed=SEED, path=())
+    assert refused.value.code == code
+    assert said in str(refused.value)
+    assert refused.value.where == "masking[1].attributes"
+
+
+def test_nothing_to_mask(survey):
+    data, schema = survey
+    only_town = Schema((schema["town"], schema["vote"]))
+    with pytest.raises(InputError) as refused:
+        mask(data, only_town, (swapping(),), seed=SEED, path=())
+    assert refused.value.code == "nothing-to-mask"
+
+
+def test_every_method_is_described():
+    described = [row["method"] for row in describe()]
+    assert described == ["microaggregation", "rank_swapping"]
+    assert len({tuple(row) for row in describe()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "decimals"),
+    [
+        ([], 0),
+        ([1, 2, np.nan], 0),
+        ([1, 2.5, 10.25], 2),
+        ([0.1 + 0.2], 15),
+        ([1e300, 5], 0),
+        ([1234567.891], 3),
+        ([1 / 3], 15),
+        ([1e-20], 15),
+    ],
+)
+def test_source_decimals(values, decimals):
+    assert source_decimals(np.array(values, dtype=float)) == decimals
+
+
+@given(st.lists(st.integers(-(10**9), 10**9), min_size=1), st.integers(0, 6))
+def test_decimals_that_were_written_are_found(whole, decimals):
+    values = np.array([float(f"{w}e-{decimals}") for w in whole])
+    shown = max(len(f"{w:0{decimals + 1}d}"[-decimals:].rstrip("0")) if decimals else 0 for w in (abs(w) for w in whole))
+    assert source_decimals(values) == shown

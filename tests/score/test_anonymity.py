@@ -1,0 +1,100 @@
+"""k-anonymity: the example tables of the sources, and a slow twin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Attribute, Role, Scale
+from tasks.microdata.table import Microdata
+from tasks.score.anonymity import KAnonymitySubset, class_of_row, k_anonymity, k_anonymity_subset
+
+
+def nominal(*names: str, role: Role = Role.QUASI_IDENTIFIER) -> list[Attribute]:
+    return [Attribute(name=name, role=role, scale=Scale.NOMINAL, decided_by="declared") for name in names]
+
+
+# torra-2020, slides on k-anonymity
+FIVE = {
+    "City": ["Barcelona", "Barcelona", "Tarragona", "Tarragona", "Tarragona"],
+    "age": [30, 30, 60, 60, 60],
+    "illness": ["Cancer", "Cancer", "AIDS", "AIDS", "Heart attack"],
+}
+# torra-2026, lengths of stay
+HOSPITAL = {
+    "year_of_birth": [2017, 2015, 2011, 2017, 2016, 2016, 2015, 2015, 2015, 2015],
+    "year_of_admission": [2019, 2020, 2020, 2019, 2020, 2020, 2019, 2019, 2018, 2018],
+    "town": ["Umeå", "Umeå", "Luleå", "Luleå", "Dorotea", "Holmöns", "Täfteå", "Täfteå", "Täfteå", "Täfteå"],
+}
+# torra-2026, (2, 2)-anonymity
+TRIPLES = dict(zip("xyz", zip(*["abe", "abf", "cde", "cdf", "cbe", "cbf", "ade", "adf"], strict=True), strict=True))
+
+
+def test_the_table_of_five_has_k_2(pair_of):
+    described = [*nominal("City"), *nominal("illness", role=Role.CONFIDENTIAL)]
+    found = k_anonymity(pair_of(FIVE, FIVE, described))
+    assert (found.value, found.low, found.high, found.unit, found.chance, found.reason) == (2, 2, 2, "records", None, None)
+    both = pair_of(FIVE, FIVE, nominal("City", "illness"))
+    assert k_anonymity(both).value == 1  # with illness known too, HYU stands alone
+
+
+def test_the_hospital_table_has_six_uniques(pair_of):
+    classes = class_of_row(Microdata.of(HOSPITAL), tuple(HOSPITAL))
+    assert Counter(np.bincount(classes).tolist()) == {1: 6, 2: 2}
+    assert k_anonymity(pair_of(HOSPITAL, HOSPITAL, nominal("town"))).value == 1
+
+
+@pytest.mark.parametrize(("known", "k"), [(1, 4), (2, 2), (3, 1)])
+def test_eight_triples_are_4_2_1_anonymous_for_1_2_3_known_attributes(pair_of, known, k):
+    columns = {name: list(column) for name, column in TRIPLES.items()}
+    tables = pair_of(columns, columns, nominal(*"xyz"))
+    subsets = [k_anonymity_subset(tables, KAnonymitySubset(attributes=names)) for names in combinations("xyz", known)]
+    assert {one.value for one in subsets} == {k}
+    assert subsets[0].attribute == ",".join("xyz"[:known])
+
+
+def test_missing_is_a_category_of_its_own(pair_of):
+    columns = {"age": [30, None, None, 30]}
+    assert k_anonymity(pair_of(columns, columns)).value == 2
+    columns = {"age": [30, None, 30, 30]}
+    assert k_anonymity(pair_of(columns, columns)).value == 1
+
+
+def test_without_quasi_identifiers_all_records_look_alike(pair_of):
+    described = nominal("City", "age", "illness", role=Role.CONFIDENTIAL)
+    found = k_anonymity(pair_of(FIVE, FIVE, described))
+    assert found.value == 5
+    assert "no quasi-identifier" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("method", "names", "said"), [("rank_swapping", ("age",), True), ("rank_swapping", ("illness",), False)]
+)
+def test_it_says_where_k_bounds_nothing(pair_of, method, names, said):
+    described = [*nominal("City"), *nominal("illness", role=Role.CONFIDENTIAL)]
+    tables = pair_of(FIVE, FIVE, described, steps=[SimpleNamespace(method=method, attributes=names)])
+    assert ("bounds nothing" in (k_anonymity(tables).reason or "")) == said
+
+
+def test_a_subset_is_of_quasi_identifiers(pair_of):
+    with pytest.raises(InputError, match="did you mean `City`"):
+        k_anonymity_subset(pair_of(FIVE, FIVE, nominal("City", "illness")), KAnonymitySubset(attributes=("city",)))
+
+
+cells = st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 2), st.sampled_from([0.5, 1.5, None]))
+
+
+@settings(deadline=None)
+@given(st.lists(cells, min_size=1, max_size=30))
+def test_classes_are_those_of_counted_tuples(rows):
+    table = Microdata.of({name: list(column) for name, column in zip("abc", zip(*rows, strict=True), strict=True)})
+    classes = class_of_row(table, ("a", "b", "c"))
+    assert len(set(zip(rows, classes.tolist(), strict=True))) == len(set(rows)) == len(set(classes.tolist()))
+    assert sorted(np.bincount(classes).tolist()) == sorted(Counter(rows).values())

@@ -1,0 +1,150 @@
+"""The figures of a linkage attack: worked outcomes, samples, attacks that did not run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.microdata.interval import bounded_mean_interval, hypergeometric_interval
+from tasks.microdata.schema import Attribute, Role, Scale
+from tasks.score.linkage import linkage_estimates, majority_chance
+
+SECRET = [Attribute(name="vote", role=Role.CONFIDENTIAL, scale=Scale.NOMINAL, decided_by="declared")]
+TABLE = {"age": [1.0, 2.0, 3.0, 4.0], "vote": ["x", "x", "y", "z"]}
+OUTCOMES = {
+    "target": [0, 1, 2, 3],
+    "credit": [1.0, 0.5, 0.25, 0.0],
+    "among_nearest": [True, True, True, False],
+    "candidates": [1, 2, 4, 1],
+    "sound_candidates": [1, 2, None, 1],
+    "linked:vote": [1.0, 1.0, 0.5, 0.0],
+    "control:vote": [0.5, 1.0, 0.0, 0.0],
+}
+
+
+def by_measure(estimates):
+    return {one.measure: one for one in estimates}
+
+
+def test_worked_outcomes_of_four_targets(pair_of, result_of):
+    found = by_measure(linkage_estimates(result_of(OUTCOMES), pair_of(TABLE, TABLE, SECRET), 4))
+    assert {name: one.value for name, one in found.items()} == {
+        "reidentification": 1.75 / 4,
+        "records_exposed": 0.5,
+        "max_record_risk": 1.0,
+        "truth_among_nearest": 0.75,
+        "mean_candidate_set_size": 2.0,
+        "known_links": 0.5,
+        "known_reidentification": 0.25,
+        "linked_value_disclosed": 2.5 / 4,
+        "linked_value_control": 1.5 / 4,
+    }
+    assert all((one.low, one.high, one.basis) == (one.value, one.value, "exact") for one in found.values())
+    assert (found["reidentification"].chance, found["reidentification"].chance_kind) == (0.25, "uniform_guess")
+    assert (found["linked_value_disclosed"].chance, found["linked_value_disclosed"].chance_kind) == (0.5, "majority")
+    assert found["linked_value_disclosed"].id == "linked_value_disclosed|distance_linkage|declared|vote"
+
+
+def test_constant_release_scores_chance_and_exposes_nobody(pair_of, result_of):
+    outcomes = {
+        **OUTCOMES,
+        "credit": [0.25] * 4,
+        "among_nearest": [True] * 4,
+        "candidates": [4] * 4,
+        "sound_candidates": [4] * 4,
+    }
+    found = by_measure(linkage_estimates(result_of(outcomes), pair_of(TABLE, TABLE, SECRET), 4))
+    assert found["reidentification"].value == found["reidentification"].chance
+    assert (found["records_exposed"].value, found["truth_among_nearest"].value, found["known_links"].value) == (0, 1, 0)
+
+
+def test_without_sound_sets_nothing_is_claimed_about_known_links(pair_of, result_of):
+    outcomes = {**OUTCOMES, "sound_candidates": [None] * 4}
+    outcomes["sound_candidates"] = np.array([np.nan] * 4)
+    found = by_measure(linkage_estimates(result_of(outcomes), pair_of(TABLE, TABLE, SECRET), 4))
+    assert not {"known_links", "known_reidentification"} & set(found)
+
+
+def test_an_insider_is_not_scored_on_what_he_knows(pair_of, result_of):
+    found = linkage_estimates(result_of(OUTCOMES, intruder="insider:vote"), pair_of(TABLE, TABLE, SECRET), 4)
+    assert "linked_value_disclosed" not in by_measure(found)
+    assert {one.intruder for one in found} == {"insider:vote"}
+
+
+def test_a_sample_has_intervals(pair_of, result_of):
+    rng = np.random.default_rng(1)
+    n, population = 60, 200
+    credit = 1 / rng.integers(1, 6, n)
+    outcomes = {
+        "target": rng.permutation(population)[:n],
+        "credit": credit,
+        "among_nearest": credit > 0,
+        "candidates": np.rint(1 / credit).astype(int),
+        "sound_candidates": np.rint(1 / credit).astype(int),
+        "linked:vote": credit,
+        "control:vote": credit / 2,
+    }
+    table = {"age": np.arange(200.0), "vote": ["x"] * 150 + ["y"] * 50}
+    result = result_of(outcomes, n_release=population)
+    found = by_measure(linkage_estimates(result, pair_of(table, table, SECRET), population))
+    assert {one.basis for one in found.values()} == {"sampled_targets"}
+    assert {(one.n_targets, one.n_in_release) for one in found.values()} == {(60, 60)}
+    rate, exposed, largest = (found[name] for name in ("reidentification", "records_exposed", "max_record_risk"))
+    shared, counted = (
+        bounded_mean_interval(credit, population),
+        hypergeometric_interval(int((credit >= 0.5).sum()), n, population),
+    )
+    assert (rate.low, rate.high) == (shared.low, shared.high)
+    assert (exposed.low, exposed.high) == (counted.low, counted.high)
+    assert (largest.low, largest.high) == (credit.max(), 1.0)
+    sizes = found["mean_candidate_set_size"]
+    assert 1 <= sizes.low < sizes.value < sizes.high <= population
+    assert found["linked_value_disclosed"].chance == 0.75
+
+
+@pytest.mark.parametrize("status", ["failed", "not_applicable"])
+def test_an_attack_that_did_not_run_has_no_figure(pair_of, result_of, status):
+    result = result_of(None, status=status, reason="the mask has no mechanism to invert")
+    found = linkage_estimates(result, pair_of(TABLE, TABLE, SECRET), 4)
+    assert {(one.value, one.low, one.high, one.status, one.reason) for one in found} == {
+        (None, None, None, status, result.reason)
+    }
+    assert {"reidentification", "known_reidentification", "linked_value_disclosed"} <= set(by_measure(found))
+
+
+def test_more_targets_than_there_are_is_refused(pair_of, result_of):
+    with pytest.raises(ValueError, match="1 to N"):
+        linkage_estimates(result_of(OUTCOMES), pair_of(TABLE, TABLE, SECRET), 3)
+
+
+def test_majority_by_hand(pair_of):
+    released = {**TABLE, "vote": ["y", "y", "z", "x"]}
+    assert majority_chance(pair_of(TABLE, released, SECRET), "vote") == 0.25  # y is released twice, and true of one in four
+    tied = {**TABLE, "vote": ["x", "x", "z", "z"]}
+    assert majority_chance(pair_of(TABLE, tied, SECRET), "vote") == (2 / 4 + 1 / 4) / 2
+    missing = {**TABLE, "vote": ["x", None, None, None]}
+    assert majority_chance(pair_of(TABLE, missing, SECRET), "vote") == 0.0
+
+
+votes = st.sampled_from(["x", "y", "z", None])
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(votes, votes), min_size=1, max_size=20))
+def test_majority_is_the_expected_hit_of_a_guess_among_the_modes(rows):
+    from collections import Counter
+
+    import pyarrow as pa
+
+    from tasks.microdata.schema import Schema
+    from tasks.microdata.table import Microdata
+    from tasks.score.aligned import Aligned
+
+    original, masked = ([*column] for column in zip(*rows, strict=True))
+    tables = [Microdata.of({"vote": pa.array(column, type=pa.string())}) for column in (original, masked)]
+    counts = Counter(masked)
+    modes = [value for value, count in counts.items() if count == max(counts.values())]
+    expected = np.mean([np.mean([truth == guess for truth in original]) for guess in modes])
+    assert majority_chance(Aligned(*tables, Schema(tuple(SECRET)), ()), "vote") == pytest.approx(expected)

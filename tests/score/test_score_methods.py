@@ -1,0 +1,154 @@
+"""All figures of a release together: order, names, and a release made from the reference tables."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from tasks.microdata.errors import InputError
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
+from tasks.score.anonymity import KAnonymitySubset
+from tasks.score.catalogue import MEASURES
+from tasks.score.interval_disclosure import RankIntervalDisclosure
+from tasks.score.methods import Measure, describe, score
+from tasks.score.policy import PolicyLine
+from tasks.score.verdict import decide
+
+SCHEMA = Schema(
+    (
+        Attribute("id", Role.IDENTIFIER, Scale.NOMINAL, "declared"),
+        Attribute("age", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),
+        Attribute("educ", Role.QUASI_IDENTIFIER, Scale.ORDINAL, "declared", order=("low", "middle", "high")),
+        Attribute("income", Role.CONFIDENTIAL, Scale.NUMERIC, "declared"),
+        Attribute("vote", Role.CONFIDENTIAL, Scale.NOMINAL, "declared"),
+    )
+)
+ORIGINAL = Microdata.of(
+    {
+        "id": ["a", "b", "c", "d"],
+        "age": [20, 22, 40, 44],
+        "educ": ["low", "middle", "middle", "high"],
+        "income": [1.0, None, 3.0, 4.0],
+        "vote": ["x", "y", "x", "x"],
+    }
+)
+MASKED = Microdata.of(
+    {
+        "age": [21, 21, 42, 42],
+        "educ": ["low", "low", "high", "high"],
+        "income": [1.0, None, 3.0, 4.0],
+        "vote": ["x", "y", "x", "x"],
+    }
+)
+STEPS = (SimpleNamespace(method="microaggregation", attributes=("age", "educ")),)
+OUTCOMES = {
+    "target": [0, 1, 2, 3],
+    "credit": [0.5] * 4,
+    "among_nearest": [True] * 4,
+    "candidates": [2] * 4,
+    "sound_candidates": [2] * 4,
+    **{f"{kind}:{name}": [0.5] * 4 for kind in ("linked", "control") for name in ("income", "vote")},
+}
+
+
+@pytest.fixture
+def scored(result_of):
+    def run(results=None, measures=()):
+        results = (
+            (result_of(OUTCOMES), result_of(None, attack="transparency", status="not_applicable", reason="none"))
+            if results is None
+            else results
+        )
+        return score(ORIGINAL, MASKED, SCHEMA, STEPS, results, measures, n_targets=4)
+
+    return run
+
+
+def test_every_measure_is_there_under_its_name_and_unit(scored):
+    found = scored(measures=(KAnonymitySubset(attributes=("age",)),))
+    assert {one.measure for one in found} == set(MEASURES)
+    assert all(one.unit == MEASURES[one.measure].unit for one in found)
+    assert len({one.id for one in found}) == len(found)
+    assert all(one.value is None or math.isfinite(one.value) for one in found)
+    assert all((one.value is None) == (one.status != "ok") for one in found)
+    assert all((one.attribute is not None) == (MEASURES[one.measure].about == "attribute") for one in found
+               if MEASURES[one.measure].about != "table_and_attribute")  # fmt: skip
+    assert all((one.attack is not None) == MEASURES[one.measure].by_attack for one in found)
+    assert all(one.value <= (MEASURES[one.measure].largest or math.inf) for one in found if one.value is not None)
+
+
+def test_the_order_is_fixed_and_figures_survive_json(scored):
+    found = scored()
+    assert found == scored()
+    in_order = [name for name in MEASURES if name != "k_anonymity_subset"]
+    assert list(dict.fromkeys(one.measure for one in found)) == in_order
+    adapter = TypeAdapter(tuple[Estimate, ...])
+    assert adapter.validate_json(adapter.dump_json(found)) == found
+
+
+def test_measures_of_the_release_file_are_added_once(scored):
+    plain = scored()
+    same = scored(measures=(RankIntervalDisclosure(p_percent=(5.0,), attributes=("age",)),))
+    wider = scored(measures=(RankIntervalDisclosure(p_percent=(10.0, 20.0)),))
+    assert same == plain
+    assert {one.id for one in wider} - {one.id for one in plain} == {
+        "rank_interval_disclosure|age|p_percent=20",
+        "rank_interval_disclosure|educ|p_percent=20",
+    }
+
+
+def test_two_attacks_of_one_name_are_refused(scored, result_of):
+    with pytest.raises(InputError, match="same id"):
+        scored(results=(result_of(OUTCOMES), result_of(OUTCOMES)))
+
+
+def test_tables_of_different_length_are_refused(result_of):
+    with pytest.raises(ValueError, match="same number of rows"):
+        score(ORIGINAL, MASKED.take(np.arange(3)), SCHEMA, STEPS, (), (), n_targets=4)
+
+
+def test_shuffling_both_tables_changes_no_figure(scored):
+    order = np.array([2, 0, 3, 1])
+    plain = scored(results=())
+    shuffled = score(ORIGINAL.take(order), MASKED.take(order), SCHEMA, STEPS, (), (), n_targets=4)
+    assert [one.id for one in shuffled] == [one.id for one in plain]
+    assert [one.value for one in shuffled] == pytest.approx([one.value for one in plain])
+
+
+def test_the_figures_answer_a_policy(scored):
+    policy = (
+        PolicyLine(measure="reidentification", at_most=0.5),
+        PolicyLine(measure="k_anonymity", at_least=2),
+        PolicyLine(measure="rank_interval_disclosure", at_most=0.6, p_percent=5, attribute="age"),
+        PolicyLine(measure="sse_percent", at_most=10),
+        PolicyLine(measure="known_reidentification", at_most=0),
+    )
+    found = decide(policy, scored())
+    assert (found.verdict, [one.decision for one in found.criteria]) == ("certified", ["pass"] * 5)
+
+
+def test_the_list_of_methods_names_every_measure():
+    assert [row["measure"] for row in describe()] == list(MEASURES)
+    assert all(all(row.values()) for row in describe())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"measure": "rank_interval_disclosure", "p_percent": [0]}',
+        '{"measure": "rank_interval_disclosure", "p_percent": []}',
+        '{"measure": "rank_interval_disclosure", "p_percent": [0.05, 101]}',
+        '{"measure": "k_anonymity_subset"}',
+        '{"measure": "k_anonymity"}',
+    ],
+)
+def test_malformed_measures(text):
+    with pytest.raises(ValidationError):
+        TypeAdapter(Measure).validate_json(text)
+    assert TypeAdapter(Measure).validate_json('{"measure": "rank_interval_disclosure", "p_percent": [5, 10]}')
