@@ -48,9 +48,12 @@ def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw
             *(_kept(release.measures, tuple), _kept(release.policy, tuple)),
         )
         page = journal.stage(
-            write_report, "report", spec, source["report"], schema, table["mechanisms"], results, scores["score"]
+            write_report,
+            "report",
+            *(_kept(release.report_plan), source["data"], source["report"], schema),
+            *(table["released"], table["mechanisms"], results, scores["score"]),
         )
-        return issue(journal, release, table["released"], source["data"], scores["score"], page, attempts, Path(output))
+        return issue(journal, release, table["released"], source["data"], scores["score"], page, draw, attempts, Path(output))
 
 
 @flow(name="certify-file", persist_result=False)
@@ -62,7 +65,6 @@ def certify_file(release: str, output: str = "releases", new_draw: bool = False)
 
 def _attempt(journal: Journal, release: ReleaseSpec, source: str, *, new_draw: bool) -> tuple[str, int]:
     """Choose the draw and write the attempt down before it is made."""
-    store = Store()
     draw = chosen_draw(release.seed) if release.seed is not None else draw_of(release.lineage, new=new_draw)
     masking, policy = (_kept(part, tuple) for part in (release.masking, release.policy))
     attempt = Attempt(journal.run, journal.started.isoformat(), source, masking, draw, policy)

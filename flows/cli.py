@@ -99,7 +99,7 @@ def run(arguments: list[str]) -> int:
         Console(stderr=True).print("interrupted; nothing was published")
         return INTERRUPTED
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment]  # the reader is gone: nothing may be flushed at exit
+        sys.stdout = None  # the reader is gone: nothing may be flushed at exit
         return CERTIFIED
     except Exception as error:
         return explain(error, arguments)

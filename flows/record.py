@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Any
 
 from prefect import Task
+from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
-from prefect.states import State
 
 from flows.progress import listener
 from flows.release import ReleaseSpec
@@ -79,7 +79,7 @@ class Journal:
         """Run one stage and wait for it."""
         listener.get().began(name)
         started = time.monotonic()
-        state = prepared(task, name, refresh=self._refresh)(*arguments, return_state=True)
+        state: State[Produced] = prepared(task, name, refresh=self._refresh)(*arguments, return_state=True)  # type: ignore[assignment]  # Prefect's stub forgets return_state
         return self._ended(name, state, time.monotonic() - started)
 
     def submit(self, task: Task[..., Produced], name: str, *arguments: Any) -> PrefectFuture[Produced]:

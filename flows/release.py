@@ -8,17 +8,18 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from tasks.attack.methods import Attack, default_attacks
-from tasks.attack.threat import IntruderSpec, Omission, attack_id, check_attacks
+from tasks.attack.methods import Attack
+from tasks.attack.threat import IntruderSpec, Omission, attack_id, check_attacks, default_attacks
 from tasks.classify.methods import ClassifyPlan
 from tasks.ingest.codebook import Attributes
+from tasks.ingest.expectations import Expectation
 from tasks.ingest.methods import IngestPlan
 from tasks.ingest.sources import SourceSpec
-from tasks.ingest.validation import Expectation
 from tasks.mask.methods import Masking, targets
 from tasks.microdata.document import read_document, validated
 from tasks.microdata.errors import InputError
-from tasks.microdata.spec import Name, Reason, Slug, Spec
+from tasks.microdata.spec import Name, Slug, Spec
+from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
 from tasks.score.interval_disclosure import RankIntervalDisclosure
 from tasks.score.methods import ALWAYS, Measure
@@ -72,6 +73,11 @@ class ReleaseSpec(Spec):
     def classify_plan(self) -> ClassifyPlan:
         masks = tuple(targets(step) for step in self.masking)
         return ClassifyPlan(attributes=self.attributes, key=self.key, masks=masks, known=self.intruder.knows or ())
+
+    @property
+    def report_plan(self) -> ReportPlan:
+        parts = {name: getattr(self, name) for name in ReportPlan.model_fields if name != "series"}
+        return ReportPlan(series=self.lineage, **parts)
 
     def public_content(self) -> dict[str, Any]:
         """The spec as plain values for the tracking server: without the seed, and without the place of the source."""

@@ -91,21 +91,38 @@ def _intersect(
     used = 0
     for i in range(len(own)):
         first, least = used, np.inf
-        for option in allowed[begins[0, i] : ends[0, i]]:
-            from_, to = _range(positions, group_starts[option], group_starts[option + 1], low[i], high[i])
-            n_possible = _within(positions, from_, to, low[i], high[i], possible)
-            n_possible = _showing(shown, possible, n_possible, begins[:, i], ends[:, i], allowed)
-            for row in possible[:n_possible]:
-                whole[i] += sizes[row]
-                distance = squared_distance(own[i], shown_values[row], nominal, weight, least * TIE)
-                if distance <= least * TIE:
-                    found, distances = with_room(found, used), with_room(distances, used)
-                    found[used], distances[used] = row, distance
-                    used += 1
-                    least = min(least, distance)
+        n_images = _write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
+        for row in possible[:n_images]:
+            whole[i] += sizes[row]
+            distance = squared_distance(own[i], shown_values[row], nominal, weight, least * TIE)
+            if distance <= least * TIE:
+                found, distances = with_room(found, used), with_room(distances, used)
+                found[used], distances[used] = row, distance
+                used += 1
+                least = min(least, distance)
         used = _keep_nearest(found, distances, first, used, least)
         starts[i + 1] = used
     return starts, found[:used].copy(), whole
+
+
+@njit
+def _write_images(
+    begins: Integers,
+    ends: Integers,
+    allowed: Integers,
+    shown: Integers,
+    low: Floats,
+    high: Floats,
+    positions: Floats,
+    group_starts: Integers,
+    possible: Integers,
+) -> int:
+    """Write the rows that meet all conditions of one record into `possible`; returns how many they are."""
+    n_possible = 0
+    for option in allowed[begins[0] : ends[0]]:
+        first, last = _range(positions, group_starts[option], group_starts[option + 1], low, high)
+        n_possible = _within(positions, first, last, low, high, possible, n_possible)
+    return _showing(shown, possible, n_possible, begins, ends, allowed)
 
 
 @njit
@@ -129,9 +146,8 @@ def _first_above(positions: Floats, first: int, last: int, bound: float, strictl
 
 
 @njit
-def _within(positions: Floats, first: int, last: int, low: Floats, high: Floats, possible: Integers) -> int:
-    """Write the rows of a range that meet all intervals into `possible`; returns how many they are."""
-    n_possible = 0
+def _within(positions: Floats, first: int, last: int, low: Floats, high: Floats, possible: Integers, n_possible: int) -> int:
+    """Add the rows of a range that meet all intervals to the possible ones; returns how many these are then."""
     for row in range(first, last):
         meets = True
         for j in range(len(low)):

@@ -2,8 +2,8 @@
 
 Found are copies, one-to-one recodings and functions in either direction, (near-)perfect rank correlation, sums and differences
 of two columns, and exact linear identities of more. What holds among masked columns alone, or among unmasked ones alone, tells
-an intruder nothing about a mask. A finding has to be more than luck: everything asks for at least ten rows, and a function for
-a chance under one in a million that an unrelated column would agree.
+an intruder nothing about a mask. A finding has to be more than luck: at least ten rows, and a chance under one in a million
+that an unrelated column would agree as well.
 
 Not found: products and ratios, functions of several columns that are not linear, dependence that holds in part of the rows.
 """
@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.linalg import qr
+from scipy.special import gammaln
 from scipy.stats import rankdata
 
 from tasks.microdata.schema import Role, Scale, Schema
@@ -157,7 +158,10 @@ def _pair(masked: _Column, unmasked: _Column, screen: Integers, clusters: Intege
 
 
 def _copied(a: _Column, b: _Column) -> float | None:
-    """Share of equal values, over the rows where not both columns show their most frequent value; None under 0.99."""
+    """Share of equal values, over the rows where not both columns show their most frequent value; None under 0.99, or by luck.
+
+    Where a is not at its most frequent value, independent draws of b equal it with chance at most the share of b's second.
+    """
     if a.values.type == b.values.type:
         equal = np.asarray(pc.fill_null(pc.equal(a.values, b.values), False).to_numpy(zero_copy_only=False), dtype=bool)
     elif a.summable and b.summable:
@@ -165,7 +169,17 @@ def _copied(a: _Column, b: _Column) -> float | None:
     else:
         return None
     telling = (a.codes >= 0) & (b.codes >= 0) & ((a.codes != a.mode) | (b.codes != b.mode))
-    return _share_if_holding(equal[telling])
+    off_mode = (a.codes >= 0) & (b.codes >= 0) & (a.codes != a.mode)
+    counts = np.bincount(b.codes[b.codes >= 0], minlength=b.mode + 1)
+    second = float(np.delete(counts, b.mode).max(initial=0) / max(counts.sum(), 1))
+    return _share_if_holding(equal[telling]) if _is_no_luck(equal[off_mode], second) else None
+
+
+def _is_no_luck(holds: Booleans, chance: float) -> bool:
+    """Would rows that hold with at most this chance each, independently, hold so often with chance under one in a million?"""
+    if len(holds) == 0 or chance == 0:
+        return False
+    return bool(_log_luck(len(holds), int((~holds).sum()), len(holds), chance) <= np.log(LUCK))
 
 
 def _share_if_holding(holds: Booleans) -> float | None:
@@ -192,10 +206,10 @@ def _determined(x: Integers, y: Integers, screen: Integers, clusters: Integers |
     return None if _log_luck(tied, errors, repeats, majority) > np.log(LUCK) else 1 - errors / tied
 
 
-def _log_luck(tied: int, errors: int, repeats: int, majority: float) -> float:
-    """Logarithm of a bound on the chance that independent draws of y would do as well: ways to choose errors times q^r."""
-    ways = errors * (1 + np.log(tied / errors)) if errors else 0.0
-    return float(ways + (repeats - errors) * np.log(majority))
+def _log_luck(rows: int, errors: int, repeats: int, chance: float) -> float:
+    """Logarithm of a bound: (ways to choose the errors among the rows) * chance^(repeats - errors)."""
+    ways = errors * (1 + np.log(rows / errors)) if errors else 0.0
+    return float(ways + (repeats - errors) * np.log(chance))
 
 
 def _repeats(x: Integers, y: Integers, clusters: Integers | None) -> tuple[int, int, int, float]:
@@ -222,8 +236,14 @@ def _once_per_cluster(pair: Integers, cluster: Integers) -> Integers:
 
 
 def _rank_correlated(a: _Column, b: _Column, screen: Integers) -> float | None:
-    """|Spearman| over the rows where both have a value; None under 0.99."""
+    """|Spearman| over the rows where both have a value; None under 0.99, or by luck.
+
+    A random order of b, whose values occur c1, c2, ... times, agrees with that of a with chance c1! c2! ... / n!.
+    """
     if a.numbers is None or b.numbers is None:
+        return None
+    times = np.bincount(b.codes[(a.codes >= 0) & (b.codes >= 0)])
+    if np.log(2) + gammaln(times + 1).sum() - gammaln(times.sum() + 1) > np.log(LUCK):
         return None
     if len(screen) < len(a.numbers) and _spearman(a.numbers[screen], b.numbers[screen]) < HOLDS - _SLACK:
         return None
@@ -272,12 +292,18 @@ def _is_sum(a: Floats, b: Floats, c: Floats) -> Booleans:
 
 
 def _sum_share(a: _Column, b: _Column, c: _Column) -> float | None:
-    """Share of rows with a + b = c; None unless it is 0.99, also where a is not 0 and where b is not 0: both must matter."""
+    """Share of rows with a + b = c; None unless it is 0.99, also where a is not 0 and where b is not 0, and no luck.
+
+    Where a + b is not 0, independent draws of c equal it with chance at most the share of c's most frequent other value.
+    """
     if a.numbers is None or b.numbers is None or c.numbers is None:
         return None
     complete = ~np.isnan(a.numbers + b.numbers + c.numbers)
-    x, y = a.numbers[complete], b.numbers[complete]
-    holds = _is_sum(x, y, c.numbers[complete])
+    x, y, z = (column[complete] for column in (a.numbers, b.numbers, c.numbers))
+    holds = _is_sum(x, y, z)
+    counts = np.bincount(c.codes[complete][z != 0], minlength=1)
+    if not _is_no_luck(holds[x + y != 0], float(counts.max() / max(len(z), 1))):
+        return None
     if _share_if_holding(holds[x != 0]) is None or _share_if_holding(holds[y != 0]) is None:
         return None
     return _share_if_holding(holds)
@@ -292,7 +318,8 @@ def _linear(hidden: Sequence[_Column], shown: Sequence[_Column], screen: Integer
     """The exact linear identity between masked and unmasked columns, if there is one.
 
     The two sets span subspaces of the centred columns; a canonical correlation of 1 is a direction that both share. It is then
-    computed on all complete rows and has to hold in 0.99 of them.
+    computed on all complete rows and has to hold in 0.99 of them. As many rows as columns are spent on the weights; in the
+    others, independent draws of the unmasked side agree with chance at most the share of its most frequent value.
     """
     left, right = ([c for c in columns if c.summable and c.numbers is not None] for columns in (hidden, shown))
     if not left or not right:
@@ -308,8 +335,11 @@ def _linear(hidden: Sequence[_Column], shown: Sequence[_Column], screen: Integer
     weights = _shared_direction((sample - centre) / scale, len(left))
     if weights is None:
         return ()
-    parts = np.abs((rows - centre) / scale * weights)
-    holds = np.abs((rows - centre) / scale @ weights) <= EXACT_TOLERANCE * parts.sum(axis=1)
+    parts = (rows - centre) / scale * weights
+    holds = np.abs(parts.sum(axis=1)) <= EXACT_TOLERANCE * np.abs(parts).sum(axis=1)
+    shown_side = np.unique(np.round(parts[:, len(left) :].sum(axis=1), 9), return_counts=True)[1]
+    if not _is_no_luck(holds[len(columns) :], float(shown_side.max() / len(rows))):
+        return ()
     places = np.flatnonzero(np.abs(weights) > _NO_WEIGHT * np.abs(weights).max()).tolist()
     share = _share_if_holding(holds)
     return () if share is None else (_named("linear", columns, places, len(left), share),)

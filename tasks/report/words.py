@@ -78,7 +78,7 @@ MEANINGS = {
     ),
     "k_anonymity_subset": Meaning(
         "k-anonymity over some attributes",
-        "The same for an intruder who knows no more than these attributes; never below k over all of them.",
+        "The smallest number of released records that look alike on these attributes: what an intruder faces who knows no more.",
     ),
     "sse_percent": Meaning(
         "Information loss (SSE)",
@@ -108,12 +108,12 @@ MEANINGS = {
     ),
     "correlation_difference": Meaning(
         "Change of correlations",
-        "Mean absolute difference of the correlations between numeric attributes.",
+        "Mean absolute difference of the correlations between numeric attributes, over the pairs in which one was masked.",
         "A typical correlation in the release is off by this much.",
     ),
     "largest_correlation_difference": Meaning(
         "Largest change of a correlation",
-        "The same for the pair of attributes that suffered most.",
+        "The absolute difference of the correlation between the two numeric attributes that suffered most.",
         "No correlation between numeric attributes is off by more than this.",
     ),
     "rank_correlation_difference": Meaning(

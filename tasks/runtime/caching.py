@@ -173,7 +173,7 @@ def stage(name: str, rooms: tuple[str, ...]) -> Callable[[Callable[..., Produced
 
 def prepared(cached: Task[..., Produced], name: str, *, refresh: bool) -> Task[..., Produced]:
     """The task as one run calls it: named, its records in the home of this moment, computed anew where that is asked for."""
-    return cached.with_options(task_run_name=name, result_storage=Home.current().records, refresh_cache=refresh or None)
+    return cached.with_options(task_run_name=name, result_storage=Home.current().records, refresh_cache=refresh)
 
 
 def _lock_path(key: str) -> Path:

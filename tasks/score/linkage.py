@@ -118,7 +118,8 @@ def _known(sample: _Sample) -> Iterator[Estimate]:
 
 
 def _values(sample: _Sample, tables: Aligned) -> Iterator[Estimate]:
-    for name in _unknown_to(sample.result, tables):
+    known = {name for name in tables.schema.with_role(Role.CONFIDENTIAL) if f"linked:{name}" not in sample.outcomes.names}
+    for name in (name for name in _unknown_to(sample.result, tables) if name not in known):
         linked = sample.mean("linked_value_disclosed", sample.outcomes.floats(f"linked:{name}"), attribute=name)
         yield replace(linked, chance=majority_chance(tables, name), chance_kind="majority")
         yield sample.mean("linked_value_control", sample.outcomes.floats(f"control:{name}"), attribute=name)

@@ -6,21 +6,13 @@ import dataclasses
 
 from tasks.attack.outcome import AttackResult
 from tasks.mask.methods import Masking
-from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.caching import Produced, stage
+from tasks.score.estimates import Score
 from tasks.score.methods import Measure, score
 from tasks.score.policy import Policy
-from tasks.score.verdict import Verdict, decide
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Score:
-    """All figures of a release at full precision, and what the policy says of them. Private."""
-
-    estimates: tuple[Estimate, ...]
-    verdict: Verdict
+from tasks.score.verdict import decide
 
 
 @stage("score", rooms=("score", "attack", "mask"))

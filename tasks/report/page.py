@@ -1,0 +1,87 @@
+"""The report as one HTML page that needs nothing but itself."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tasks.report import residual, views, words
+from tasks.report.content import Content
+from tasks.report.numbers import count
+
+_TEMPLATES = "templates"
+_MARKER = re.compile(r"<!--stamp:(\w+)-->")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What is known of a report only when it is issued.
+
+    run: the id of the run. issued_at: with its time zone. attempts: how often the series was masked so far, this one included.
+    released_file, sha256, content_address: of the released table; None where nothing was released.
+    """
+
+    run: str
+    issued_at: datetime
+    attempts: int
+    released_file: str | None = None
+    sha256: str | None = None
+    content_address: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.issued_at.tzinfo is None:
+            raise ValueError("issued_at needs a time zone")
+        if (self.released_file is None) != (self.sha256 is None):
+            raise ValueError("a released file and its sha256 come together")
+
+
+def render(content: Content) -> str:
+    """The report, complete but for the places that `stamped` fills.
+
+    All texts are escaped, and a template that misses something fails. Nothing is fetched: styles stand in the page, there are
+    no scripts, and the content security policy allows neither. Deterministic.
+    """
+    template = _environment().get_template("report.html")
+    return template.render(content=content, views=views, words=words, residual=residual, count=count)
+
+
+def stamped(page: str, stamp: Stamp) -> str:
+    """The page with run, time, attempts and released file filled in.
+
+    The places are HTML comments: escaped text holds no `<`, so no name or category can forge one. All are filled in one pass,
+    so that what is filled in is not searched again.
+    Raises ValueError for a page whose places are not exactly those that are to be filled (one that was stamped before).
+    """
+    blocks = _environment().get_template("stamp.html").make_module({"stamp": stamp, "when": _when(stamp.issued_at)})
+    parts = {"line": str(blocks.line()), "table": str(blocks.table())}  # type: ignore[attr-defined]  # macros of the template
+    found = _MARKER.findall(page)
+    if sorted(found) != sorted(parts):
+        raise ValueError(f"the page has the places {found}, not {sorted(parts)}")
+    return _MARKER.sub(lambda match: parts[match[1]], page)
+
+
+def marker(name: str) -> Markup:
+    """The place of a part that is filled in later."""
+    return Markup(f"<!--stamp:{name}-->")  # noqa: S704  a constant of the template, never a text of the content
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("tasks.report", _TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["marker"] = marker
+    return environment
+
+
+def _when(moment: datetime) -> str:
+    return f"{moment.day} {moment:%B %Y, %H:%M} {moment.tzname()}"

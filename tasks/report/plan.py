@@ -1,0 +1,21 @@
+"""What the stage needs of the release file."""
+
+from __future__ import annotations
+
+from tasks.attack.threat import IntruderSpec, Omission
+from tasks.microdata.spec import Spec
+from tasks.report.publication import Context, Publish
+from tasks.score.policy import Policy
+
+
+class ReportPlan(Spec):
+    """The parts of a release file that the report speaks of."""
+
+    name: str
+    series: str
+    not_for_publication: bool
+    context: Context
+    publish: Publish
+    intruder: IntruderSpec
+    omit: tuple[Omission, ...]
+    policy: Policy

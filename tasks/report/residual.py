@@ -1,0 +1,181 @@
+"""What remains: the largest risks in words, what the release is fit for, and what was not assessed at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.schema import Role
+from tasks.report.content import Content, extra_knowledge
+from tasks.report.numbers import in_unit, share
+from tasks.report.words import MEANINGS, intruder_in_words, listed
+from tasks.score.catalogue import LOSS
+
+NOT_IN_CATALOGUE = (
+    "probabilistic record linkage",
+    "linkage with learned distances",
+    "the consistency attack on rank swapping",
+    "membership inference",
+)
+NOT_IN_LAW = "This is not a determination of anonymity in law."
+
+
+def residual_risks(content: Content) -> tuple[str, ...]:
+    """The largest remaining risks as sentences, the insiders' figures among them; never empty."""
+    told = (
+        *_declared(content),
+        *_insiders(content),
+        *_values(content),
+        *_intervals(content),
+        *_unmasked_keys(content),
+        *_pairs_of_swaps(content),
+        *_not_run(content),
+    )
+    return told or ("No attack gave a figure, so the remaining risk is not assessed.",)
+
+
+def fitness(content: Content) -> tuple[str, ...]:
+    """What the release is fit for, as sentences: the losses measured on the whole table, and what was left as it was."""
+    measured = (one for measure in LOSS for one in content.figures(measure.name) if one.attribute is None)
+    losses = tuple(
+        f"{MEANINGS[one.measure].title}: {in_unit(one.value or 0.0, one.unit)}. {MEANINGS[one.measure].analyst}" for one in measured
+    )
+    untouched = [name for name in content.schema.published if name not in content.masked]
+    kept = (f"Published as they are, so that their own distributions are exact: {listed(untouched)}.",) if untouched else ()
+    return (*losses, *kept, "Not assessed: fitness for regression, for prediction, and for analyses of small groups and tails.")
+
+
+def known_limits(content: Content) -> tuple[str, ...]:
+    """What this report does not say, and what it rests on."""
+    return (
+        f"{NOT_IN_LAW} It says what the attacks listed found on this table, with the knowledge stated, on the day of issue.",
+        'Every risk is the worst found among the attacks run; "not broken" means not broken by them. A stronger attack may exist '
+        "or appear, and the release is then to be measured again.",
+        f"Not run, because this version does not have them: {listed(NOT_IN_CATALOGUE)}.",
+        "Membership (whether somebody can tell that a person is in the table) is not assessed.",
+        _participation(content),
+        _units(content),
+        _releases_before(content),
+        "The released rows stand in a random order, so that a place in the file says nothing about a place in the source.",
+        "All random choices come from PCG64 with a secret seed of 256 bits. PCG64 is a generator for statistics, not for "
+        "cryptography. Whoever holds the seed undoes the masking; it is in none of the published files.",
+        "Figures that together with the release would give exact statistics of the original are rounded to 2 significant digits.",
+    )
+
+
+def _declared(content: Content) -> Iterator[str]:
+    worst = content.worst("reidentification", declared=True)
+    exposed = content.worst("records_exposed", declared=True)
+    single = content.worst("max_record_risk", declared=True)
+    if worst is None:
+        return
+    yield (
+        f"The declared intruder links {_figure(worst)} of the records to the right person, the worst found among the attacks run "
+        f"({worst.attack}); blind guessing links {share(worst.chance or 0.0)}."
+    )
+    if exposed is not None and single is not None:
+        yield (
+            f"To the same intruder {_figure(exposed)} of the records are exposed ({exposed.attack}), and the person who is easiest "
+            f"to find is found with a chance of {_figure(single)} ({single.attack})."
+        )
+
+
+def _insiders(content: Content) -> Iterator[str]:
+    names = dict.fromkeys(one.intruder for one in content.figures("reidentification", declared=False))
+    worst = [max(_of(content, name), key=lambda one: one.value or 0.0) for name in names]
+    ranked = sorted(worst, key=lambda one: (-(one.value or 0.0), one.id))
+    if not ranked:
+        return
+    first = ranked[0]
+    yield (
+        f"An {intruder_in_words(first.intruder or '')}, which is published unchanged, links {_figure(first)} of the records to the "
+        f"right person ({first.attack})."
+    )
+    if len(ranked) > 1:
+        others = [f"{_figure(one)} knowing {extra_knowledge(one.intruder or '')}" for one in ranked[1:]]
+        yield f"The other insiders, who know one unchanged attribute each, link {listed(others)}."
+
+
+def _of(content: Content, intruder: str | None) -> list[Estimate]:
+    return [one for one in content.figures("reidentification") if one.intruder == intruder]
+
+
+def _values(content: Content) -> Iterator[str]:
+    gains = [(gain_over_baselines(content, one), one) for one in content.figures("linked_value_disclosed", declared=True)]
+    if not gains:
+        return
+    gain, worst = max(gains, key=lambda pair: (pair[0], pair[1].id))
+    if gain <= 0:
+        yield "The links of the declared intruder tell no confidential value better than guessing without the target's record does."
+        return
+    yield (
+        f"The links of the declared intruder tell {worst.attribute} rightly for {_figure(worst)} of the records ({worst.attack}), "
+        f"against {share((worst.value or 0.0) - gain)} without the target's record or by the most frequent value."
+    )
+
+
+def gain_over_baselines(content: Content, disclosed: Estimate) -> float:
+    """How much a disclosed value exceeds the better of its two baselines: the majority guess and the control."""
+    controls = (
+        one.value or 0.0
+        for one in content.figures("linked_value_control")
+        if (one.attack, one.intruder, one.attribute) == (disclosed.attack, disclosed.intruder, disclosed.attribute)
+    )
+    return (disclosed.value or 0.0) - max([disclosed.chance or 0.0, *controls])
+
+
+def _intervals(content: Content) -> Iterator[str]:
+    found = [one for one in content.figures("rank_interval_disclosure") if one.chance is not None]
+    if found:
+        worst = max(found, key=lambda one: ((one.value or 0.0) - (one.chance or 0.0), one.id))
+        width = dict(worst.parameters).get("p_percent", 0.0)
+        yield (
+            f"Who has found a record knows {worst.attribute} up to {in_unit(width, 'percent')} of the ranks in "
+            f"{_figure(worst)} of the cases; blindly it would be {share(worst.chance or 0.0)}."
+        )
+
+
+def _unmasked_keys(content: Content) -> Iterator[str]:
+    unmasked = [name for name in content.schema.with_role(Role.QUASI_IDENTIFIER) if name not in content.masked]
+    if unmasked:
+        yield f"Quasi-identifiers that are published as they are: {listed(unmasked)}."
+
+
+def _pairs_of_swaps(content: Content) -> Iterator[str]:
+    swapped = {name for step in content.mechanisms if step.method == "rank_swapping" for name in step.attributes or ()}
+    if swapped:
+        yield (
+            "Rank swapping exchanges pairs of values. An attack that uses this (the consistency attack) is not in this version's "
+            "catalogue; where two or more attributes are swapped it is known to find many more records than the attacks run here."
+        )
+
+
+def _not_run(content: Content) -> Iterator[str]:
+    silent = [f"{result.attack} ({intruder_in_words(result.intruder)})" for result in content.attacks if result.status == "failed"]
+    omitted = [omission.attack for omission in content.omitted]
+    if silent or omitted:
+        yield f"Not assessed, because the attack was left out or failed: {listed([*omitted, *silent])}."
+
+
+def _figure(estimate: Estimate) -> str:
+    return in_unit(estimate.value or 0.0, estimate.unit)
+
+
+def _participation(content: Content) -> str:
+    knows = "knows" if content.intruder.participation_known else "does not know"
+    return f"The intruder is taken to know the attributes exactly as the source holds them, and {knows} who is in the release."
+
+
+def _units(content: Content) -> str:
+    if content.persons is None:
+        return "Rows are counted, not persons: where several rows belong to one person, groups of k rows may hold fewer persons."
+    return f"The {content.rows_in:,} rows belong to {content.persons:,} persons; the figures count rows."
+
+
+def _releases_before(content: Content) -> str:
+    before = content.context.prior_releases
+    if before is None:
+        return "Earlier releases about the same people, and what they would add to this one, are not assessed."
+    if not before:
+        return "There is no earlier release about the same people, as the release file declares."
+    return f"What this release adds to earlier ones ({listed(before)}) is not assessed."

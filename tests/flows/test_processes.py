@@ -1,0 +1,195 @@
+"""What only real processes show: kill -9 in each stage, two at once, an algorithm that changes on disk."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from outcomes import computed, folder_of, newest_manifest
+from release_files import write_release
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+KILLED_IN = """
+import os, signal, sys
+import flows.environment
+import {module} as module
+def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
+module.{function} = die
+from flows.cli import run
+sys.exit(run(sys.argv[1:]))
+"""
+PLACES = {
+    "ingest": ("tasks.ingest.task", "ingest"),
+    "classify": ("tasks.classify.task", "classify"),
+    "mask": ("tasks.mask.task", "mask"),
+    "attack": ("tasks.attack.task", "attack"),
+    "score": ("tasks.score.task", "score"),
+    "report": ("tasks.report.task", "render"),
+    "writing an artifact": ("tasks.runtime.files.os", "fsync"),
+    "publishing": ("flows.publish", "sync_folder"),
+}
+
+
+def words(path: Path, tmp_path: Path) -> list[object]:
+    return ["certify", path, "--output", tmp_path / "releases"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_after_kill_9_the_next_run_ends_correctly(process, tmp_path, place):
+    path = write_release(tmp_path / "project")
+    module, function = PLACES[place]
+    victim = process("-c", KILLED_IN.format(module=module, function=function), *words(path, tmp_path))
+    victim.communicate(timeout=180)
+    assert victim.returncode == -signal.SIGKILL
+    half_done = list((tmp_path / "releases").glob("*/[0-9]*")) if place != "publishing" else []
+    assert half_done == []
+
+    following = process("-m", "flows.cli", *words(path, tmp_path))
+    _, err = following.communicate(timeout=180)
+    assert following.returncode == 0, err
+    manifest = newest_manifest()
+    folder = folder_of(tmp_path, manifest)
+    assert len(list(folder.iterdir())) == 4
+    assert not list(folder.parent.glob(".partial*"))
+    before = {"classify": {"ingest"}, "mask": {"ingest", "classify"}, "score": {"ingest", "classify", "mask"}}
+    assert not before.get(place, set()) & computed(manifest)
+
+
+def test_two_processes_at_once_compute_each_stage_once(process, tmp_path):
+    path = write_release(tmp_path / "project")
+    both = [process("-m", "flows.cli", *words(path, tmp_path)) for _ in range(2)]
+    for one in both:
+        _, err = one.communicate(timeout=180)
+        assert one.returncode == 0, err
+    from flows.history import manifests
+
+    first, second = manifests()
+    assert set(first["stages"]) == set(second["stages"])
+    for name in first["stages"]:
+        how = sorted([first["stages"][name]["cached"], second["stages"][name]["cached"]])
+        assert how == [False, True], name
+    assert first["draw"] == second["draw"]
+
+
+CHANGES = {
+    # the innermost jitted function, in a file of its own that others call
+    "tasks/mask/mdav.py": {"mask", "attack", "score", "report"},
+    "tasks/attack/nearest.py": {"attack", "score", "report"},
+    "tasks/score/loss.py": {"score", "report"},
+    "tasks/report/words.py": {"report"},
+}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in ("flows", "tasks"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "requirements.lock", folder)
+    return folder
+
+
+def test_a_changed_algorithm_file_recomputes_its_stage_and_what_follows(process, tmp_path, checkout):
+    path = write_release(tmp_path / "project")
+
+    def stages() -> set[str]:
+        ran = process("-m", "flows.cli", *words(path, tmp_path), checkout=checkout)
+        _, err = ran.communicate(timeout=180)
+        assert ran.returncode == 0, err
+        return {name.split()[0] for name in computed(newest_manifest())}
+
+    stages()
+    assert stages() == set()
+    for file, expected in CHANGES.items():
+        with (checkout / file).open("a") as source:
+            source.write("\n# another version\n")
+        assert stages() == expected, file
+
+
+def test_a_changed_compiled_function_in_another_file_changes_the_numbers(process, tmp_path, checkout):
+    """numba's own cache would go on serving the old machine code of the function that calls the changed one."""
+    inner, outer = checkout / "tasks" / "mask" / "inner_test.py", checkout / "tasks" / "mask" / "outer_test.py"
+    outer.write_text(
+        "from tasks.microdata.compiled import njit\nfrom tasks.mask.inner_test import inner\n"
+        "@njit\ndef outer(x: float) -> float:\n    return inner(x) + 1.0\n"
+    )
+    answers = []
+    for constant in ("10.0", "20.0"):
+        inner.write_text(
+            f"from tasks.microdata.compiled import njit\n@njit\ndef inner(x: float) -> float:\n    return x * {constant}\n"
+        )
+        for _ in range(2):
+            ran = process("-c", "from tasks.mask.outer_test import outer; print(outer(1.0))", checkout=checkout)
+            answers.append(ran.communicate(timeout=60)[0].strip())
+    assert answers == ["11.0", "11.0", "21.0", "21.0"]
+
+
+def test_the_temporary_server_of_a_killed_run_is_ended_by_the_next(tmp_path, home):
+    """The one test that starts servers of its own."""
+    path = write_release(tmp_path / "project")
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    environment |= {"PYTHONPATH": str(ROOT), "SDCERT_HOME": str(home), "PREFECT_HOME": str(home / "prefect")}
+    code = KILLED_IN.format(module="tasks.mask.task", function="mask")
+    victim = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words(path, tmp_path))], env=environment, cwd=tmp_path, timeout=240, check=False
+    )
+    assert victim.returncode == -signal.SIGKILL
+    orphans = servers_of(home)
+    assert len(orphans) >= 1
+    following = subprocess.run(
+        [sys.executable, "-m", "flows.cli", *map(str, words(path, tmp_path))],
+        env=environment,
+        cwd=tmp_path,
+        timeout=240,
+        check=False,
+    )
+    assert following.returncode == 0
+    deadline = time.monotonic() + 20
+    while servers_of(home) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert servers_of(home) == []
+
+
+def servers_of(home: Path) -> list[int]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            mine = process.environ().get("SDCERT_HOME") == str(home)
+            found += [process.pid] if mine and process.status() != psutil.STATUS_ZOMBIE else []
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_a_planted_pickle_in_the_records_is_refused(process, tmp_path, home):
+    path = write_release(tmp_path / "project")
+    assert process("-m", "flows.cli", *words(path, tmp_path)).wait(timeout=180) == 0
+    canary = tmp_path / "executed"
+    for record in (home / "records").iterdir():
+        content = json.loads(record.read_text())
+        if "metadata" in content:
+            content["metadata"]["serializer"] = {"type": "pickle", "picklelib": "pickle"}
+            content["result"] = pickled_command(f"touch {canary}")
+            record.chmod(0o600)
+            record.write_text(json.dumps(content))
+    assert process("-m", "flows.cli", *words(path, tmp_path)).wait(timeout=180) == 0
+    assert not canary.exists()
+    assert len(computed(newest_manifest())) == len(newest_manifest()["stages"])
+
+
+def pickled_command(command: str) -> str:
+    import base64
+    import pickle
+
+    class Evil:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return os.system, (command,)
+
+    return base64.encodebytes(pickle.dumps(Evil())).decode()
