@@ -5,7 +5,6 @@ from __future__ import annotations
 import flows.environment
 
 # isort: split
-import time
 from pathlib import Path
 
 from prefect import flow
@@ -13,7 +12,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.issue import issue
 from flows.record import Journal
-from flows.release import ReleaseSpec, load_release
+from flows.release import ReleaseSpec, known_of, load_release
 from tasks.attack.task import attack_release
 from tasks.attack.threat import attack_id, intruders
 from tasks.classify.task import classify_attributes
@@ -25,6 +24,7 @@ from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.caching import Produced
 from tasks.runtime.draws import Attempt, chosen_draw, draw_of, record_attempt
 from tasks.runtime.failures import guarded
+from tasks.score.policy import check_policy
 from tasks.score.task import score_release
 
 ATTACKS_AT_ONCE = 2
@@ -38,6 +38,7 @@ def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw
     with Journal(release, refresh=refresh) as journal:
         source = journal.stage(ingest_source, "ingest", _kept(release.ingest_plan), source_digest(release.ingest_plan))
         schema = journal.stage(classify_attributes, "classify", source["data"], _kept(release.classify_plan))["schema"]
+        check_policy(release.policy, known_of(release, Store().record(Ref(schema), Schema)))
         draw, attempts = _attempt(journal, release, source["data"], new_draw=new_draw)
         table = journal.stage(mask_table, "mask", source["data"], schema, _kept(release.masking, Steps), draw)
         results = _attack(journal, release, source["data"], schema, table, draw)
@@ -77,21 +78,15 @@ def _attack(journal: Journal, release: ReleaseSpec, source: str, schema: str, ta
     """Every attack by every intruder, side by side; the order of the results is the order of the plan."""
     store = Store()
     found = intruders(release.intruder, store.record(Ref(schema), Schema), store.record(Ref(table["mechanisms"]), Steps))
-    started = time.monotonic()
-    running = [
-        (
-            name := f"attack {attack_id(attack)} ({intruder.name})",
-            journal.submit(
-                attack_release,
-                name,
-                *(source, table["masked"], schema, table["mechanisms"]),
-                *(_kept(attack), _kept(intruder), str(release.intruder.targets), draw),
-            ),
+    jobs = {
+        f"attack {attack_id(attack)} ({intruder.name})": (
+            *(source, table["masked"], schema, table["mechanisms"]),
+            *(_kept(attack), _kept(intruder), str(release.intruder.targets), draw),
         )
         for intruder in found
         for attack in release.attacks_to_run
-    ]
-    return [journal.collect(name, future, started) for name, future in running]
+    }
+    return journal.together(attack_release, "attack", jobs)
 
 
 def _kept(part: object, kind: object = None) -> str:

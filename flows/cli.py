@@ -125,7 +125,7 @@ def explain(error: Exception, arguments: list[str]) -> int:
     if not (home.root / "failures" / f"{token}.txt").exists():
         write_private_trace("command", token, real)
     sys.stderr.write(
-        f"error: something broke in the program ({type(real).__name__}); nothing was published\n"
+        f"error: something broke in the program ({type(real).__name__})\n"
         f"  details: {home.root / 'failures' / token}.txt (private: may hold source values)\n"
         "  to do:   run again; if it happens again, report it with the details that hold no value\n"
     )

@@ -107,12 +107,11 @@ def _print_verdict(console: Console, scorecard: dict[str, Any], folder: Path, wa
 
 def criterion_in_words(line: dict[str, Any]) -> str:
     """`reidentification 0.082 (limit at most 0.15), by transparency`"""
-    value = "no figure" if line["deciding_value"] is None else f"{line['deciding_value']:.4g}"
-    bound = line["deciding_bound"]
-    shown = "" if bound is None or bound == line["deciding_value"] else f", one-sided 95 % bound {bound:.4g}"
+    value = "has no figure" if line["deciding_value"] is None else f"{line['deciding_value']:.4g}"
+    end = {"low": " (lower 95 % bound)", "high": " (upper 95 % bound)"}.get(line["deciding_bound"] or "", "")
     of = f" of {line['attribute']}" if line["attribute"] else ""
-    by = f", by {line['attack']}" if line["attack"] else ""
-    return f"{line['measure']}{of} {value}{shown} (limit {line['direction'].replace('_', ' ')} {line['limit']:g}{by})"
+    by = f", found by {line['attack']}, {line['intruder']}" if line["attack"] else ""
+    return f"{line['measure']}{of} {value}{end}; limit {line['direction'].replace('_', ' ')} {line['limit']:g}{by}"
 
 
 def print_plan(path: Path) -> int:

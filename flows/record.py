@@ -28,6 +28,11 @@ from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
 
 
+def _state_of(future: PrefectFuture[Produced]) -> State[Produced]:
+    future.wait()
+    return future.state
+
+
 def new_run_id() -> str:
     """A name that sorts by time and that no two runs share: `20261121T093000Z-1f2e3d`."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
@@ -79,17 +84,21 @@ class Journal:
         """Run one stage and wait for it."""
         listener.get().began(name)
         started = time.monotonic()
-        state: State[Produced] = prepared(task, name, refresh=self._refresh)(*arguments, return_state=True)  # type: ignore[assignment]  # Prefect's stub forgets return_state
-        return self._ended(name, state, time.monotonic() - started)
+        state: State[Produced] = self._prepared(task, name)(*arguments, return_state=True)  # type: ignore[assignment]  # Prefect's stub forgets return_state
+        produced = self._kept(name, state)
+        self._told(name, name, time.monotonic() - started, "cached" if name in self.cached else "computed")
+        return produced
 
-    def submit(self, task: Task[..., Produced], name: str, *arguments: Any) -> PrefectFuture[Produced]:
-        """Start one stage beside others; `collect` waits for it."""
-        listener.get().began(name)
-        return prepared(task, name, refresh=self._refresh).submit(*arguments)
-
-    def collect(self, name: str, future: PrefectFuture[Produced], started: float) -> Produced:
-        future.wait()
-        return self._ended(name, future.state, time.monotonic() - started)
+    def together(self, task: Task[..., Produced], title: str, jobs: dict[str, tuple[Any, ...]]) -> list[Produced]:
+        """Run one stage for several names to arguments side by side; results in the order of the jobs."""
+        listener.get().began(f"{title} ({len(jobs)})")
+        started, cached_before = time.monotonic(), len(self.cached)
+        running = {name: self._prepared(task, name).submit(*arguments) for name, arguments in jobs.items()}
+        produced = [self._kept(name, _state_of(future)) for name, future in running.items()]
+        cached = len(self.cached) - cached_before
+        how = "cached" if cached == len(jobs) else f"{len(jobs) - cached} computed"
+        self._told(f"{title} ({len(jobs)})", title, time.monotonic() - started, how)
+        return produced
 
     def note(self, **facts: Any) -> None:
         """Add facts to the private manifest."""
@@ -100,16 +109,21 @@ class Journal:
     def tracking(self) -> Tracking:
         return self._tracking
 
-    def _ended(self, name: str, state: State[Produced], seconds: float) -> Produced:
+    def _prepared(self, task: Task[..., Produced], name: str) -> Task[..., Produced]:
+        return prepared(task, name, refresh=self._refresh)
+
+    def _kept(self, name: str, state: State[Produced]) -> Produced:
         produced: Produced = state.result()
         cached = state.name == "Cached"
         (self.cached if cached else self.computed).append(name)
-        self._manifest["stages"][name] = {"cached": cached, "seconds": round(seconds, 3), "produced": produced}
+        self._manifest["stages"][name] = {"cached": cached, "produced": produced}
         self._save()
         self._tracking.tag(f"sdcert.stage.{name}"[:250], "cached" if cached else "computed")
-        self._tracking.metric(f"seconds|{name}", seconds)
-        listener.get().ended(name, seconds, "cached" if cached else "computed")
         return produced
+
+    def _told(self, line: str, stage: str, seconds: float, how: str) -> None:
+        self._tracking.metric(f"seconds|{stage}", seconds)
+        listener.get().ended(line, seconds, how)
 
     def _save(self) -> None:
         write_whole(self.folder / "manifest.json", json.dumps(self._manifest, indent=1).encode())

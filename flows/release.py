@@ -18,6 +18,7 @@ from tasks.ingest.sources import SourceSpec
 from tasks.mask.methods import Masking, targets
 from tasks.microdata.document import read_document, validated
 from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Name, Slug, Spec
 from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
@@ -98,11 +99,12 @@ def load_release(path: Path) -> ReleaseSpec:
     return release.model_copy(update={"source": resolved})
 
 
-def known_of(release: ReleaseSpec) -> Known:
-    """What a policy line may name, as far as the release file alone tells."""
+def known_of(release: ReleaseSpec, schema: Schema | None = None) -> Known:
+    """What a policy line may name: as far as the release file alone tells, or with the schema of its table."""
     intervals = (measure for measure in (*ALWAYS, *release.measures) if isinstance(measure, RankIntervalDisclosure))
     widths = tuple(dict.fromkeys(width for measure in intervals for width in measure.p_percent))
-    return Known(attacks=tuple(attack_id(attack) for attack in release.attacks_to_run), p_percent=widths)
+    attacks = tuple(attack_id(attack) for attack in release.attacks_to_run)
+    return Known(attacks=attacks, p_percent=widths, attributes=None if schema is None else schema.published)
 
 
 def schema_of_release_files() -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tasks.classify.dependence import ENOUGH_ROWS, Dependence, find_dependences
+from tasks.classify.dependence import find_dependences
 from tasks.classify.evidence import facts_of
+from tasks.classify.finding import ENOUGH_ROWS, Dependence
 from tasks.classify.roles import attribute_of
 from tasks.ingest.codebook import Attributes, by_name
 from tasks.microdata.errors import InputError

@@ -34,6 +34,11 @@ def residual_risks(content: Content) -> tuple[str, ...]:
     return told or ("No attack gave a figure, so the remaining risk is not assessed.",)
 
 
+def summary(content: Content) -> tuple[str, ...]:
+    """The sentences under the verdict: what the declared intruder found, and the insider who found most."""
+    return (*list(_declared(content))[:1], *list(_insiders(content))[:1], *list(_not_run(content)))
+
+
 def fitness(content: Content) -> tuple[str, ...]:
     """What the release is fit for, as sentences: the losses measured on the whole table, and what was left as it was."""
     measured = (one for measure in LOSS for one in content.figures(measure.name) if one.attribute is None)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.attack.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content, is_insider
 from tasks.report.numbers import SPACE, beside_limit, count, in_unit, limit_in_unit, number, share
+from tasks.report.residual import gain_over_baselines
 from tasks.report.words import (
     DECISIONS,
     MEANINGS,
@@ -100,6 +101,7 @@ class ValueRow:
     value: str
     majority: str
     control: str
+    gain: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,7 @@ class AttackView:
     knows_mechanism: str
     settings: str
     rates: tuple[FigureRow, ...]
+    insider_heads: tuple[str, ...]
     insiders: tuple[TextRow, ...]
     values: tuple[ValueRow, ...]
 
@@ -264,29 +267,27 @@ def _tile(content: Content, line: PolicyLine, criterion: Criterion) -> Tile:
         people="" if estimate is None else _people(estimate),
         who=by_whom(criterion),
         limit=f"{bound} {limit_in_unit(line.limit, unit)}",
-        bound=_bound(criterion, estimate),
+        bound=bound_in_words(criterion, estimate),
         chance=_chance(estimate),
         bar=_limit_bar(estimate, line.limit),
     )
 
 
-def _bound(criterion: Criterion, estimate: Estimate | None) -> str:
-    if criterion.deciding_bound in (None, "value"):
-        return bound_in_words(criterion, estimate)
-    return f"{found_in_words(criterion)} ({bound_in_words(criterion, estimate)})"
-
-
 def _chance(estimate: Estimate | None) -> str:
     if estimate is None or estimate.chance is None:
-        return "none: this is not a guess"
+        return "does not apply"
     return in_unit(estimate.chance, estimate.unit)
 
 
 def _people(estimate: Estimate) -> str:
     if estimate.measure not in _OF_THE_TARGETS or estimate.value is None or not estimate.n_targets:
         return ""
-    hits = estimate.value * estimate.n_targets
-    return f"about {count(round(hits))} of {count(estimate.n_targets)} records" if hits >= 1 else "fewer than 1 record"
+    hits, targets = estimate.value * estimate.n_targets, count(estimate.n_targets)
+    if hits == estimate.n_targets:
+        return f"all {targets} records"
+    if hits < 1:
+        return f"fewer than 1 of {targets} records" if hits else f"none of {targets} records"
+    return f"about {count(round(hits))} of {targets} records"
 
 
 def _limit_bar(estimate: Estimate | None, limit: float) -> Bar | None:
@@ -302,6 +303,7 @@ def _limit_bar(estimate: Estimate | None, limit: float) -> Bar | None:
 def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
     own = next((result for result in results if result.intruder == DECLARED), results[0])
     figures = [one for one in content.estimates if one.attack == own.attack]
+    measured = [name for name in RATES if any(one.measure == name and one.status == "ok" for one in figures)]
     return AttackView(
         title=_named(own),
         id=own.attack,
@@ -310,8 +312,9 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
         knows_mechanism=own.knows_mechanism,
         settings=linkage_settings(own),
         rates=tuple(_rate_row(one) for one in figures if one.intruder == DECLARED and one.measure in RATES),
-        insiders=tuple(_insider_rows(one for one in figures if is_insider(one))),
-        values=tuple(_value_rows(figures)),
+        insider_heads=tuple(MEANINGS[name].title for name in measured),
+        insiders=tuple(_insider_rows([one for one in figures if is_insider(one)], measured)),
+        values=tuple(_value_rows(content, figures)),
     )
 
 
@@ -332,16 +335,21 @@ def _rate_row(one: Estimate) -> FigureRow:
     )
 
 
-def _insider_rows(figures: Iterable[Estimate]) -> Iterator[TextRow]:
+def _insider_rows(figures: list[Estimate], measured: list[str]) -> Iterator[TextRow]:
     by_insider: dict[str, dict[str, Estimate]] = {}
     for one in figures:
         by_insider.setdefault(one.intruder or "", {})[one.measure] = one
-    for insider, found in by_insider.items():
-        cells = tuple(_value(found[name]) if name in found else "\u2013" for name in RATES)
+    for insider, found in sorted(by_insider.items(), key=_by_rate):
+        cells = tuple(_value(found[name]) if name in found else "\u2013" for name in measured)
         yield TextRow(head=intruder_in_words(insider).removeprefix("insider who also knows "), cells=cells)
 
 
-def _value_rows(figures: list[Estimate]) -> Iterator[ValueRow]:
+def _by_rate(insider: tuple[str, dict[str, Estimate]]) -> float:
+    rate = insider[1].get("reidentification")
+    return 0.0 if rate is None or rate.value is None else -rate.value
+
+
+def _value_rows(content: Content, figures: list[Estimate]) -> Iterator[ValueRow]:
     controls = {(one.intruder, one.attribute): one for one in figures if one.measure == "linked_value_control"}
     for one in figures:
         if one.measure == "linked_value_disclosed" and one.value is not None:
@@ -352,6 +360,7 @@ def _value_rows(figures: list[Estimate]) -> Iterator[ValueRow]:
                 value=_value(one),
                 majority="\u2013" if one.chance is None else share(one.chance),
                 control="\u2013" if control is None else _value(control),
+                gain=_points(gain_over_baselines(content, one)),
             )
 
 
@@ -362,6 +371,10 @@ def _value(one: Estimate) -> str:
     if one.low is None or one.high is None or one.low == one.high:
         return shown
     return f"{shown} ({in_unit(one.low, one.unit)} to {in_unit(one.high, one.unit)})"
+
+
+def _points(gain: float) -> str:
+    return f"{number(100 * gain, 2)} points" if gain > 0 else "none"
 
 
 def _against_chance(found: list[Estimate]) -> str:

@@ -228,8 +228,7 @@ def requirement(line: PolicyLine) -> str:
     unit = MEASURES[line.measure].unit
     of = f" of {line.attribute}" if line.attribute is not None else ""
     within = "" if line.p_percent is None else f" (within {number(line.p_percent)}{SPACE}% of the ranks)"
-    bound = "at most" if line.direction == "at_most" else "at least"
-    return f"{MEANINGS[line.measure].title}{of}{within} {bound} {limit_in_unit(line.limit, unit)}{_scope(line)}"
+    return f"{MEANINGS[line.measure].title}{of}{within} {_bounds(line)} {limit_in_unit(line.limit, unit)}{_scope(line)}"
 
 
 def _scope(line: PolicyLine) -> str:
@@ -260,24 +259,36 @@ def by_whom(criterion: Criterion) -> str:
 
 
 def bound_in_words(criterion: Criterion, estimate: Estimate | None) -> str:
-    """What stands behind the compared number: a bound of an interval, or the figure itself because nothing was sampled."""
+    """The one-sided 95 % bound that was held against the limit, and what it comes from."""
     if criterion.deciding_bound is None:
-        return "no bound"
-    if criterion.deciding_bound == "value":
-        attacked = estimate is not None and estimate.n_targets is not None
-        every = f"all {count(estimate.n_targets or 0)} records were measured" if attacked and estimate else "every cell was measured"
-        return f"one-sided 95{SPACE}% bound: the figure itself, because {every} and nothing was sampled"
-    end = "upper" if criterion.deciding_bound == "high" else "lower"
-    return f"one-sided 95{SPACE}% {end} bound, from a sample of the records"
+        return "none"
+    targets = None if estimate is None else estimate.n_targets
+    if criterion.deciding_bound != "value":
+        return f"{found_in_words(criterion)}, from a sample of {count(targets or 0)} records"
+    return f"{found_in_words(criterion)}, exact: {f'all {count(targets)} records' if targets else 'all cells'} were measured"
 
 
 def reason_in_words(line: PolicyLine, criterion: Criterion) -> str:
     """Why a line is kept, broken or not decided."""
     if criterion.deciding_value is None:
         return f"{criterion.reason[:1].upper()}{criterion.reason[1:]}."
-    limit = limit_in_unit(line.limit, MEASURES[line.measure].unit)
-    side = {"pass": "within", "fail": "beyond", "undecided": "not clearly within"}[criterion.decision]
-    return f"{found_in_words(criterion)} is {side} the limit of {limit}: {criterion.reason}."
+    demand = f"{_bounds(line)} {limit_in_unit(line.limit, MEASURES[line.measure].unit)}"
+    blamed = "" if criterion.attack in (None, line.attack) or line.attack is None else _BLAMED
+    if criterion.deciding_bound == "value":
+        return f"{found_in_words(criterion)} {_VERBS[criterion.decision]} the limit of {demand}.{blamed}"
+    end = "upper" if criterion.deciding_bound == "high" else "lower"
+    more = " The other bound keeps it: more targets would decide." if criterion.decision == "undecided" else ""
+    verb = "breaks" if criterion.decision == "undecided" else _VERBS[criterion.decision]
+    bound = f"The one-sided 95{SPACE}% {end} bound, {found_in_words(criterion)},"
+    return f"{bound} {verb} the limit of {demand}.{more}{blamed}"
+
+
+_VERBS: dict[Decision, str] = {"pass": "keeps", "fail": "breaks", "undecided": "leaves open"}
+_BLAMED = " The line names another attack, and does not say why this one should be accepted."
+
+
+def _bounds(line: PolicyLine) -> str:
+    return "at most" if line.direction == "at_most" else "at least"
 
 
 def verdict_in_words(content: Content) -> str:

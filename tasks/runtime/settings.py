@@ -71,6 +71,7 @@ def prepare_environment() -> Home:
         "PREFECT_CLI_PROMPT": "false",
         "DO_NOT_TRACK": "1",
         "MLFLOW_DISABLE_TELEMETRY": "true",
+        "MLFLOW_LOGGING_LEVEL": "ERROR",
         "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",
         "GX_ANALYTICS_ENABLED": "false",
         "OMP_NUM_THREADS": "1",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -71,7 +72,7 @@ class _Sample:
     def mean(self, measure: str, values: Floats, *, attribute: str | None = None) -> Estimate:
         """A mean of credits in [0, 1]."""
         interval = bounded_mean_interval(values, self.population)
-        return self.estimate(measure, float(values.mean()), interval, credit="shared", attribute=attribute)
+        return self.estimate(measure, math.fsum(values) / len(values), interval, credit="shared", attribute=attribute)
 
     def mean_size(self, measure: str, sizes: Floats) -> Estimate:
         """A mean of set sizes in 1..n, which is wide where a sample of small sets leaves room for one of n rows."""

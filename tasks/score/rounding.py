@@ -17,7 +17,7 @@ from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from tasks.microdata.estimate import Estimate
-from tasks.score.verdict import Criterion
+from tasks.score.verdict import Criterion, beyond
 
 STATISTICS = frozenset(
     {
@@ -78,13 +78,10 @@ def _public_criterion(criterion: Criterion, significant: int | None) -> Criterio
     if significant is None or criterion.deciding_value is None:
         return criterion
     shown = rounded(criterion.deciding_value, significant)
-    if _beyond(shown, criterion) != _beyond(criterion.deciding_value, criterion):
+    limit, direction = criterion.limit, criterion.direction
+    if beyond(shown, limit, direction) != beyond(criterion.deciding_value, limit, direction):
         shown = _rounded_towards(criterion.deciding_value, significant, up=criterion.deciding_value > shown)
     return replace(criterion, deciding_value=shown)
-
-
-def _beyond(number: float, criterion: Criterion) -> bool:
-    return number > criterion.limit if criterion.direction == "at_most" else number < criterion.limit
 
 
 def _rounded_towards(number: float, significant: int, *, up: bool) -> float:

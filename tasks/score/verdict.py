@@ -12,6 +12,7 @@ from tasks.score.policy import DECLARED, INSIDER, Direction, Known, PolicyLine, 
 
 Decision = Literal["pass", "fail", "undecided"]
 Bound = Literal["low", "high", "value"]
+ROUNDING_ERROR = 1e-12
 VERDICTS: dict[Decision, Literal["certified", "refused", "undecided"]] = {
     "pass": "certified",
     "fail": "refused",
@@ -162,11 +163,17 @@ def _finding(line: PolicyLine, estimate: Estimate) -> _Finding:
     low, high = _interval(estimate)
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return _Finding(estimate, "undecided", "the figure is not a number, or has no interval")
-    sign = 1 if line.direction == "at_most" else -1
     best, worst = (low, high) if line.direction == "at_most" else (high, low)
-    if sign * (best - line.limit) > 0:
+    if beyond(best, line.limit, line.direction):
         return _compared(estimate, line, "fail", best, low == high)
-    return _compared(estimate, line, "pass" if sign * (worst - line.limit) <= 0 else "undecided", worst, low == high)
+    unsure = beyond(worst, line.limit, line.direction)
+    return _compared(estimate, line, "undecided" if unsure else "pass", worst, low == high)
+
+
+def beyond(number: float, limit: float, direction: Direction) -> bool:
+    """Is a figure outside its limit? Equal is within, also where the last bits of a sum differ: 944 credits of 1/10 are 0.1."""
+    slack = ROUNDING_ERROR * max(1.0, abs(limit))
+    return number > limit + slack if direction == "at_most" else number < limit - slack
 
 
 def _interval(estimate: Estimate) -> tuple[float | None, float | None]:

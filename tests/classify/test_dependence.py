@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from tasks.classify import dependence
-from tasks.classify.dependence import Dependence, find_dependences
+from tasks.classify import dependence, finding
+from tasks.classify.dependence import find_dependences
+from tasks.classify.finding import Dependence, log_luck
+from tasks.classify.pairs import _repeats, _spearman
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec, read
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -57,8 +59,8 @@ def test_the_words_name_the_columns_and_the_kind() -> None:
     rng = draws()
     a, b = rng.normal(size=50), rng.normal(size=50)
     data = Microdata.of({"a": a, "b": b, "c": a + b})
-    (finding,) = find_dependences(data, schema_of(data), ("a",))
-    assert finding.in_words() == "c = a + b (in 100.00% of the rows; masked: a)"
+    (one,) = find_dependences(data, schema_of(data), ("a",))
+    assert one.in_words() == "c = a + b (in 100.00% of the rows; masked: a)"
 
 
 RELATIONS = {
@@ -125,8 +127,8 @@ def test_an_identity_among_masked_columns_does_not_hide_another() -> None:
     rng = draws()
     a, b, c, d = rng.normal(size=(4, 300))
     columns: dict[str, object] = {"a": a, "b": b, "ab": a + b, "c": c, "d": d, "u": a + c + d}
-    (finding,) = found(columns, "a", "b", "ab")
-    assert (finding[0], finding[2]) == ("linear", ("c", "d", "u"))
+    (one,) = found(columns, "a", "b", "ab")
+    assert (one[0], one[2]) == ("linear", ("c", "d", "u"))
 
 
 def test_zeros_do_not_make_an_identity() -> None:
@@ -151,6 +153,11 @@ def test_missing_values_do_not_hide_a_relation() -> None:
     order[:150], total[100:200], x[300:] = np.nan, np.nan, np.nan
     assert found({"x": x, "order": order}, "x") == [("rank_correlation", ("x",), ("order",))]
     assert found({"x": x, "y": y, "total": total}, "x") == [("sum", ("x",), ("y", "total"))]
+    rare = np.full(5000, np.nan)
+    rare[::200] = np.arange(25) ** 2.0
+    x = rng.normal(size=5000)
+    x[::200] = np.arange(25)
+    assert found({"x": x, "rare": rare}, "x") == [("rank_correlation", ("x",), ("rare",))]
 
 
 def test_what_a_household_shares_counts_once() -> None:
@@ -160,6 +167,15 @@ def test_what_a_household_shares_counts_once() -> None:
     columns: dict[str, object] = {"household": household, "income": income, "walls": walls}
     assert found(columns, "walls") == [("masked_is_function", ("walls",), (name,)) for name in ("household", "income")]
     assert found(columns, "walls", household=Role.GROUP) == []
+
+
+def test_a_linear_identity_is_screened_among_the_complete_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = draws()
+    a, b, c, d = rng.normal(size=(4, 600))
+    columns = {"a": a, "b": b, "c": c, "d": d, "total": a - b + c + d}
+    columns["b"][:250] = np.nan
+    monkeypatch.setattr(finding, "SCREEN_ROWS", 100)
+    assert found(columns, "a") == [("linear", ("a",), ("b", "c", "d", "total"))]
 
 
 def test_text_with_an_order_has_ranks() -> None:
@@ -183,7 +199,7 @@ def test_repeats_equal_a_plain_count(rows: list[tuple[int, int]]) -> None:
             groups.setdefault(a, []).append(b)
     again = [group for group in groups.values() if len(group) > 1]
     present = [b for group in groups.values() for b in group]
-    tied, errors, repeats, majority = dependence._repeats(x, y, None)
+    tied, errors, repeats, majority = _repeats(x, y, None)
     assert tied == sum(map(len, again))
     assert errors == sum(len(group) - max(map(group.count, group)) for group in again)
     assert repeats == sum(len(group) - 1 for group in groups.values())
@@ -195,7 +211,7 @@ def test_rank_correlation_equals_scipy() -> None:
     for _ in range(5):
         x = rng.integers(0, 20, 60).astype(float)
         y = x + rng.normal(scale=5, size=60)
-        assert dependence._spearman(x, y) == pytest.approx(abs(spearmanr(x, y).statistic))
+        assert _spearman(x, y) == pytest.approx(abs(spearmanr(x, y).statistic))
 
 
 @pytest.mark.parametrize(("classes", "p"), [((2, 2, 2), 0.75), ((3, 2), 0.6), ((4,), 0.9), ((2, 1, 3), 0.5)])
@@ -206,7 +222,7 @@ def test_the_bound_on_luck_holds_by_enumeration(classes: tuple[int, ...], p: flo
         ends = np.cumsum(classes)
         constant = all(len(set(y[end - size : end])) == 1 for end, size in zip(ends, classes, strict=True))
         exact += constant * p ** sum(y) * (1 - p) ** (len(y) - sum(y))
-    bound = np.exp(dependence._log_luck(sum(c for c in classes if c > 1), 0, sum(classes) - len(classes), max(p, 1 - p)))
+    bound = np.exp(log_luck(sum(c for c in classes if c > 1), 0, sum(classes) - len(classes), max(p, 1 - p)))
     assert exact <= bound * (1 + 1e-12)
     if p == 0.5:
         assert exact > 0.7 * bound  # at p = 1/2 a bound 30 % smaller fails
@@ -244,14 +260,14 @@ def test_the_finding_does_not_depend_on_the_order_of_rows_and_survives_screening
     data = Microdata.of(columns)
     whole = find_dependences(data, schema_of(data), ("a", "code", "b"))
     assert {d.relation for d in whole} == {"sum", "one_to_one", "rank_correlation"}
-    monkeypatch.setattr(dependence, "_SCREEN_ROWS", 300)
-    monkeypatch.setattr(dependence, "_FIRST_SCREEN_ROWS", 100)
+    monkeypatch.setattr(finding, "SCREEN_ROWS", 300)
+    monkeypatch.setattr(dependence, "FIRST_SCREEN_ROWS", 100)
     screened = find_dependences(data.take(rng.permutation(n)), schema_of(data), ("a", "code", "b"))
     assert [rounded(d) for d in screened] == [rounded(d) for d in whole]
 
 
-def rounded(finding: Dependence) -> tuple[object, ...]:
-    return finding.relation, finding.masked, finding.unmasked, round(finding.share, 9)
+def rounded(one: Dependence) -> tuple[object, ...]:
+    return one.relation, one.masked, one.unmasked, round(one.share, 9)
 
 
 def anes96() -> Microdata:
@@ -262,8 +278,8 @@ def test_logpopul_undoes_the_mask_of_popul() -> None:
     """logpopul = log(popul + 0.1) in all 944 rows of anes96 (statsmodels 0.15)."""
     data = anes96()
     for masked in (("popul",), ("age", "educ", "income", "popul")):
-        (finding,) = find_dependences(data, schema_of(data), masked)
-        assert (finding.relation, finding.masked, finding.unmasked, finding.share) == (
+        (one,) = find_dependences(data, schema_of(data), masked)
+        assert (one.relation, one.masked, one.unmasked, one.share) == (
             "one_to_one",
             ("popul",),
             ("logpopul",),

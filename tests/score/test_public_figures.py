@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tasks.microdata.estimate import Estimate
 from tasks.score.policy import PolicyLine
 from tasks.score.rounding import public, public_criteria, rounded
-from tasks.score.verdict import decide
+from tasks.score.verdict import beyond, decide
 
 
 def loss(measure: str, value: float | None, attribute: str | None = None) -> Estimate:
@@ -62,7 +62,7 @@ def test_a_rounded_criterion_never_contradicts_its_decision():
 def test_shown_values_are_on_the_side_of_the_decision(value, limit):
     figures = (loss("mean_difference", value, "a"),)
     (found,) = public_criteria(decide((PolicyLine(measure="mean_difference", at_most=limit),), figures).criteria, figures)
-    assert (found.deciding_value <= limit) == (found.decision == "pass")
+    assert beyond(found.deciding_value, limit, "at_most") == (found.decision == "fail")
     assert found.deciding_value == pytest.approx(value, rel=0.11)
 
 

@@ -71,6 +71,14 @@ def test_one_figure_against_a_lower_limit(k, decision):
     assert decisions([line("mean_candidate_set_size", at_least=5)], found) == [decision]
 
 
+@pytest.mark.parametrize("n", [7, 944, 1080, 4580])
+@pytest.mark.parametrize("k", [3, 7, 10])
+def test_the_last_bits_of_a_sum_do_not_refuse_what_equals_the_limit(n, k):
+    mean = sum([1 / k] * n) / n  # most of these differ from 1/k in the last bits
+    assert decisions([line(at_most=1 / k)], risk(mean), risk(1 / k, attack="em")) == ["pass"]
+    assert decisions([line(at_most=1 / k)], risk(mean + 1e-9)) == ["fail"]
+
+
 def test_losses_decide_by_their_value_and_by_the_figure_of_the_table():
     table = Estimate(measure="sse_percent", value=10.0, unit="percent")
     part = Estimate(measure="sse_percent", attribute="age", value=90.0, unit="percent")
