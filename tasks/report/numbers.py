@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 SPACE = "\u202f"  # narrow, and no line break between a number and its unit
-_UNITS = {"records": "records", "sd": "sd", "sd^2": "sd\u00b2", "sqrt(2) sd": "\u221a2\u202fsd"}
+_UNITS = {"records": "records", "sd": "sd", "sd^2": "sd\u00b2"}
 _PER_CENT = {"share": 100.0, "percent": 1.0}
 _SMALLEST = 0.0001
 _FULL_DIGITS = 17
@@ -17,7 +17,7 @@ def count(number: int) -> str:
 
 
 def share(value: float) -> str:
-    """A fraction as percent: 2 digits below 10 %, 3 from there. Examples: 0 is 0 %, 0.99999 is over 99.9 %."""
+    """A fraction as percent: 2 digits below 10 %, 3 from there. Examples: 0.08 is 8.0 %, 0.99999 over 99.9 %."""
     return _percent(100 * value, whole=100.0)
 
 
@@ -27,7 +27,7 @@ def number(value: float, digits: int = 3) -> str:
         return f"{value:,.0f}"
     if abs(value) < _SMALLEST:
         return f"under {_SMALLEST}" if value > 0 else f"over \u2212{_SMALLEST}"
-    return _significant(value, digits)
+    return _without_zeros(_significant(value, digits))
 
 
 def in_unit(value: float, unit: str) -> str:
@@ -74,7 +74,8 @@ def _percent(percent: float, *, whole: float | None) -> str:
         return f"under 0.01{SPACE}%"
     if whole is not None and whole - 0.05 <= percent < whole:
         return f"over 99.9{SPACE}%"
-    return f"{_significant(percent, 2 if abs(percent) < 9.95 else 3)}{SPACE}%"
+    shown = _significant(percent, 2 if abs(percent) < 9.95 else 3)
+    return f"{shown if whole is not None and abs(percent) < 9.95 else _without_zeros(shown)}{SPACE}%"
 
 
 def _significant(value: float, digits: int) -> str:
@@ -82,5 +83,9 @@ def _significant(value: float, digits: int) -> str:
     return f"{value:,.{decimals}f}".replace("-", "\u2212")
 
 
+def _without_zeros(shown: str) -> str:
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
 def _all_digits(value: float) -> str:
-    return f"{float(f'{value:.12g}'):,.12f}".rstrip("0").rstrip(".").replace("-", "\u2212")
+    return _without_zeros(f"{float(f'{value:.12g}'):,.12f}").replace("-", "\u2212")

@@ -40,14 +40,19 @@ def summary(content: Content) -> tuple[str, ...]:
 
 
 def fitness(content: Content) -> tuple[str, ...]:
-    """What the release is fit for, as sentences: the losses measured on the whole table, and what was left as it was."""
+    """What the release is fit for, as sentences: the losses measured on the whole table, and `kept_and_unknown`."""
     measured = (one for measure in LOSS for one in content.figures(measure.name) if one.attribute is None)
-    losses = tuple(
+    losses = (
         f"{MEANINGS[one.measure].title}: {in_unit(one.value or 0.0, one.unit)}. {MEANINGS[one.measure].analyst}" for one in measured
     )
+    return (*losses, *kept_and_unknown(content))
+
+
+def kept_and_unknown(content: Content) -> tuple[str, ...]:
+    """Which attributes kept their distributions exactly, and which uses nobody assessed."""
     untouched = [name for name in content.schema.published if name not in content.masked]
     kept = (f"Published as they are, so that their own distributions are exact: {listed(untouched)}.",) if untouched else ()
-    return (*losses, *kept, "Not assessed: fitness for regression, for prediction, and for analyses of small groups and tails.")
+    return (*kept, "Not assessed: fitness for regression, for prediction, and for analyses of small groups and tails.")
 
 
 def known_limits(content: Content) -> tuple[str, ...]:
@@ -156,10 +161,10 @@ def _pairs_of_swaps(content: Content) -> Iterator[str]:
 
 
 def _not_run(content: Content) -> Iterator[str]:
-    silent = [f"{result.attack} ({intruder_in_words(result.intruder)})" for result in content.attacks if result.status == "failed"]
-    omitted = [omission.attack for omission in content.omitted]
-    if silent or omitted:
-        yield f"Not assessed, because the attack was left out or failed: {listed([*omitted, *silent])}."
+    failed = [result.attack for result in content.attacks if result.status == "failed"]
+    silent = dict.fromkeys([*(omission.attack for omission in content.omitted), *failed])
+    if silent:
+        yield f"Not assessed, because the attack was left out or failed: {listed(silent)}."
 
 
 def _figure(estimate: Estimate) -> str:

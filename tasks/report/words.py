@@ -151,8 +151,9 @@ def mask_in_words(step: Masking, schema: Schema) -> str:
         case Microaggregation():
             return _microaggregation_in_words(step, schema)
         case RankSwapping():
+            apart = ", each attribute by itself," if len(step.attributes or ()) > 1 else ","
             return (
-                f"In {listed(step.attributes or ())}, each attribute by itself, values were exchanged between records whose ranks "
+                f"In {listed(step.attributes or ())}{apart} values were exchanged between records whose ranks "
                 f"differ by at most {number(step.window_percent)}{SPACE}% of the number of records. Each column keeps exactly its "
                 "values; which record holds which value is blurred."
             )
