@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import sys
@@ -14,6 +13,7 @@ from rich.table import Table
 
 from flows.progress import Lines, listener
 from tasks.microdata.errors import InputError
+from tasks.microdata.suggestion import did_you_mean
 
 STAGES = ("mask", "attack", "score")
 
@@ -21,9 +21,10 @@ STAGES = ("mask", "attack", "score")
 def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, new_draw: bool) -> int:
     """Run the flow, tell how it goes on stderr, and end with the verdict, the deciding figures and the files."""
     from flows.release import load_release
+    from tasks.ingest.sources import files
 
     release = load_release(path)
-    _check_source(release)
+    files(release.source)  # a missing source is told before Prefect starts
     _check_output(output)
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     console = Console(stderr=True, soft_wrap=True)
@@ -38,8 +39,15 @@ def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, n
     scorecard = json.loads((Path(done["folder"]) / "scorecard.json").read_text())
     if as_json:
         sys.stdout.write(json.dumps(scorecard, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-    _print_verdict(console if as_json else Console(soft_wrap=True), scorecard, Path(done["folder"]), done.get("warning"))
+    _print_verdict(console if as_json else Console(soft_wrap=True), scorecard, Path(done["folder"]), _warning(done["run"]))
     return 0 if scorecard["verdict"] == "certified" else 1
+
+
+def _warning(run: str) -> str | None:
+    from flows.history import manifest_of
+
+    problem = manifest_of(run).get("tracking")
+    return None if problem is None else f"MLflow: {problem}; the release itself is complete"
 
 
 def _run(release: Any, output: Path, *, refresh: bool, new_draw: bool) -> dict[str, str]:
@@ -55,23 +63,6 @@ def _run(release: Any, output: Path, *, refresh: bool, new_draw: bool) -> dict[s
 
     with tags(f"release:{release.name}", f"series:{release.lineage}"):
         return certify(Store().put_record(release), output=str(output), refresh=refresh, new_draw=new_draw)
-
-
-def _check_source(release: Any) -> None:
-    from tasks.ingest.sources import files
-
-    for path in files(release.source):
-        if not path.is_file():
-            beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
-            near = difflib.get_close_matches(path.name, beside, n=1)
-            raise InputError(
-                "no-such-source",
-                "source.table",
-                "there is no such file",
-                "a CSV or Parquet file; a relative path starts at the release file",
-                f"did you mean {near[0]}?" if near else "check the path",
-                str(path),
-            )
 
 
 def _check_output(output: Path) -> None:
@@ -117,9 +108,10 @@ def criterion_in_words(line: dict[str, Any]) -> str:
 def print_plan(path: Path) -> int:
     """Say what a release file would do."""
     from flows.release import load_release
+    from tasks.ingest.sources import files
 
     release = load_release(path)
-    _check_source(release)
+    files(release.source)  # a missing source is told before Prefect starts
     console = Console(soft_wrap=True)
     table = Table(title=f"Plan of release {release.name} (series {release.lineage})", show_header=False, title_justify="left")
     table.add_column("stage", style="bold", no_wrap=True)
@@ -197,9 +189,8 @@ def print_runs(last: int) -> int:
 def print_methods(stage: str | None) -> int:
     """A table of the methods of one stage, or of all."""
     if stage is not None and stage not in STAGES:
-        near = difflib.get_close_matches(stage, STAGES, n=1)
-        hint = f"did you mean {near[0]}?" if near else "choose one of these"
-        raise InputError("no-such-stage", "sdcert methods STAGE", "no such stage", ", ".join(STAGES), hint, stage)
+        remedy = did_you_mean(stage, STAGES, "choose one of these")
+        raise InputError("no-such-stage", "sdcert methods STAGE", "no such stage", ", ".join(STAGES), remedy, stage)
     console = Console(width=None if sys.stdout.isatty() else 160)
     for name in STAGES if stage is None else (stage,):
         rows = _described(name)

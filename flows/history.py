@@ -8,6 +8,12 @@ from typing import Any
 from tasks.runtime.settings import Home
 
 
+def manifest_of(run: str) -> dict[str, Any]:
+    """The private manifest of one run."""
+    found: dict[str, Any] = json.loads((Home.current().runs / run / "manifest.json").read_text())
+    return found
+
+
 def manifests() -> list[dict[str, Any]]:
     """The private manifests of all runs, newest first; one that a crash left unreadable is passed over."""
     found = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
 from tasks.report.page import Stamp, stamped
 from tasks.report.publication import encode
-from tasks.report.statement import statement
+from tasks.report.statement import predicate, statement
 from tasks.runtime.artifacts import Ref, Store, content_address
 from tasks.runtime.caching import Produced
 from tasks.runtime.draws import SEED_ENTROPY_BITS, seed_of
@@ -47,25 +48,19 @@ def issue(
     store = Store()
     measured, content = store.record(Ref(score), Score), store.record(Ref(page["content"]), Content)
     verdict = content.verdict.verdict
-    table = store.table(Ref(released))
-    name, encoded = f"released.{release.publish.format}", encode(table, release.publish.format)
-    stamp = Stamp(
-        run=journal.run,
-        issued_at=datetime.now(UTC),
-        attempts=attempts,
-        released_file=name if content.certified else None,
-        sha256=sha256(encoded) if content.certified else None,
-        content_address=content_address(table) if content.certified else None,
-    )
+    table = _table(store, release, released) if content.certified else None
+    stamp = Stamp(run=journal.run, issued_at=datetime.now(UTC), attempts=attempts, **(table.named if table else {}))
+    report = stamped(store.page(Ref(page["page"])), stamp).encode()
+    bits = SEED_ENTROPY_BITS if release.seed is None else None
+    said = predicate(content, stamp, source_digest=source.partition(":")[2], seed_entropy_bits=bits)
+    subject = table.subject if table else ("report.html", sha256(report), None)
     scorecard = scorecard_of(release.name, journal.run, verdict, content.estimates, content.verdict.criteria)
-    signed = statement(content, stamp, name, sha256(encoded), source, SEED_ENTROPY_BITS)
     contents = {
-        "report.html": stamped(store.page(Ref(page["page"])), stamp).encode(),
+        "report.html": report,
         "scorecard.json": as_json(scorecard),
-        "statement.json": as_json(signed),
+        "statement.json": as_json(statement(said, *subject)),
+        **({table.name: table.content} if table else {}),
     }
-    if content.certified:
-        contents[name] = encoded
     private = scorecard_of(release.name, journal.run, verdict, measured.estimates, measured.verdict.criteria)
     write_whole(journal.folder / "scorecard.json", as_json(private))
     folder = publish_folder(output.absolute(), release.name, journal.run, contents)
@@ -73,6 +68,28 @@ def issue(
     _track(journal, content, folder, released)
     _show_in_prefect(journal, scorecard, folder)
     return {"run": journal.run, "verdict": verdict, "folder": str(folder)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The released table as a file."""
+
+    name: str
+    content: bytes
+    content_address: str
+
+    @property
+    def subject(self) -> tuple[str, str, str]:
+        return (self.name, sha256(self.content), self.content_address)
+
+    @property
+    def named(self) -> dict[str, str]:
+        return dict(zip(("released_file", "sha256", "content_address"), self.subject, strict=True))
+
+
+def _table(store: Store, release: ReleaseSpec, released: str) -> _Table:
+    table = store.table(Ref(released))
+    return _Table(f"released.{release.publish.format}", encode(table, release.publish.format), content_address(table))
 
 
 def scorecard_of(

@@ -14,6 +14,7 @@ from tasks.ingest import delimited, parquet
 from tasks.ingest.raw import RawTable
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Spec
+from tasks.microdata.suggestion import did_you_mean
 
 DatasetName = Literal["anes96", "randhie", "fair"]
 DATASETS: tuple[DatasetName, ...] = get_args(DatasetName)
@@ -102,8 +103,9 @@ def _existing(path: Path, label: str) -> Path:
     if path.is_file():
         return path
     what = "The source is a folder, not a file." if path.is_dir() else "The source file does not exist."
-    raise InputError("no-such-source", f"source: {label}", what, "the path of a CSV or Parquet file",
-                     "correct `source.table`; it is relative to the release file", value=str(path))  # fmt: skip
+    beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+    remedy = did_you_mean(path.name, beside, "correct `source.table`; it is relative to the release file")
+    raise InputError("no-such-source", f"source: {label}", what, "the path of a CSV or Parquet file", remedy, value=str(path))
 
 
 def _content(path: Path, label: str) -> bytes:

@@ -6,7 +6,6 @@ several documents, keys that are no text, and the spellings that YAML 1.1 reads 
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
@@ -22,6 +21,7 @@ from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from tasks.microdata.errors import InputError
+from tasks.microdata.suggestion import did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
 Path_ = tuple[str | int, ...]
@@ -83,8 +83,7 @@ def validated(model: type[Model], document: Document) -> Model:
 def _text(path: Path) -> str:
     if not path.is_file():
         beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
-        near = difflib.get_close_matches(path.name, beside, n=1)
-        hint = f"did you mean {near[0]}?" if near else "check the path"
+        hint = did_you_mean(path.name, beside, "check the path")
         raise InputError("no-such-file", str(path), "there is no such file", "the path of a release file (YAML)", hint)
     if path.stat().st_size > LARGEST_BYTES:
         raise _refused(path, 1, f"the file is larger than {LARGEST_BYTES} bytes", "data belong into `source`")
@@ -168,16 +167,14 @@ def _explained(error: ValidationError, model: type[BaseModel], document: Documen
 def _guidance(detail: ErrorDetails, model: type[BaseModel], place: Path_) -> tuple[str, str]:
     if detail["type"] == "extra_forbidden":
         fields = _field_names(model, detail["loc"])
-        near = difflib.get_close_matches(str(place[-1]), fields, n=1, cutoff=0.5)
-        return ", ".join(fields) or "see params/schema/release.json", f"did you mean `{near[0]}`?" if near else "remove it"
+        return ", ".join(fields) or "see params/schema/release.json", did_you_mean(str(place[-1]), fields, "remove it")
     if detail["type"] == "missing":
         return f"`{place[-1]}` must be given", "add it; params/releases/anes96.yaml is an example"
     context = detail.get("ctx", {})
     if "expected_tags" in context or "expected" in context:
         allowed = str(context.get("expected_tags", context.get("expected")))
         given = str(context.get("tag", detail.get("input", "")))
-        near = difflib.get_close_matches(given, re.findall(r"'([^']+)'", allowed), n=1, cutoff=0.5)
-        return allowed, f"did you mean `{near[0]}`?" if near else "choose one of these"
+        return allowed, did_you_mean(given, re.findall(r"'([^']+)'", allowed), "choose one of these")
     return _lower(detail["msg"]), "correct the value; params/schema/release.json describes every field"
 
 

@@ -29,9 +29,9 @@ class Content:
 
     name: str
     series: str
-    not_for_publication: bool = False
-    context: Context = Context()
-    publish: Publish = Publish()
+    not_for_publication: bool
+    context: Context
+    publish: Publish
     ingest: IngestReport
     schema: Schema
     mechanisms: tuple[Masking, ...]

@@ -34,14 +34,14 @@ def in_unit(value: float, unit: str) -> str:
     """A figure with its unit as `Estimate.unit` names it."""
     if unit in _PER_CENT:
         return share(value) if unit == "share" else _percent(value, whole=None)
-    return f"{number(value)}{SPACE}{_UNITS[unit]}" if unit in _UNITS else number(value)
+    return _named(number(value), unit)
 
 
 def limit_in_unit(limit: float, unit: str) -> str:
     """A limit as its author wrote it: all its digits."""
     if unit in _PER_CENT:
         return f"{_all_digits(limit * _PER_CENT[unit])}{SPACE}%"
-    return f"{_all_digits(limit)}{SPACE}{_UNITS[unit]}" if unit in _UNITS else _all_digits(limit)
+    return _named(_all_digits(limit), unit)
 
 
 def beside_limit(value: float, limit: float, unit: str) -> str:
@@ -58,8 +58,13 @@ def beside_limit(value: float, limit: float, unit: str) -> str:
     if not _hides_side(scaled, bound, digits) or value == 0:
         return usual
     enough = next(d for d in range(digits, _FULL_DIGITS + 1) if not _hides_side(scaled, bound, d) or d == _FULL_DIGITS)
-    suffix = f"{SPACE}%" if unit in _PER_CENT else f"{SPACE}{_UNITS[unit]}" if unit in _UNITS else ""
-    return _significant(scaled, enough) + suffix
+    shown = _significant(scaled, enough)
+    return f"{shown}{SPACE}%" if unit in _PER_CENT else _named(shown, unit)
+
+
+def _named(shown: str, unit: str) -> str:
+    name = "record" if (shown, unit) == ("1", "records") else _UNITS.get(unit, "")
+    return f"{shown}{SPACE}{name}" if name else shown
 
 
 def _hides_side(value: float, limit: float, digits: int) -> bool:

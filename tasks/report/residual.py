@@ -43,7 +43,8 @@ def fitness(content: Content) -> tuple[str, ...]:
     """What the release is fit for, as sentences: the losses measured on the whole table, and `kept_and_unknown`."""
     measured = (one for measure in LOSS for one in content.figures(measure.name) if one.attribute is None)
     losses = (
-        f"{MEANINGS[one.measure].title}: {in_unit(one.value or 0.0, one.unit)}. {MEANINGS[one.measure].analyst}" for one in measured
+        f"{MEANINGS[one.measure].title}: {in_unit(one.value or 0.0, one.unit)}. {MEANINGS[one.measure].analyst}"
+        for one in measured
     )
     return (*losses, *kept_and_unknown(content))
 
@@ -59,8 +60,8 @@ def known_limits(content: Content) -> tuple[str, ...]:
     """What this report does not say, and what it rests on."""
     return (
         f"{NOT_IN_LAW} It says what the attacks listed found on this table, with the knowledge stated, on the day of issue.",
-        'Every risk is the worst found among the attacks run; "not broken" means not broken by them. A stronger attack may exist '
-        "or appear, and the release is then to be measured again.",
+        'Every risk is the worst found among the attacks run; "not broken" means not broken by them. A stronger attack may '
+        "exist or appear, and the release is then to be measured again.",
         f"Not run, because this version does not have them: {listed(NOT_IN_CATALOGUE)}.",
         "Membership (whether somebody can tell that a person is in the table) is not assessed.",
         _participation(content),
@@ -69,7 +70,7 @@ def known_limits(content: Content) -> tuple[str, ...]:
         "The released rows stand in a random order, so that a place in the file says nothing about a place in the source.",
         "All random choices come from PCG64 with a secret seed of 256 bits. PCG64 is a generator for statistics, not for "
         "cryptography. Whoever holds the seed undoes the masking; it is in none of the published files.",
-        "Figures that together with the release would give exact statistics of the original are rounded to 2 significant digits.",
+        "Figures that together with the release would give exact statistics of the original are rounded to 2 digits.",
     )
 
 
@@ -80,13 +81,13 @@ def _declared(content: Content) -> Iterator[str]:
     if worst is None:
         return
     yield (
-        f"The declared intruder links {_figure(worst)} of the records to the right person, the worst found among the attacks run "
-        f"({worst.attack}); blind guessing links {share(worst.chance or 0.0)}."
+        f"The declared intruder links {_figure(worst)} of the records to the right person, the worst found among the attacks "
+        f"run ({worst.attack}); blind guessing links {share(worst.chance or 0.0)}."
     )
     if exposed is not None and single is not None:
         yield (
-            f"To the same intruder {_figure(exposed)} of the records are exposed ({exposed.attack}), and the person who is easiest "
-            f"to find is found with a chance of {_figure(single)} ({single.attack})."
+            f"To the same intruder {_figure(exposed)} of the records are exposed ({exposed.attack}), and the person who is "
+            f"easiest to find is found with a chance of {_figure(single)} ({single.attack})."
         )
 
 
@@ -98,8 +99,8 @@ def _insiders(content: Content) -> Iterator[str]:
         return
     first = ranked[0]
     yield (
-        f"An {intruder_in_words(first.intruder or '')}, which is published unchanged, links {_figure(first)} of the records to the "
-        f"right person ({first.attack})."
+        f"An {intruder_in_words(first.intruder or '')}, which is published unchanged, links {_figure(first)} of the records to "
+        f"the right person ({first.attack})."
     )
     if len(ranked) > 1:
         others = [f"{_figure(one)} knowing {extra_knowledge(one.intruder or '')}" for one in ranked[1:]]
@@ -116,11 +117,12 @@ def _values(content: Content) -> Iterator[str]:
         return
     gain, worst = max(gains, key=lambda pair: (pair[0], pair[1].id))
     if gain <= 0:
-        yield "The links of the declared intruder tell no confidential value better than guessing without the target's record does."
+        yield "The links of the declared intruder tell no confidential value better than a guess without the target's record."
         return
     yield (
-        f"The links of the declared intruder tell {worst.attribute} rightly for {_figure(worst)} of the records ({worst.attack}), "
-        f"against {share((worst.value or 0.0) - gain)} without the target's record or by the most frequent value."
+        f"The links of the declared intruder tell {worst.attribute} rightly for {_figure(worst)} of the records "
+        f"({worst.attack}), against {share((worst.value or 0.0) - gain)} without the target's record or by the most frequent "
+        "value."
     )
 
 
@@ -155,8 +157,9 @@ def _pairs_of_swaps(content: Content) -> Iterator[str]:
     swapped = {name for step in content.mechanisms if step.method == "rank_swapping" for name in step.attributes or ()}
     if swapped:
         yield (
-            "Rank swapping exchanges pairs of values. An attack that uses this (the consistency attack) is not in this version's "
-            "catalogue; where two or more attributes are swapped it is known to find many more records than the attacks run here."
+            "Rank swapping exchanges pairs of values. An attack that uses this (the consistency attack) is not in this "
+            "version's catalogue; where two or more attributes are swapped it is known to find many more records than the "
+            "attacks run here."
         )
 
 
@@ -178,7 +181,9 @@ def _participation(content: Content) -> str:
 
 def _units(content: Content) -> str:
     if content.persons is None:
-        return "Rows are counted, not persons: where several rows belong to one person, groups of k rows may hold fewer persons."
+        return (
+            "Rows are counted, not persons: where several rows belong to one person, groups of k rows may hold fewer persons."
+        )
     return f"The {content.rows_in:,} rows belong to {content.persons:,} persons; the figures count rows."
 
 

@@ -40,7 +40,9 @@ MEANINGS = {
     ),
     "max_record_risk": Meaning(
         "Maximum record risk",
-        "The risk of the person who is easiest to find: 100" + SPACE + "% means that somebody is linked to the own record alone.",
+        "The risk of the person who is easiest to find: 100"
+        + SPACE
+        + "% means that somebody is linked to the own record alone.",
     ),
     "truth_among_nearest": Meaning(
         "Truth among the nearest",
@@ -70,7 +72,8 @@ MEANINGS = {
         "somebody learns who has found the record.",
     ),
     "same_value_disclosure": Meaning(
-        "Same value", "The share of records whose released value is the original one: how often the record can be taken at its word."
+        "Same value",
+        "The share of records whose released value is the original one: how often the record can be taken at its word.",
     ),
     "k_anonymity": Meaning(
         "k-anonymity",
@@ -78,17 +81,17 @@ MEANINGS = {
     ),
     "k_anonymity_subset": Meaning(
         "k-anonymity over some attributes",
-        "The smallest number of released records that look alike on these attributes: what an intruder faces who knows no more.",
+        "The smallest number of released records that look alike on these attributes, for an intruder who knows no more.",
     ),
     "sse_percent": Meaning(
         "Information loss (SSE)",
-        "Squared change of the masked numbers, in percent of their variation: 0 is no change, 100 is what replacing every value "
-        "by the mean would lose.",
-        "The share of the variation between people that an analyst can no longer see.",
+        "Squared change of the masked numbers, in percent of their variation: 0 is no change, 100 is what replacing every "
+        "value by the mean would lose.",
+        "This much of the differences between people is no longer true: single records and small groups are blurred.",
     ),
     "il1s": Meaning(
         "Change per cell (IL1s)",
-        "Mean absolute change of a masked number, where 1 is the standard deviation of the difference between two random people.",
+        "Mean absolute change of a masked number, where 1 is the standard deviation of the difference of two random people.",
         "How far off a single released number is, on average.",
     ),
     "cells_changed": Meaning(
@@ -154,8 +157,8 @@ def mask_in_words(step: Masking, schema: Schema) -> str:
             apart = ", each attribute by itself," if len(step.attributes or ()) > 1 else ","
             return (
                 f"In {listed(step.attributes or ())}{apart} values were exchanged between records whose ranks "
-                f"differ by at most {number(step.window_percent)}{SPACE}% of the number of records. Each column keeps exactly its "
-                "values; which record holds which value is blurred."
+                f"differ by at most {number(step.window_percent)}{SPACE}% of the number of records. Each column keeps exactly "
+                "its values; which record holds which value is blurred."
             )
         case _:
             assert_never(step)

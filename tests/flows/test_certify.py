@@ -127,7 +127,8 @@ def test_refresh_computes_all_with_the_same_seed_and_new_draw_draws_anew(certify
 
 
 def test_the_order_of_the_source_is_not_the_order_of_the_release(certify, tmp_path):
-    _, manifest = certify({"masking": [{"method": "rank_swapping", "attributes": ["age"], "window_percent": 5}]})
+    swap = {"method": "rank_swapping", "attributes": ["age"], "window_percent": 5}
+    _, manifest = certify({"masking": [swap], "policy": [{"measure": "reidentification", "at_most": 1.0}]})
     with (folder_of(tmp_path, manifest) / "released.csv").open() as file:
         towns = [row["town"] for row in csv.DictReader(file)]
     with (tmp_path / "project" / "survey.csv").open() as file:
@@ -187,7 +188,7 @@ def test_a_crash_is_exit_code_3_and_keeps_its_trace_private(certify, home, monke
 
 
 def test_interrupted_is_130(certify, tmp_path, monkeypatch):
-    def stop(*_: object) -> None:
+    def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("flows.certify._attempt", stop)

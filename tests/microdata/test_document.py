@@ -120,7 +120,7 @@ def test_a_slip_of_the_pen_is_recognised(tmp_path, text, hint):
 
 def test_a_missing_file_names_its_neighbour(tmp_path):
     (tmp_path / "release.yaml").write_text(GOOD)
-    with pytest.raises(InputError, match=r"did you mean release\.yaml"):
+    with pytest.raises(InputError, match=r"did you mean `release\.yaml`"):
         read_document(tmp_path / "relase.yaml")
 
 

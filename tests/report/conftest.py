@@ -15,7 +15,7 @@ from tasks.mask.rank_swapping import RankSwapping
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.report.content import Content, public_edition
-from tasks.report.publication import Context
+from tasks.report.publication import Context, Publish
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -53,8 +53,8 @@ def hand_attack(method: str, intruder: str, **changes) -> AttackResult:
     knows = ", ".join([*KEYS, *filter(None, [extra])])
     known = {
         "distance_linkage": "nothing",
-        "transparency": "the masking steps and their parameters, not the seed: microaggregation of age, educ, income and popul, "
-        "each group of 10 or more",
+        "transparency": "the masking steps and their parameters, not the seed: microaggregation of age, educ, income "
+        "and popul, each group of 10 or more",
     }
     result = AttackResult(
         attack=method,
@@ -99,21 +99,36 @@ def hand_estimates(rates=RATES) -> tuple[Estimate, ...]:
     figures = [one for (attack, intruder), numbers in rates.items() for one in _attack_figures(attack, intruder, numbers)]
     pairs = {"chance_kind": "all_pairs", "credit": "indicator", "n_targets": N, "n_in_release": N}
     for name, same, near5, near10 in (
-        ("popul", 0.061, 0.166, 0.255), ("age", 0.074, 0.231, 0.392), ("educ", 0.383, 0.383, 0.383), ("income", 0.211, 0.301, 0.356),
-    ):  # fmt: skip
-        figures.append(_figure("rank_interval_disclosure", near5, attribute=name, parameters=(("p_percent", 5.0),), chance=0.051, **pairs))
-        figures.append(_figure("rank_interval_disclosure", near10, attribute=name, parameters=(("p_percent", 10.0),), chance=0.099, **pairs))
+        ("popul", 0.061, 0.166, 0.255),
+        ("age", 0.074, 0.231, 0.392),
+        ("educ", 0.383, 0.383, 0.383),
+        ("income", 0.211, 0.301, 0.356),
+    ):
+        figures.append(
+            _figure("rank_interval_disclosure", near5, attribute=name, parameters=(("p_percent", 5.0),), chance=0.051, **pairs)
+        )
+        figures.append(
+            _figure(
+                "rank_interval_disclosure", near10, attribute=name, parameters=(("p_percent", 10.0),), chance=0.099, **pairs
+            )
+        )
         figures.append(_figure("same_value_disclosure", same, attribute=name, chance=0.021, **pairs))
     figures.append(_figure("k_anonymity", 10.0, "records", n_targets=N, n_in_release=N))
     loss = {"bounded": False}
     figures.append(_figure("sse_percent", 8.1234567, "percent", reason="ordinal codes are not in it: educ, income", **loss))
-    figures += [_figure("sse_percent", value, "percent", attribute=name, **loss) for name, value in (("popul", 5.98), ("age", 10.27))]
+    figures += [
+        _figure("sse_percent", value, "percent", attribute=name, **loss) for name, value in (("popul", 5.98), ("age", 10.27))
+    ]
     figures.append(_figure("il1s", 0.10456789, "sqrt(2) sd", **loss))
-    figures += [_figure("il1s", value, "sqrt(2) sd", attribute=name, **loss) for name, value in (("popul", 0.071), ("age", 0.139))]
+    figures += [
+        _figure("il1s", value, "sqrt(2) sd", attribute=name, **loss) for name, value in (("popul", 0.071), ("age", 0.139))
+    ]
     figures.append(_figure("cells_changed", 0.817, **loss))
     figures += [_figure("cells_changed", value, attribute=name, **loss)
                 for name, value in (("popul", 0.939), ("age", 0.926), ("educ", 0.617), ("income", 0.789))]  # fmt: skip
-    figures += [_figure("mean_difference", value, "sd", attribute=name, **loss) for name, value in (("popul", 3.1e-7), ("age", 0.00021))]
+    figures += [
+        _figure("mean_difference", value, "sd", attribute=name, **loss) for name, value in (("popul", 3.1e-7), ("age", 0.00021))
+    ]
     figures.append(_figure("covariance_difference", 0.0512345, "sd^2", **loss))
     figures.append(_figure("correlation_difference", 0.0212345, "correlation", **loss))
     figures.append(_figure("largest_correlation_difference", 0.0212345, "correlation", **loss))
@@ -128,10 +143,22 @@ def hand_content(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...]
     content = Content(
         name="anes96",
         series="anes96",
+        not_for_publication=False,
+        publish=Publish(),
         context=Context(purpose="teaching", unit="respondent", period="1996", special_categories=("political opinions",)),
-        ingest=IngestReport(source="dataset anes96", format="statsmodels", encoding=None, delimiter=None, rows=N, columns=columns,
-                            notes=(), checks=(Check("the number of rows lies between 1 and any number", True, 0),
-                                              Check("age lies between 18 and 110", True, 0))),  # fmt: skip
+        ingest=IngestReport(
+            source="dataset anes96",
+            format="statsmodels",
+            encoding=None,
+            delimiter=None,
+            rows=N,
+            columns=columns,
+            notes=(),
+            checks=(
+                Check("the number of rows lies between 1 and any number", True, 0),
+                Check("age lies between 18 and 110", True, 0),
+            ),
+        ),
         schema=schema,
         mechanisms=(Microaggregation(method="microaggregation", attributes=("age", "educ", "income", "popul"), k=10),),
         intruder=IntruderSpec(),
@@ -151,7 +178,12 @@ KEPT = (
     PolicyLine(measure="sse_percent", at_most=15.0),
     PolicyLine(measure="k_anonymity", at_least=10.0),
 )
-BROKEN = (*KEPT[:1], PolicyLine(measure="records_exposed", at_most=0.02), PolicyLine(measure="sse_percent", at_most=5.0), *KEPT[3:])
+BROKEN = (
+    *KEPT[:1],
+    PolicyLine(measure="records_exposed", at_most=0.02),
+    PolicyLine(measure="sse_percent", at_most=5.0),
+    *KEPT[3:],
+)
 
 
 @pytest.fixture(scope="session")

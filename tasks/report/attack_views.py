@@ -1,0 +1,163 @@
+"""The attacks as the page shows them: the declared intruder's figures with their meaning, the insiders' beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tasks.attack.outcome import AttackResult
+from tasks.microdata.estimate import Estimate
+from tasks.report.content import Content, extra_knowledge, is_insider
+from tasks.report.numbers import in_unit, number, share
+from tasks.report.residual import gain_over_baselines
+from tasks.report.rows import Bar, FigureRow, TextRow, figure_text, people_text
+from tasks.report.words import MEANINGS, attack_title, intruder_in_words, linkage_settings
+from tasks.score.catalogue import LINKAGE
+from tasks.score.policy import DECLARED
+
+_BY_VALUE = ("linked_value_disclosed", "linked_value_control")
+RATES = tuple(measure.name for measure in LINKAGE if measure.name not in _BY_VALUE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueRows:
+    """Confidential values read off the linked records: the declared intruder's beside their baselines, the insiders' gains."""
+
+    declared: tuple[TextRow, ...]
+    insider_heads: tuple[str, ...]
+    insiders: tuple[TextRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackView:
+    """One attack by all its intruders."""
+
+    title: str
+    id: str
+    infers: str
+    knows_data: str
+    knows_mechanism: str
+    settings: str
+    rates: tuple[FigureRow, ...]
+    insider_heads: tuple[str, ...]
+    insiders: tuple[TextRow, ...]
+    values: ValueRows
+
+
+def attack_views(content: Content) -> tuple[AttackView, ...]:
+    """The attacks that ran, each with the declared intruder's figures and the insiders' beside them."""
+    by_id = {name: [result for result in content.attacks if result.attack == name] for name in content.attack_ids}
+    return tuple(_attack_view(content, results) for results in by_id.values())
+
+
+def idle_attacks(content: Content) -> tuple[TextRow, ...]:
+    """Attacks that gave no figure, with the reason: left out, not applicable, or failed."""
+    omitted = [TextRow(head=attack_title(one.attack), cells=("all", "left out", one.reason)) for one in content.omitted]
+    words = {"not_applicable": "not applicable", "failed": "failed"}
+    silent = [
+        TextRow(
+            head=_named(result),
+            cells=(intruder_in_words(result.intruder), words[result.status], result.reason or "no reason was given"),
+        )
+        for result in content.attacks
+        if result.status != "ok"
+    ]
+    return (*omitted, *silent)
+
+
+def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
+    own = next((result for result in results if result.intruder == DECLARED), results[0])
+    figures = [one for one in content.estimates if one.attack == own.attack]
+    measured = [name for name in RATES if any(one.measure == name and one.status == "ok" for one in figures)]
+    return AttackView(
+        title=_named(own),
+        id=own.attack,
+        infers=own.infers,
+        knows_data=own.knows_data,
+        knows_mechanism=own.knows_mechanism,
+        settings=linkage_settings(own),
+        rates=tuple(_rate_row(one) for one in figures if one.intruder == DECLARED and one.measure in RATES),
+        insider_heads=tuple(MEANINGS[name].title for name in measured),
+        insiders=tuple(_insider_rows([one for one in figures if is_insider(one)], measured)),
+        values=_value_rows(content, figures),
+    )
+
+
+def _named(result: AttackResult) -> str:
+    title = attack_title(result.method)
+    return title if result.attack == result.method else f"{title} \u201c{result.attack}\u201d"
+
+
+def _rate_row(one: Estimate) -> FigureRow:
+    is_share = one.value is not None and one.unit == "share"
+    return FigureRow(
+        title=MEANINGS[one.measure].title,
+        sentence=MEANINGS[one.measure].sentence,
+        value=figure_text(one),
+        chance="" if one.chance is None else in_unit(one.chance, one.unit),
+        note=people_text(one),
+        bar=Bar(100 * (one.value or 0.0), chance=None if one.chance is None else 100 * one.chance) if is_share else None,
+    )
+
+
+def _insider_rows(figures: list[Estimate], measured: list[str]) -> Iterator[TextRow]:
+    by_insider: dict[str, dict[str, Estimate]] = {}
+    for one in figures:
+        by_insider.setdefault(one.intruder or "", {})[one.measure] = one
+    for insider, found in sorted(by_insider.items(), key=_by_rate):
+        cells = tuple(figure_text(found.get(name)) for name in measured)
+        yield TextRow(head=extra_knowledge(insider), cells=cells)
+
+
+def _by_rate(insider: tuple[str, dict[str, Estimate]]) -> float:
+    rate = insider[1].get("reidentification")
+    return 0.0 if rate is None or rate.value is None else -rate.value
+
+
+def _value_rows(content: Content, figures: list[Estimate]) -> ValueRows:
+    told = [one for one in figures if one.measure == "linked_value_disclosed" and one.value is not None]
+    controls = {(one.intruder, one.attribute): one for one in figures if one.measure == "linked_value_control"}
+    declared = tuple(
+        TextRow(
+            head=one.attribute or "",
+            cells=(
+                figure_text(one),
+                _baseline(one),
+                figure_text(controls.get((one.intruder, one.attribute))),
+                _gain(content, one),
+            ),
+        )
+        for one in told
+        if one.intruder == DECLARED
+    )
+    told_to_insiders = {one.attribute for one in told if is_insider(one)}
+    heads = tuple(name for name in content.schema.names if name in told_to_insiders)
+    names = dict.fromkeys(one.intruder or "" for one in told if is_insider(one))
+    insiders = tuple(
+        TextRow(head=extra_knowledge(name), cells=tuple(_told(content, told, name, attribute) for attribute in heads))
+        for name in names
+    )
+    return ValueRows(declared=declared, insider_heads=heads, insiders=insiders)
+
+
+def _told(content: Content, told: list[Estimate], intruder: str, attribute: str) -> str:
+    one = next((one for one in told if (one.intruder, one.attribute) == (intruder, attribute)), None)
+    if one is None:
+        return "known" if attribute == extra_knowledge(intruder) else "\u2013"
+    points = _points(content, one)
+    return f"{figure_text(one)} ({f'+{points}' if points else 'no gain'})"
+
+
+def _gain(content: Content, one: Estimate) -> str:
+    points = _points(content, one)
+    return f"{points} points" if points else "none"
+
+
+def _points(content: Content, one: Estimate) -> str:
+    """The gain over both baselines in percentage points; empty where there is none."""
+    gain = gain_over_baselines(content, one)
+    return number(100 * gain, 2) if gain > 0 else ""
+
+
+def _baseline(one: Estimate) -> str:
+    return "\u2013" if one.chance is None else share(one.chance)

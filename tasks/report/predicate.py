@@ -1,0 +1,215 @@
+"""The form of the statement's predicate: what a certificate says, field by field. A change of meaning takes a new version."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, Field, StringConstraints
+
+from tasks.microdata.spec import Spec
+
+PREDICATE_TYPE = "urn:sdcert:predicate:release:1"
+ATTACK_CATALOGUE_VERSION = "1"  # raised with every attack that is added or made stronger
+
+NOT_ASSESSED: NotAssessed = "not assessed"
+NotAssessed = Literal["not assessed"]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Texts = tuple[str, ...]
+Decision = Literal["pass", "fail", "undecided"]
+
+
+class FileClaim(Spec):
+    """The released file: the digest of its bytes, and the address of its content whatever the format."""
+
+    name: str
+    sha256: Digest
+    content_address: str | NotAssessed
+
+
+class PolicyClaim(Spec):
+    """The policy that decided. digest: SHA-256 of the canonical JSON of its lines."""
+
+    id: str
+    version: str | NotAssessed
+    digest: Digest
+    lines: tuple[dict[str, Any], ...]
+
+
+class AttackClaim(Spec):
+    """One attack by one intruder. settings: direction, scale and credit in words; status `ok` means that it gave a figure."""
+
+    attack: str
+    method: str
+    intruder: str
+    status: Literal["ok", "not_applicable", "failed"]
+    knows_data: str
+    knows_mechanism: str
+    settings: str
+    reason: str | None = None
+
+
+class CriterionClaim(Spec):
+    """One line of the policy and its outcome, as `score.verdict.Criterion`."""
+
+    measure: str
+    attack: str | None
+    intruder: str | None
+    attribute: str | None
+    p_percent: float | None
+    direction: Literal["at_most", "at_least"]
+    limit: float
+    deciding_bound: Literal["low", "high", "value"] | None
+    deciding_value: float | None
+    decision: Decision
+    reason: str
+
+
+class Claim(Spec):
+    """What is claimed: what became of this file under this policy, these attacks and this knowledge, on this date."""
+
+    verdict: Literal["certified", "refused", "undecided"]
+    not_for_publication: bool
+    file: FileClaim | Literal["not released"]
+    policy: PolicyClaim
+    criteria: tuple[CriterionClaim, ...]
+    attacks: tuple[AttackClaim, ...]
+    date: AwareDatetime
+
+
+class OmissionClaim(Spec):
+    attack: str
+    reason: str
+
+
+class NotClaimed(Spec):
+    """What is not claimed."""
+
+    anonymity_in_law: str
+    attacks_omitted: tuple[OmissionClaim, ...]
+    attacks_not_in_catalogue: Texts
+
+
+class WorkingPartyCriterion(Spec):
+    """One of the three risks of WP29's Opinion 05/2014.
+
+    measure, value, decision: of the worst policy line about this risk. Without such a line the worst figure found among the
+    attacks run, and no decision.
+    """
+
+    attacks: Texts | NotAssessed
+    measure: str | NotAssessed
+    value: float | NotAssessed
+    decision: Decision | NotAssessed
+
+
+class WorkingPartyCriteria(Spec):
+    singling_out: WorkingPartyCriterion
+    linkability: WorkingPartyCriterion
+    inference: WorkingPartyCriterion
+
+
+class ContextClaim(Spec):
+    environment: Literal["public", "licensed", "enclave"]
+    purpose: str | NotAssessed
+    recipients: Texts | NotAssessed
+    prior_releases: Texts | NotAssessed
+
+
+class KeyedDigest(Spec):
+    """Names the source to who holds the key, and confirms no guess to others."""
+
+    algorithm: Literal["hmac-sha256"] = "hmac-sha256"
+    digest: str
+
+
+class DataClaim(Spec):
+    unit: str | NotAssessed
+    persons: int | NotAssessed
+    rows_in: int
+    rows_out: int
+    sampling_fraction: float | NotAssessed
+    period: str | NotAssessed
+    special_categories: Texts | NotAssessed
+    source: KeyedDigest
+
+
+class AttackModel(Spec):
+    """How risk was measured. maximum_risk, average_risk: the worst found among the attacks run by the declared intruder."""
+
+    declared_knows: Texts
+    participation_known: bool
+    targets: float
+    insiders: Texts
+    maximum_risk: float | NotAssessed
+    average_risk: float | NotAssessed
+    direction: Texts | NotAssessed
+    scale: Texts | NotAssessed
+    credit: Texts | NotAssessed
+
+
+class MaskClaim(Spec):
+    method: str
+    parameters: dict[str, Any]
+
+
+class AttributeClaim(Spec):
+    """One attribute of the source; masks: the steps that touched it, in order."""
+
+    name: str
+    role: str
+    scale: str
+    decided_by: Literal["declared", "pipeline"]
+    mask: tuple[str, ...]
+    parameters: tuple[MaskClaim, ...]
+    known_to_intruder: bool
+    published: bool
+    published_unmasked: bool
+    derived_from: Texts
+    epsilon: float | NotAssessed
+
+
+class Approval(Spec):
+    """A person's signature beside the machine's verdict."""
+
+    by: str
+    role: str
+    reason: str
+    at: AwareDatetime
+
+
+class Sweep(Spec):
+    """The sweep from which the parameters were chosen."""
+
+    name: str
+    points_tried: Annotated[int, Field(ge=1)]
+
+
+class Predicate(Spec):
+    """What the certificate says of a released file; what is not known is the text "not assessed"."""
+
+    schema_version: Literal["1"] = "1"
+    release: str
+    series: str
+    run: str
+    claim: Claim
+    not_claimed: NotClaimed
+    criteria_wp29: WorkingPartyCriteria
+    context: ContextClaim
+    data: DataClaim
+    attack_model: AttackModel
+    attributes: tuple[AttributeClaim, ...]
+    approvals: tuple[Approval, ...]
+    issued_at: AwareDatetime
+    review_by: AwareDatetime
+    revoked_by: str | None
+    attempts: Annotated[int, Field(ge=1)]
+    sweep: Sweep | NotAssessed
+    seed_entropy_bits: Annotated[int, Field(ge=0)] | NotAssessed
+    attack_catalogue_version: str
+    utility: Texts
+    residual: Texts
+
+
+def schema_of_predicates() -> dict[str, Any]:
+    """The JSON schema of the predicate, for those who check statements without this program."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": PREDICATE_TYPE, **Predicate.model_json_schema()}

@@ -1,0 +1,268 @@
+"""The in-toto statement about one release: the predicate filled from the content, and its canonical form."""
+
+from __future__ import annotations
+
+import calendar
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from tasks.report import residual
+from tasks.report.content import Content, extra_knowledge
+from tasks.report.page import Stamp
+from tasks.report.predicate import (
+    ATTACK_CATALOGUE_VERSION,
+    NOT_ASSESSED,
+    PREDICATE_TYPE,
+    Approval,
+    AttackClaim,
+    AttackModel,
+    AttributeClaim,
+    Claim,
+    ContextClaim,
+    CriterionClaim,
+    DataClaim,
+    Decision,
+    FileClaim,
+    KeyedDigest,
+    MaskClaim,
+    NotAssessed,
+    NotClaimed,
+    OmissionClaim,
+    PolicyClaim,
+    Predicate,
+    Sweep,
+    Texts,
+    WorkingPartyCriteria,
+    WorkingPartyCriterion,
+)
+from tasks.report.words import linkage_settings
+
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+REVIEW_MONTHS = 24
+_SINGLING_OUT = (
+    "records_exposed",
+    "max_record_risk",
+    "known_links",
+    "known_reidentification",
+    "k_anonymity",
+    "k_anonymity_subset",
+)
+_LINKABILITY = ("reidentification", "truth_among_nearest", "mean_candidate_set_size")
+_INFERENCE = ("linked_value_disclosed", "rank_interval_disclosure", "same_value_disclosure")
+
+
+def predicate(
+    content: Content,
+    stamp: Stamp,
+    *,
+    source_digest: str,
+    seed_entropy_bits: int | None = None,
+    sweep: Sweep | None = None,
+    approvals: tuple[Approval, ...] = (),
+) -> dict[str, Any]:
+    """Everything the certificate says, as plain JSON values.
+
+    Parameters
+    ----------
+    content: its public edition. stamp: what was issued, and when.
+    source_digest: HMAC-SHA-256 of the source under a private key; a plain hash would confirm guesses.
+    seed_entropy_bits: None for a chosen seed, of which nobody knows how well it can be guessed.
+
+    Nothing in it is a value of the source. The same arguments give the same values.
+    """
+    filled = Predicate(
+        release=content.name,
+        series=content.series,
+        run=stamp.run,
+        claim=_claim(content, stamp),
+        not_claimed=_not_claimed(content),
+        criteria_wp29=_working_party(content),
+        context=_context(content),
+        data=_data(content, stamp, source_digest),
+        attack_model=_attack_model(content),
+        attributes=_attributes(content),
+        approvals=approvals,
+        issued_at=stamp.issued_at,
+        review_by=months_later(stamp.issued_at, REVIEW_MONTHS),
+        revoked_by=None,
+        attempts=stamp.attempts,
+        sweep=NOT_ASSESSED if sweep is None else sweep,
+        seed_entropy_bits=NOT_ASSESSED if seed_entropy_bits is None else seed_entropy_bits,
+        attack_catalogue_version=ATTACK_CATALOGUE_VERSION,
+        utility=residual.fitness(content),
+        residual=residual.residual_risks(content),
+    )
+    return filled.model_dump(mode="json")
+
+
+def statement(predicate: dict[str, Any], file_name: str, sha256: str, content_address: str | None = None) -> dict[str, Any]:
+    """An in-toto Statement v1 about one file.
+
+    file_name, sha256: of the released table; where nothing was released, of the report, because a statement needs a subject.
+    content_address: the address of the table's content, the same in every format.
+    """
+    digests = {"sha256": sha256} | ({} if content_address is None else {"sdcertContent": content_address})
+    return {
+        "_type": STATEMENT_TYPE,
+        "subject": [{"name": file_name, "digest": digests}],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": predicate,
+    }
+
+
+def canonical(value: Any) -> bytes:
+    """JSON with one form: sorted keys, no blanks, UTF-8, no NaN. What is hashed and signed."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def months_later(moment: datetime, months: int) -> datetime:
+    """The same day and time so many months later; the last day of the month where that day does not exist."""
+    years, month = divmod(moment.month - 1 + months, 12)
+    year = moment.year + years
+    return moment.replace(year=year, month=month + 1, day=min(moment.day, calendar.monthrange(year, month + 1)[1]))
+
+
+def _claim(content: Content, stamp: Stamp) -> Claim:
+    lines = tuple(line.model_dump(mode="json", exclude_none=True) for line in content.policy)
+    digest = hashlib.sha256(canonical(lines)).hexdigest()
+    return Claim(
+        verdict=content.verdict.verdict,
+        not_for_publication=content.not_for_publication,
+        file=_file(stamp) or "not released",
+        policy=PolicyClaim(id=f"{content.series}/policy", version=NOT_ASSESSED, digest=digest, lines=lines),
+        criteria=tuple(CriterionClaim(**_without(asdict(one), "line", "estimate")) for one in content.verdict.criteria),
+        attacks=_attacks(content),
+        date=stamp.issued_at,
+    )
+
+
+def _file(stamp: Stamp) -> FileClaim | None:
+    if stamp.released_file is None or stamp.sha256 is None:
+        return None
+    return FileClaim(name=stamp.released_file, sha256=stamp.sha256, content_address=stamp.content_address or NOT_ASSESSED)
+
+
+def _attacks(content: Content) -> tuple[AttackClaim, ...]:
+    return tuple(
+        AttackClaim(
+            attack=result.attack,
+            method=result.method,
+            intruder=result.intruder,
+            status=result.status,
+            knows_data=result.knows_data,
+            knows_mechanism=result.knows_mechanism,
+            settings=linkage_settings(result),
+            reason=result.reason,
+        )
+        for result in content.attacks
+    )
+
+
+def _not_claimed(content: Content) -> NotClaimed:
+    omitted = tuple(OmissionClaim(attack=one.attack, reason=one.reason) for one in content.omitted)
+    return NotClaimed(
+        anonymity_in_law=residual.NOT_IN_LAW, attacks_omitted=omitted, attacks_not_in_catalogue=residual.NOT_IN_CATALOGUE
+    )
+
+
+def _working_party(content: Content) -> WorkingPartyCriteria:
+    return WorkingPartyCriteria(
+        singling_out=_risk_criterion(content, _SINGLING_OUT),
+        linkability=_risk_criterion(content, _LINKABILITY),
+        inference=_risk_criterion(content, _INFERENCE),
+    )
+
+
+def _risk_criterion(content: Content, measures: tuple[str, ...]) -> WorkingPartyCriterion:
+    """The worst policy line on one of the measures; where there is none, the worst figure of the first, undecided upon."""
+    attacks = content.attack_ids or NOT_ASSESSED
+    lines = [one for name in measures for one in content.verdict.criteria if one.measure == name]
+    if not lines:
+        value = _risk(content, measures[0])
+        measure = NOT_ASSESSED if value == NOT_ASSESSED else measures[0]
+        return WorkingPartyCriterion(attacks=attacks, measure=measure, value=value, decision=NOT_ASSESSED)
+    severity: tuple[Decision, ...] = ("fail", "undecided", "pass")
+    worst = min(lines, key=lambda one: severity.index(one.decision))
+    value = NOT_ASSESSED if worst.deciding_value is None else worst.deciding_value
+    return WorkingPartyCriterion(attacks=attacks, measure=worst.measure, value=value, decision=worst.decision)
+
+
+def _context(content: Content) -> ContextClaim:
+    context = content.context
+    return ContextClaim(
+        environment=context.environment,
+        purpose=context.purpose or NOT_ASSESSED,
+        recipients=context.recipients or NOT_ASSESSED,
+        prior_releases=NOT_ASSESSED if context.prior_releases is None else context.prior_releases,
+    )
+
+
+def _data(content: Content, stamp: Stamp, source_digest: str) -> DataClaim:
+    context = content.context
+    return DataClaim(
+        unit=context.unit or NOT_ASSESSED,
+        persons=NOT_ASSESSED if content.persons is None else content.persons,
+        rows_in=content.rows_in,
+        rows_out=0 if stamp.released_file is None else content.rows_out,
+        sampling_fraction=context.sampling_fraction or NOT_ASSESSED,
+        period=context.period or NOT_ASSESSED,
+        special_categories=NOT_ASSESSED if context.special_categories is None else context.special_categories,
+        source=KeyedDigest(digest=source_digest),
+    )
+
+
+def _attack_model(content: Content) -> AttackModel:
+    ran = [result for result in content.attacks if result.status == "ok"]
+    insiders = dict.fromkeys(extra_knowledge(result.intruder) for result in content.attacks)
+    return AttackModel(
+        declared_knows=content.known,
+        participation_known=content.intruder.participation_known,
+        targets=content.intruder.targets,
+        insiders=tuple(name for name in insiders if name),
+        maximum_risk=_risk(content, "max_record_risk"),
+        average_risk=_risk(content, "reidentification"),
+        direction=_distinct(result.direction for result in ran),
+        scale=_distinct(result.scale_by for result in ran),
+        credit=_distinct(result.credit for result in ran),
+    )
+
+
+def _risk(content: Content, measure: str) -> float | NotAssessed:
+    worst = content.worst(measure, declared=True)
+    return NOT_ASSESSED if worst is None or worst.value is None else worst.value
+
+
+def _distinct(texts: Iterable[str | None]) -> Texts | NotAssessed:
+    return tuple(dict.fromkeys(text for text in texts if text is not None)) or NOT_ASSESSED
+
+
+def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
+    return tuple(
+        AttributeClaim(
+            name=attribute.name,
+            role=str(attribute.role),
+            scale=str(attribute.scale),
+            decided_by=attribute.decided_by,
+            mask=tuple(step.method for step in content.steps_on(attribute.name)),
+            parameters=_parameters(content, attribute.name),
+            known_to_intruder=attribute.name in content.known,
+            published=attribute.published,
+            published_unmasked=attribute.published and not content.steps_on(attribute.name),
+            derived_from=attribute.derived_from,
+            epsilon=NOT_ASSESSED,
+        )
+        for attribute in content.schema.attributes
+    )
+
+
+def _parameters(content: Content, name: str) -> tuple[MaskClaim, ...]:
+    steps = (step.model_dump(mode="json", exclude_none=True) for step in content.steps_on(name))
+    return tuple(MaskClaim(method=step["method"], parameters=_without(step, "method")) for step in steps)
+
+
+def _without(fields: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in names}
