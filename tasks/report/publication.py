@@ -21,7 +21,7 @@ Texts = Annotated[tuple[Name, ...], Field(min_length=1)]
 _CHUNK_ROWS = 1 << 16
 _WHOLE_IN_DOUBLE = 2.0**53
 _MUST_QUOTE = '[,"\\r\\n;\\t|]'  # also what a reader might take for the delimiter
-_PLAIN_NAME = re.compile(r"(?!BZh|PAR1)[^\W\d][\w .-]*", re.ASCII)  # those two begin archives and Parquet files
+_PLAIN_NAME = re.compile(r"(?!BZh|PAR1|SQLite)[^\W\d][\w .-]*", re.ASCII)  # those begin files of other kinds
 
 
 class Publish(Spec):

@@ -39,7 +39,9 @@ from tasks.report.predicate import (
     WorkingPartyCriteria,
     WorkingPartyCriterion,
 )
-from tasks.report.words import linkage_settings
+from tasks.report.words import linkage_settings, reason_in_words
+from tasks.score.policy import PolicyLine
+from tasks.score.verdict import Criterion
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 REVIEW_MONTHS = 24
@@ -134,10 +136,15 @@ def _claim(content: Content, stamp: Stamp) -> Claim:
         not_for_publication=content.not_for_publication,
         file=_file(stamp) or "not released",
         policy=PolicyClaim(id=f"{content.series}/policy", version=NOT_ASSESSED, digest=digest, lines=lines),
-        criteria=tuple(CriterionClaim(**_without(asdict(one), "line", "estimate")) for one in content.verdict.criteria),
+        criteria=tuple(_criterion(line, one) for line, one in content.lines()),
         attacks=_attacks(content),
         date=stamp.issued_at,
     )
+
+
+def _criterion(line: PolicyLine, criterion: Criterion) -> CriterionClaim:
+    fields = _without(asdict(criterion), "line", "estimate", "reason")
+    return CriterionClaim(**fields, reason=reason_in_words(line, criterion))
 
 
 def _file(stamp: Stamp) -> FileClaim | None:

@@ -280,11 +280,16 @@ def reason_in_words(line: PolicyLine, criterion: Criterion) -> str:
     blamed = "" if criterion.attack in (None, line.attack) or line.attack is None else _BLAMED
     if criterion.deciding_bound == "value":
         return f"{found_in_words(criterion)} {_VERBS[criterion.decision]} the limit of {demand}.{blamed}"
-    end = "upper" if criterion.deciding_bound == "high" else "lower"
-    more = " The other bound keeps it: more targets would decide." if criterion.decision == "undecided" else ""
-    verb = "breaks" if criterion.decision == "undecided" else _VERBS[criterion.decision]
-    bound = f"The one-sided 95{SPACE}% {end} bound, {found_in_words(criterion)},"
-    return f"{bound} {verb} the limit of {demand}.{more}{blamed}"
+    bound = f"The one-sided 95{SPACE}% bound, {found_in_words(criterion)},"
+    match criterion.decision:
+        case "pass":
+            return f"{bound} keeps the limit of {demand}.{blamed}"
+        case "fail":
+            return f"Even the more favourable one-sided 95{SPACE}% bound, {found_in_words(criterion)}, breaks {demand}.{blamed}"
+        case "undecided":
+            return f"{bound} breaks the limit of {demand}, the other keeps it: more targets would decide.{blamed}"
+        case _:
+            assert_never(criterion.decision)
 
 
 _VERBS: dict[Decision, str] = {"pass": "keeps", "fail": "breaks", "undecided": "leaves open"}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ruamel.yaml import YAML
 
 ROWS = 80
 CANARY = {"person_id": 990017, "age": 77.25, "income": 918273.5, "town": 4455667, "vote": "zanzibar-quux"}
@@ -40,7 +40,10 @@ RELEASE: dict[str, Any] = {
 
 
 def write_release(folder: Path, change: dict[str, Any] | None = None, *, text: str | None = None) -> Path:
-    """Write the survey and its release file, some top-level fields changed (None removes one); returns the release file."""
+    """Write the survey and its release file, some top-level fields changed (None removes one); returns the release file.
+
+    JSON is YAML: the file is read as any other.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "survey.csv").write_text(survey() if text is None else text)
     release = copy.deepcopy(RELEASE)
@@ -49,6 +52,5 @@ def write_release(folder: Path, change: dict[str, Any] | None = None, *, text: s
         if value is None:
             del release[name]
     path = folder / "release.yaml"
-    with path.open("w") as file:
-        YAML(typ="safe", pure=True).dump(release, file)
+    path.write_text(json.dumps(release, indent=1).replace("Infinity", ".inf"))
     return path

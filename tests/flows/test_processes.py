@@ -32,7 +32,7 @@ PLACES = {
     "attack": ("tasks.attack.task", "attack"),
     "score": ("tasks.score.task", "score"),
     "report": ("tasks.report.task", "render"),
-    "writing an artifact": ("tasks.runtime.files.os", "fsync"),
+    "writing an artifact": ("os", "fsync"),
     "publishing": ("flows.publish", "sync_folder"),
 }
 
@@ -41,7 +41,10 @@ def words(path: Path, tmp_path: Path) -> list[object]:
     return ["certify", path, "--output", tmp_path / "releases"]
 
 
-@pytest.mark.parametrize("place", PLACES)
+FAST = ("mask", "publishing")  # the other places are tried by the slow suite
+
+
+@pytest.mark.parametrize("place", [place if place in FAST else pytest.param(place, marks=pytest.mark.slow) for place in PLACES])
 def test_after_kill_9_the_next_run_ends_correctly(process, tmp_path, place):
     path = write_release(tmp_path / "project")
     module, function = PLACES[place]
@@ -131,6 +134,7 @@ def test_a_changed_compiled_function_in_another_file_changes_the_numbers(process
     assert answers == ["11.0", "11.0", "21.0", "21.0"]
 
 
+@pytest.mark.slow
 def test_the_temporary_server_of_a_killed_run_is_ended_by_the_next(tmp_path, home):
     """The one test that starts servers of its own."""
     path = write_release(tmp_path / "project")
@@ -168,6 +172,7 @@ def servers_of(home: Path) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_a_planted_pickle_in_the_records_is_refused(process, tmp_path, home):
     path = write_release(tmp_path / "project")
     assert process("-m", "flows.cli", *words(path, tmp_path)).wait(timeout=180) == 0

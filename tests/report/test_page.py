@@ -1,0 +1,303 @@
+"""The page: complete, self-contained, and inert whatever the names say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from importlib.resources import files
+from itertools import pairwise
+
+import pytest
+from jinja2 import UndefinedError
+from markupsafe import escape
+
+from tasks.attack.threat import Omission
+from tasks.report import page as page_module
+from tasks.report.page import Stamp, render, stamped
+from tasks.report.words import MEANINGS
+from tasks.score.verdict import Verdict
+
+WHICH = ("certified", "refused", "undecided")
+STAMP = Stamp(run="20261121T093000Z-1f2e3d", issued_at=datetime(2026, 11, 21, 9, 31, tzinfo=UTC), attempts=1)
+BLOCKS = {"td", "th", "dt", "dd", "p", "li", "div", "h1", "h2", "h3", "h4", "tr", "caption", "title"}
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "<!--stamp:line-->",
+    "<!--stamp:table-->",
+    "&lt;!--stamp:line--&gt;",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "{{ content.name }}{% include 'x' %}",
+    "</style><style>*{display:none}</style>",
+    "\u202eright to left\u2066",
+    "line\nbreak\r\n\ttab",
+    "javascript:alert(1)",
+    "=cmd|'/c calc'!A0",
+    "\U0001f600" * 20,
+    "x" * 300,
+)
+
+
+class Outline(HTMLParser):
+    """Tags, attributes and text of a page; unbalanced tags are an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.comments: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+        self.text += " " if tag in BLOCKS else ""
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text += data
+
+    def handle_comment(self, data):
+        self.comments.append(data)
+
+
+def said(text: str) -> str:
+    return " ".join(Outline(text).text.replace("\u202f", " ").split())
+
+
+@pytest.fixture(params=WHICH)
+def content(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_the_sections_stand_in_their_order(content):
+    outline = Outline(render(content))
+    ids = [attributes["id"] for tag, attributes in outline.tags if tag == "section"]
+    assert ids == ["policy", "masking", "attacks", "disclosure", "losses", "source", "residual", "limits", "issue"]
+    targets = [attributes["href"] for tag, attributes in outline.tags if tag == "a"]
+    assert targets == [f"#{name}" for name in ids]
+    levels = [int(tag[1]) for tag, _ in outline.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(below - above <= 1 for above, below in pairwise(levels))
+
+
+def test_nothing_is_fetched_and_nothing_runs(content):
+    text = render(content)
+    outline = Outline(text)
+    policy = next(attributes["content"] for tag, attributes in outline.tags if attributes.get("http-equiv"))
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+    assert {tag for tag, _ in outline.tags} & {"script", "link", "iframe", "object", "embed", "img", "form", "base"} == set()
+    for _, attributes in outline.tags:
+        assert not any(name.startswith("on") or name in ("src", "srcset", "action") for name in attributes)
+    assert not re.search(r"url\(|@import|https?:|//[a-z]", text)
+
+
+def test_tables_are_tables_for_everybody(content):
+    text = render(content)
+    outline = Outline(text)
+    tables = [tag for tag, _ in outline.tags].count("table")
+    assert tables == [tag for tag, _ in outline.tags].count("caption") > 5
+    heads = [attributes for tag, attributes in outline.tags if tag == "th"]
+    assert all(attributes.get("scope") in ("col", "row") for attributes in heads)
+    assert ("html", {"lang": "en"}) in outline.tags
+
+
+def test_the_verdict_and_the_deciding_numbers(certified, refused, undecided):
+    kept, broken, left_open = (said(render(one)) for one in (certified, refused, undecided))
+    assert "Certified: all 4 policy lines are kept." in kept
+    assert "Re-identification rate 9.96 % about 94 of 944 records" in kept
+    assert "Limit at most 15 % 95 % bound 9.96 %, exact: all 944 records were measured Chance 0.11 %" in kept
+    assert "Not certified: 3 of 4 policy lines are broken." in broken
+    assert "could not be decided" in left_open
+    assert "16.2 %, from a sample of 200 records" in left_open
+
+
+def test_what_was_done_and_what_was_dropped(certified):
+    text = said(render(certified))
+    assert "logpopul derived not published: it is computed from popul and would undo what was done there" in text
+    assert "age quasi-identifier replaced by the mean of a group of at least 10 records" in text
+    assert "vote confidential published as it is" in text
+
+
+def test_each_attack_states_knowledge_direction_scale_and_credit(certified):
+    text = said(render(certified))
+    for result in certified.attacks:
+        assert result.infers in text
+        assert result.knows_mechanism in text
+    assert text.count("Scale: both files are scaled by the release's mean and standard deviation") == 2
+    assert text.count("Credit: a tie of t records earns 1/t.") == 2
+    assert "PID 44.8 % 42 % 100 % 100 % 2.1 records" in text
+    assert "vote 63.1 % 58 % 56.6 % 5.1 points" in text
+    assert "63.1 % (+5.1)" in text
+
+
+def test_each_measure_is_explained_where_it_stands(certified):
+    text = said(render(certified)).replace("&#39;", "'")
+    for measure in {one.measure for one in certified.estimates} - {"linked_value_control"}:
+        assert MEANINGS[measure].sentence.replace("\u202f", " ") in text, measure
+
+
+def test_attacks_without_a_figure_are_listed_with_the_reason(refused, undecided):
+    text = said(render(refused))
+    assert "Transparency attack all left out the board has seen it on an earlier draft" in text
+    assert "k bounds nothing" in text
+    failed = said(render(undecided))
+    assert "Transparency attack declared intruder failed the intersections are empty" in failed
+
+
+def test_the_banner_stands_where_it_must(certified, undecided):
+    assert "Not for publication." not in said(render(certified))
+    assert "Not for publication." in said(render(undecided))
+    rehearsal = said(render(replace(certified, not_for_publication=True)))
+    assert "Not for publication." in rehearsal
+    assert "Certified:" not in rehearsal
+
+
+def test_no_word_promises_too_much(content):
+    text = said(stamped(render(content), STAMP)).lower()
+    for word in ("worst-case", "worst case", "upper bound", "resist", "guarantee", "fully anonymous", "is anonymous"):
+        assert word not in text
+    assert "worst found among the attacks run" in text
+
+
+def test_the_stamp_is_filled_in_once(certified):
+    issued = Stamp(
+        run="run-1", issued_at=STAMP.issued_at, attempts=3, released_file="released.csv", sha256="ab" * 32, content_address="cd"
+    )
+    done = stamped(render(certified), issued)
+    text = said(done)
+    assert "Run run-1 · issued 21 November 2026, 09:31 UTC · attempt 3" in text
+    assert "3 of this series. A figure that was chosen among several attempts looks better than it is." in text
+    assert "released.csv" in text
+    assert "ab" * 32 in text
+    assert Outline(done).comments == []
+    with pytest.raises(ValueError, match="places"):
+        stamped(done, issued)
+    assert "none: no table was released" in said(stamped(render(certified), STAMP))
+
+
+def test_the_stamp_itself_is_inert(certified):
+    hostile = replace(STAMP, run="<!--stamp:table--><script>", released_file="</dd><b>", sha256="<i>", content_address="<u>")
+    outline = Outline(stamped(render(certified), hostile))
+    assert not {"script", "i", "u", "b"} & {tag for tag, attributes in outline.tags if "class" not in attributes}
+    assert "<!--stamp:table--><script>" in outline.text
+
+
+def test_a_stamp_is_complete_or_refused():
+    with pytest.raises(ValueError, match="time zone"):
+        replace(STAMP, issued_at=datetime(2026, 11, 21))
+    with pytest.raises(ValueError, match="come together"):
+        replace(STAMP, released_file="released.csv")
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_text_stays_inert_wherever_it_stands(certified, hostile):
+    clean = Outline(render(certified))
+    bad = _poisoned(certified, hostile)
+    text = render(bad)
+    outline = Outline(text)
+    assert outline.comments == ["stamp:line", "stamp:table"]
+    assert {tag for tag, _ in outline.tags} <= {tag for tag, _ in clean.tags}
+    assert {name for _, attributes in outline.tags for name in attributes} == {
+        name for _, attributes in clean.tags for name in attributes
+    }
+    assert outline.text.count(hostile) >= 8
+    assert str(escape(hostile)) in text
+    issued = Outline(stamped(text, STAMP))
+    assert issued.comments == []
+    assert issued.text.count(STAMP.run) == 2
+
+
+def _poisoned(content, hostile):
+    """The content with the text in every place that a user fills: names, notes, reasons, context, intruders."""
+
+    def renamed(name):
+        return hostile if name == "vote" else name
+
+    attributes = tuple(replace(one, name=renamed(one.name), evidence=(hostile,)) for one in content.schema.attributes)
+    columns = tuple(replace(one, name=renamed(one.name), notes=(hostile,)) for one in content.ingest.columns)
+    checks = tuple(replace(one, expectation=hostile) for one in content.ingest.checks)
+    attacks = tuple(
+        replace(
+            one, attack=hostile, intruder=one.intruder.replace("vote", hostile), knows_data=hostile, knows_mechanism=hostile
+        )
+        for one in content.attacks
+    )
+    estimates = tuple(
+        replace(
+            one,
+            attack=None if one.attack is None else hostile,
+            intruder=None if one.intruder is None else one.intruder.replace("vote", hostile),
+            attribute=None if one.attribute is None else renamed(one.attribute),
+            reason=hostile,
+        )
+        for one in content.estimates
+    )
+    criteria = tuple(replace(one, reason=hostile, attack=hostile, attribute=hostile) for one in content.verdict.criteria)
+    context = content.context.model_copy(
+        update={"purpose": hostile, "unit": hostile, "period": hostile, "recipients": (hostile,), "prior_releases": (hostile,)}
+    )
+    return replace(
+        content,
+        name=hostile,
+        series=hostile + "s",
+        context=context,
+        ingest=replace(content.ingest, source=hostile, encoding=hostile, notes=(hostile,), columns=columns, checks=checks),
+        schema=replace(content.schema, attributes=attributes),
+        attacks=attacks,
+        omitted=(Omission(attack="transparency", reason=f"abc {hostile}"),),
+        estimates=estimates,
+        verdict=Verdict(content.verdict.verdict, criteria),
+    )
+
+
+def test_the_page_is_the_same_every_time(certified):
+    assert render(certified) == render(certified)
+
+
+def test_a_template_that_misses_something_fails(monkeypatch):
+    with pytest.raises(UndefinedError):
+        page_module._environment().from_string("{{ content.nothing }}").render(content={})
+    assert page_module._environment().autoescape is True
+
+
+LIGHT, DARK, PRINT = range(3)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK, PRINT])
+def test_every_text_has_contrast_in_every_theme(theme):
+    style = (files("tasks.report") / "templates" / "report.css").read_text()
+    blocks = [
+        dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", block)) for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    ]
+    colours = blocks[LIGHT] | blocks[theme]
+    for text in ("ink", "soft", "link", "pass", "fail", "undecided"):
+        for ground in ("paper", "ground"):
+            assert _contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    for tone in ("pass", "fail", "undecided"):
+        assert _contrast(colours[tone], colours[f"{tone}-ground"]) >= 4.5
+        assert _contrast(colours["ink"], colours[f"{tone}-ground"]) >= 7
+        assert _contrast(colours[tone], colours["track"]) >= 3
+    assert _contrast(colours["fill"], colours["track"]) >= 3
+
+
+def _contrast(one: str, other: str) -> float:
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,203 @@
+"""The statement: every field that a certificate owes, one canonical form, and no value of the source."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import jsonschema
+import pytest
+
+from tasks.attack.threat import ATTACKS
+from tasks.report.page import Stamp
+from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, PREDICATE_TYPE, Approval, Predicate, Sweep, schema_of_predicates
+from tasks.report.residual import NOT_IN_CATALOGUE
+from tasks.report.statement import STATEMENT_TYPE, canonical, months_later, predicate, statement
+from tasks.score.policy import PolicyLine
+from tasks.score.verdict import decide
+
+ISSUED = datetime(2026, 11, 21, 9, 31, tzinfo=UTC)
+STAMP = Stamp(
+    run="run-1", issued_at=ISSUED, attempts=2, released_file="released.csv", sha256="ab" * 32, content_address="cd" * 32
+)
+UNRELEASED = Stamp(run="run-2", issued_at=ISSUED, attempts=3)
+DIGEST = "ef" * 32
+
+
+def filled(content, stamp=STAMP, **more):
+    return predicate(content, stamp, source_digest=DIGEST, **more)
+
+
+def test_every_field_is_there(certified):
+    said = filled(certified, seed_entropy_bits=256)
+    assert set(said) == {
+        "schema_version", "release", "series", "run", "claim", "not_claimed", "criteria_wp29", "context", "data",
+        "attack_model", "attributes", "approvals", "issued_at", "review_by", "revoked_by", "attempts", "sweep",
+        "seed_entropy_bits", "attack_catalogue_version", "utility", "residual",
+    }  # fmt: skip
+    assert set(said["claim"]) == {"verdict", "not_for_publication", "file", "policy", "criteria", "attacks", "date"}
+    assert set(said["criteria_wp29"]) == {"singling_out", "linkability", "inference"}
+    assert set(said["data"]) == {
+        "unit", "persons", "rows_in", "rows_out", "sampling_fraction", "period", "special_categories", "source",
+    }  # fmt: skip
+    assert set(said["context"]) == {"environment", "purpose", "recipients", "prior_releases"}
+    assert {"maximum_risk", "average_risk", "direction", "scale", "credit"} <= set(said["attack_model"])
+    assert {
+        "role", "decided_by", "mask", "parameters", "known_to_intruder", "published_unmasked", "derived_from", "epsilon",
+    } <= set(said["attributes"][0])  # fmt: skip
+    assert (said["issued_at"], said["review_by"]) == ("2026-11-21T09:31:00Z", "2028-11-21T09:31:00Z")
+    assert (said["attempts"], said["seed_entropy_bits"], said["revoked_by"], said["approvals"]) == (2, 256, None, [])
+
+
+def test_what_is_not_known_is_said_to_be_not_assessed(certified):
+    said = filled(certified)
+    for place in (
+        said["sweep"],
+        said["seed_entropy_bits"],
+        said["context"]["recipients"],
+        said["context"]["prior_releases"],
+        said["data"]["persons"],
+        said["data"]["sampling_fraction"],
+        said["claim"]["policy"]["version"],
+        said["attributes"][0]["epsilon"],
+        said["criteria_wp29"]["inference"]["decision"],
+    ):
+        assert place == "not assessed"
+    none = certified.context.model_copy(update={"prior_releases": (), "special_categories": ()})
+    known = filled(replace(certified, context=none, persons=900))
+    assert known["context"]["prior_releases"] == []
+    assert known["data"]["special_categories"] == []
+    assert known["data"]["persons"] == 900
+
+
+def test_the_three_risks_take_the_worst_policy_line(certified, refused, undecided):
+    risks = filled(certified)["criteria_wp29"]
+    assert risks["singling_out"] == {
+        "attacks": ["distance_linkage", "transparency"], "measure": "records_exposed", "value": 0.021, "decision": "pass",
+    }  # fmt: skip
+    assert (risks["linkability"]["value"], risks["linkability"]["decision"]) == (0.0996, "pass")
+    assert (risks["inference"]["measure"], risks["inference"]["value"]) == ("linked_value_disclosed", 0.631)
+    assert filled(refused, UNRELEASED)["criteria_wp29"]["linkability"]["decision"] == "fail"
+    left_open = filled(undecided, UNRELEASED)["criteria_wp29"]
+    assert (left_open["singling_out"]["value"], left_open["singling_out"]["decision"]) == ("not assessed", "undecided")
+    losses = certified.policy[2:3]
+    bare = replace(certified, policy=losses, verdict=decide(losses, certified.estimates), estimates=(), attacks=())
+    assert set(filled(bare)["criteria_wp29"]["linkability"].values()) == {"not assessed"}
+
+
+def test_the_worst_of_two_lines_counts_and_the_first_of_equals(certified):
+    policy = (
+        PolicyLine(measure="k_anonymity", at_least=11.0),
+        PolicyLine(measure="records_exposed", at_most=0.5),
+        PolicyLine(measure="max_record_risk", at_most=0.5),
+    )
+    content = replace(certified, policy=policy, verdict=decide(policy, certified.estimates))
+    singling = filled(content)["criteria_wp29"]["singling_out"]
+    assert (singling["measure"], singling["value"], singling["decision"]) == ("max_record_risk", 1.0, "fail")
+
+
+def test_attributes_tell_mask_knowledge_and_origin(certified):
+    by_name = {one["name"]: one for one in filled(certified)["attributes"]}
+    assert by_name["age"]["mask"] == ["microaggregation"]
+    assert by_name["age"]["parameters"] == [
+        {"method": "microaggregation", "parameters": {"attributes": ["age", "educ", "income", "popul"], "k": 10}}
+    ]
+    assert (by_name["age"]["known_to_intruder"], by_name["age"]["published_unmasked"]) == (True, False)
+    assert (by_name["vote"]["known_to_intruder"], by_name["vote"]["published_unmasked"]) == (False, True)
+    assert (by_name["vote"]["decided_by"], by_name["age"]["decided_by"]) == ("pipeline", "declared")
+    assert (by_name["logpopul"]["derived_from"], by_name["logpopul"]["published"]) == (["popul"], False)
+    assert by_name["logpopul"]["published_unmasked"] is False
+
+
+def test_the_attack_model_and_what_is_not_claimed(certified, refused):
+    model = filled(certified)["attack_model"]
+    assert (model["maximum_risk"], model["average_risk"]) == (1.0, 0.0996)
+    assert (model["direction"], model["scale"], model["credit"]) == (["to_release"], ["release"], ["shared"])
+    assert model["insiders"] == ["vote", "PID"]
+    denied = filled(refused, UNRELEASED)["not_claimed"]
+    assert denied["attacks_omitted"] == [{"attack": "transparency", "reason": "the board has seen it on an earlier draft"}]
+    assert denied["anonymity_in_law"] == "This is not a determination of anonymity in law."
+
+
+def test_where_nothing_was_released_nothing_is_claimed_of_a_file(refused):
+    said = filled(refused, UNRELEASED)
+    assert said["claim"]["file"] == "not released"
+    assert (said["claim"]["verdict"], said["data"]["rows_in"], said["data"]["rows_out"]) == ("refused", 944, 0)
+
+
+def test_the_policy_has_a_digest_of_its_lines_alone(certified):
+    policy = filled(certified)["claim"]["policy"]
+    assert policy["digest"] == hashlib.sha256(canonical(policy["lines"])).hexdigest()
+    assert policy["digest"] == filled(certified, UNRELEASED)["claim"]["policy"]["digest"]
+    stricter = (PolicyLine(measure="reidentification", at_most=0.14), *certified.policy[1:])
+    assert policy["digest"] != filled(replace(certified, policy=stricter))["claim"]["policy"]["digest"]
+
+
+def test_insiders_are_named_in_the_residual(certified):
+    assert any("PID" in sentence and "44.8" in sentence for sentence in filled(certified)["residual"])
+
+
+@pytest.mark.parametrize("which", ["certified", "refused", "undecided"])
+def test_the_schema_describes_it(which, request):
+    content = request.getfixturevalue(which)
+    stamp = STAMP if content.certified else UNRELEASED
+    approval = Approval(by="A. Reviewer", role="review board", reason="seen in session", at=ISSUED)
+    said = filled(content, stamp, approvals=(approval,), sweep=Sweep(name="k", points_tried=12))
+    schema = schema_of_predicates()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(said)
+    assert Predicate.model_validate_json(json.dumps(said)).model_dump(mode="json") == said
+    said["claim"]["more"] = 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema).validate(said)
+
+
+def test_the_statement_is_about_the_file(certified):
+    said = statement(filled(certified), "released.csv", "ab" * 32, "cd" * 32)
+    assert said["_type"] == STATEMENT_TYPE == "https://in-toto.io/Statement/v1"
+    assert said["predicateType"] == PREDICATE_TYPE == "urn:sdcert:predicate:release:1"
+    assert said["subject"] == [{"name": "released.csv", "digest": {"sha256": "ab" * 32, "sdcertContent": "cd" * 32}}]
+    assert statement({}, "report.html", "ab" * 32)["subject"][0]["digest"] == {"sha256": "ab" * 32}
+
+
+def test_the_canonical_form_is_one(certified):
+    said = statement(filled(certified), "released.csv", "ab" * 32)
+    again = statement(filled(replace(certified)), "released.csv", "ab" * 32)
+    assert canonical(said) == canonical(again)
+    assert json.loads(canonical(said)) == said
+    assert canonical({"b": 1, "a": "é"}) == '{"a":"é","b":1}'.encode()
+    with pytest.raises(ValueError):
+        canonical({"a": float("nan")})
+
+
+def test_no_word_promises_too_much(certified, refused, undecided):
+    for content in (certified, refused, undecided):
+        text = canonical(filled(content, STAMP if content.certified else UNRELEASED)).decode().lower()
+        for word in ("worst-case", "worst case", "upper bound", "resist", "guarantee"):
+            assert word not in text
+
+
+def test_the_source_is_named_by_its_keyed_digest_alone(certified):
+    """A file name or a seed of the source would be in the ingest report; neither gets into the statement."""
+    secret = replace(certified, ingest=replace(certified.ingest, source="patients-of-dr-doe.csv", notes=("canary-note",)))
+    text = canonical(filled(secret)).decode()
+    assert "patients-of-dr-doe" not in text
+    assert "canary-note" not in text
+    assert DIGEST in text
+
+
+@pytest.mark.parametrize(
+    ("start", "months", "end"),
+    [((2026, 11, 21), 24, (2028, 11, 21)), ((2028, 2, 29), 24, (2030, 2, 28)), ((2026, 1, 31), 1, (2026, 2, 28)),
+     ((2026, 12, 31), 2, (2027, 2, 28))],
+)  # fmt: skip
+def test_months_later(start, months, end):
+    assert months_later(datetime(*start, 12, tzinfo=UTC), months) == datetime(*end, 12, tzinfo=UTC)
+
+
+def test_a_new_attack_takes_a_new_catalogue_version():
+    """Whoever adds an attack raises the version here and there, and takes it off the list of what is missing."""
+    assert (ATTACK_CATALOGUE_VERSION, sorted(ATTACKS)) == ("1", ["distance_linkage", "transparency"])
+    assert len(NOT_IN_CATALOGUE) == 4

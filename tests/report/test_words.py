@@ -1,0 +1,166 @@
+"""The sentences: every method, measure and decision has one, and none promises too much."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tasks.attack.threat import ATTACKS as RUNNABLE
+from tasks.mask.microaggregation import Microaggregation
+from tasks.mask.rank_swapping import RankSwapping
+from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
+from tasks.report import words
+from tasks.report.content import public_edition
+from tasks.score.catalogue import LOSS, MEASURES
+from tasks.score.policy import PolicyLine
+from tasks.score.verdict import Verdict, decide
+
+
+def plain(text: str) -> str:
+    return text.replace("\u202f", " ")
+
+
+def test_every_measure_attack_role_and_decision_has_words():
+    assert set(words.MEANINGS) == set(MEASURES)
+    assert all(words.MEANINGS[measure.name].analyst for measure in LOSS)
+    assert all(meaning.sentence.endswith(".") and meaning.title for meaning in words.MEANINGS.values())
+    assert set(words.ATTACKS) == set(RUNNABLE)
+    assert set(words.ROLES) == set(Role)
+    assert set(words.DECISIONS) == {"pass", "fail", "undecided"}
+
+
+def test_listed():
+    assert [words.listed(names) for names in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == ["", "a", "a and b", "a, b and c"]
+
+
+def test_masks(certified):
+    schema = certified.schema
+    joint = Microaggregation(method="microaggregation", attributes=("age", "educ"), k=10)
+    assert words.mask_in_words(joint, schema) == (
+        "In age and educ, records were put into groups of at least 10 that are alike in them taken together, and each value "
+        "was replaced by its group's mean (ordinal codes: their median category). At least 10 released records share each "
+        "combination of these values."
+    )
+    apart = Microaggregation(method="microaggregation", attributes=("age", "popul"), blocks=(("age",), ("popul",)), k=3)
+    assert "each of these sets of attributes by itself (age; popul)" in words.mask_in_words(apart, schema)
+    assert "its group's mean. At least 3" in words.mask_in_words(apart, schema)
+    alone = Microaggregation(method="microaggregation", attributes=("educ",), k=3)
+    assert "alike in it, and each value was replaced by its group's median category." in words.mask_in_words(alone, schema)
+    swap = RankSwapping(method="rank_swapping", attributes=("popul", "age"), window_percent=2.5)
+    assert plain(words.mask_in_words(swap, schema)) == (
+        "In popul and age, each attribute by itself, values were exchanged between records whose ranks differ by at most 2.5 % "
+        "of the number of records. Each column keeps exactly its values; which record holds which value is blurred."
+    )
+    assert [plain(words.mask_title(step)) for step in (joint, swap)] == [
+        "Microaggregation, groups of at least 10",
+        "Rank swapping, window 2.5 %",
+    ]
+    assert words.mask_of_attribute(joint, schema["educ"]) == "replaced by the median category of a group of at least 10 records"
+    assert plain(words.mask_of_attribute(swap, schema["age"])) == "exchanged within 2.5 % of the ranks"
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_why_a_column_is_not_published(role):
+    attribute = Attribute(name="x", role=role, scale=Scale.NUMERIC, decided_by="declared", derived_from=("y", "z"))
+    if role in UNPUBLISHED:
+        assert words.why_unpublished(attribute).startswith("it ")
+        assert role is not Role.DERIVED or "computed from y and z" in words.why_unpublished(attribute)
+    else:
+        with pytest.raises(ValueError, match="is published"):
+            words.why_unpublished(attribute)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (PolicyLine(measure="reidentification", at_most=0.15),
+         "Re-identification rate at most 15 %, worst found among the attacks run"),
+        (PolicyLine(measure="reidentification", at_most=0.5, intruder="insider"),
+         "Re-identification rate at most 50 %, worst found among the attacks run, for every insider"),
+        (PolicyLine(measure="reidentification", at_most=0.5, intruder="insider:vote"),
+         "Re-identification rate at most 50 %, worst found among the attacks run, for the insider who also knows vote"),
+        (PolicyLine(measure="records_exposed", at_most=0.1, attack="distance_linkage", accept_other_attacks="it is secret"),
+         "Records exposed at most 10 %, in the attack distance_linkage; other attacks are accepted: it is secret"),
+        (PolicyLine(measure="rank_interval_disclosure", at_most=0.5, attribute="age", p_percent=5.0),
+         "Interval disclosure of age (within 5 % of the ranks) at most 50 %"),
+        (PolicyLine(measure="k_anonymity", at_least=5.0), "k-anonymity at least 5 records"),
+    ],
+)  # fmt: skip
+def test_requirements(line, sentence):
+    assert plain(words.requirement(line)) == sentence
+
+
+def test_reasons_name_figure_bound_and_limit(certified, refused, undecided):
+    kept, broken, left_open = (
+        [plain(words.reason_in_words(line, one)) for line, one in content.lines()]
+        for content in (certified, refused, undecided)
+    )
+    assert kept[0] == "9.96 % keeps the limit of at most 15 %."
+    assert broken[0] == "40 % breaks the limit of at most 15 %."
+    assert left_open[0] == (
+        "The one-sided 95 % bound, 16.2 %, breaks the limit of at most 15 %, the other keeps it: more targets would decide."
+    )
+    assert left_open[1].startswith("The figure is failed: the intersections are empty")
+
+
+def test_a_bound_that_fails_is_the_favourable_one(certified):
+    figures = tuple(
+        replace(one, low=0.3, high=0.5, basis="sampled_targets") if one.id == "reidentification|transparency|declared" else one
+        for one in certified.estimates
+    )
+    line = PolicyLine(measure="reidentification", at_most=0.15)
+    (criterion,) = decide((line,), figures).criteria
+    assert "Even the more favourable one-sided 95 % bound, 30 %, breaks at most 15 %." in plain(
+        words.reason_in_words(line, criterion)
+    )
+    loose = PolicyLine(measure="reidentification", at_most=0.6)
+    assert plain(words.reason_in_words(loose, decide((loose,), figures).criteria[0])) == (
+        "The one-sided 95 % bound, 50 %, keeps the limit of at most 60 %."
+    )
+
+
+def test_another_attack_is_blamed(certified):
+    line = PolicyLine(measure="reidentification", at_most=0.09, attack="distance_linkage")
+    (criterion,) = decide((line,), certified.estimates).criteria
+    assert criterion.attack == "transparency"
+    assert words.reason_in_words(line, criterion).endswith("does not say why this one should be accepted.")
+
+
+def test_bounds_say_where_they_come_from(certified, undecided):
+    exact, loss = (
+        words.bound_in_words(certified.verdict.criteria[i], certified.figure(certified.verdict.criteria[i].estimate))
+        for i in (0, 2)
+    )
+    assert plain(exact) == "9.96 %, exact: all 944 records were measured"
+    assert plain(loss).endswith("exact: all cells were measured")
+    sampled, none = (words.bound_in_words(one, undecided.figure(one.estimate)) for one in undecided.verdict.criteria)
+    assert plain(sampled) == "16.2 %, from a sample of 200 records"
+    assert none == "none"
+
+
+def test_verdicts(certified, refused, undecided):
+    assert words.verdict_in_words(certified) == "Certified: all 4 policy lines are kept."
+    assert words.verdict_in_words(refused) == "Not certified: 3 of 4 policy lines are broken."
+    assert words.verdict_in_words(undecided) == "Not certified: 2 of 2 policy lines could not be decided."
+    rehearsal = replace(certified, not_for_publication=True)
+    assert words.verdict_in_words(rehearsal) == "Rehearsal: it would be certified, with all 4 policy lines kept."
+    single = replace(certified, policy=certified.policy[:1], verdict=Verdict("certified", certified.verdict.criteria[:1]))
+    assert words.verdict_in_words(single) == "Certified: its only policy line is kept."
+
+
+def test_linkage_figures_come_with_direction_scale_and_credit(certified):
+    said = words.linkage_settings(certified.attacks[0])
+    assert said == (
+        "Direction: each original record is linked to the release. Scale: both files are scaled by the release's mean and "
+        "standard deviation. Credit: a tie of t records earns 1/t."
+    )
+    turned = replace(certified.attacks[0], direction="to_original", scale_by="own")
+    assert "each released record is linked to the originals" in words.linkage_settings(turned)
+    assert "each file is scaled by its own" in words.linkage_settings(turned)
+    bare = replace(certified.attacks[0], direction=None, scale_by=None)
+    assert "no direction" in words.linkage_settings(bare)
+
+
+def test_rounding_twice_changes_nothing(certified):
+    assert public_edition(certified) == certified
