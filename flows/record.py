@@ -118,7 +118,7 @@ class Journal:
         (self.cached if cached else self.computed).append(name)
         self._manifest["stages"][name] = {"cached": cached, "produced": produced}
         self._save()
-        self._tracking.tag(f"sdcert.stage.{name}"[:250], "cached" if cached else "computed")
+        self._tracking.tag(f"sdcert.stage.{name}", "cached" if cached else "computed")
         return produced
 
     def _told(self, line: str, stage: str, seconds: float, how: str) -> None:

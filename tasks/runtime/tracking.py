@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.microdata.estimate import Estimate
+from tasks.runtime.failures import write_private_trace
 from tasks.runtime.files import locked
 from tasks.runtime.settings import Home
 
@@ -38,6 +39,7 @@ class Tracking:
         self._asked: list[Future[Any]] = []
         self._client: MlflowClient | None = None
         self._id = ""
+        self._run = run
         self._ask(self._open, series, run)
 
     def parameters(self, content: Mapping[str, Any]) -> None:
@@ -50,7 +52,7 @@ class Tracking:
         self._ask(self._log_metrics, {encoded(name): value})
 
     def tag(self, name: str, value: str) -> None:
-        self._ask(lambda: self._mlflow.set_tag(self._id, name, value))
+        self._ask(lambda: self._mlflow.set_tag(self._id, encoded(name), value))
 
     def artifact(self, path: Path) -> None:
         self._ask(lambda: self._mlflow.log_artifact(self._id, str(path)))
@@ -59,9 +61,11 @@ class Tracking:
         """Wait, end the run (`FINISHED`, `FAILED`, `KILLED`); returns what went wrong, if anything did."""
         self._ask(lambda: self._mlflow.set_terminated(self._id, status))
         self._line.shutdown(wait=True)
-        errors = (future.exception() for future in self._asked)
-        first = next((error for error in errors if error is not None), None)
-        return None if first is None else type(first).__name__
+        errors = [error for future in self._asked if (error := future.exception()) is not None]
+        if not errors:
+            return None
+        write_private_trace("tracking", self._run, errors[0])
+        return f"{type(errors[0]).__name__} in {len(errors)} of {len(self._asked)} calls (failures/{self._run}.txt)"
 
     @property
     def _mlflow(self) -> MlflowClient:

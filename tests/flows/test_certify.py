@@ -74,6 +74,7 @@ def test_the_second_run_computes_nothing_and_is_recorded_as_completely(certify, 
     _, second = certify()
     assert set(first["stages"]) == set(second["stages"]) == computed(first) == ALL
     assert computed(second) == set()
+    assert "tracking" not in first | second
     one, other = scorecard_of(tmp_path, first), scorecard_of(tmp_path, second)
     assert one["estimates"] == other["estimates"]
     assert (folder_of(tmp_path, first) / "released.csv").read_bytes() == (
@@ -89,6 +90,9 @@ def test_the_second_run_computes_nothing_and_is_recorded_as_completely(certify, 
     assert len(figures[0]) >= 30
     assert {run.data.tags["sdcert.verdict"] for run in runs} == {"certified"}
     assert all(client.list_artifacts(run.info.run_id) for run in runs)
+    stages = [{k: v for k, v in run.data.tags.items() if k.startswith("sdcert.stage")} for run in runs]
+    assert {frozenset(tags.values()) for tags in stages} == {frozenset({"cached"}), frozenset({"computed"})}
+    assert {len(tags) for tags in stages} == {len(ALL)}
 
 
 def test_a_changed_attack_recomputes_that_attack_and_what_follows(certify):

@@ -75,10 +75,8 @@ def test_no_secret_leaves_the_private_folders(process, tmp_path, home, change):
     from tasks.runtime.draws import seed_of
 
     draws = [path.name for path in (home / "draws" / "seeds").glob("*")] if (home / "draws").exists() else []
-    seed = seed_of(draws[0]).hex() if draws else "no seed was drawn: " + "0" * 64
-    wanted = (
-        needles(tmp_path / "project" / "survey.csv", seed) if draws else needles(tmp_path / "project" / "survey.csv", "00" * 32)
-    )
+    seed = seed_of(draws[0]).hex() if draws else hashlib.sha256(b"no seed was drawn").hexdigest()
+    wanted = needles(tmp_path / "project" / "survey.csv", seed)
     found = traces(home, out, but=PRIVATE)
     assert len(found) >= (8 if code < 2 else 3)
     if code < 2:
@@ -88,13 +86,14 @@ def test_no_secret_leaves_the_private_folders(process, tmp_path, home, change):
         assert "zanzibar-quux" not in "".join(map(str, found.values()))
 
 
-def test_prefects_database_holds_no_secret(process, tmp_path, home, prefect):
+@pytest.mark.parametrize("change", ["certified", "value outside the order"])
+def test_prefects_database_holds_no_secret(process, tmp_path, home, prefect, change):
     """The session's server keeps its database in Prefect's test folder: it is read through its own programming interface."""
     import httpx
 
-    path = write_release(tmp_path / "project", text=survey(canary=True))
+    path = write_release(tmp_path / "project", CHANGES[change][0], text=survey(canary=True))
     ran = process("-m", "flows.cli", "certify", path, "--output", tmp_path / "releases", PREFECT_LOGGING_LEVEL="DEBUG")
-    ran.communicate(timeout=180)
+    _, err = ran.communicate(timeout=180)
     manifest = newest_manifest()
     answers = []
     for what in ("flow_runs", "task_runs", "logs", "artifacts", "events"):
@@ -102,8 +101,11 @@ def test_prefects_database_holds_no_secret(process, tmp_path, home, prefect):
         assert reply.status_code == 200, reply.text
         answers.append(reply.text)
     text = "".join(answers)
-    assert manifest["run"] in text
-    wanted = needles(tmp_path / "project" / "survey.csv", manifest["seed"])
+    assert (manifest["run"] if change == "certified" else "StageFailure") in text
+    wanted = needles(tmp_path / "project" / "survey.csv", manifest.get("seed", "ab" * 32))
+    if change != "certified":
+        assert "error: " in err
+        wanted["canary vote"] = CANARY["vote"].encode()
     assert [name for name, needle in wanted.items() if needle in text.encode()] == []
 
 
