@@ -7,7 +7,7 @@ import flows.environment
 # isort: split
 from pathlib import Path
 
-from prefect import flow
+from prefect import flow, tags
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.issue import issue
@@ -61,7 +61,13 @@ def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw
 @guarded("certify")
 def certify_file(release: str, output: str = "releases", new_draw: bool = False) -> dict[str, str]:
     """Certify the release that a file describes: what a deployment runs."""
-    return certify(Store().put_record(load_release(Path(release))), output=output, new_draw=new_draw)
+    return certify_tagged(load_release(Path(release)), output=output, new_draw=new_draw)
+
+
+def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
+    """Store the spec and run the flow on its address, its runs tagged with the release and its series."""
+    with tags(f"release:{release.name}", f"series:{release.lineage}"):
+        return certify(Store().put_record(release), output=output, refresh=refresh, new_draw=new_draw)
 
 
 def _attempt(journal: Journal, release: ReleaseSpec, source: str, *, new_draw: bool) -> tuple[str, int]:

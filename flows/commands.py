@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.progress import Lines, listener
+from flows.words import criterion_in_words
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 
@@ -54,15 +55,10 @@ def _run(release: Any, output: Path, *, refresh: bool, new_draw: bool) -> dict[s
     from tasks.runtime.servers import end_orphans
 
     listener.get().began("starting Prefect")
-    from flows.certify import certify  # prepares the environment before Prefect is imported
+    from flows.certify import certify_tagged  # prepares the environment before Prefect is imported
 
     end_orphans()
-    from prefect import tags
-
-    from tasks.runtime.artifacts import Store
-
-    with tags(f"release:{release.name}", f"series:{release.lineage}"):
-        return certify(Store().put_record(release), output=str(output), refresh=refresh, new_draw=new_draw)
+    return certify_tagged(release, output=str(output), refresh=refresh, new_draw=new_draw)
 
 
 def _check_output(output: Path) -> None:
@@ -94,15 +90,6 @@ def _print_verdict(console: Console, scorecard: dict[str, Any], folder: Path, wa
         say(f"  {path}")
     if scorecard["verdict"] != "certified":
         say("  no table was written: a release that is not certified leaves its report alone")
-
-
-def criterion_in_words(line: dict[str, Any]) -> str:
-    """`reidentification 0.082 (limit at most 0.15), by transparency`"""
-    value = "has no figure" if line["deciding_value"] is None else f"{line['deciding_value']:.4g}"
-    end = {"low": " (lower 95 % bound)", "high": " (upper 95 % bound)"}.get(line["deciding_bound"] or "", "")
-    of = f" of {line['attribute']}" if line["attribute"] else ""
-    by = f", found by {line['attack']}, {line['intruder']}" if line["attack"] else ""
-    return f"{line['measure']}{of} {value}{end}; limit {line['direction'].replace('_', ' ')} {line['limit']:g}{by}"
 
 
 def print_plan(path: Path) -> int:

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from flows.publish import as_json, publish_folder, sha256
 from flows.record import Journal
 from flows.release import ReleaseSpec
+from flows.words import criterion_in_words
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
 from tasks.report.page import Stamp, stamped
@@ -126,10 +127,6 @@ def _track(journal: Journal, content: Content, folder: Path, released: str) -> N
 def _show_in_prefect(journal: Journal, scorecard: dict[str, Any], folder: Path) -> None:
     """A page in Prefect's interface: the verdict and what decided it."""
     lines = [f"# {scorecard['release']}: {scorecard['verdict']}", "", f"Run `{journal.run}`, folder `{folder.name}`", ""]
-    lines += ["| decision | measure | value | limit |", "|---|---|---|---|"]
-    lines += [
-        f"| {c['decision']} | {c['measure']} | {c['deciding_value']} | {c['direction'].replace('_', ' ')} {c['limit']} |"
-        for c in scorecard["criteria"]
-    ]
+    lines += [f"- **{line['decision']}**: {criterion_in_words(line)}" for line in scorecard["criteria"]]
     key = re.sub(r"[^a-z0-9]+", "-", f"release-{scorecard['release']}").strip("-")
     create_markdown_artifact("\n".join(lines), key=key, description="Verdict of a release")

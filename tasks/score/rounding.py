@@ -7,8 +7,9 @@ intruder can test guesses of single values. Two significant digits leave enough 
 What is rounded to 2 digits: differences of means, covariances and correlations; sse_percent and il1s of one attribute, and of
 a table in which only one attribute is; the chance levels that are computed from the original's frequencies (the share of the
 most frequent original value, the rate over all pairs). The figures of a table over two or more attributes mix several unknowns
-and keep 5 digits, enough to be compared with published ones. Rates of attacks, k and counts of changed cells stay as they are:
-they are counts of people, and the certificate has to be checked against them.
+and keep 5 digits, enough to be compared with published ones. Differences of statistics have 3 decimals at most as well: two
+significant digits of a tiny difference would give the original's statistic all the more exactly. Rates of attacks, k and
+counts of changed cells stay as they are: they are counts of people, and the certificate has to be checked against them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ STATISTICS = frozenset(
 ERRORS = frozenset({"sse_percent", "il1s"})
 ORIGINAL_FREQUENCIES = frozenset({"majority", "all_pairs"})
 FEW, MANY = 2, 5
+DECIMALS = 3
 
 
 def public(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
@@ -57,9 +59,10 @@ def digits(measure: str, attribute: str | None, estimates: tuple[Estimate, ...])
     return MANY if attribute is None and parts >= 2 else FEW
 
 
-def rounded(number: float, significant: int) -> float:
-    """A number to so many significant digits. Example: 0 stays 0; 5.6922 to 2 digits is 5.7."""
-    return float(f"{number:.{significant - 1}e}")
+def rounded(number: float, significant: int, decimals: int | None = None) -> float:
+    """A number to so many significant digits, and at most so many decimals. Example: 0 stays 0; 5.6922 to 2 digits is 5.7."""
+    found = float(f"{number:.{significant - 1}e}")
+    return found if decimals is None else round(found, decimals)
 
 
 def _public(estimate: Estimate, significant: int | None) -> Estimate:
@@ -68,8 +71,9 @@ def _public(estimate: Estimate, significant: int | None) -> Estimate:
         chance = rounded(chance, FEW)
     if significant is None:
         return replace(estimate, chance=chance)
+    places = _decimals(estimate.measure)
     value, low, high = (
-        None if end is None else rounded(end, significant) for end in (estimate.value, estimate.low, estimate.high)
+        None if end is None else rounded(end, significant, places) for end in (estimate.value, estimate.low, estimate.high)
     )
     return replace(estimate, chance=chance, value=value, low=low, high=high)
 
@@ -77,14 +81,20 @@ def _public(estimate: Estimate, significant: int | None) -> Estimate:
 def _public_criterion(criterion: Criterion, significant: int | None) -> Criterion:
     if significant is None or criterion.deciding_value is None:
         return criterion
-    shown = rounded(criterion.deciding_value, significant)
+    places = _decimals(criterion.measure)
+    shown = rounded(criterion.deciding_value, significant, places)
     limit, direction = criterion.limit, criterion.direction
     if beyond(shown, limit, direction) != beyond(criterion.deciding_value, limit, direction):
-        shown = _rounded_towards(criterion.deciding_value, significant, up=criterion.deciding_value > shown)
+        shown = _rounded_towards(criterion.deciding_value, significant, places, up=criterion.deciding_value > shown)
     return replace(criterion, deciding_value=shown)
 
 
-def _rounded_towards(number: float, significant: int, *, up: bool) -> float:
+def _decimals(measure: str) -> int | None:
+    return DECIMALS if measure in STATISTICS else None
+
+
+def _rounded_towards(number: float, significant: int, decimals: int | None, *, up: bool) -> float:
     exact = Decimal(number)
-    last_digit = Decimal(1).scaleb(exact.adjusted() - significant + 1)
+    power = exact.adjusted() - significant + 1
+    last_digit = Decimal(1).scaleb(power if decimals is None else max(power, -decimals))
     return float(exact.quantize(last_digit, rounding=ROUND_CEILING if up else ROUND_FLOOR))

@@ -186,7 +186,7 @@ def _compared(estimate: Estimate, line: PolicyLine, decision: Decision, compared
     at_most = line.direction == "at_most"
     upper = at_most != (decision == "fail")
     bound: Bound = "value" if point else "high" if upper else "low"
-    which = "value" if point else f"one-sided 95 % {'upper' if upper else 'lower'} bound"
+    which = "value" if point else "one-sided 95 % bound"
     ends = {
         "pass": f"the {which} is within the limit",
         "fail": f"the {which} is beyond the limit",

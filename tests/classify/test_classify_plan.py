@@ -1,5 +1,6 @@
 import json
 
+import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
@@ -162,3 +163,9 @@ def test_anes96_scales_are_those_of_its_codebook() -> None:
     }
     assert {a.role for a in schema.attributes} == {Role.QUASI_IDENTIFIER}
     assert "whole numbers stored as decimals" in schema["income"].evidence
+
+
+@pytest.mark.parametrize("values", [[1, *range(1, N)], [None, *range(1, N)]])
+def test_a_key_that_does_not_tell_units_apart_is_refused(values: list[object]) -> None:
+    with pytest.raises(InputError, match="does not tell the units apart"):
+        classify(TABLE.with_column("pid", pa.array(values)), plan())

@@ -1,0 +1,14 @@
+"""One line of a policy and what became of it, for a terminal, a table and Prefect's interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def criterion_in_words(line: dict[str, Any]) -> str:
+    """`reidentification 0.082 (limit at most 0.15), by transparency`"""
+    value = "has no figure" if line["deciding_value"] is None else f"{line['deciding_value']:.4g}"
+    end = " (one-sided 95 % bound)" if line["deciding_bound"] in ("low", "high") else ""
+    of = f" of {line['attribute']}" if line["attribute"] else ""
+    by = f", found by {line['attack']}, {line['intruder']}" if line["attack"] else ""
+    return f"{line['measure']}{of} {value}{end}; limit {line['direction'].replace('_', ' ')} {line['limit']:g}{by}"
