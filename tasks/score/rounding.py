@@ -7,7 +7,7 @@ intruder can test guesses of single values. Two significant digits leave enough 
 What is rounded to 2 digits: differences of means, covariances and correlations; sse_percent and il1s of one attribute, and of
 a table in which only one attribute is; the chance levels that are computed from the original's frequencies (the share of the
 most frequent original value, the rate over all pairs). The figures of a table over two or more attributes mix several unknowns
-and keep 5 digits, enough to be compared with published ones. Differences of statistics have 3 decimals at most as well: two
+and keep 6 digits, enough to be compared with published ones. Differences of statistics have 3 decimals at most as well: two
 significant digits of a tiny difference would give the original's statistic all the more exactly. Rates of attacks, k and
 counts of changed cells stay as they are: they are counts of people, and the certificate has to be checked against them.
 """
@@ -31,7 +31,7 @@ STATISTICS = frozenset(
 )
 ERRORS = frozenset({"sse_percent", "il1s"})
 ORIGINAL_FREQUENCIES = frozenset({"majority", "all_pairs"})
-FEW, MANY = 2, 5
+FEW, MANY = 2, 6
 DECIMALS = 3
 
 

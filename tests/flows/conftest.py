@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from outcomes import newest_manifest
+from outcomes import ROOT, newest_manifest
 from release_files import write_release
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass

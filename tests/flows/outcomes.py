@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parent.parent.parent
+
 
 def newest_manifest() -> dict[str, Any]:
     from flows.history import manifests

@@ -11,10 +11,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from outcomes import computed, folder_of, newest_manifest
+from outcomes import ROOT, computed, folder_of, newest_manifest
 from release_files import write_release
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 KILLED_IN = """
 import os, signal, sys

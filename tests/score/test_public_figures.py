@@ -42,7 +42,7 @@ def test_which_figures_are_rounded():
     found = public(figures)
     # il1s has one attribute alone: the figure of the table is that of the attribute
     assert [one.value for one in found] == [
-        5.6922, 1.2, 10.0, 0.12, 0.12, 0.012, 0.012, 0.123456789, 0.292037, 0.123456, None,
+        5.69219, 1.2, 10.0, 0.12, 0.12, 0.012, 0.012, 0.123456789, 0.292037, 0.123456, None,
     ]  # fmt: skip
     assert (found[8].low, found[8].chance) == (0.27, 1 / 1080)
     assert (found[9].low, found[9].chance) == (0.123456, 0.012)

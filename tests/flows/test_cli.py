@@ -1,0 +1,66 @@
+"""What the command line promises without running a release."""
+
+import json
+import subprocess
+import sys
+
+import jsonschema
+import pytest
+from outcomes import ROOT
+from ruamel.yaml import YAML
+
+HEAVY = ("prefect", "mlflow", "pandas", "sklearn", "great_expectations", "numba", "scipy")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["certify", "--help"]])
+def test_help_imports_nothing_heavy(words):
+    code = f"import sys; from flows.cli import run; run({words!r}); print(sorted(set({HEAVY!r}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "params" / "releases").glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_shipped_releases_fit_the_shipped_schema(path):
+    schema = json.loads((ROOT / "params" / "schema" / "release.json").read_text())
+    jsonschema.validate(YAML(typ="safe", pure=True).load(path), schema)
+
+
+def test_the_schema_refuses_what_the_models_refuse():
+    schema = json.loads((ROOT / "params" / "schema" / "release.json").read_text())
+    good = YAML(typ="safe", pure=True).load(ROOT / "params" / "releases" / "anes96.yaml")
+    for change in ({"polcy": []}, {"masking": []}, {"policy": []}, {"name": "A b"}, {"publish": {"format": "xlsx"}}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**good, **change}, schema)
+
+
+def test_the_schema_knows_the_example_of_the_documentation():
+    """Every field of a release file in one example."""
+    from flows.release import ReleaseSpec
+
+    schema = json.loads((ROOT / "params" / "schema" / "release.json").read_text())
+    example = {
+        "name": "household-2026",
+        "series": "household",
+        "source": {"table": "household.csv"},
+        "key": "person_id",
+        "attributes": {
+            "age": {"role": "quasi_identifier", "scale": "numeric"},
+            "vote": {"role": "confidential", "scale": "nominal"},
+            "logpop": {"role": "derived", "from": ["popul"]},
+        },
+        "masking": [
+            {"method": "microaggregation", "attributes": ["age", "income"], "k": 5},
+            {"method": "rank_swapping", "attributes": ["popul"], "window_percent": 10},
+        ],
+        "intruder": {"knows": ["age", "income", "popul"], "targets": 1.0, "participation_known": True},
+        "attacks": [{"method": "distance_linkage"}, {"method": "transparency", "id": "transparency-2"}],
+        "omit": [],
+        "measures": [{"measure": "rank_interval_disclosure", "p_percent": [5, 10]}],
+        "policy": [{"measure": "reidentification", "at_most": 0.15}, {"measure": "sse_percent", "at_most": 40}],
+        "context": {"environment": "public", "purpose": "teaching"},
+        "publish": {"format": "csv"},
+    }
+    jsonschema.validate(example, schema)
+    spec = ReleaseSpec.model_validate_json(json.dumps(example))
+    assert spec == ReleaseSpec.model_validate_json(spec.model_dump_json(by_alias=True))
+    assert hash(spec) == hash(ReleaseSpec.model_validate_json(json.dumps(example)))
