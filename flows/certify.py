@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import flows.environment
+import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
 
 # isort: split
 from pathlib import Path
@@ -97,6 +97,3 @@ def _attack(journal: Journal, release: ReleaseSpec, source: str, schema: str, ta
 
 def _kept(part: object, kind: object = None) -> str:
     return Store().put_record(part, kind)
-
-
-__all__ = ["certify", "certify_file", "flows"]
