@@ -12,10 +12,11 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.issue import issue
 from flows.record import Journal
-from flows.release import ReleaseSpec, known_of, load_release
+from flows.release import ReleaseSpec, intruders_of, known_of, load_release
 from tasks.attack.task import attack_release
-from tasks.attack.threat import attack_id, intruders
+from tasks.attack.threat import attack_id
 from tasks.classify.task import classify_attributes
+from tasks.ingest.methods import IngestReport
 from tasks.ingest.task import ingest_source, source_digest
 from tasks.mask.task import Steps, mask_table
 from tasks.microdata.schema import Schema
@@ -38,6 +39,7 @@ def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw
     with Journal(release, refresh=refresh) as journal:
         source = journal.stage(ingest_source, "ingest", _kept(release.ingest_plan), source_digest(release.ingest_plan))
         schema = journal.stage(classify_attributes, "classify", source["data"], _kept(release.classify_plan))["schema"]
+        journal.note(notes=Store().record(Ref(source["report"]), IngestReport).notes)
         check_policy(release.policy, known_of(release, Store().record(Ref(schema), Schema)))
         draw, attempts = _attempt(journal, release, source["data"], new_draw=new_draw)
         table = journal.stage(mask_table, "mask", source["data"], schema, _kept(release.masking, Steps), draw)
@@ -82,14 +84,12 @@ def _attempt(journal: Journal, release: ReleaseSpec, source: str, *, new_draw: b
 
 def _attack(journal: Journal, release: ReleaseSpec, source: str, schema: str, table: Produced, draw: str) -> list[Produced]:
     """Every attack by every intruder, side by side; the order of the results is the order of the plan."""
-    store = Store()
-    found = intruders(release.intruder, store.record(Ref(schema), Schema), store.record(Ref(table["mechanisms"]), Steps))
     jobs = {
         f"attack {attack_id(attack)} ({intruder.name})": (
             *(source, table["masked"], schema, table["mechanisms"]),
             *(_kept(attack), _kept(intruder), str(release.intruder.targets), draw),
         )
-        for intruder in found
+        for intruder in intruders_of(release, Store().record(Ref(schema), Schema))
         for attack in release.attacks_to_run
     }
     return journal.together(attack_release, "attack", jobs)

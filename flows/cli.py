@@ -56,7 +56,7 @@ def certify(
 
 @app.command()
 def check(release: ReleaseFile) -> int:
-    """Validate a release file and print what would be done. Runs nothing."""
+    """Validate a release file against its table and print what would be done. Masks and writes nothing."""
     from flows.commands import print_plan
 
     return print_plan(release)
@@ -65,7 +65,7 @@ def check(release: ReleaseFile) -> int:
 @app.command()
 def runs(last: Annotated[int, typer.Option(help="how many", min=1)] = 20) -> int:
     """The last releases: when, which, verdict, the deciding figures."""
-    from flows.commands import print_runs
+    from flows.tables import print_runs
 
     return print_runs(last)
 
@@ -73,7 +73,7 @@ def runs(last: Annotated[int, typer.Option(help="how many", min=1)] = 20) -> int
 @app.command()
 def methods(stage: Annotated[str | None, typer.Argument(help="mask, attack or score", show_default=False)] = None) -> int:
     """The methods of a stage: what each does, its parameters, and what an intruder who knows it can do."""
-    from flows.commands import print_methods
+    from flows.tables import print_methods
 
     return print_methods(stage)
 
@@ -81,7 +81,7 @@ def methods(stage: Annotated[str | None, typer.Argument(help="mask, attack or sc
 @app.command()
 def datasets() -> int:
     """The tables that come with the installed packages, for trying things out."""
-    from flows.commands import print_datasets
+    from flows.tables import print_datasets
 
     return print_datasets()
 
@@ -94,7 +94,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run a command line; returns the exit code. Errors go to stderr, one message, without a traceback."""
     try:
-        code: Any = app(args=arguments, prog_name="sdcert", standalone_mode=False)
+        code: Any = app(args=arguments or ["--help"], prog_name="sdcert", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         Console(stderr=True).print("interrupted; nothing was published")
         return INTERRUPTED
@@ -115,7 +115,10 @@ def explain(error: Exception, arguments: list[str]) -> int:
         sys.stderr.write(f"error: {real}\n")
         return WRONG_INPUT
     if hasattr(real, "format_message"):  # a wrong command line: click's UsageError, which typer carries in its own copy
-        sys.stderr.write(f"error: {real.format_message()}\n  to do:   see `sdcert {' '.join(arguments[:1])} --help`\n")
+        known = [command.callback.__name__ for command in app.registered_commands if command.callback is not None]
+        command = next((word for word in arguments if word in known), None)
+        see = f"see `sdcert {command} --help`" if command else f"the commands are {', '.join(known)}; see `sdcert --help`"
+        sys.stderr.write(f"error: {real.format_message()}\n  to do:   {see}\n")
         return WRONG_INPUT
     from tasks.runtime.failures import write_private_trace
     from tasks.runtime.settings import prepare_environment

@@ -20,6 +20,7 @@ from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
 from tasks.report.page import Stamp, stamped
 from tasks.report.publication import encode
+from tasks.report.residual import summary
 from tasks.report.statement import predicate, statement
 from tasks.runtime.artifacts import Ref, Store, content_address
 from tasks.runtime.caching import Produced
@@ -65,6 +66,7 @@ def issue(
     private = scorecard_of(release.name, journal.run, verdict, measured.estimates, measured.verdict.criteria)
     write_whole(journal.folder / "scorecard.json", as_json(private))
     folder = publish_folder(output.absolute(), release.name, journal.run, contents)
+    journal.note(summary=summary(content), knows=content.known)
     journal.note(verdict=verdict, criteria=scorecard["criteria"], folder=str(folder), seed=seed_of(draw).hex())
     _track(journal, content, folder, released)
     _show_in_prefect(journal, scorecard, folder)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
 from tasks.attack.methods import Attack
-from tasks.attack.threat import IntruderSpec, Omission, attack_id, check_attacks, default_attacks
+from tasks.attack.threat import Intruder, IntruderSpec, Omission, attack_id, check_attacks, default_attacks, intruders
 from tasks.classify.methods import ClassifyPlan
 from tasks.ingest.codebook import Attributes
 from tasks.ingest.expectations import Expectation
 from tasks.ingest.methods import IngestPlan
 from tasks.ingest.sources import SourceSpec
-from tasks.mask.methods import Masking, targets
+from tasks.mask.methods import Masking, resolved, targets
 from tasks.microdata.document import read_document, validated
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
@@ -94,9 +95,18 @@ def load_release(path: Path) -> ReleaseSpec:
         check_attacks(release.attacks_to_run, release.omit, release.masking)
         check_policy(release.policy, known_of(release))
     except InputError as error:
-        raise dataclasses.replace(error, where=f"{path}: {error.where}") from None
+        raise located(error, path) from None
     resolved = release.source.resolved(path.parent)
     return release.model_copy(update={"source": resolved})
+
+
+def located(error: InputError, path: Path) -> InputError:
+    """The error with the release file and its line, where it speaks of a field of that file."""
+    place = tuple(int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]: ]+", error.where))
+    if not place or place[0] not in ReleaseSpec.model_fields:
+        return error
+    line = read_document(path).line_of(place)
+    return dataclasses.replace(error, where=f"{path}, line {line}: {error.where}")
 
 
 def known_of(release: ReleaseSpec, schema: Schema | None = None) -> Known:
@@ -104,7 +114,16 @@ def known_of(release: ReleaseSpec, schema: Schema | None = None) -> Known:
     intervals = (measure for measure in (*ALWAYS, *release.measures) if isinstance(measure, RankIntervalDisclosure))
     widths = tuple(dict.fromkeys(width for measure in intervals for width in measure.p_percent))
     attacks = tuple(attack_id(attack) for attack in release.attacks_to_run)
-    return Known(attacks=attacks, p_percent=widths, attributes=None if schema is None else schema.published)
+    if schema is None:
+        return Known(attacks=attacks, p_percent=widths)
+    names = tuple(intruder.name for intruder in intruders_of(release, schema))
+    return Known(attacks=attacks, p_percent=widths, attributes=schema.published, intruders=names)
+
+
+def intruders_of(release: ReleaseSpec, schema: Schema) -> tuple[Intruder, ...]:
+    """Everybody who attacks the release: the declared intruder, then each insider."""
+    steps = tuple(resolved(step, schema, f"masking[{i}]") for i, step in enumerate(release.masking))
+    return intruders(release.intruder, schema, steps)
 
 
 def schema_of_release_files() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from tasks.microdata.errors import InputError
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
           (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip
 _USUAL = "cp1252"
+_CLEARLY = 0.05  # of the share of implausible letters; below it names of several languages decide by luck
 _SAMPLE_BYTES = 1 << 18
 
 
@@ -18,7 +19,7 @@ def decode(content: bytes, label: str, declared: str | None = None) -> tuple[str
     """The text of a file, its encoding, and notes on a guess.
 
     A byte order mark decides; else UTF-8 where the whole file is valid UTF-8; else the most plausible 8-bit encoding, with a
-    note that it is a guess (Western European where several are equally plausible). A file that holds valid multi-byte UTF-8
+    note that it is a guess (Western European unless another one is clearly more plausible). A file that holds valid multi-byte UTF-8
     beside invalid bytes is damaged UTF-8 and refused: read as 8-bit text its good letters would be wrong too.
     """
     if declared is not None:
@@ -46,10 +47,8 @@ def _guess(content: bytes) -> str | None:
     matches = list(from_bytes(content[start : start + _SAMPLE_BYTES]))
     if not matches:
         return None
-    equally_good = [
-        match.encoding for match in matches if (match.chaos, match.coherence) == (matches[0].chaos, matches[0].coherence)
-    ]
-    return _USUAL if _USUAL in equally_good else str(matches[0].encoding)
+    not_clearly_worse = [match.encoding for match in matches if match.chaos <= matches[0].chaos + _CLEARLY]
+    return _USUAL if _USUAL in not_clearly_worse else str(matches[0].encoding)
 
 
 def _decoded(content: bytes, encoding: str, label: str) -> str:

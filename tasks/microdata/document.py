@@ -44,8 +44,12 @@ class Document:
 
     def where(self, place: Path_) -> str:
         """`release.yaml, line 7: masking[0].k`"""
+        return f"{self.path}, line {self.line_of(place)}: {_dotted(place) or '(the whole file)'}"
+
+    def line_of(self, place: Path_) -> int:
+        """The line of a place, or of the nearest part around it."""
         known = next((place[:end] for end in range(len(place), -1, -1) if place[:end] in self.lines), ())
-        return f"{self.path}, line {self.lines.get(known, 1)}: {_dotted(place) or '(the whole file)'}"
+        return self.lines.get(known, 1)
 
 
 def read_document(path: Path) -> Document:

@@ -6,9 +6,10 @@ Fields ending in `_percent` run from 0 to 100; every other share is a fraction f
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 
 class Spec(BaseModel):
@@ -17,8 +18,19 @@ class Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
+SLUG = re.compile(r"^[a-z0-9][a-z0-9._-]{0,99}$")
+
+
+def _a_slug(text: str) -> str:
+    if SLUG.fullmatch(text) is None:
+        like = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:100]
+        hint = f", e.g. `{like}`" if like else ""
+        raise ValueError(f"a name of 1 to 100 small letters, digits and . _ - that begins with a letter or digit{hint}")
+    return text
+
+
 Name = Annotated[str, StringConstraints(min_length=1, max_length=300)]
-Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,99}$")]
+Slug = Annotated[str, Field(json_schema_extra={"pattern": SLUG.pattern}), AfterValidator(_a_slug)]
 Reason = Annotated[str, StringConstraints(min_length=3, max_length=2000)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 Share = Annotated[float, Field(gt=0, le=1)]

@@ -1,0 +1,96 @@
+"""The commands that list things: runs, methods, data sets. They read, and change nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from flows.words import criterion_in_words
+from tasks.microdata.errors import InputError
+from tasks.microdata.suggestion import did_you_mean
+
+STAGES = ("mask", "attack", "score")
+WIDTH_OF_PIPES = 100
+
+
+def print_runs(last: int) -> int:
+    """The last runs, newest first: one line each, and below it what its policy found fault with."""
+    from flows.history import manifests
+
+    found = manifests()[:last]
+    table = Table(title="Last runs, newest first", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in ("run", "release", "verdict", "policy lines kept", "stages computed / cached"):
+        table.add_column(column, no_wrap=column != "stages computed / cached")
+    for manifest in found:
+        table.add_row(*_run_in_cells(manifest))
+    console().print(table if found else "no run yet in this home: sdcert certify params/releases/anes96.yaml", markup=False)
+    for manifest in found:
+        for fault in _faults(manifest):
+            console().print(f"{manifest['run']}  {fault}", markup=False, highlight=False, soft_wrap=True)
+    return 0
+
+
+def _run_in_cells(manifest: dict[str, Any]) -> tuple[str, ...]:
+    stages = manifest.get("stages", {}).values()
+    cached = sum(stage["cached"] for stage in stages)
+    lines = manifest.get("criteria", [])
+    kept = f"{sum(line['decision'] == 'pass' for line in lines)} of {len(lines)}" if lines else "-"
+    verdict = manifest.get("verdict") or manifest["status"]
+    return manifest["run"], manifest["release"], verdict, kept, f"{len(stages) - cached} / {cached}"
+
+
+def _faults(manifest: dict[str, Any]) -> list[str]:
+    if "failure" in manifest:
+        return [manifest["failure"].splitlines()[0]]
+    lines = manifest.get("criteria", [])
+    return [f"{line['decision']}: {criterion_in_words(line)}" for line in lines if line["decision"] != "pass"]
+
+
+def print_methods(stage: str | None) -> int:
+    """The methods of one stage, or of all."""
+    if stage is not None and stage not in STAGES:
+        remedy = did_you_mean(stage, STAGES, "choose one of these")
+        raise InputError("no-such-stage", "sdcert methods STAGE", "no such stage", ", ".join(STAGES), remedy, stage)
+    for name in STAGES if stage is None else (stage,):
+        rows = described(name)
+        table = Table(title=name, title_justify="left", show_lines=True)
+        for number, column in enumerate(rows[0]):
+            table.add_column(column, overflow="fold", no_wrap=number == 0)
+        for row in rows:
+            table.add_row(*(str(value) for value in row.values()))
+        console().print(table, markup=False)
+    return 0
+
+
+def described(stage: str) -> tuple[dict[str, str], ...]:
+    """One row per method of a stage."""
+    match stage:
+        case "mask":
+            from tasks.mask.methods import describe
+        case "attack":
+            from tasks.attack.methods import describe
+        case _:
+            from tasks.score.methods import describe
+    return describe()
+
+
+def print_datasets() -> int:
+    """The data sets that need no file."""
+    from tasks.ingest.sources import list_datasets
+
+    table = Table(title="Data sets that need no file: source: {dataset: NAME}", title_justify="left")
+    for column in ("name", "rows", "columns", "what it is"):
+        table.add_column(column, overflow="fold")
+    for dataset in list_datasets():
+        table.add_row(dataset.name, str(dataset.rows), str(dataset.columns), dataset.description)
+    console().print(table, markup=False)
+    return 0
+
+
+def console() -> Console:
+    """Standard output, as wide as the terminal, or as COLUMNS or a hundred where it is piped."""
+    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH_OF_PIPES)
