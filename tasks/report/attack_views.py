@@ -11,7 +11,7 @@ from tasks.report.content import Content, extra_knowledge, is_insider
 from tasks.report.numbers import in_unit, number, share
 from tasks.report.residual import gain_over_baselines
 from tasks.report.rows import Bar, FigureRow, TextRow, figure_text, people_text
-from tasks.report.words import MEANINGS, attack_title, intruder_in_words, linkage_settings
+from tasks.report.words import MEANINGS, attack_title, in_plain_words, intruder_in_words, linkage_settings
 from tasks.score.catalogue import LINKAGE
 from tasks.score.policy import DECLARED
 
@@ -72,9 +72,9 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
     return AttackView(
         title=_named(own),
         id=own.attack,
-        infers=own.infers,
+        infers=in_plain_words(own.infers),
         knows_data=own.knows_data,
-        knows_mechanism=own.knows_mechanism,
+        knows_mechanism=in_plain_words(own.knows_mechanism),
         settings=linkage_settings(own),
         rates=tuple(_rate_row(one) for one in figures if one.intruder == DECLARED and one.measure in RATES),
         insider_heads=tuple(MEANINGS[name].title for name in measured),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tasks.attack.outcome import AttackResult
@@ -14,7 +14,7 @@ from tasks.microdata.schema import Role, Schema
 from tasks.report.publication import Context, Publish
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine
 from tasks.score.rounding import public, public_criteria
-from tasks.score.verdict import Criterion, Verdict
+from tasks.score.verdict import ROUNDING_ERROR, Criterion, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +90,23 @@ class Content:
 
     def worst(self, measure: str, *, declared: bool | None = None, attribute: str | None = None) -> Estimate | None:
         """The largest figure of one measure, among all attacks run."""
-        found = (one for one in self.figures(measure, declared=declared) if attribute in (None, one.attribute))
-        return max(found, key=lambda one: one.value or 0.0, default=None)
+        return self.largest(one for one in self.figures(measure, declared=declared) if attribute in (None, one.attribute))
+
+    def largest(self, found: Iterable[Estimate], by: Callable[[Estimate], float] | None = None) -> Estimate | None:
+        """The largest figure (or the one largest `by` something); of equal ones the one that decided a policy line, else the
+        first in the order of the plan.
+        """
+        size = by or (lambda one: one.value or 0.0)
+        candidates = list(found)
+        most = max(map(size, candidates), default=0.0)
+        deciding = {criterion.estimate for criterion in self.verdict.criteria}
+        places = {attack: place for place, attack in enumerate(self.attack_ids)}
+        equal = [one for one in candidates if size(one) >= most - ROUNDING_ERROR]
+        return min(equal, key=lambda one: (one.id not in deciding, places.get(one.attack or "", -1)), default=None)
+
+    def method_of(self, attack: str | None) -> str:
+        """The method of the attack of this id; the id itself where no attack has it."""
+        return next((result.method for result in self.attacks if result.attack == attack), attack or "")
 
     def lines(self) -> Iterator[tuple[PolicyLine, Criterion]]:
         """Each policy line with what became of it."""

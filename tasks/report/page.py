@@ -10,7 +10,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tasks.report import attack_views, residual, views, words
+from tasks.report import attack_views, missing, residual, views, words
 from tasks.report.content import Content
 from tasks.report.numbers import count
 
@@ -47,7 +47,8 @@ def render(content: Content) -> str:
     no scripts, and the content security policy allows neither. Deterministic.
     """
     template = _environment().get_template("report.html")
-    return template.render(content=content, views=views, attacks=attack_views, words=words, residual=residual, count=count)
+    rooms = {"views": views, "attacks": attack_views, "words": words, "residual": residual, "missing": missing}
+    return template.render(content=content, count=count, **rooms)
 
 
 def stamped(page: str, stamp: Stamp) -> str:

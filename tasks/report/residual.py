@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
-from tasks.report.content import Content, extra_knowledge
+from tasks.report.content import Content, extra_knowledge, is_insider
 from tasks.report.numbers import in_unit, share
-from tasks.report.words import MEANINGS, intruder_in_words, listed
+from tasks.report.unlimited import NO_LINE, is_limited, not_limited
+from tasks.report.words import MEANINGS, attack_named, listed, somebody, uses_the_masking
 from tasks.score.catalogue import LOSS
 
 NOT_IN_CATALOGUE = (
@@ -25,6 +26,7 @@ def residual_risks(content: Content) -> tuple[str, ...]:
     told = (
         *_declared(content),
         *_insiders(content),
+        *_asserted(content),
         *_values(content),
         *_intervals(content),
         *_unmasked_keys(content),
@@ -36,7 +38,23 @@ def residual_risks(content: Content) -> tuple[str, ...]:
 
 def summary(content: Content) -> tuple[str, ...]:
     """The sentences under the verdict: what the declared intruder found, and the insider who found most."""
-    return (*list(_declared(content))[:1], *list(_insiders(content))[:1], *list(_not_run(content)))
+    told, _ = _leading(content)
+    return (*told, *_not_run(content))
+
+
+def unlimited(content: Content) -> tuple[str, ...]:
+    """The sentences beside the verdict about alarming figures that no policy line limits."""
+    _, free = _leading(content)
+    return (*(f"{sentence} {NO_LINE}" for sentence in free), *not_limited(content))
+
+
+def _leading(content: Content) -> tuple[list[str], list[str]]:
+    """The sentences on the declared intruder and the worst insider: those whose figure a policy line limits, and the rest."""
+    worst = (content.worst("reidentification", declared=True), _worst_insider(content))
+    sentences = (list(_declared(content))[:1], list(_insiders(content))[:1])
+    limited = [one is not None and is_limited(content, one) for one in worst]
+    told = [text for texts, held in zip(sentences, limited, strict=True) for text in texts if held]
+    return told, [text for texts, held in zip(sentences, limited, strict=True) for text in texts if not held]
 
 
 def fitness(content: Content) -> tuple[str, ...]:
@@ -52,8 +70,11 @@ def fitness(content: Content) -> tuple[str, ...]:
 def kept_and_unknown(content: Content) -> tuple[str, ...]:
     """Which attributes kept their distributions exactly, and which uses nobody assessed."""
     untouched = [name for name in content.schema.published if name not in content.masked]
-    kept = (f"Published as they are, so that their own distributions are exact: {listed(untouched)}.",) if untouched else ()
-    return (*kept, "Not assessed: fitness for regression, for prediction, and for analyses of small groups and tails.")
+    kept = f"Published unchanged, so that each has exactly the distribution it has in the source: {listed(untouched)}."
+    return (
+        *([kept] if untouched else []),
+        "Not assessed: fitness for regression, for prediction, and for analyses of small groups and tails.",
+    )
 
 
 def known_limits(content: Content) -> tuple[str, ...]:
@@ -70,7 +91,8 @@ def known_limits(content: Content) -> tuple[str, ...]:
         "The released rows stand in a random order, so that a place in the file says nothing about a place in the source.",
         "All random choices come from PCG64 with a secret seed of 256 bits. PCG64 is a generator for statistics, not for "
         "cryptography. Whoever holds the seed undoes the masking; it is in none of the published files.",
-        "Figures that together with the release would give exact statistics of the original are rounded to 2 digits.",
+        "Figures that together with the release would give exact statistics of the original are rounded to 2 digits and at "
+        "most 3 decimals.",
     )
 
 
@@ -80,49 +102,70 @@ def _declared(content: Content) -> Iterator[str]:
     single = content.worst("max_record_risk", declared=True)
     if worst is None:
         return
+    who = somebody(content, worst.intruder or "", worst.attack)
     yield (
-        f"The declared intruder links {_figure(worst)} of the records to the right person, the worst found among the attacks "
-        f"run ({worst.attack}); blind guessing links {share(worst.chance or 0.0)}."
+        f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the records to the right person, the "
+        f"worst found among the attacks run ({attack_named(worst.attack)}); blind guessing links {share(worst.chance or 0.0)}."
     )
     if exposed is not None and single is not None:
         yield (
-            f"To the same intruder {_figure(exposed)} of the records are exposed ({exposed.attack}), and the person who is "
-            f"easiest to find is found with a chance of {_figure(single)} ({single.attack})."
+            f"To the declared intruder {_figure(exposed)} of the records are exposed ({attack_named(exposed.attack)}), and the "
+            f"person who is easiest to find is found with a chance of {_figure(single)} ({attack_named(single.attack)})."
         )
 
 
 def _insiders(content: Content) -> Iterator[str]:
-    names = dict.fromkeys(one.intruder for one in content.figures("reidentification", declared=False))
-    worst = [max(_of(content, name), key=lambda one: one.value or 0.0) for name in names]
-    ranked = sorted(worst, key=lambda one: (-(one.value or 0.0), one.id))
-    if not ranked:
+    first = _worst_insider(content)
+    if first is None:
         return
-    first = ranked[0]
+    using = ", using how the masking works" if uses_the_masking(content, first.attack) else ""
     yield (
-        f"An {intruder_in_words(first.intruder or '')}, which is published unchanged, links {_figure(first)} of the records to "
-        f"the right person ({first.attack})."
+        f"An insider (somebody who also knows {extra_knowledge(first.intruder or '')}, which is published unchanged) links "
+        f"{_figure(first)} of the records to the right person ({attack_named(first.attack)}{using})."
     )
-    if len(ranked) > 1:
-        others = [f"{_figure(one)} knowing {extra_knowledge(one.intruder or '')}" for one in ranked[1:]]
+    names = dict.fromkeys(one.intruder for one in content.figures("reidentification", declared=False))
+    worst = [_worst_of(content, name) for name in names if name != first.intruder]
+    ranked = sorted(filter(None, worst), key=lambda one: -(one.value or 0.0))
+    if ranked:
+        others = [f"{_figure(one)} knowing {extra_knowledge(one.intruder or '')}" for one in ranked]
         yield f"The other insiders, who know one unchanged attribute each, link {listed(others)}."
 
 
-def _of(content: Content, intruder: str | None) -> list[Estimate]:
-    return [one for one in content.figures("reidentification") if one.intruder == intruder]
+def _worst_insider(content: Content) -> Estimate | None:
+    return content.worst("reidentification", declared=False)
+
+
+def _worst_of(content: Content, intruder: str | None) -> Estimate | None:
+    return content.largest(one for one in content.figures("reidentification") if one.intruder == intruder)
+
+
+def _asserted(content: Content) -> Iterator[str]:
+    """Links that the declared intruder, and the worst insider, can be sure of."""
+    for declared in (True, False):
+        worst = content.worst("known_reidentification", declared=declared)
+        if worst is None or not worst.value:
+            continue
+        who = somebody(content, worst.intruder or "", worst.attack) if is_insider(worst) else "the declared intruder"
+        limit = "" if is_limited(content, worst) else f" {NO_LINE}"
+        yield (
+            f"For {_figure(worst)} of the records {who} can assert which released record it is, and is right: every other one "
+            f"is ruled out ({attack_named(worst.attack)}).{limit}"
+        )
 
 
 def _values(content: Content) -> Iterator[str]:
-    gains = [(gain_over_baselines(content, one), one) for one in content.figures("linked_value_disclosed", declared=True)]
-    if not gains:
+    told = content.figures("linked_value_disclosed", declared=True)
+    worst = content.largest(told, by=lambda one: gain_over_baselines(content, one))
+    if worst is None:
         return
-    gain, worst = max(gains, key=lambda pair: (pair[0], pair[1].id))
+    gain = gain_over_baselines(content, worst)
     if gain <= 0:
         yield "The links of the declared intruder tell no confidential value better than a guess without the target's record."
         return
     yield (
         f"The links of the declared intruder tell {worst.attribute} rightly for {_figure(worst)} of the records "
-        f"({worst.attack}), against {share((worst.value or 0.0) - gain)} without the target's record or by the most frequent "
-        "value."
+        f"({attack_named(worst.attack)}), against {share((worst.value or 0.0) - gain)} without the target's record or by the "
+        "most frequent value."
     )
 
 
@@ -138,8 +181,8 @@ def gain_over_baselines(content: Content, disclosed: Estimate) -> float:
 
 def _intervals(content: Content) -> Iterator[str]:
     found = [one for one in content.figures("rank_interval_disclosure") if one.chance is not None]
-    if found:
-        worst = max(found, key=lambda one: ((one.value or 0.0) - (one.chance or 0.0), one.id))
+    worst = content.largest(found, by=lambda one: (one.value or 0.0) - (one.chance or 0.0))
+    if worst is not None:
         width = dict(worst.parameters).get("p_percent", 0.0)
         yield (
             f"Who has found a record knows {worst.attribute} up to {in_unit(width, 'percent')} of the ranks in "
@@ -167,7 +210,7 @@ def _not_run(content: Content) -> Iterator[str]:
     failed = [result.attack for result in content.attacks if result.status == "failed"]
     silent = dict.fromkeys([*(omission.attack for omission in content.omitted), *failed])
     if silent:
-        yield f"Not assessed, because the attack was left out or failed: {listed(silent)}."
+        yield f"Not assessed, because the attack was left out or failed: {listed(map(attack_named, silent))}."
 
 
 def _figure(estimate: Estimate) -> str:

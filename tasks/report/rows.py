@@ -12,7 +12,7 @@ _OF_THE_TARGETS = ("reidentification", "records_exposed", "truth_among_nearest")
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Places on a bar, in percent of its length; None: no such mark."""
+    """Places on a bar from 0 to 100 %, in percent; None: no such mark."""
 
     value: float
     limit: float | None = None

@@ -15,6 +15,7 @@ from tasks.report.words import (
     bound_in_words,
     by_whom,
     found_in_words,
+    in_plain_words,
     listed,
     mask_of_attribute,
     reason_in_words,
@@ -22,11 +23,10 @@ from tasks.report.words import (
     why_unpublished,
 )
 from tasks.score.catalogue import LOSS, MEASURES
-from tasks.score.policy import PolicyLine
+from tasks.score.policy import INSIDER, PolicyLine
 from tasks.score.verdict import Criterion
 
 MOST_TILES = 4
-_HEADROOM = 1.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,6 @@ class AttributeRow:
     role: str
     scale: str
     decided_by: str
-    kind: str
     missing: str
     evidence: tuple[str, ...]
     notes: tuple[str, ...]
@@ -72,10 +71,36 @@ class AttributeRow:
 
 
 def tiles(content: Content) -> tuple[Tile, ...]:
-    """The deciding figures, the broken and undecided lines first, at most `MOST_TILES`."""
+    """The deciding figures: broken lines, undecided ones, then those nearest to their limit; a line on insiders among them.
+
+    `MOST_TILES`, and one more where a line on insiders would push out one that is not kept.
+    """
     order = {"fail": 0, "undecided": 1, "pass": 2}
-    lines = sorted(content.lines(), key=lambda pair: (order[pair[1].decision], pair[1].line))
-    return tuple(_tile(content, line, criterion) for line, criterion in lines[:MOST_TILES])
+    lines = sorted(content.lines(), key=lambda pair: (order[pair[1].decision], -_nearness(*pair), pair[1].line))
+    shown, hidden = lines[:MOST_TILES], lines[MOST_TILES:]
+    insider = next((pair for pair in hidden if _is_on_insiders(pair[0])), None)
+    if insider is not None and not any(_is_on_insiders(line) for line, _ in shown):
+        room = shown[:-1] if shown[-1][1].decision == "pass" else shown
+        shown = [*room, insider]
+    return tuple(_tile(content, line, criterion) for line, criterion in shown)
+
+
+def all_exact(content: Content) -> bool:
+    """Were all records attacked, so that no figure of the policy is estimated from a sample?"""
+    bounds = {criterion.deciding_bound for criterion in content.verdict.criteria}
+    return content.intruder.targets == 1.0 and bounds == {"value"}
+
+
+def _is_on_insiders(line: PolicyLine) -> bool:
+    return (line.intruder or "").startswith(INSIDER)
+
+
+def _nearness(line: PolicyLine, criterion: Criterion) -> float:
+    """1 at the limit, less within it; the order of the policy where the line is not kept."""
+    if criterion.decision != "pass" or criterion.deciding_value is None:
+        return 0.0
+    small, large = sorted((criterion.deciding_value, line.limit))
+    return 1.0 if large == 0 else small / large
 
 
 def policy_rows(content: Content) -> tuple[PolicyRow, ...]:
@@ -85,7 +110,7 @@ def policy_rows(content: Content) -> tuple[PolicyRow, ...]:
             decision=criterion.decision,
             status=DECISIONS[criterion.decision],
             found=found_in_words(criterion),
-            who=by_whom(criterion),
+            who=by_whom(content, criterion),
             note=_caution(content.figure(criterion.estimate)),
             reason=reason_in_words(line, criterion),
         )
@@ -107,9 +132,8 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
                 role=ROLES[attribute.role],
                 scale=str(attribute.scale),
                 decided_by="declared" if attribute.decided_by == "declared" else "found by the pipeline",
-                kind="" if column is None else column.logical_type,
                 missing="" if column is None else count(column.n_missing),
-                evidence=attribute.evidence,
+                evidence=tuple(map(in_plain_words, attribute.evidence)),
                 notes=() if column is None else column.notes,
                 treatment=treatment if attribute.published else f"not published: {why_unpublished(attribute)}",
                 published=attribute.published,
@@ -138,7 +162,7 @@ def anonymity_rows(content: Content) -> tuple[FigureRow, ...]:
             sentence=MEANINGS[one.measure].sentence,
             value=figure_text(one),
             chance="",
-            note=one.reason or "",
+            note=in_plain_words(one.reason or ""),
         )
         for one in figures
     )
@@ -180,18 +204,18 @@ def _tile(content: Content, line: PolicyLine, criterion: Criterion) -> Tile:
         status=DECISIONS[criterion.decision],
         value="no figure" if estimate is None or estimate.value is None else beside_limit(estimate.value, line.limit, unit),
         people="" if estimate is None else people_text(estimate),
-        who=by_whom(criterion),
+        who=by_whom(content, criterion) or "of the whole table",
         limit=f"{bound} {limit_in_unit(line.limit, unit)}",
         bound=bound_in_words(criterion, estimate),
         chance=_chance(estimate),
         note=_caution(estimate),
-        bar=_limit_bar(estimate, line.limit),
+        bar=_limit_bar(estimate, line.limit, unit),
     )
 
 
 def _chance(estimate: Estimate | None) -> str:
     if estimate is None or estimate.chance is None:
-        return "does not apply"
+        return ""
     return in_unit(estimate.chance, estimate.unit)
 
 
@@ -200,14 +224,10 @@ def _caution(estimate: Estimate | None) -> str:
     return "" if estimate is None or estimate.status != "ok" else _sentence(estimate.reason)
 
 
-def _limit_bar(estimate: Estimate | None, limit: float) -> Bar | None:
-    if estimate is None or estimate.value is None:
+def _limit_bar(estimate: Estimate | None, limit: float, unit: str) -> Bar | None:
+    if estimate is None or estimate.value is None or unit != "share":
         return None
-    largest = max(estimate.value, limit, estimate.chance or 0.0) * _HEADROOM
-    if largest <= 0:
-        return None
-    chance = None if estimate.chance is None else 100 * estimate.chance / largest
-    return Bar(100 * estimate.value / largest, 100 * limit / largest, chance)
+    return Bar(100 * estimate.value, 100 * limit, None if estimate.chance is None else 100 * estimate.chance)
 
 
 def _against_chance(found: list[Estimate]) -> str:
@@ -222,30 +242,40 @@ def _is_of(one: Estimate, attribute: str, width: float) -> bool:
 
 
 def _sentence(text: str | None) -> str:
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return f"{text[:1].upper()}{in_plain_words(text[1:])}." if text else ""
 
 
 def source_facts(content: Content) -> tuple[tuple[str, str], ...]:
     """What was read, as terms and descriptions."""
     report, context = content.ingest, content.context
     separators = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-    facts = [
+    stated = (
         ("Source", f"{report.source} ({report.format})"),
         ("Encoding", report.encoding),
         ("Delimiter", separators.get(report.delimiter or "", report.delimiter)),
         ("Rows read", count(content.rows_in)),
         ("Rows released", f"{count(content.rows_out)}{'' if content.certified else ' would be'}"),
-        ("Persons", "not assessed" if content.persons is None else count(content.persons)),
-        ("What a row is", context.unit or "not assessed"),
-        ("Period", context.period or "not assessed"),
-        ("Sampling fraction", "not assessed" if context.sampling_fraction is None else share(context.sampling_fraction)),
-        ("Special categories", _declared_list(context.special_categories)),
         ("Released to", f"{context.environment}{'' if context.recipients is None else f': {listed(context.recipients)}'}"),
-        ("Purpose", context.purpose or "not assessed"),
+    )
+    facts = [(term, text) for term, text in (*stated, *_context_facts(content)) if text is not None]
+    unstated = [term.lower() for term, text in _context_facts(content) if text is None]
+    told = [("Not stated", f"{listed(unstated)}: not assessed")] if unstated else []
+    return (*facts, *told)
+
+
+def _context_facts(content: Content) -> tuple[tuple[str, str | None], ...]:
+    """What only the release file can tell; None: it does not."""
+    context = content.context
+    return (
+        ("Persons", None if content.persons is None else count(content.persons)),
+        ("What a row is", context.unit),
+        ("Period", context.period),
+        ("Sampling fraction", None if context.sampling_fraction is None else share(context.sampling_fraction)),
+        ("Special categories", _declared_list(context.special_categories)),
+        ("Purpose", context.purpose),
         ("Earlier releases", _declared_list(context.prior_releases)),
-    ]
-    return tuple((term, text) for term, text in facts if text is not None)
+    )
 
 
-def _declared_list(values: tuple[str, ...] | None) -> str:
-    return "not assessed" if values is None else listed(values) or "none, as declared"
+def _declared_list(values: tuple[str, ...] | None) -> str | None:
+    return None if values is None else listed(values) or "none, as declared"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
@@ -42,7 +43,7 @@ MEANINGS = {
         "Maximum record risk",
         "The risk of the person who is easiest to find: 100"
         + SPACE
-        + "% means that somebody is linked to the own record alone.",
+        + "% means that there is a person who is linked to their own record alone.",
     ),
     "truth_among_nearest": Meaning(
         "Truth among the nearest",
@@ -101,7 +102,7 @@ MEANINGS = {
     ),
     "mean_difference": Meaning(
         "Shift of the mean",
-        "Distance between the mean of the original and of the release, in standard deviations of the original.",
+        "The distance between the mean of the original and that of the release, in standard deviations of the original.",
         "Averages and totals of the attribute are off by this much.",
     ),
     "covariance_difference": Meaning(
@@ -126,9 +127,21 @@ MEANINGS = {
     ),
 }
 ATTACKS = {
-    "distance_linkage": "Distance linkage",
+    "distance_linkage": "Distance-based linkage",
     "transparency": "Transparency attack",
 }
+_CODE_NAMES = {
+    "distance_linkage": "distance-based linkage",
+    "rank_swapping": "rank swapping",
+    "quasi_identifier": "quasi-identifier",
+    "quasi_identifiers": "quasi-identifiers",
+}
+_CODE_NAME = re.compile(rf"\b({'|'.join(_CODE_NAMES)})\b")
+_MOST_NAMES = 8
+ROUNDED = (
+    "Some figures are rounded on purpose, to two digits and at most three decimals: with more, the release would give exact "
+    "statistics of the original."
+)
 DECISIONS: dict[Decision, str] = {"pass": "kept", "fail": "broken", "undecided": "not decided"}
 ROLES = {
     Role.IDENTIFIER: "identifier",
@@ -211,6 +224,31 @@ def attack_title(method: str) -> str:
     return ATTACKS.get(method, method.replace("_", " ").capitalize())
 
 
+def attack_named(attack: str | None) -> str:
+    """An attack within a sentence, by its id: `transparency attack`."""
+    known = ATTACKS.get(attack or "")
+    return f"attack \u201c{attack}\u201d" if known is None else known[:1].lower() + known[1:]
+
+
+def somebody(content: Content, intruder: str, attack: str | None) -> str:
+    """An intruder by what he knows: `somebody who knows age and educ and how the masking works`."""
+    extra = extra_knowledge(intruder)
+    if extra:
+        return f"an insider who also knows {extra}"
+    knows = content.known
+    names = listed(knows) if len(knows) <= _MOST_NAMES else f"{count(len(knows))} attributes of a person"
+    return f"somebody who knows {names}{' and how the masking works' if uses_the_masking(content, attack) else ''}"
+
+
+def uses_the_masking(content: Content, attack: str | None) -> bool:
+    return content.method_of(attack) == "transparency"
+
+
+def in_plain_words(text: str) -> str:
+    """A text of an earlier stage with the code names of methods and roles written out."""
+    return _CODE_NAME.sub(lambda found: _CODE_NAMES[found[1]], text)
+
+
 def linkage_settings(result: AttackResult) -> str:
     """Direction, scale and credit of an attack: a linkage figure means nothing without them."""
     ways = {
@@ -244,7 +282,7 @@ def _scope(line: PolicyLine) -> str:
     if line.attack is None:
         return f", worst found among the attacks run{who}"
     accepted = f"; other attacks are accepted: {line.accept_other_attacks}" if line.accept_other_attacks else ""
-    return f", in the attack {line.attack}{who}{accepted}"
+    return f", in the {attack_named(line.attack)}{who}{accepted}"
 
 
 def found_in_words(criterion: Criterion) -> str:
@@ -254,28 +292,27 @@ def found_in_words(criterion: Criterion) -> str:
     return beside_limit(criterion.deciding_value, criterion.limit, MEASURES[criterion.measure].unit)
 
 
-def by_whom(criterion: Criterion) -> str:
-    """Where the deciding figure comes from: `transparency, declared intruder`, `popul`; empty for a whole-table measure."""
-    who = [] if criterion.intruder is None or criterion.estimate is None else [intruder_in_words(criterion.intruder)]
-    attack = [] if criterion.attack is None else [criterion.attack]
-    of = [] if criterion.attribute is None else [criterion.attribute]
-    return ", ".join([*attack, *who, *of])
+def by_whom(content: Content, criterion: Criterion) -> str:
+    """Whose figure decided: `by somebody who knows age (transparency attack)`, `of popul`; empty for a whole-table measure."""
+    asked = criterion.intruder is None or criterion.estimate is None
+    who = "" if asked else f"by {somebody(content, criterion.intruder or '', criterion.attack)}"
+    attack = "" if criterion.attack is None else f"({attack_named(criterion.attack)})"
+    of = "" if criterion.attribute is None else f"of {criterion.attribute}"
+    return " ".join(filter(None, [of, who, attack]))
 
 
 def bound_in_words(criterion: Criterion, estimate: Estimate | None) -> str:
-    """The one-sided 95 % bound that was held against the limit, and what it comes from."""
-    if criterion.deciding_bound is None:
-        return "none"
+    """The one-sided 95 % bound that was held against the limit, and its sample; empty where the figure itself was."""
+    if criterion.deciding_bound in (None, "value"):
+        return ""
     targets = None if estimate is None else estimate.n_targets
-    if criterion.deciding_bound != "value":
-        return f"{found_in_words(criterion)}, from a sample of {count(targets or 0)} records"
-    return f"{found_in_words(criterion)}, exact: {f'all {count(targets)} records' if targets else 'all cells'} were measured"
+    return f"{found_in_words(criterion)}, from a sample of {count(targets or 0)} records"
 
 
 def reason_in_words(line: PolicyLine, criterion: Criterion) -> str:
     """Why a line is kept, broken or not decided."""
     if criterion.deciding_value is None:
-        return f"{criterion.reason[:1].upper()}{criterion.reason[1:]}."
+        return f"{criterion.reason[:1].upper()}{in_plain_words(criterion.reason[1:])}."
     demand = f"{_bounds(line)} {limit_in_unit(line.limit, MEASURES[line.measure].unit)}"
     blamed = "" if criterion.attack in (None, line.attack) or line.attack is None else _BLAMED
     if criterion.deciding_bound == "value":

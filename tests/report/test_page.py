@@ -17,11 +17,12 @@ from tasks.attack.threat import Omission
 from tasks.report import page as page_module
 from tasks.report.page import Stamp, render, stamped
 from tasks.report.words import MEANINGS
-from tasks.score.verdict import Verdict
+from tasks.score.policy import PolicyLine
+from tasks.score.verdict import Verdict, decide
 
 WHICH = ("certified", "refused", "undecided")
 STAMP = Stamp(run="20261121T093000Z-1f2e3d", issued_at=datetime(2026, 11, 21, 9, 31, tzinfo=UTC), attempts=1)
-BLOCKS = {"td", "th", "dt", "dd", "p", "li", "div", "h1", "h2", "h3", "h4", "tr", "caption", "title"}
+BLOCKS = {"td", "th", "dt", "dd", "p", "li", "div", "span", "summary", "h1", "h2", "h3", "h4", "tr", "caption", "title"}
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -116,8 +117,12 @@ def test_tables_are_tables_for_everybody(content):
 def test_the_verdict_and_the_deciding_numbers(certified, refused, undecided):
     kept, broken, left_open = (said(render(one)) for one in (certified, refused, undecided))
     assert "Certified: all 4 policy lines are kept." in kept
-    assert "Re-identification rate 9.96 % about 94 of 944 records" in kept
-    assert "Limit at most 15 % 95 % bound 9.96 %, exact: all 944 records were measured Chance 0.11 %" in kept
+    whose = "by somebody who knows popul, age, educ and income and how the masking works (transparency attack)"
+    assert f"Re-identification rate {whose} 9.96 % about 94 of 944 records 0 % 100 % Limit at most 15 % Chance 0.11 %" in kept
+    assert kept.count("The figures are exact: every record was attacked.") == 1
+    assert "95 % bound 16.2 %, from a sample" in left_open
+    assert "every record was attacked" not in left_open
+    assert "does not apply" not in kept
     assert "Not certified: 3 of 4 policy lines are broken." in broken
     assert "could not be decided" in left_open
     assert "16.2 %, from a sample of 200 records" in left_open
@@ -162,6 +167,48 @@ def test_the_banner_stands_where_it_must(certified, undecided):
     rehearsal = said(render(replace(certified, not_for_publication=True)))
     assert "Not for publication." in rehearsal
     assert "Certified:" not in rehearsal
+
+
+def test_what_no_policy_line_limits_stands_beside_the_verdict(certified):
+    head = said(render(certified)).partition("Re-identification rate by")[0]
+    assert "Not limited by the policy An insider (somebody who also knows PID" in head
+    assert head.count("No policy line limits this.") == 2
+    line = PolicyLine(measure="reidentification", at_most=0.5, intruder="insider")
+    largest = PolicyLine(measure="max_record_risk", at_most=1.0)
+    lines = (*certified.policy, line, largest)
+    limited = replace(certified, policy=lines, verdict=decide(lines, certified.estimates))
+    text = said(render(limited))
+    assert "Not limited by the policy" not in text
+    assert "An insider (somebody who also knows PID" in text.partition("Re-identification rate by")[0]
+
+
+def test_matrices_are_folded_and_open_in_print(certified):
+    text = render(certified)
+    folded = [attributes for tag, attributes in Outline(text).tags if tag == "details"]
+    assert folded == [{}] * 5
+    assert "details::details-content { display: block;" in text.partition("@media print")[2]
+
+
+def test_prose_has_no_code_names(content):
+    text = said(render(content))
+    assert not re.findall(r"\b(?:distance_linkage|rank_swapping|quasi_identifier)\b", text)
+
+
+def test_what_the_release_file_does_not_state_is_one_line(certified):
+    bare = replace(certified, context=type(certified.context)())
+    text = said(render(bare))
+    unstated = "persons, what a row is, period, sampling fraction, special categories, purpose and earlier releases"
+    assert f"Not stated {unstated}: not assessed" in text
+    assert "Not stated persons, sampling fraction and earlier releases: not assessed" in said(render(certified))
+
+
+def test_missing_values_are_told_where_a_masked_column_has_any(certified, refused):
+    assert "Missing values" not in said(render(certified))
+    for content, said_of in ((certified, "miss the same attributes"), (refused, "records without a value take no part")):
+        columns = tuple(replace(one, n_missing=12 if one.name == "popul" else 0) for one in content.ingest.columns)
+        text = said(render(replace(content, ingest=replace(content.ingest, columns=columns))))
+        assert "Missing values stay missing in the release and are visible there: popul (12 of 944)." in text
+        assert said_of in text
 
 
 def test_no_word_promises_too_much(content):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tasks.microdata.estimate import Estimate
 from tasks.report import residual
 from tasks.report.words import MEANINGS
 from tasks.score.catalogue import LOSS
+from tasks.score.policy import PolicyLine
+from tasks.score.verdict import decide
 
 
 def plain(sentences) -> str:
@@ -15,18 +18,21 @@ def plain(sentences) -> str:
 
 def test_the_insiders_are_named_with_their_figures(certified):
     told = plain(residual.residual_risks(certified))
-    assert "An insider who also knows PID, which is published unchanged, links 44.8 % of the records" in told
+    assert "An insider (somebody who also knows PID, which is published unchanged) links 44.8 % of the records" in told
     assert "link 18.9 % knowing vote." in told
     assert (
-        "The declared intruder links 9.96 % of the records to the right person, the worst found among the attacks run" in told
+        "Somebody who knows popul, age, educ and income and how the masking works (the declared intruder) links 9.96 % of the "
+        "records to the right person, the worst found among the attacks run (transparency attack)" in told
     )
     assert "blind guessing links 0.11 %" in told
-    assert plain(residual.summary(certified)).count("\n") == 1
+    assert len(residual.summary(certified)) == 1
 
 
 def test_an_attack_left_out_or_failed_is_named(refused, undecided):
-    assert "Not assessed, because the attack was left out or failed: transparency." in plain(residual.summary(refused))
-    assert "Not assessed, because the attack was left out or failed: transparency." in plain(residual.residual_risks(undecided))
+    assert "Not assessed, because the attack was left out or failed: transparency attack." in plain(residual.summary(refused))
+    assert "Not assessed, because the attack was left out or failed: transparency attack." in plain(
+        residual.residual_risks(undecided)
+    )
 
 
 def test_a_swap_is_said_to_hide_less_than_its_attacks_found(certified, refused):
@@ -43,6 +49,58 @@ def test_a_value_is_disclosed_only_above_both_baselines(certified):
     assert abs(residual.gain_over_baselines(certified, vote) - (0.631 - 0.58)) < 1e-12  # the majority is
     blunt = tuple(replace(one, value=0.1) if one.measure == "linked_value_disclosed" else one for one in certified.estimates)
     assert "tell no confidential value better" in plain(residual.residual_risks(replace(certified, estimates=blunt)))
+
+
+def _with(content, *lines, figures=()):
+    estimates = (*content.estimates, *figures)
+    return replace(content, policy=lines, estimates=estimates, verdict=decide(lines, estimates))
+
+
+def test_alarming_figures_without_a_limit_are_told(certified):
+    figures = tuple(replace(one, value=1.0, low=1.0, high=1.0) if one.measure == "k_anonymity" else one
+                    for one in certified.estimates)  # fmt: skip
+    loss = PolicyLine(measure="sse_percent", at_most=15.0)
+    bare = _with(replace(certified, estimates=figures), loss)
+    told = residual.unlimited(bare)
+    assert len(told) == 4
+    assert all(sentence.endswith("No policy line limits this.") for sentence in told)
+    assert "The k-anonymity is 1" in told[2]
+    assert "their risk is 100 %, by somebody who knows popul, age, educ and income (distance-based linkage)" in plain(told[3:])
+    assert residual.summary(bare) == ()
+    declared, insider = (PolicyLine(measure="reidentification", at_most=0.5, intruder=who) for who in ("declared", "insider"))
+    limits = (PolicyLine(measure="k_anonymity", at_least=1), PolicyLine(measure="max_record_risk", at_most=1.0))
+    assert residual.unlimited(_with(bare, declared, insider, *limits)) == ()
+    vote = PolicyLine(measure="reidentification", at_most=0.5, intruder="insider:vote")
+    assert "knows PID" in residual.unlimited(_with(bare, declared, vote, *limits))[0]
+
+
+def test_only_an_accepted_attack_leaves_the_others_free(certified):
+    fields = {"measure": "reidentification", "at_most": 0.5, "attack": "distance_linkage"}
+    assert len(residual.summary(_with(certified, PolicyLine(**fields)))) == 1
+    assert residual.summary(_with(certified, PolicyLine(**fields, accept_other_attacks="the mask is secret"))) == ()
+
+
+def test_what_an_insider_can_assert_is_told(certified):
+    def known(value, intruder):
+        return Estimate(measure="known_reidentification", value=value, unit="share", attack="transparency", intruder=intruder)
+
+    assert "can assert" not in plain(
+        residual.residual_risks(_with(certified, *certified.policy, figures=[known(0.0, "declared")]))
+    )
+    figures = [known(0.0, "declared"), known(0.195, "insider:PID"), known(0.1, "insider:vote")]
+    told = plain(residual.residual_risks(_with(certified, *certified.policy, figures=figures)))
+    assert "For 19.5 % of the records an insider who also knows PID can assert which released record it is" in told
+    assert told.count("can assert") == 1
+    assert told.count("No policy line limits this.") == 1
+
+
+def test_of_tied_attacks_the_deciding_one_is_named_else_the_first_of_the_plan(certified):
+    risk = [replace(one, value=0.5, low=0.5, high=0.5) for one in certified.figures("max_record_risk", declared=True)]
+    tied = replace(certified, estimates=tuple(risk[::-1]))
+    assert tied.worst("max_record_risk").attack == "distance_linkage"
+    decided = _with(tied, PolicyLine(measure="max_record_risk", at_most=0.5))
+    (criterion,) = decided.verdict.criteria
+    assert decided.worst("max_record_risk").attack == criterion.attack == "transparency"
 
 
 def test_without_a_figure_the_risk_is_not_assessed(certified):

@@ -1,0 +1,46 @@
+"""What became of missing values, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from tasks.mask.methods import Masking
+from tasks.mask.microaggregation import Microaggregation
+from tasks.mask.rank_swapping import RankSwapping
+from tasks.report.content import Content
+from tasks.report.numbers import count
+from tasks.report.words import listed
+
+
+def missing_in_words(content: Content) -> tuple[str, ...]:
+    """How the missing values of masked attributes were treated; empty where none is missing."""
+    missing = {column.name: column.n_missing for column in content.ingest.columns if column.n_missing}
+    masked = [name for name in content.masked if name in missing]
+    if not masked:
+        return ()
+    counts = listed(f"{name} ({count(missing[name])} of {count(content.rows_in)})" for name in masked)
+    told = (
+        f"Missing values stay missing in the release and are visible there: {counts}. Whoever knows that a person gave no "
+        "answer can look for the gap."
+    )
+    return (told, *dict.fromkeys(_treatments(content, set(masked))))
+
+
+def _treatments(content: Content, masked: set[str]) -> Iterator[str]:
+    for step in content.mechanisms:
+        if masked & set(step.attributes or ()):
+            yield _treatment(step)
+
+
+def _treatment(step: Masking) -> str:
+    match step:
+        case Microaggregation():
+            return (
+                "Microaggregation groups records only with those that miss the same attributes, by the attributes they have, "
+                "so every present value is masked."
+            )
+        case RankSwapping():
+            return "Rank swapping exchanges present values only with present ones; records without a value take no part."
+        case _:
+            assert_never(step)

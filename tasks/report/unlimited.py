@@ -1,0 +1,46 @@
+"""Which alarming figures no line of the policy limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tasks.microdata.estimate import Estimate
+from tasks.report.content import Content, is_insider
+from tasks.report.numbers import SPACE
+from tasks.report.words import attack_named, somebody
+from tasks.score.policy import DECLARED, INSIDER, PolicyLine
+
+NO_LINE = "No policy line limits this."
+_CERTAIN = 1.0
+_UNIQUE = 1.0
+
+
+def is_limited(content: Content, figure: Estimate) -> bool:
+    """Does a policy line hold this figure against a limit?"""
+    return any(_covers(line, figure) for line in content.policy)
+
+
+def not_limited(content: Content) -> Iterator[str]:
+    """Sentences on unique released records and on people found with certainty, where no policy line limits them."""
+    alike = next((one for one in content.figures("k_anonymity") if one.value is not None and one.value <= _UNIQUE), None)
+    if alike is not None and not is_limited(content, alike):
+        yield (
+            f"The k-anonymity is 1: at least one released record is like no other on the published quasi-identifiers. {NO_LINE}"
+        )
+    single = content.worst("max_record_risk", declared=True)
+    if single is not None and (single.value or 0.0) >= _CERTAIN and not is_limited(content, single):
+        who = somebody(content, single.intruder or "", single.attack)
+        yield (
+            f"At least one person is linked to their own record alone: their risk is 100{SPACE}%, by {who} "
+            f"({attack_named(single.attack)}). {NO_LINE}"
+        )
+
+
+def _covers(line: PolicyLine, figure: Estimate) -> bool:
+    other_attack = line.attack not in (None, figure.attack) and line.accept_other_attacks is not None
+    same_subject = line.attribute in (None, figure.attribute)
+    return line.measure == figure.measure and not other_attack and same_subject and _about(line.intruder or DECLARED, figure)
+
+
+def _about(intruder: str, figure: Estimate) -> bool:
+    return figure.intruder in (None, intruder) or (intruder == INSIDER and is_insider(figure))
