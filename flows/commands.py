@@ -73,7 +73,7 @@ def _print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) ->
     def say(text: str) -> None:
         console.print(text, highlight=False, markup=False)
 
-    say(f"\nThe declared intruder knows {', '.join(manifest['knows'])}.")
+    say("")
     for sentence in manifest["summary"]:
         say(sentence)
     say("")

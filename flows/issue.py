@@ -66,7 +66,7 @@ def issue(
     private = scorecard_of(release.name, journal.run, verdict, measured.estimates, measured.verdict.criteria)
     write_whole(journal.folder / "scorecard.json", as_json(private))
     folder = publish_folder(output.absolute(), release.name, journal.run, contents)
-    journal.note(summary=summary(content), knows=content.known)
+    journal.note(summary=summary(content))
     journal.note(verdict=verdict, criteria=scorecard["criteria"], folder=str(folder), seed=seed_of(draw).hex())
     _track(journal, content, folder, released)
     _show_in_prefect(journal, scorecard, folder)
