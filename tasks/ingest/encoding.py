@@ -19,8 +19,8 @@ def decode(content: bytes, label: str, declared: str | None = None) -> tuple[str
     """The text of a file, its encoding, and notes on a guess.
 
     A byte order mark decides; else UTF-8 where the whole file is valid UTF-8; else the most plausible 8-bit encoding, with a
-    note that it is a guess (Western European unless another one is clearly more plausible). A file that holds valid multi-byte UTF-8
-    beside invalid bytes is damaged UTF-8 and refused: read as 8-bit text its good letters would be wrong too.
+    note that it is a guess (Western European unless another one is clearly more plausible). A file that holds valid multi-byte
+    UTF-8 beside invalid bytes is damaged UTF-8 and refused: read as 8-bit text its good letters would be wrong too.
     """
     if declared is not None:
         return _decoded(content, declared, label), declared, ()
