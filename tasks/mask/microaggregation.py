@@ -145,7 +145,8 @@ def conclude(knowledge: Knowledge, schema: Schema, spec: Microaggregation, *, pr
 
 def _scaled(positions: Floats) -> Floats:
     ascending = np.sort(positions, axis=0)
-    scaled: Floats = (positions - np.nanmean(ascending, axis=0)) / np.nanstd(ascending, axis=0, ddof=1)
+    spread = np.nanstd(ascending, axis=0, ddof=1)
+    scaled: Floats = (positions - np.nanmean(ascending, axis=0)) / np.where(spread > 0, spread, 1.0)
     return scaled
 
 
