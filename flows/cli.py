@@ -96,14 +96,20 @@ def run(arguments: list[str]) -> int:
     try:
         code: Any = app(args=arguments or ["--help"], prog_name="sdcert", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        Console(stderr=True).print("interrupted; nothing was published")
-        return INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         sys.stdout = None  # the reader is gone: nothing may be flushed at exit
         return CERTIFIED
     except Exception as error:
         return explain(error, arguments)
+    if code == INTERRUPTED:  # typer turns Ctrl-C into this code by itself
+        return _interrupted()
     return code if isinstance(code, int) else CERTIFIED
+
+
+def _interrupted() -> int:
+    Console(stderr=True).print("interrupted; nothing was published, and what was computed is kept for the next run")
+    return INTERRUPTED
 
 
 def explain(error: Exception, arguments: list[str]) -> int:

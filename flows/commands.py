@@ -51,7 +51,22 @@ def _run(release: Any, output: Path, *, refresh: bool, new_draw: bool) -> dict[s
     from flows.certify import certify_tagged  # prepares the environment before Prefect is imported
 
     end_orphans()
+    _check_server()
     return certify_tagged(release, output=str(output), refresh=refresh, new_draw=new_draw)
+
+
+def _check_server() -> None:
+    import httpx
+
+    address = os.environ.get("PREFECT_API_URL")
+    if address is None:
+        return
+    try:
+        httpx.get(f"{address.rstrip('/')}/health", timeout=10).raise_for_status()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        what = f"no Prefect server answers there ({type(error).__name__})"
+        remedy = "start it (`prefect server start`), correct the address, or unset PREFECT_API_URL for a temporary server"
+        raise InputError("no-server", "PREFECT_API_URL", what, "the address of a Prefect API", remedy, address) from None
 
 
 def _check_output(output: Path) -> None:

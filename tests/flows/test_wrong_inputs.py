@@ -129,6 +129,13 @@ def test_a_wrong_command_line(sdcert, words, word):
     assert "Traceback" not in ran.err
 
 
+def test_a_server_that_is_not_there(sdcert, tmp_path, monkeypatch):
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    ran = sdcert("certify", write_release(tmp_path / "project"), "--output", tmp_path / "releases")
+    assert ran.code == 2
+    assert "PREFECT_API_URL" in ran.err
+
+
 def test_an_output_folder_that_cannot_be(sdcert, tmp_path):
     path = write_release(tmp_path / "project")
     ran = sdcert("certify", path, "--output", path)
