@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 CERTIFIED, NOT_CERTIFIED, WRONG_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -100,7 +99,7 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         sys.stdout = None  # the reader is gone: nothing may be flushed at exit
         return CERTIFIED
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return explain(error, arguments)
     if code == INTERRUPTED:  # typer turns Ctrl-C into this code by itself
         return _interrupted()
@@ -108,11 +107,11 @@ def run(arguments: list[str]) -> int:
 
 
 def _interrupted() -> int:
-    Console(stderr=True).print("interrupted; nothing was published, and what was computed is kept for the next run")
+    sys.stderr.write("interrupted: a release folder appears whole or not at all; what was computed is kept for the next run\n")
     return INTERRUPTED
 
 
-def explain(error: Exception, arguments: list[str]) -> int:
+def explain(error: BaseException, arguments: list[str]) -> int:
     """Say what went wrong on stderr and return the exit code that it deserves."""
     from tasks.microdata.errors import InputError
 
@@ -130,12 +129,16 @@ def explain(error: Exception, arguments: list[str]) -> int:
     from tasks.runtime.settings import prepare_environment
 
     token = getattr(error, "token", None) or secrets.token_hex(8)
-    home = prepare_environment()
-    if not (home.root / "failures" / f"{token}.txt").exists():
-        write_private_trace("command", token, real)
+    try:
+        home = prepare_environment()
+        if not (home.root / "failures" / f"{token}.txt").exists():
+            write_private_trace("command", token, real)
+        details = f"{home.root / 'failures' / token}.txt (private: may hold source values)"
+    except (OSError, InputError):
+        details = "the private folder cannot be written, so no details were kept"
     sys.stderr.write(
         f"error: something broke in the program ({type(real).__name__})\n"
-        f"  details: {home.root / 'failures' / token}.txt (private: may hold source values)\n"
+        f"  details: {details}\n"
         "  to do:   run again; if it happens again, report it with the details that hold no value\n"
     )
     return BROKEN

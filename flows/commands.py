@@ -24,7 +24,7 @@ def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, n
 
     release = load_release(path)
     files(release.source)  # a missing source is told before Prefect starts
-    _check_output(output)
+    _check_output(output, release.name)
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     console = Console(stderr=True, soft_wrap=True)
     console.print(f"sdcert: release {release.name} ({path})", highlight=False, markup=False)
@@ -45,12 +45,13 @@ def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, n
 
 
 def _run(release: Any, output: Path, *, refresh: bool, new_draw: bool) -> dict[str, str]:
-    from tasks.runtime.servers import end_orphans
+    from tasks.runtime.servers import detach_temporary_server, end_orphans
 
     listener.get().began("starting Prefect")
     from flows.certify import certify_tagged  # prepares the environment before Prefect is imported
 
     end_orphans()
+    detach_temporary_server()
     _check_server()
     return certify_tagged(release, output=str(output), refresh=refresh, new_draw=new_draw)
 
@@ -69,7 +70,11 @@ def _check_server() -> None:
         raise InputError("no-server", "PREFECT_API_URL", what, "the address of a Prefect API", remedy, address) from None
 
 
-def _check_output(output: Path) -> None:
+def _check_output(output: Path, release: str) -> None:
+    for path in (output, output / release):
+        if (path.is_symlink() or path.exists()) and not path.is_dir():
+            what, remedy = "there is something else than a folder", "choose another --output"
+            raise InputError("output", "--output", what, "a folder that can be written", remedy, str(path))
     existing = next(p for p in [output.absolute(), *output.absolute().parents] if p.exists())
     try:
         with tempfile.TemporaryDirectory(prefix=".sdcert-", dir=existing):
@@ -113,6 +118,7 @@ def _unlimited(criteria: list[dict[str, Any]]) -> list[str]:
     """What a reader would expect a policy to limit, and this one does not."""
     limited = {(line["measure"], (line["intruder"] or "declared").partition(":")[0]) for line in criteria}
     wanted = {
+        ("reidentification", "declared"): "on the share of records that the declared intruder finds (reidentification)",
         ("reidentification", "insider"): "on insiders, who also know one attribute that is published unchanged",
         ("max_record_risk", "declared"): "on the person who is easiest to find (max_record_risk)",
         ("k_anonymity", "declared"): "on the smallest group of records that look alike (k_anonymity)",

@@ -69,7 +69,10 @@ def issue(
     journal.note(summary=summary(content))
     journal.note(verdict=verdict, criteria=scorecard["criteria"], folder=str(folder), seed=seed_of(draw).hex())
     _track(journal, content, folder, released)
-    _show_in_prefect(journal, scorecard, folder)
+    try:
+        _show_in_prefect(journal, scorecard, folder)
+    except Exception as error:  # the folder stands: what Prefect shows of it cannot undo that
+        journal.note(interface=f"no page in Prefect: {type(error).__name__}")
     return {"run": journal.run, "verdict": verdict, "folder": str(folder)}
 
 

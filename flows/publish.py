@@ -37,8 +37,8 @@ def publish_folder(output: Path, release: str, run: str, contents: dict[str, byt
 def clear_partial(parent: Path) -> None:
     """Remove drafts whose writer died."""
     for draft in parent.glob(f"{PARTIAL}*"):
-        writer = int(draft.name.removeprefix(PARTIAL).split("-")[0])
-        if not psutil.pid_exists(writer):
+        writer = draft.name.removeprefix(PARTIAL).split("-")[0]
+        if writer.isdecimal() and not psutil.pid_exists(int(writer)):
             shutil.rmtree(draft, ignore_errors=True)
 
 

@@ -82,8 +82,9 @@ class ReleaseSpec(Spec):
         return ReportPlan(series=self.lineage, **parts)
 
     def public_content(self) -> dict[str, Any]:
-        """The spec as plain values for the tracking server: without the seed, and without the place of the source."""
-        content: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude={"seed", "source"}, exclude_none=True)
+        """The spec as plain values for the tracking server: without the seed, the place of the source, and its categories."""
+        left_out: Any = {"seed": True, "source": True, "expect": True, "attributes": {"__all__": {"order", "missing"}}}
+        content: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude=left_out, exclude_none=True)
         return content
 
 

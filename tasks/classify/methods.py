@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from tasks.classify.dependence import find_dependences
 from tasks.classify.evidence import facts_of
 from tasks.classify.finding import ENOUGH_ROWS, Dependence
 from tasks.classify.roles import attribute_of
 from tasks.ingest.codebook import Attributes, by_name
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import MaskTargets, Schema
+from tasks.microdata.schema import MaskTargets, Role, Scale, Schema
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
@@ -57,6 +59,8 @@ def classify(data: Microdata, plan: ClassifyPlan) -> Schema:
     schema = Schema(attributes)
     _refuse_unlisted_categories(data, schema)
     _refuse_unpublished(schema, plan)
+    _refuse_repeated_persons(data, schema)
+    _refuse_incomparable(data, schema)
     masked = masked_attributes(schema, plan.masks)
     _refuse_nothing_to_mask(data, masked)
     _refuse_dependent(find_dependences(data, schema, masked))
@@ -86,6 +90,38 @@ def _refuse_ambiguous_key(data: Microdata, key: str | None) -> None:
         what = f"The key `{key}` does not tell the units apart: {missing} rows have none, {repeated} repeat an earlier one."
         remedy = "name another key, or remove `key`; several rows of one person: declare the column `role: person`"
         raise InputError("ambiguous-key", "key", what, "a column with a different value in every row", remedy)
+
+
+def _refuse_repeated_persons(data: Microdata, schema: Schema) -> None:
+    """Groups of k rows may hold one person; until persons are counted, such a table must not be certified by its rows."""
+    for name in schema.with_role(Role.PERSON):
+        present = data.column(name).drop_null()
+        repeated = len(present) - len(present.unique())
+        if repeated:
+            what = (
+                f"{repeated} rows repeat a person of `{name}`: figures that count rows would hide how well a person is found."
+            )
+            remedy = "keep one row per person, or aggregate the rows of each person, and certify that table"
+            raise InputError("repeated-person", f"attributes.{name}", what, "one row per person in this version", remedy)
+
+
+def _refuse_incomparable(data: Microdata, schema: Schema) -> None:
+    """Numbers whose differences a float64 cannot hold would be compared wrongly, and a risk understated."""
+    for attribute in schema.select(schema.published):
+        if attribute.scale is Scale.NOMINAL or data.is_text(attribute.name):
+            continue
+        values = data.floats(attribute.name)
+        present = values[~np.isnan(values)]
+        if len(present) == 0 or present.min() == present.max():
+            continue
+        with np.errstate(over="ignore", under="ignore"):
+            variance = float(np.var(present))
+        exact = not data.is_integer(attribute.name) or float(np.abs(present).max()) < 2.0**53
+        if not exact or not 1e-300 < variance < 1e300:
+            what = f"The numbers of `{attribute.name}` are too large or too small to be compared in double precision."
+            allowed = "whole numbers below 2^53, and numbers whose variance is between 1e-300 and 1e300"
+            remedy = "change the unit; for a code declare `scale: nominal`, for a number that names a unit `role: identifier`"
+            raise InputError("incomparable-numbers", f"attributes.{attribute.name}", what, allowed, remedy)
 
 
 def _refuse_unknown(data: Microdata, plan: ClassifyPlan) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tasks.ingest import sources
 from tasks.ingest.codebook import Attributes, AttributeSpec, by_name
@@ -87,7 +88,8 @@ def _typed(raw: RawTable, attributes: tuple[AttributeSpec, ...]) -> tuple[dict[s
     reports = []
     for name in raw.table.column_names:
         spec = declared.get(name) or AttributeSpec.model_construct(name=name)
-        columns[name], notes = read_column(raw.table.column(name), spec, raw.label)
+        read, notes = read_column(raw.table.column(name), spec, raw.label)
+        columns[name] = pc.add(read, 0.0) if pa.types.is_floating(read.type) else read  # -0.0 is 0.0
         reports.append(ColumnReport(name, str(columns[name].type), columns[name].null_count, notes))
     return columns, tuple(reports)
 

@@ -100,9 +100,12 @@ def _described(name: DatasetName) -> Dataset:
 
 
 def _existing(path: Path, label: str) -> Path:
-    if path.is_file():
-        return path
-    what = "The source is a folder, not a file." if path.is_dir() else "The source file does not exist."
+    try:
+        if path.is_file():
+            return path
+        what = "The source is a folder, not a file." if path.is_dir() else "The source file does not exist."
+    except OSError as error:
+        what = f"The source cannot be looked at ({error.strerror})."
     beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
     remedy = did_you_mean(path.name, beside, "correct `source.table`; it is relative to the release file")
     raise InputError("no-such-source", f"source: {label}", what, "the path of a CSV or Parquet file", remedy, value=str(path))

@@ -68,8 +68,9 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     for i, step in enumerate(mechanisms):
         rng = stream(seed, *path, f"{i}:{step.method}", _canonical(step))
         published = _applied(published, schema, step, precision=precision, rng=rng, where=f"masking[{i}]")
-    # the steps are in the path: rows of two differently masked releases of one source must not stand in one order
-    order = stream(seed, *path, "order", *(_canonical(step) for step in mechanisms)).permutation(data.n)
+    # steps and columns are in the path: two different releases of one source must not show their rows in one order
+    steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.published)
+    order = stream(seed, *path, "order", *steps_and_columns).permutation(data.n)
     return Masked(published, mechanisms, order)
 
 

@@ -32,7 +32,7 @@ def at_decimals(values: Floats, decimals: int) -> Floats:
     scale = 10.0**decimals
     roundable = np.abs(values) * scale < _WHOLE_IN_FLOAT
     rounded: Floats = np.where(roundable, np.rint(np.where(roundable, values, 0.0) * scale) / scale, values)
-    return rounded
+    return rounded + 0.0  # -0.0 would tell the sign of what was rounded away
 
 
 def precision_of(source: Microdata, names: Iterable[str]) -> Precision:

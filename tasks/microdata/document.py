@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import AliasEvent
+from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from tasks.microdata.errors import InputError
@@ -28,6 +28,7 @@ Path_ = tuple[str | int, ...]
 
 LARGEST_BYTES = 1_000_000
 DEEPEST = 30
+LONGEST_NUMBER = 100
 EXAMPLE = "params/releases/anes96.yaml"
 _YAML_1_1 = re.compile(
     r"^(?:yes|no|on|off|[-+]?0[0-9]+|[-+]?[0-9][0-9_]*_[0-9_]*|[-+]?[0-9]+(?::[0-5]?[0-9])+)$", re.IGNORECASE
@@ -60,9 +61,7 @@ def read_document(path: Path) -> Document:
     """
     text = _text(path)
     try:
-        events = list(YAML(typ="safe", pure=True).parse(text))
-        if any(isinstance(event, AliasEvent) or getattr(event, "anchor", None) for event in events):
-            raise _refused(path, 1, "anchors and aliases are not read", "write the part out in full")
+        _check_events(text, path)
         nodes = list(YAML(typ="safe", pure=True).compose_all(text))
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -97,12 +96,21 @@ def _text(path: Path) -> str:
         raise _refused(path, 1, f"the file cannot be read as UTF-8 text ({type(error).__name__})", "save it as UTF-8") from None
 
 
+def _check_events(text: str, path: Path) -> None:
+    """Refuse what must not even be composed: aliases, and nesting so deep that composing it would take for ever."""
+    depth = 0
+    for event in YAML(typ="safe", pure=True).parse(text):
+        if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
+            raise _refused(path, 1, "anchors and aliases are not read", "write the part out in full")
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if depth > DEEPEST:
+            raise _refused(path, event.start_mark.line + 1, f"nested deeper than {DEEPEST} levels", "flatten it")
+
+
 def _plain(node: Node, place: Path_, path: Path, lines: dict[Path_, int]) -> Any:
     line = node.start_mark.line + 1
     lines[place] = line
-    if len(place) > DEEPEST:
-        raise _refused(path, line, f"nested deeper than {DEEPEST} levels", "flatten it")
-    if not str(node.tag).startswith("tag:yaml.org,2002:") or "python" in str(node.tag):
+    if not isinstance(node, ScalarNode) and str(node.tag) not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
         raise _refused(path, line, f"{_dotted(place)} is no plain value (it has a tag)", "remove the tag")
     if isinstance(node, SequenceNode):
         return [_plain(child, (*place, i), path, lines) for i, child in enumerate(node.value)]
@@ -138,7 +146,7 @@ def _scalar(node: ScalarNode, place: Path_, path: Path, line: int) -> Any:
             return None
         case "bool":
             return text.lower() == "true"
-        case "int":
+        case "int" if len(text) <= LONGEST_NUMBER:
             return int(text, 0)
         case "float" if _finite(text):
             return float(text)

@@ -12,6 +12,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
+from tasks.microdata.errors import InputError
 from tasks.microdata.randomness import SEED_BYTES
 from tasks.runtime.artifacts import Store
 from tasks.runtime.files import append_line, locked, write_whole
@@ -63,8 +64,13 @@ def keep_seed(seed: bytes) -> str:
 
 
 def seed_of(draw: str) -> bytes:
-    """The secret behind a draw id. FileNotFoundError where the private folder has lost it."""
-    return _seed_path(draw).read_bytes()
+    """The secret behind a draw id; InputError where the private folder has lost it."""
+    try:
+        return _seed_path(draw).read_bytes()
+    except FileNotFoundError:
+        what = "the private folder has lost the seed of this series' current draw"
+        remedy = "restore the folder from a backup, or draw anew with `--new-draw`"
+        raise InputError("lost-seed", "SDCERT_HOME", what, "the seeds of earlier draws under draws/seeds", remedy) from None
 
 
 def record_attempt(series: str, attempt: Attempt) -> int:

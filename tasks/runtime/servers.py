@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 
@@ -13,6 +16,20 @@ def mark_children() -> None:
     """Let every process that this one starts say whose it is (process id and start time: ids are used again)."""
     me = psutil.Process()
     os.environ[OWNER] = f"{me.pid}:{me.create_time()}"
+
+
+def detach_temporary_server() -> None:
+    """Let Prefect start its temporary server in a session of its own.
+
+    In ours, Ctrl-C on a terminal would end the server together with the run, which then waits a minute for its answer.
+    """
+    from prefect.server.api import server
+
+    class Detached(subprocess.Popen[Any]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **{**kwargs, "start_new_session": True})
+
+    server.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": Detached})  # type: ignore[assignment, attr-defined]  # its only use there
 
 
 def end_orphans() -> int:

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tasks.microdata.errors import InputError
+
 PRIVATE = 0o077  # umask: whatever is written is readable by its owner alone
 
 
@@ -57,8 +59,13 @@ def prepare_environment() -> Home:
     """
     os.umask(PRIVATE)
     home = Home.current()
-    home.folder()
-    home.root.chmod(0o700)
+    try:
+        home.folder("runs")
+        home.root.chmod(0o700)
+    except OSError as error:
+        what = f"the private folder cannot be made or used ({error.strerror})"
+        remedy = "set SDCERT_HOME to a folder of your own"
+        raise InputError("home", "SDCERT_HOME", what, "a folder that you may write", remedy, str(home.root)) from None
     defaults = {
         "SDCERT_HOME": str(home.root),
         "PREFECT_HOME": str(home.folder("prefect")),

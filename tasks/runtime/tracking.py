@@ -46,7 +46,7 @@ class Tracking:
         self._ask(self._log_parameters, dict(flattened(content)))
 
     def estimates(self, estimates: Iterable[Estimate]) -> None:
-        self._ask(self._log_metrics, dict(metrics(estimates)))
+        self._ask(lambda: self._log_metrics(dict(metrics(estimates))))
 
     def metric(self, name: str, value: float) -> None:
         self._ask(self._log_metrics, {encoded(name): value})

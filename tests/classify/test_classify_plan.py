@@ -169,3 +169,24 @@ def test_anes96_scales_are_those_of_its_codebook() -> None:
 def test_a_key_that_does_not_tell_units_apart_is_refused(values: list[object]) -> None:
     with pytest.raises(InputError, match="does not tell the units apart"):
         classify(TABLE.with_column("pid", pa.array(values)), plan())
+
+
+def test_rows_that_repeat_a_person_are_refused() -> None:
+    persons = TABLE.with_column("pid", pa.array([i // 2 for i in range(N)]))
+    declared = {"pid": {"role": "person", "scale": "nominal"}, "opinion": {"order": ["low", "mid", "high"]}}
+    with pytest.raises(InputError, match="repeat a person"):
+        classify(persons, plan(key=None, attributes=declared))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([2**60 + 1013 * (i * i % 37) for i in range(N)]),
+        pa.array([1e175 * (i + 1) for i in range(N)]),
+        pa.array([1e-200 * (i + 1) for i in range(N)]),
+    ],
+)
+def test_numbers_that_double_precision_cannot_compare_are_refused(values: pa.Array) -> None:
+    table = Microdata(TABLE.arrow.set_column(1, "age", values))
+    with pytest.raises(InputError, match="double precision"):
+        classify(table, plan())

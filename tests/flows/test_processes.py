@@ -196,3 +196,40 @@ def pickled_command(command: str) -> str:
             return os.system, (command,)
 
     return base64.encodebytes(pickle.dumps(Evil())).decode()
+
+
+@pytest.mark.slow
+def test_ctrl_c_on_a_terminal_ends_at_once_with_130(tmp_path, home):
+    """On a terminal Ctrl-C reaches every process of the group, the temporary server's too if it were in it."""
+    path = write_release(tmp_path / "project")
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    environment |= {"PYTHONPATH": str(ROOT), "SDCERT_HOME": str(home), "PREFECT_HOME": str(home / "prefect")}
+    slow = "import time, flows.environment, tasks.mask.task as m\nm.mask = lambda *_, **__: time.sleep(60)\n"
+    code = f"import sys\n{slow}from flows.cli import run\nsys.exit(run(sys.argv[1:]))"
+    master, terminal = os.openpty()
+    victim = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words(path, tmp_path))],
+        env=environment,
+        cwd=tmp_path,
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list((home / "draws").glob("*.current")) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    time.sleep(2)
+    os.killpg(victim.pid, signal.SIGINT)
+    pressed = time.monotonic()
+    try:
+        _, err = victim.communicate(timeout=50)
+    finally:
+        victim.kill()
+        os.close(master)
+        os.close(terminal)
+    assert victim.returncode == 130, err
+    assert time.monotonic() - pressed < 45
+    assert "interrupted" in err
+    assert not (tmp_path / "releases").exists()

@@ -159,3 +159,27 @@ def test_decimals_that_were_written_are_found(whole, decimals):
     values = np.array([float(f"{w}e-{decimals}") for w in whole])
     shown = max(len(f"{w:0{decimals + 1}d}"[-decimals:].rstrip("0")) if decimals else 0 for w in (abs(w) for w in whole))
     assert source_decimals(values) == shown
+
+
+def test_two_releases_with_other_columns_do_not_stand_in_one_order() -> None:
+    from tasks.mask.methods import mask
+    from tasks.mask.microaggregation import Microaggregation
+    from tasks.microdata.schema import Attribute, Role, Scale, Schema
+    from tasks.microdata.table import Microdata
+
+    data = Microdata.of({"age": list(range(40)), "vote": [i % 2 for i in range(40)], "party": [i % 3 for i in range(40)]})
+    step = Microaggregation(method="microaggregation", attributes=("age",), k=3)
+    orders = []
+    for hidden in ("vote", "party"):
+        roles = {"age": Role.QUASI_IDENTIFIER, "vote": Role.CONFIDENTIAL, "party": Role.CONFIDENTIAL, hidden: Role.IDENTIFIER}
+        schema = Schema(tuple(Attribute(name, role, Scale.NUMERIC, "declared") for name, role in roles.items()))
+        orders.append(mask(data, schema, (step,), seed=b"s" * 32, path=("one source",)).order)
+    assert (orders[0] != orders[1]).any()
+
+
+def test_rounding_leaves_no_negative_zero() -> None:
+    import numpy as np
+
+    from tasks.mask.precision import at_decimals
+
+    assert not np.signbit(at_decimals(np.array([-0.3, -0.04, -0.0]), 0)).any()

@@ -88,6 +88,9 @@ WRONG = {
     "steps missing": ("name: a", 1, "steps"),
     "attribute scale": (GOOD + "attributes:\n  age: {scale: nmeric}", 5, "attributes.age.scale"),
     "nested too deep": ("name: " + "[" * 40 + "]" * 40, 1, "deeper"),
+    "nested endlessly": ("name: " + "[" * 200_000, 1, "deeper"),
+    "an endless number": ("name: a\nsteps: [{method: group, k: " + "9" * 5000 + "}]", 2, "no plain value"),
+    "a set": ("name: !!set {a, b}", 1, "tag"),
 }
 
 

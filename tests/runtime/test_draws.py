@@ -2,6 +2,7 @@ import stat
 
 import pytest
 
+from tasks.microdata.errors import InputError
 from tasks.runtime.draws import Attempt, attempts, chosen_draw, draw_of, record_attempt, seed_of
 
 
@@ -52,5 +53,5 @@ def test_a_line_torn_by_a_crash_does_not_stop_the_count(home):
 def test_a_lost_seed_is_an_error(home):
     draw = draw_of("s")
     (home / "draws" / "seeds" / draw).unlink()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(InputError, match="--new-draw"):
         seed_of(draw)
