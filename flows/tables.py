@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from typing import Any
 
+import psutil
 from rich.console import Console
 from rich.table import Table
 
@@ -39,8 +41,15 @@ def _run_in_cells(manifest: dict[str, Any]) -> tuple[str, ...]:
     cached = sum(stage["cached"] for stage in stages)
     lines = manifest.get("criteria", [])
     kept = f"{sum(line['decision'] == 'pass' for line in lines)} of {len(lines)}" if lines else "-"
-    verdict = manifest.get("verdict") or manifest["status"]
+    verdict = manifest.get("verdict") or _status(manifest)
     return manifest["run"], manifest["release"], verdict, kept, f"{len(stages) - cached} / {cached}"
+
+
+def _status(manifest: dict[str, Any]) -> str:
+    """The status as written, but `killed` for a run whose process on this machine is gone."""
+    status: str = manifest["status"]
+    gone = manifest["host"] == socket.gethostname() and not psutil.pid_exists(manifest["process"])
+    return "killed" if status == "running" and gone else status
 
 
 def _faults(manifest: dict[str, Any]) -> list[str]:

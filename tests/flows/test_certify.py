@@ -175,6 +175,17 @@ def test_runs_lists_what_was_done(certify, sdcert):
     assert "survey" in out
 
 
+def test_runs_tells_a_killed_run(certify, sdcert, home):
+    _, manifest = certify()
+    path = home / "runs" / manifest["run"] / "manifest.json"
+    killed = {k: v for k, v in manifest.items() if k not in ("verdict", "criteria")} | {
+        "status": "running",
+        "process": 2**22 + 1,
+    }
+    path.write_text(json.dumps(killed))
+    assert "killed" in sdcert("runs").out
+
+
 @pytest.mark.parametrize("stage", ["mask", "attack", "score"])
 def test_methods_and_datasets(sdcert, stage):
     assert sdcert("methods", stage).code == 0
