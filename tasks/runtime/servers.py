@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,8 +61,8 @@ def _is_orphan(process: psutil.Process) -> bool:
         return True
 
 
-def _ignore_gone(action: object) -> None:
+def _ignore_gone(action: Callable[[], None]) -> None:
     try:
-        action()  # type: ignore[operator]  # a bound method of a process that may end at any moment
+        action()
     except psutil.NoSuchProcess:
         return
