@@ -13,9 +13,10 @@ from tasks.attack.outcome import AttackResult, outcomes_of
 from tasks.attack.threat import Intruder, attack_id
 from tasks.attack.transparency import Transparency, link_by_mechanism
 from tasks.mask.images import Knowledge
-from tasks.mask.methods import Masking
+from tasks.mask.methods import Mechanism
 from tasks.mask.microaggregation import Microaggregation
 from tasks.mask.rank_swapping import RankSwapping
+from tasks.mask.released import Undeclared
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
@@ -27,7 +28,7 @@ def attack(
     original: Microdata,
     masked: Microdata,
     schema: Schema,
-    mechanisms: tuple[Masking, ...],
+    mechanisms: tuple[Mechanism, ...],
     spec: Attack,
     intruder: Intruder,
     *,
@@ -92,7 +93,7 @@ def _links(
     original: Microdata,
     masked: Microdata,
     schema: Schema,
-    mechanisms: tuple[Masking, ...],
+    mechanisms: tuple[Mechanism, ...],
     spec: Attack,
     intruder: Intruder,
 ) -> tuple[Links, str]:
@@ -107,7 +108,7 @@ def _links(
             assert_never(spec)
 
 
-def _unanswered(spec: Attack, intruder: Intruder, mechanisms: tuple[Masking, ...], n: int) -> AttackResult:
+def _unanswered(spec: Attack, intruder: Intruder, mechanisms: tuple[Mechanism, ...], n: int) -> AttackResult:
     """The result of an attack before it has run."""
     plain = isinstance(spec, DistanceLinkage)
     return AttackResult(
@@ -130,18 +131,20 @@ def _known_data(intruder: Intruder) -> str:
     return f"the original {_listed(intruder.knows)} of every record, and {there}"
 
 
-def _known_steps(mechanisms: tuple[Masking, ...]) -> str:
+def _known_steps(mechanisms: tuple[Mechanism, ...]) -> str:
     steps = ", then ".join(_in_words(step) for step in mechanisms) or "no step"
     return f"the masking steps and their parameters, not the seed: {steps}"
 
 
-def _in_words(step: Masking) -> str:
+def _in_words(step: Mechanism) -> str:
     match step:
         case Microaggregation():
             blocks = " and of ".join(_listed(block) for block in step.groups)
             return f"microaggregation of {blocks}, each group of {step.k} or more"
         case RankSwapping():
             return f"rank swapping of {_listed(step.attributes or ())} within {step.window_percent:g} percent of the ranks"
+        case Undeclared():
+            return f"a method that nobody declared, which changed {_listed(step.attributes)}"
         case _:
             assert_never(step)
 

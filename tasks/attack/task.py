@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.attack.methods import Attack, attack
 from tasks.attack.threat import Intruder
-from tasks.mask.methods import Masking
+from tasks.mask.methods import Mechanism
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
@@ -16,7 +16,7 @@ from tasks.runtime.artifacts import Ref, Store, content_address
 from tasks.runtime.caching import Produced, stage
 from tasks.runtime.draws import seed_of
 
-Steps = tuple[Masking, ...]
+Steps = tuple[Mechanism, ...]
 
 
 @stage("attack", rooms=("attack", "mask"))

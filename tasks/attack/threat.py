@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tasks.attack.distance_linkage import DistanceLinkage
 from tasks.attack.transparency import Transparency
-from tasks.mask.methods import Masking
+from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Names, Reason, Share, Spec
@@ -46,7 +46,7 @@ class Intruder:
     participation_known: bool = True
 
 
-def intruders(spec: IntruderSpec, schema: Schema, mechanisms: tuple[Masking, ...]) -> tuple[Intruder, ...]:
+def intruders(spec: IntruderSpec, schema: Schema, mechanisms: tuple[Mechanism, ...]) -> tuple[Intruder, ...]:
     """The declared intruder, then the insiders.
 
     An insider knows all quasi-identifiers and one attribute that is published unchanged: confidential attributes and weights
@@ -63,14 +63,18 @@ def intruders(spec: IntruderSpec, schema: Schema, mechanisms: tuple[Masking, ...
     return (declared, *(insider for insider in insiders if not set(insider.knows) <= set(declared.knows)))
 
 
-def required(mechanism: Masking) -> tuple[str, ...]:
+def required(mechanism: Mechanism) -> tuple[str, ...]:
     """The attacks that a table masked in this way must face."""
     match mechanism.method:
         case "microaggregation" | "rank_swapping":
             return ("distance_linkage", "transparency")
+        case "undeclared":
+            return ("distance_linkage",)
 
 
-def default_attacks(steps: tuple[Masking, ...], omit: tuple[Omission, ...] = ()) -> tuple[DistanceLinkage | Transparency, ...]:
+def default_attacks(
+    steps: tuple[Mechanism, ...], omit: tuple[Omission, ...] = ()
+) -> tuple[DistanceLinkage | Transparency, ...]:
     """One of each attack that the steps require and `omit` does not leave out; plain linkage where there are no steps."""
     left_out = {omission.attack for omission in omit}
     return tuple(ATTACKS[name](method=name) for name in _required(steps) if name not in left_out)
@@ -82,7 +86,7 @@ def attack_id(spec: DistanceLinkage | Transparency) -> str:
 
 
 def check_attacks(
-    attacks: tuple[DistanceLinkage | Transparency, ...], omit: tuple[Omission, ...], steps: tuple[Masking, ...]
+    attacks: tuple[DistanceLinkage | Transparency, ...], omit: tuple[Omission, ...], steps: tuple[Mechanism, ...]
 ) -> None:
     """Refuse a plan of attacks that leaves out a required one without a reason, or calls two attacks by one name.
 
@@ -110,7 +114,7 @@ def check_attacks(
             raise InputError("required-attack-missing", "attacks", what, allowed, "add it, or omit it with a reason", name)
 
 
-def _required(steps: tuple[Masking, ...]) -> tuple[str, ...]:
+def _required(steps: tuple[Mechanism, ...]) -> tuple[str, ...]:
     names = [name for step in steps for name in required(step)] or ["distance_linkage"]
     return tuple(dict.fromkeys(names))
 

@@ -10,7 +10,7 @@ from tasks.attack.comparison import Comparison, compare
 from tasks.attack.intersection import Conditions, intersected
 from tasks.attack.links import Links
 from tasks.mask.images import Knowledge, Shown, joint_codes
-from tasks.mask.methods import Masking, conclusions
+from tasks.mask.methods import Mechanism, conclusions
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Slug, Spec
@@ -28,7 +28,7 @@ class Transparency(Spec):
 
 
 def link_by_mechanism(
-    original: Microdata, masked: Microdata, schema: Schema, mechanisms: tuple[Masking, ...], knows: tuple[str, ...]
+    original: Microdata, masked: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]
 ) -> tuple[Links, Knowledge]:
     """Link each record to the nearest rows among those that can be its image.
 
@@ -65,7 +65,7 @@ def link_by_mechanism(
 
 
 def _knowledge(
-    original: Microdata, masked: Microdata, schema: Schema, mechanisms: tuple[Masking, ...], knows: tuple[str, ...]
+    original: Microdata, masked: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]
 ) -> Knowledge:
     if not mechanisms:
         raise NotApplicable("no masking step is known")

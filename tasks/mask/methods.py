@@ -15,11 +15,13 @@ from tasks.mask.images import Knowledge, before_masking
 from tasks.mask.microaggregation import Microaggregation, microaggregate
 from tasks.mask.precision import Precision, precision_of
 from tasks.mask.rank_swapping import RankSwapping, rank_swap
+from tasks.mask.released import Undeclared
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import MaskTargets, Schema
 from tasks.microdata.table import Integers, Microdata
 
-Masking = Annotated[Microaggregation | RankSwapping, Field(discriminator="method")]
+Masking = Annotated[Microaggregation | RankSwapping, Field(discriminator="method")]  # what a release file may ask for
+Mechanism = Annotated[Microaggregation | RankSwapping | Undeclared, Field(discriminator="method")]  # what was done to a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Masked:
     """
 
     data: Microdata
-    mechanisms: tuple[Microaggregation | RankSwapping, ...]
+    mechanisms: tuple[Mechanism, ...]
     order: Integers
 
 
@@ -74,12 +76,12 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     return Masked(published, mechanisms, order)
 
 
-def resolved(step: Masking, schema: Schema, where: str) -> Microaggregation | RankSwapping:
+def resolved(step: Masking, schema: Schema, where: str) -> Masking:
     """The step with the attributes it masks written out; InputError where one of them does not fit."""
     return step.model_copy(update={"attributes": fitting_attributes(targets(step), schema, where)})
 
 
-def conclusions(originals: Microdata, released: Microdata, schema: Schema, mechanisms: tuple[Masking, ...]) -> Knowledge:
+def conclusions(originals: Microdata, released: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...]) -> Knowledge:
     """What an intruder concludes who holds `originals` (his attributes, all records), the released table and the steps.
 
     originals: one row per record, the columns he knows. released: the released table, rows in any order.
@@ -92,6 +94,8 @@ def conclusions(originals: Microdata, released: Microdata, schema: Schema, mecha
                 knowledge = microaggregation.conclude(knowledge, schema, step, precision=precision)
             case RankSwapping():
                 knowledge = rank_swapping.conclude(knowledge, schema, step, released=released)
+            case Undeclared():
+                knowledge = knowledge.doubting(step.attributes)
             case _:
                 assert_never(step)
     return knowledge

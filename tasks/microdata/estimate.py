@@ -24,6 +24,8 @@ class Estimate:
     chance, chance_kind: what a guess without the release would score, and what kind; None where there is no such thing.
     credit: how a hit is counted (`shared`: a tie of t candidates earns 1/t; `indicator`; None).
     n_targets, n_in_release: how many targets were scored, how many of them are in the release; None for whole-table measures.
+    subgroup: the part of the targets that the figure is about, e.g. `highest 5 %` of the attribute; None: all targets.
+    counts: what the targets are.
     unit: `share`, `percent`, `records`, or the unit of the attribute.
     """
 
@@ -45,6 +47,8 @@ class Estimate:
     n_targets: int | None = None
     n_in_release: int | None = None
     reason: str | None = None
+    subgroup: str | None = None
+    counts: Literal["records", "persons"] = "records"
 
     @property
     def id(self) -> str:
@@ -52,4 +56,5 @@ class Estimate:
         by = [f"{part}" for part in (self.attack, self.intruder) if part is not None]
         of = [] if self.attribute is None else [self.attribute]
         given = [f"{name}={number:g}" for name, number in self.parameters]
-        return "|".join([self.measure, *by, *of, *given])
+        part = [] if self.subgroup is None else [self.subgroup]
+        return "|".join([self.measure, *by, *of, *part, *given])

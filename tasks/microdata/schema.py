@@ -27,8 +27,14 @@ class Scale(StrEnum):
     NUMERIC = "numeric"  # differences mean something
     ORDINAL = "ordinal"  # only the order means something; codes, or texts with a declared order
     NOMINAL = "nominal"  # only equality means something
+    DATE = "date"  # calendar dates (date32) or moments (timestamp): numbers of days
+    TIME = "time"  # times of day: numbers of seconds
+    CODE = "code"  # numbers that name things: only equality means something
+    FREE_TEXT = "free_text"  # what somebody wrote in their own words: never published
 
 
+MEASURED = frozenset({Scale.NUMERIC, Scale.DATE, Scale.TIME})  # differences mean something
+CATEGORICAL = frozenset({Scale.NOMINAL, Scale.CODE, Scale.FREE_TEXT})  # only equality does
 UNPUBLISHED = frozenset({Role.IDENTIFIER, Role.PERSON, Role.GROUP, Role.DERIVED})
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tasks.attack.outcome import AttackResult
 from tasks.attack.threat import IntruderSpec, Omission
 from tasks.ingest.methods import IngestReport
-from tasks.mask.methods import Masking
+from tasks.mask.methods import Mechanism
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role, Schema
 from tasks.report.publication import Context, Publish
@@ -34,7 +34,7 @@ class Content:
     publish: Publish
     ingest: IngestReport
     schema: Schema
-    mechanisms: tuple[Masking, ...]
+    mechanisms: tuple[Mechanism, ...]
     intruder: IntruderSpec
     attacks: tuple[AttackResult, ...]
     omitted: tuple[Omission, ...] = ()
@@ -74,7 +74,7 @@ class Content:
     def methods(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(step.method for step in self.mechanisms))
 
-    def steps_on(self, attribute: str) -> tuple[Masking, ...]:
+    def steps_on(self, attribute: str) -> tuple[Mechanism, ...]:
         return tuple(step for step in self.mechanisms if attribute in (step.attributes or ()))
 
     def figure(self, identity: str | None) -> Estimate | None:
@@ -84,7 +84,7 @@ class Content:
     def figures(self, measure: str, *, declared: bool | None = None) -> Iterator[Estimate]:
         """The estimates of one measure that have a value; `declared` picks the declared intruder or the insiders."""
         for estimate in self.estimates:
-            wanted = declared is None or (estimate.intruder == DECLARED) is declared
+            wanted = declared is None or (estimate.intruder == DECLARED if declared else is_insider(estimate))
             if estimate.measure == measure and estimate.value is not None and wanted:
                 yield estimate
 

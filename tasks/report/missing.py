@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from tasks.mask.methods import Masking
+from tasks.mask.methods import Mechanism
 from tasks.mask.microaggregation import Microaggregation
 from tasks.mask.rank_swapping import RankSwapping
+from tasks.mask.released import Undeclared
 from tasks.report.content import Content
 from tasks.report.numbers import count
 from tasks.report.words import listed
@@ -33,7 +34,7 @@ def _treatments(content: Content, masked: set[str]) -> Iterator[str]:
             yield _treatment(step)
 
 
-def _treatment(step: Masking) -> str:
+def _treatment(step: Mechanism) -> str:
     match step:
         case Microaggregation():
             return (
@@ -42,5 +43,7 @@ def _treatment(step: Masking) -> str:
             )
         case RankSwapping():
             return "Rank swapping exchanges present values only with present ones; records without a value take no part."
+        case Undeclared():
+            return "The table was masked elsewhere: how missing values were treated there is not known."
         case _:
             assert_never(step)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tasks.attack.outcome import AttackResult
 from tasks.ingest.methods import IngestReport
-from tasks.mask.methods import Masking
+from tasks.mask.methods import Mechanism
 from tasks.microdata.schema import Schema
 from tasks.report.content import Content, public_edition
 from tasks.report.page import render
@@ -34,7 +34,7 @@ def write_report(
             publish=wanted.publish,
             ingest=store.record(Ref(validation), IngestReport),
             schema=store.record(Ref(schema), Schema),
-            mechanisms=store.record(Ref(mechanisms), tuple[Masking, ...]),
+            mechanisms=store.record(Ref(mechanisms), tuple[Mechanism, ...]),
             intruder=wanted.intruder,
             attacks=tuple(store.record(Ref(produced["result"]), AttackResult) for produced in results),
             omitted=wanted.omit,

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from tasks.attack.outcome import AttackResult
-from tasks.mask.methods import Masking
+from tasks.mask.methods import Mechanism
 from tasks.mask.microaggregation import Microaggregation
 from tasks.mask.rank_swapping import RankSwapping
+from tasks.mask.released import Undeclared
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.report.content import Content, extra_knowledge
@@ -161,7 +162,7 @@ def listed(names: Iterable[str]) -> str:
     return " and ".join(filter(None, [", ".join(all_names[:-1]), *all_names[-1:]]))
 
 
-def mask_in_words(step: Masking, schema: Schema) -> str:
+def mask_in_words(step: Mechanism, schema: Schema) -> str:
     """One masking step for somebody who uses the data."""
     match step:
         case Microaggregation():
@@ -173,21 +174,25 @@ def mask_in_words(step: Masking, schema: Schema) -> str:
                 f"differ by at most {number(step.window_percent)}{SPACE}% of the number of records. Each column keeps exactly "
                 "its values; which record holds which value is blurred."
             )
+        case Undeclared():
+            return f"{listed(step.attributes)} had been masked before, elsewhere, by a method that nobody declared."
         case _:
             assert_never(step)
 
 
-def mask_title(step: Masking) -> str:
+def mask_title(step: Mechanism) -> str:
     match step:
         case Microaggregation():
             return f"Microaggregation, groups of at least {step.k}"
         case RankSwapping():
             return f"Rank swapping, window {number(step.window_percent)}{SPACE}%"
+        case Undeclared():
+            return "Masked elsewhere, method not declared"
         case _:
             assert_never(step)
 
 
-def mask_of_attribute(step: Masking, attribute: Attribute) -> str:
+def mask_of_attribute(step: Mechanism, attribute: Attribute) -> str:
     """What a step did to one attribute, in a phrase."""
     match step:
         case Microaggregation():
@@ -195,6 +200,8 @@ def mask_of_attribute(step: Masking, attribute: Attribute) -> str:
             return f"replaced by the {centre} of a group of at least {step.k} records"
         case RankSwapping():
             return f"exchanged within {number(step.window_percent)}{SPACE}% of the ranks"
+        case Undeclared():
+            return "masked elsewhere; the method was not declared"
         case _:
             assert_never(step)
 

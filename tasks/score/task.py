@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from tasks.attack.outcome import AttackResult
-from tasks.mask.methods import Masking
+from tasks.mask.methods import Mechanism
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.caching import Produced, stage
@@ -26,7 +26,7 @@ def score_release(
         original,
         store.table(Ref(masked)),
         store.record(Ref(schema), Schema),
-        store.record(Ref(mechanisms), tuple[Masking, ...]),
+        store.record(Ref(mechanisms), tuple[Mechanism, ...]),
         tuple(_result(store, produced) for produced in results),
         store.record(Ref(measures), tuple[Measure, ...]),
         n_targets=original.n,

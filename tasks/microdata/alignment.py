@@ -1,0 +1,74 @@
+"""Which released row is whose: the evaluator's knowledge, never an intruder's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from tasks.microdata.table import Booleans, Integers, Microdata
+
+ABSENT = -1
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How the m rows of a masked table belong to the n records of its source.
+
+    record: shape (m,), ascending: masked row i is the released form of record record[i]. place: shape (m,): masked row i is row
+    place[i] of the released file. n_records: n; records that stand in no masked row are absent from the release.
+    """
+
+    record: Integers
+    place: Integers
+    n_records: int
+
+    def __post_init__(self) -> None:
+        if len(self.record) != len(self.place):
+            raise ValueError("every masked row has a record and a place")
+        if len(self.record) and not (
+            self.record[0] >= 0 and self.record[-1] < self.n_records and np.all(np.diff(self.record) > 0)
+        ):
+            raise ValueError("the records of the masked rows ascend within the source")
+        if not np.array_equal(np.sort(self.place), np.arange(len(self.place))):
+            raise ValueError("the places are a permutation of the released rows")
+
+    @classmethod
+    def complete_in(cls, order: Integers) -> Alignment:
+        """Every record is released; `order[i]` is the record in row i of the released file."""
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return cls(np.arange(len(order), dtype=np.int64), place, len(order))
+
+    @classmethod
+    def of_table(cls, table: Microdata, n_records: int) -> Alignment:
+        """The inverse of `as_table`."""
+        record, place = (np.array(table.column(name).to_numpy(), dtype=np.int64) for name in ("record", "place"))
+        return cls(record, place, n_records)
+
+    def as_table(self) -> Microdata:
+        return Microdata.of({"record": pa.array(self.record, pa.int64()), "place": pa.array(self.place, pa.int64())})
+
+    @property
+    def complete(self) -> bool:
+        """Is every record of the source in the release?"""
+        return len(self.record) == self.n_records
+
+    @cached_property
+    def masked_row(self) -> Integers:
+        """Shape (n,): the masked row of each record, ABSENT where it is not released."""
+        rows = np.full(self.n_records, ABSENT, dtype=np.int64)
+        rows[self.record] = np.arange(len(self.record))
+        return rows
+
+    @property
+    def present(self) -> Booleans:
+        """Shape (n,): is the record in the release?"""
+        return np.asarray(self.masked_row != ABSENT)
+
+    @property
+    def order(self) -> Integers:
+        """Shape (m,): the masked row that stands in each row of the released file."""
+        return np.argsort(self.place)
