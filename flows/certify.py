@@ -18,7 +18,8 @@ from tasks.attack.threat import attack_id
 from tasks.classify.task import classify_attributes
 from tasks.ingest.methods import IngestReport
 from tasks.ingest.task import ingest_source, source_digest
-from tasks.mask.task import Steps, mask_table
+from tasks.mask.task import Mechanisms, Steps, adopt_table, mask_table
+from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Ref, Store
@@ -37,24 +38,21 @@ def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw
     """Certify the release whose spec is stored under an address; returns the run, its verdict and its folder."""
     release = Store().record(Ref(spec), ReleaseSpec)
     with Journal(release, refresh=refresh) as journal:
-        source = journal.stage(ingest_source, "ingest", _kept(release.ingest_plan), source_digest(release.ingest_plan))
+        source = journal.stage(ingest_source, "ingest", _kept(release.ingest_plan), source_digest(release.source))
         schema = journal.stage(classify_attributes, "classify", source["data"], _kept(release.classify_plan))["schema"]
-        journal.note(notes=Store().record(Ref(source["report"]), IngestReport).notes)
+        journal.warn(Store().record(Ref(source["report"]), IngestReport).notes)
         check_policy(release.policy, known_of(release, Store().record(Ref(schema), Schema)))
-        draw, attempts = _attempt(journal, release, source["data"], new_draw=new_draw)
-        table = journal.stage(mask_table, "mask", source["data"], schema, _kept(release.masking, Steps), draw)
-        results = _attack(journal, release, source["data"], schema, table, draw)
+        draw, attempts, table = _mask(journal, release, source["data"], schema, new_draw=new_draw)
+        masked = (source["data"], table["masked"], table["alignment"], schema, table["mechanisms"])
+        results = _attack(journal, release, schema, table, masked, draw)
         scores = journal.stage(
-            score_release,
-            "score",
-            *(source["data"], table["masked"], schema, table["mechanisms"], results),
-            *(_kept(release.measures, tuple), _kept(release.policy, tuple)),
+            score_release, "score", *masked, results, *(_kept(release.measures, tuple), _kept(release.policy, tuple))
         )
         page = journal.stage(
             write_report,
             "report",
-            *(_kept(release.report_plan), source["data"], source["report"], schema),
-            *(table["released"], table["mechanisms"], results, scores["score"]),
+            *(_kept(release.report_plan), source["data"], source["report"], schema, table["masked"], table["released"]),
+            *(table["alignment"], table["mechanisms"], results, scores["score"]),
         )
         return issue(journal, release, table["released"], source["data"], scores["score"], page, draw, attempts, Path(output))
 
@@ -72,24 +70,45 @@ def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, 
         return certify(Store().put_record(release), output=output, refresh=refresh, new_draw=new_draw)
 
 
-def _attempt(journal: Journal, release: ReleaseSpec, source: str, *, new_draw: bool) -> tuple[str, int]:
-    """Choose the draw and write the attempt down before it is made."""
+def _mask(journal: Journal, release: ReleaseSpec, data: str, schema: str, *, new_draw: bool) -> tuple[str, int, Produced]:
+    """Mask the table, or adopt the one that was masked elsewhere; the attempt is written down before it is made."""
+    row_order = "shuffled" if release.keep_row_order is None else "kept"
     draw = chosen_draw(release.seed) if release.seed is not None else draw_of(release.lineage, new=new_draw)
-    masking, policy = (_kept(part, tuple) for part in (release.masking, release.policy))
-    attempt = Attempt(journal.run, journal.started.isoformat(), source, masking, draw, policy)
+    plan = release.adoption_plan
+    if plan is None:
+        steps = _kept(release.masking, Steps)
+        attempts = _attempt(journal, release, data, steps, draw)
+        return draw, attempts, journal.stage(mask_table, "mask", data, schema, steps, draw, row_order)
+    kept, digest = _kept(plan), source_digest(plan.released)
+    attempts = _attempt(journal, release, data, f"{kept}:{digest}", draw)
+    table = journal.stage(adopt_table, "mask", data, schema, kept, digest, draw, row_order)
+    if source_digest(plan.released) != digest:
+        what, remedy = "the released table changed while it was read", "run again when it is complete"
+        raise InputError("released-changed", "released", what, "a table at rest", remedy)
+    journal.warn(Store().record(Ref(table["notes"]), tuple[str, ...]))
+    return draw, attempts, table
+
+
+def _attempt(journal: Journal, release: ReleaseSpec, source: str, masking: str, draw: str) -> int:
+    attempt = Attempt(journal.run, journal.started.isoformat(), source, masking, draw, _kept(release.policy, tuple))
     made = record_attempt(release.lineage, attempt)
     journal.note(draw=draw, attempts=made)
-    return draw, made
+    return made
 
 
-def _attack(journal: Journal, release: ReleaseSpec, source: str, schema: str, table: Produced, draw: str) -> list[Produced]:
+def _attack(
+    journal: Journal, release: ReleaseSpec, schema: str, table: Produced, masked: tuple[str, ...], draw: str
+) -> list[Produced]:
     """Every attack by every intruder, side by side; the order of the results is the order of the plan."""
+    store = Store()
+    mechanisms = store.record(Ref(table["mechanisms"]), Mechanisms)
+    found = intruders_of(release, store.record(Ref(schema), Schema), mechanisms, store.table(Ref(table["released"])))
     jobs = {
         f"attack {attack_id(attack)} ({intruder.name})": (
-            *(source, table["masked"], schema, table["mechanisms"]),
+            *masked,
             *(_kept(attack), _kept(intruder), str(release.intruder.targets), draw),
         )
-        for intruder in intruders_of(release, Store().record(Ref(schema), Schema))
+        for intruder in found
         for attack in release.attacks_to_run
     }
     return journal.together(attack_release, "attack", jobs)

@@ -48,7 +48,7 @@ def certify(
     new_draw: Annotated[bool, typer.Option(help="draw a new seed: a new attempt, counted as one in the statement")] = False,
 ) -> int:
     """Certify a release: mask, attack, score, decide, report. Exit code 0 certified, 1 not certified."""
-    from flows.commands import certify_release
+    from flows.console.certify import certify_release
 
     return certify_release(release, output, as_json=as_json, refresh=refresh, new_draw=new_draw)
 
@@ -56,15 +56,52 @@ def certify(
 @app.command()
 def check(release: ReleaseFile) -> int:
     """Validate a release file against its table and print what would be done. Masks and writes nothing."""
-    from flows.commands import print_plan
+    from flows.console.check import print_plan
 
     return print_plan(release)
 
 
 @app.command()
+def init(
+    table: Annotated[
+        str, typer.Argument(help="a table (CSV, Parquet, ...), or dataset:NAME", metavar="TABLE", show_default=False)
+    ],
+    output: Annotated[Path | None, typer.Option(help="the file to write; default: NAME.yaml", show_default=False)] = None,
+    name: Annotated[str | None, typer.Option(help="name of the release; default: from the table", show_default=False)] = None,
+    force: Annotated[bool, typer.Option("--force", help="write over an existing file")] = False,
+) -> int:
+    """Draft a release file for a table, with comments that say why, and check it."""
+    from flows.console.draft import init_release
+
+    return init_release(table, output, name, force=force)
+
+
+@app.command()
+def compare(
+    runs: Annotated[
+        list[str],
+        typer.Argument(help="run ids, their beginnings, or names of releases", metavar="RUN RUN ...", show_default=False),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="print the comparison on stdout as JSON")] = False,
+) -> int:
+    """Two or more runs side by side: verdict, masking, risks, losses."""
+    from flows.console.compare import compare_runs
+
+    return compare_runs(runs, as_json=as_json)
+
+
+@app.command()
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="print the findings on stdout as JSON")] = False) -> int:
+    """What is ready, what is missing, what is not protected. Exit code 0 if nothing failed, 1 if something did."""
+    from flows.console.doctor import examine
+
+    return examine(as_json=as_json)
+
+
+@app.command()
 def runs(last: Annotated[int, typer.Option(help="how many", min=1)] = 20) -> int:
     """The last releases: when, which, verdict, the deciding figures."""
-    from flows.tables import print_runs
+    from flows.console.tables import print_runs
 
     return print_runs(last)
 
@@ -72,7 +109,7 @@ def runs(last: Annotated[int, typer.Option(help="how many", min=1)] = 20) -> int
 @app.command()
 def methods(stage: Annotated[str | None, typer.Argument(help="mask, attack or score", show_default=False)] = None) -> int:
     """The methods of a stage: what each does, its parameters, and what an intruder who knows it can do."""
-    from flows.tables import print_methods
+    from flows.console.tables import print_methods
 
     return print_methods(stage)
 
@@ -80,7 +117,7 @@ def methods(stage: Annotated[str | None, typer.Argument(help="mask, attack or sc
 @app.command()
 def datasets() -> int:
     """The tables that come with the installed packages, for trying things out."""
-    from flows.tables import print_datasets
+    from flows.console.tables import print_datasets
 
     return print_datasets()
 
@@ -116,6 +153,8 @@ def explain(error: BaseException, arguments: list[str]) -> int:
     from tasks.microdata.errors import InputError
 
     real = getattr(error, "cause", None) or error
+    if isinstance(real, SystemExit):  # how Prefect answers SIGTERM
+        return _interrupted()
     if isinstance(real, InputError):
         sys.stderr.write(f"error: {real}\n")
         return WRONG_INPUT

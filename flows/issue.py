@@ -12,10 +12,10 @@ from typing import Any
 from prefect.artifacts import create_markdown_artifact
 from pydantic import TypeAdapter
 
+from flows.console.words import criterion_in_words
 from flows.publish import as_json, publish_folder, sha256
 from flows.record import Journal
 from flows.release import ReleaseSpec
-from flows.words import criterion_in_words
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
 from tasks.report.page import Stamp, stamped
@@ -53,7 +53,7 @@ def issue(
     table = _table(store, release, released) if content.certified else None
     stamp = Stamp(run=journal.run, issued_at=datetime.now(UTC), attempts=attempts, **(table.named if table else {}))
     report = stamped(store.page(Ref(page["page"])), stamp).encode()
-    bits = SEED_ENTROPY_BITS if release.seed is None else None
+    bits = SEED_ENTROPY_BITS if release.seed is None and release.released is None else None
     said = predicate(content, stamp, source_digest=source.partition(":")[2], seed_entropy_bits=bits)
     subject = table.subject if table else ("report.html", sha256(report), None)
     scorecard = scorecard_of(release.name, journal.run, verdict, content.estimates, content.verdict.criteria)
@@ -65,6 +65,7 @@ def issue(
     }
     private = scorecard_of(release.name, journal.run, verdict, measured.estimates, measured.verdict.criteria)
     write_whole(journal.folder / "scorecard.json", as_json(private))
+    write_whole(journal.folder / "report-internal.html", stamped(store.page(Ref(page["internal"])), stamp).encode())
     folder = publish_folder(output.absolute(), release.name, journal.run, contents)
     journal.note(summary=summary(content))
     journal.note(verdict=verdict, criteria=scorecard["criteria"], folder=str(folder), seed=seed_of(draw).hex())

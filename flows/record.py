@@ -105,6 +105,10 @@ class Journal:
         self._manifest.update(facts)
         self._save()
 
+    def warn(self, notes: tuple[str, ...]) -> None:
+        """Add what a reader should know to the notes of the manifest; they hold no source value."""
+        self.note(notes=[*self._manifest.get("notes", []), *notes])
+
     @property
     def tracking(self) -> Tracking:
         return self._tracking

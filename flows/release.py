@@ -12,20 +12,25 @@ from pydantic import Field, model_validator
 from tasks.attack.methods import Attack
 from tasks.attack.threat import Intruder, IntruderSpec, Omission, attack_id, check_attacks, default_attacks, intruders
 from tasks.classify.methods import ClassifyPlan
-from tasks.ingest.codebook import Attributes
+from tasks.ingest.codebook import Attributes, AttributeSpec
+from tasks.ingest.codebook_file import load_codebook, merged
 from tasks.ingest.expectations import Expectation
 from tasks.ingest.methods import IngestPlan
 from tasks.ingest.sources import SourceSpec
-from tasks.mask.methods import Masking, resolved, targets
+from tasks.mask.adoption import AdoptionPlan, ReleasedSpec
+from tasks.mask.methods import Masking, Mechanism, resolved, targets
 from tasks.microdata.document import read_document, validated
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Name, Slug, Spec
+from tasks.microdata.schema import Role, Schema
+from tasks.microdata.spec import Name, Reason, Slug, Spec
+from tasks.microdata.table import Microdata
 from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
-from tasks.score.interval_disclosure import RankIntervalDisclosure
+from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
 from tasks.score.methods import ALWAYS, Measure
 from tasks.score.policy import Known, Policy, check_policy
+
+UNIT_KEYS = {"person": Role.PERSON, "group": Role.GROUP}
 
 
 class ReleaseSpec(Spec):
@@ -35,9 +40,16 @@ class ReleaseSpec(Spec):
     series: Slug | None = Field(None, description="releases of one source over time share it; default: the name")
     source: SourceSpec
     key: Name | None = Field(None, description="the column that identifies a unit across versions; never published")
+    person: Name | None = Field(None, description="the column that joins the rows of one person: figures then count persons")
+    group: Name | None = Field(None, description="the column that joins the units of one household or enterprise")
+    codebook: Name | None = Field(None, description="a codebook file (YAML), relative to the release file")
     attributes: Attributes = ()
     expect: tuple[Expectation, ...] = ()
-    masking: Annotated[tuple[Masking, ...], Field(min_length=1)]
+    masking: Annotated[tuple[Masking, ...], Field(min_length=1)] | None = None
+    released: ReleasedSpec | None = Field(None, description="a table that was masked elsewhere, instead of `masking`")
+    keep_row_order: Reason | None = Field(
+        None, description="why the rows are published in the source's order; default: shuffled"
+    )
     intruder: IntruderSpec = IntruderSpec()
     attacks: Annotated[tuple[Attack, ...], Field(min_length=1)] | None = Field(
         None, description="default: every attack that the masks must face"
@@ -58,6 +70,23 @@ class ReleaseSpec(Spec):
             )
         return self
 
+    @model_validator(mode="after")
+    def _masked_here_or_elsewhere(self) -> ReleaseSpec:
+        if (self.masking is None) == (self.released is None):
+            raise ValueError("a release has either `masking` (steps to carry out) or `released` (a table masked elsewhere)")
+        if self.released is not None and self.released.align == "key" and self.key is None:
+            raise ValueError("`released.align: key` needs `key: <column>`, the column that tells the rows apart in both tables")
+        return self
+
+    @model_validator(mode="after")
+    def _unit_keys_are_what_they_say(self) -> ReleaseSpec:
+        for field, role in UNIT_KEYS.items():
+            declared = {attribute.name: attribute.role for attribute in self.attributes}
+            name = getattr(self, field)
+            if name is not None and declared.get(name) not in (None, role):
+                raise ValueError(f"`{field}: {name}` contradicts the role {declared[name]} that `attributes` declares for it")
+        return self
+
     @property
     def lineage(self) -> str:
         """The series this release belongs to."""
@@ -65,25 +94,44 @@ class ReleaseSpec(Spec):
 
     @property
     def attacks_to_run(self) -> tuple[Attack, ...]:
-        return self.attacks if self.attacks is not None else default_attacks(self.masking, self.omit)
+        if self.attacks is not None:
+            return self.attacks
+        return default_attacks(self.steps, self.omit, keeps_row_order=self.keep_row_order is not None)
+
+    @property
+    def steps(self) -> tuple[Masking, ...]:
+        """The steps that are carried out, or that are declared of a table masked elsewhere."""
+        return self.masking or (self.released.mechanism if self.released is not None else ())
 
     @property
     def ingest_plan(self) -> IngestPlan:
         return IngestPlan(source=self.source, attributes=self.attributes, expect=self.expect)
 
     @property
+    def adoption_plan(self) -> AdoptionPlan | None:
+        """What is needed to adopt a table that was masked elsewhere; None: it is masked here."""
+        if self.released is None:
+            return None
+        return AdoptionPlan(released=self.released, attributes=self.attributes, key=self.key)
+
+    @property
     def classify_plan(self) -> ClassifyPlan:
-        masks = tuple(targets(step) for step in self.masking)
+        masks = tuple(targets(step) for step in self.steps)
         return ClassifyPlan(attributes=self.attributes, key=self.key, masks=masks, known=self.intruder.knows or ())
 
     @property
     def report_plan(self) -> ReportPlan:
-        parts = {name: getattr(self, name) for name in ReportPlan.model_fields if name != "series"}
-        return ReportPlan(series=self.lineage, **parts)
+        parts = {name: getattr(self, name) for name in ReportPlan.model_fields if name in type(self).model_fields}
+        elsewhere = {"masked_elsewhere": self.released is not None, "tool": self.released and self.released.tool}
+        return ReportPlan(**{**parts, **elsewhere, "series": self.lineage})
 
     def public_content(self) -> dict[str, Any]:
         """The spec as plain values for the tracking server: without the seed, the place of the source, and its categories."""
-        left_out: Any = {"seed": True, "source": True, "expect": True, "attributes": {"__all__": {"order", "missing"}}}
+        cells = {"__all__": {"matrix"}}  # its keys are categories
+        place: Any = {"table": True, "dataset": True, "sql": True, "url_env": True, "mechanism": cells}
+        values = {"order", "missing", "categories", "hierarchy"}
+        left_out: Any = {"seed": True, "source": True, "released": place, "expect": True, "attributes": {"__all__": values}}
+        left_out["masking"] = cells
         content: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude=left_out, exclude_none=True)
         return content
 
@@ -92,13 +140,26 @@ def load_release(path: Path) -> ReleaseSpec:
     """Read and check a release file without touching its data. InputError says what is wrong, where, and what to do."""
     document = read_document(path)
     release = validated(ReleaseSpec, document)
+    keeps_row_order = release.keep_row_order is not None
     try:
-        check_attacks(release.attacks_to_run, release.omit, release.masking)
+        check_attacks(release.attacks_to_run, release.omit, release.steps, keeps_row_order=keeps_row_order)
         check_policy(release.policy, known_of(release))
     except InputError as error:
         raise located(error, path) from None
-    resolved = release.source.resolved(path.parent)
-    return release.model_copy(update={"source": resolved})
+    found = {name: source.resolved(path.parent) for name in ("source", "released") if (source := getattr(release, name))}
+    attributes = release.attributes
+    if release.codebook is not None:
+        attributes = merged(attributes, load_codebook((path.parent / release.codebook).absolute()))
+    return release.model_copy(update={**found, "attributes": with_unit_keys(release, attributes)})
+
+
+def with_unit_keys(release: ReleaseSpec, attributes: tuple[AttributeSpec, ...]) -> tuple[AttributeSpec, ...]:
+    """The declared attributes, with the roles that `person` and `group` give."""
+    named = {getattr(release, field): role for field, role in UNIT_KEYS.items() if getattr(release, field) is not None}
+    declared = {attribute.name: attribute for attribute in attributes}
+    for name, role in named.items():
+        declared[name] = declared.get(name, AttributeSpec(name=name)).model_copy(update={"role": role})
+    return tuple(declared.values())
 
 
 def located(error: InputError, path: Path) -> InputError:
@@ -112,19 +173,36 @@ def located(error: InputError, path: Path) -> InputError:
 
 def known_of(release: ReleaseSpec, schema: Schema | None = None) -> Known:
     """What a policy line may name: as far as the release file alone tells, or with the schema of its table."""
-    intervals = (measure for measure in (*ALWAYS, *release.measures) if isinstance(measure, RankIntervalDisclosure))
-    widths = tuple(dict.fromkeys(width for measure in intervals for width in measure.p_percent))
-    attacks = tuple(attack_id(attack) for attack in release.attacks_to_run)
+    known = Known(
+        attacks=tuple(attack_id(attack) for attack in release.attacks_to_run),
+        p_percent=_widths(release, "rank_interval_disclosure"),
+        sd_percent=_widths(release, "sd_interval_disclosure"),
+    )
     if schema is None:
-        return Known(attacks=attacks, p_percent=widths)
-    names = tuple(intruder.name for intruder in intruders_of(release, schema))
-    return Known(attacks=attacks, p_percent=widths, attributes=schema.published, intruders=names)
-
-
-def intruders_of(release: ReleaseSpec, schema: Schema) -> tuple[Intruder, ...]:
-    """Everybody who attacks the release: the declared intruder, then each insider."""
+        return known
+    if release.masking is None:  # who is an insider depends on what was changed, which only the released table tells
+        return dataclasses.replace(known, attributes=schema.published)
     steps = tuple(resolved(step, schema, f"masking[{i}]") for i, step in enumerate(release.masking))
-    return intruders(release.intruder, schema, steps)
+    names = tuple(intruder.name for intruder in intruders(release.intruder, schema, steps))
+    return dataclasses.replace(known, attributes=schema.published, intruders=names)
+
+
+def _widths(release: ReleaseSpec, measure: str) -> tuple[float, ...]:
+    """The widths of the intervals that one measure will be computed with."""
+    specs = (one for one in (*ALWAYS, *release.measures) if isinstance(one, RankIntervalDisclosure | SdIntervalDisclosure))
+    return tuple(dict.fromkeys(width for one in specs if one.measure == measure for width in one.p_percent))
+
+
+def intruders_of(
+    release: ReleaseSpec, schema: Schema, mechanisms: tuple[Mechanism, ...], released: Microdata
+) -> tuple[Intruder, ...]:
+    """Everybody who attacks the release: the declared intruder, each insider, and those who know fewer attributes.
+
+    Raises InputError where the policy names an insider who is none.
+    """
+    found = intruders(release.intruder, schema, mechanisms, released)
+    check_policy(release.policy, Known(intruders=tuple(intruder.name for intruder in found)))
+    return found
 
 
 def schema_of_release_files() -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The rule by which records of mixed scales are compared: one squared distance, in which every attribute weighs the same.
 
-Two random records differ by 2 on average in each attribute: numeric and ordinal attributes count the squared difference in
-standard deviations (n - 1), nominal ones 2 * [x differs from y] / m with m the share of pairs of records that differ. A missing
-value is 2 from a present one and 0 from another missing one. An attribute that is constant in the scaling file counts 0.
+Two random records differ by 2 on average in each attribute: numeric and ordinal attributes, dates (in days) and times (in
+seconds) count the squared difference in standard deviations (n - 1), nominal ones and codes 2 * [x differs from y] / m with m
+the share of pairs of records that differ. A missing value is 2 from a present one and 0 from another missing one. An attribute
+that is constant in the scaling file counts 0.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from tasks.mask.fitting import ordered_positions
 from tasks.mask.images import joint_codes
 from tasks.microdata.compiled import njit
-from tasks.microdata.schema import Attribute, Scale, Schema
+from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, shared_codes
 
 ScaleBy = Literal["release", "original", "own"]
@@ -51,7 +52,7 @@ def compare(original: Microdata, masked: Microdata, schema: Schema, knows: tuple
     scaled = [_scaled(original, masked, schema, attribute, scale_by) for attribute in attributes]
     own, own_of_record = _distinct(np.column_stack([part[0] for part in scaled]))
     shown, shown_of_row = _distinct(np.column_stack([part[1] for part in scaled]))
-    nominal = np.array([attribute.scale is Scale.NOMINAL for attribute in attributes])
+    nominal = np.array([attribute.scale in CATEGORICAL for attribute in attributes])
     return Comparison(own, own_of_record, shown, shown_of_row, nominal, np.array([part[2] for part in scaled]))
 
 
@@ -75,7 +76,7 @@ def _scaled(
     original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, scale_by: ScaleBy
 ) -> tuple[Floats, Floats, float]:
     """The attribute in both files and its weight."""
-    if attribute.scale is Scale.NOMINAL:
+    if attribute.scale in CATEGORICAL:
         own, shown = _codes(original, masked, attribute.name)
         return own, shown, _nominal_weight(own if scale_by == "original" else shown)
     place = f"attacks: {attribute.name}"

@@ -8,23 +8,28 @@ import pyarrow as pa
 from tasks.attack.links import Links
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers, shared_codes
+from tasks.microdata.units import Grouped
 
 
-def linked_values(links: Links, original: pa.Array, released: pa.Array, targets: Integers) -> tuple[Floats, Floats]:
+def linked_values(
+    links: Links, original: pa.Array, released: pa.Array, targets: Integers, own: Grouped, unit: Integers
+) -> tuple[Floats, Floats]:
     """How well the linked rows' most frequent value tells the value of each target.
 
-    Meaning: the intruder guesses the value that most of the linked rows show. The control does the same without the target's
-    own row: what it scores is known from the others and is no disclosure about the target.
+    Meaning: the intruder guesses the value that most of the linked rows show. The control does the same without the released
+    rows of the target's unit: what it scores is known from the others and is no disclosure about the target.
     Formula in words: if the target's original value is among the g most frequent released values of the linked rows, 1/g,
     else 0. Where no row is left, the guess is the most frequent value of the whole release. Missing is a value of its own.
 
     Parameters
     ----------
-    links: of the records to released rows. original, released: the attribute in both files, row i of the one being row i of
-    the other, shape (n,). targets: rows that are scored, shape (m,).
+    links: of the records to released rows. original, released: the attribute in both files, shapes (n,) and (m,).
+    targets: records that are scored, shape (t,). own: the released rows of each unit (none if it is absent).
+    unit: shape (t,), the unit of each target: itself, or its person, whose other rows tell the same of him.
 
-    Returns two arrays of shape (m,), each in [0, 1]: linked and control. By chance: the share of the most frequent value.
-    Cost: the number of linked rows, summed over the distinct sets of them; memory is linear.
+    Returns two arrays of shape (t,), each in [0, 1]: linked and control. By chance: the share of the most frequent value.
+    Cost: the number of linked rows, summed over the distinct sets of them; for units of several rows that are linked, their
+    number times the distinct values as well; memory is linear.
     """
     truth, shown = (codes + 1 for codes in shared_codes(original, released))
     n_values = int(max(truth.max(initial=0), shown.max(initial=0))) + 1
@@ -36,8 +41,11 @@ def linked_values(links: Links, original: pa.Array, released: pa.Array, targets:
         *_value_counts(links.found_class, shown, n_values),
         np.searchsorted(sets[by_set], np.arange(len(links.starts))),
         by_set,
-        links.found_class[targets],
-        shown[targets],
+        links.found_class,
+        shown,
+        own.starts[unit],
+        own.starts[unit + 1],
+        own.rows,
         truth[targets],
         _modal_shares(shown, n_values),
     )
@@ -67,8 +75,11 @@ def _modal_credits(
     value_counts: Integers,
     target_starts: Integers,
     targets: Integers,
-    own_class: Integers,
-    own_value: Integers,
+    class_of_row: Integers,
+    value_of_row: Integers,
+    own_begins: Integers,
+    own_ends: Integers,
+    own_rows: Integers,
     truth: Integers,
     otherwise: Floats,
 ) -> tuple[Floats, Floats]:
@@ -86,10 +97,25 @@ def _modal_credits(
         for t in targets[target_starts[s] : target_starts[s + 1]]:
             linked[t] = _credit(counts[truth[t]], top[0], top[1], otherwise[truth[t]])
             control[t] = linked[t]
-            if in_set[own_class[t]] == s:
-                control[t] = _credit_without(own_value[t], truth[t], counts, top, otherwise[truth[t]])
+            own = _own_values(own_rows[own_begins[t] : own_ends[t]], class_of_row, value_of_row, in_set, s)
+            if len(own) == 1:
+                control[t] = _credit_without(own[0], truth[t], counts, top, otherwise[truth[t]])
+            elif len(own) > 1:
+                control[t] = _credit_without_all(own, truth[t], counts, met[:n_met], otherwise[truth[t]])
         counts[met[:n_met]] = 0
     return linked, control
+
+
+@njit
+def _own_values(rows: Integers, class_of_row: Integers, value_of_row: Integers, in_set: Integers, s: int) -> Integers:
+    """The values of those of the rows whose class is in set s."""
+    values = np.empty(len(rows), dtype=np.int64)
+    used = 0
+    for row in rows:
+        if in_set[class_of_row[row]] == s:
+            values[used] = value_of_row[row]
+            used += 1
+    return values[:used]
 
 
 @njit
@@ -141,3 +167,15 @@ def _credit_without(own: int, truth: int, counts: Integers, top: tuple[int, int,
     if top[1] > 1:
         return _credit(count, top[0], top[1] - 1, otherwise)
     return _credit(count, top[0] - 1, 1 + (top[3] if top[2] == top[0] - 1 else 0), otherwise)
+
+
+@njit
+def _credit_without_all(own: Integers, truth: int, counts: Integers, met: Integers, otherwise: float) -> float:
+    """The credit once several rows of the target's unit, which show the values `own`, are struck out of the counts."""
+    for value in own:
+        counts[value] -= 1
+    top = _highest(counts, met)
+    credit = _credit(counts[truth], top[0], top[1], otherwise)
+    for value in own:
+        counts[value] += 1
+    return credit

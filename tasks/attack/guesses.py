@@ -18,8 +18,8 @@ class Guesses:
     """The guesses of one attack about m targets in a release of n rows.
 
     class_of_row: shape (n,), the class 0..c-1 of each released row.
-    starts: shape (m + 1,), classes: shape (starts[-1],): target i is linked to classes[starts[i]:starts[i + 1]], which is
-        never empty.
+    starts: shape (m + 1,), classes: shape (starts[-1],): target i is linked to classes[starts[i]:starts[i + 1]]. Where it is
+        empty the attack has no guess, because nothing in the release can be the target's.
     sound_sizes: shape (m,): rows in the sound candidate set the guess was chosen from, where the attack has one (a set that
         surely holds the truth); None otherwise.
     """
@@ -35,8 +35,8 @@ class Guesses:
         return np.bincount(self.class_of_row)
 
     def tie_sizes(self) -> Integers:
-        """Shape (m,): the number t of released rows among which the intruder cannot choose."""
-        return np.add.reduceat(self.class_sizes[self.classes], self.starts[:-1])
+        """Shape (m,): the number t of released rows among which the intruder cannot choose; 0 without a guess."""
+        return np.diff(np.append(0, np.cumsum(self.class_sizes[self.classes]))[self.starts])
 
     def truth_among(self, truth: Integers) -> Booleans:
         """Shape (m,): is the target's own row among its guesses? `truth`: the row of each target, -1 if not released."""
@@ -48,4 +48,4 @@ class Guesses:
 
     def credit(self, truth: Integers) -> Floats:
         """Shape (m,): 1/t where the truth is among the t guesses, else 0; by chance 1/n on average, ties or not."""
-        return self.truth_among(truth) / self.tie_sizes()
+        return self.truth_among(truth) / np.maximum(self.tie_sizes(), 1)

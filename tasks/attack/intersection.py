@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.comparison import Comparison, squared_distance
+from tasks.attack.likelihood import TIE as TIE_OF_LOGARITHMS
+from tasks.attack.likelihood import Laws, add_evidence, rule_out, weigh
 from tasks.attack.nearest import TIE, with_room
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
@@ -18,6 +20,7 @@ class Conditions:
 
     Of f lists of codes, list j allows record i the codes allowed[j][begins[j, i]:ends[j, i]]; the row shows shown[j, row].
     Of q intervals, record i needs low[i] <= positions[row] <= high[i], shapes (r, q) and (c, q); NaN: only a missing value.
+    Rows that the laws of randomised attributes exclude are no images either; of the others they say how probable each is.
     sizes: shape (c,), the number of released rows of each kind.
     """
 
@@ -28,19 +31,25 @@ class Conditions:
     low: Floats
     high: Floats
     positions: Floats
+    laws: Laws
     sizes: Integers
 
 
-def intersected(both: Comparison, conditions: Conditions) -> tuple[Integers, Integers, Integers]:
-    """For each distinct record the rows that meet all conditions: the nearest of them, and the size of the whole set.
+def intersected(
+    both: Comparison, conditions: Conditions, *, few: int = 0
+) -> tuple[Integers, Integers, Integers, tuple[Integers, Integers]]:
+    """For each distinct record the rows that meet all conditions: the best of them, and the size of the whole set.
 
+    The best are first those that are the record's image with the largest probability (`likelihood`; without randomised
+    attributes all are equally likely), and of these the nearest.
     Rows are looked up by the first list of codes and, among equal codes, by the first interval. Returns starts (r + 1,), the
     distinct rows nearest within the set (ties within a relative 1e-9), and the number of released rows in the set, shape (r,);
-    where it is 0 there is no nearest row either.
+    where it is 0 there is no nearest row either. Last, starts and distinct rows of the whole sets that hold at most `few`
+    released rows; the others stand empty in it.
     """
     offsets = np.cumsum([0, *(len(codes) for codes in conditions.allowed)])[:-1, np.newaxis]
     group_starts, rows = _groups(conditions)
-    starts, found, whole = _intersect(
+    starts, found, whole, few_starts, members = _intersect(
         both.own,
         both.shown[rows],
         both.nominal,
@@ -52,10 +61,15 @@ def intersected(both: Comparison, conditions: Conditions) -> tuple[Integers, Int
         conditions.low,
         conditions.high,
         conditions.positions[rows],
+        conditions.laws.log_probability,
+        conditions.laws.own_at,
+        np.ascontiguousarray(conditions.laws.shown_at[rows]),
+        conditions.laws.records,
         conditions.sizes[rows],
         group_starts,
+        few,
     )
-    return starts, rows[found], whole
+    return starts, rows[found], whole, (few_starts, rows[members])
 
 
 def _groups(conditions: Conditions) -> tuple[Integers, Integers]:
@@ -80,20 +94,38 @@ def _intersect(
     low: Floats,
     high: Floats,
     positions: Floats,
+    log_probability: Floats,
+    own_at: Integers,
+    shown_at: Integers,
+    records: Floats,
     sizes: Integers,
     group_starts: Integers,
-) -> tuple[Integers, Integers, Integers]:
+    few: int,
+) -> tuple[Integers, Integers, Integers, Integers, Integers]:
     starts = np.zeros(len(own) + 1, dtype=np.int64)
+    few_starts, members = np.zeros(len(own) + 1, dtype=np.int64), np.empty(16, dtype=np.int64)
     found = np.empty(len(own) + 16, dtype=np.int64)
     distances = np.empty(len(own) + 16)
     whole = np.zeros(len(own), dtype=np.int64)
-    possible = np.empty(len(shown_values), dtype=np.int64)
+    possible, scores = np.empty(len(shown_values), dtype=np.int64), np.zeros(len(shown_values))
+    evidence = np.zeros(len(shown_values))
+    if own_at.shape[1] > 0:
+        evidence = _evidence(
+            begins, ends, allowed, shown, low, high, positions, log_probability, own_at, shown_at, records, group_starts
+        )
     used = 0
     for i in range(len(own)):
         first, least = used, np.inf
         n_images = _write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
-        for row in possible[:n_images]:
+        likeliest = -np.inf
+        if own_at.shape[1] > 0:
+            n_images = rule_out(log_probability, own_at[i], shown_at, possible, n_images, scores)
+            likeliest = weigh(scores, evidence, possible[:n_images]) - TIE_OF_LOGARITHMS
+        for e in range(n_images):
+            row = possible[e]
             whole[i] += sizes[row]
+            if scores[e] < likeliest:
+                continue
             distance = squared_distance(own[i], shown_values[row], nominal, weight, least * TIE)
             if distance <= least * TIE:
                 found, distances = with_room(found, used), with_room(distances, used)
@@ -102,7 +134,39 @@ def _intersect(
                 least = min(least, distance)
         used = _keep_nearest(found, distances, first, used, least)
         starts[i + 1] = used
-    return starts, found[:used].copy(), whole
+        few_starts[i + 1] = few_starts[i]
+        for row in possible[: n_images if whole[i] <= few else 0]:
+            members = with_room(members, few_starts[i + 1])
+            members[few_starts[i + 1]] = row
+            few_starts[i + 1] += 1
+    return starts, found[:used].copy(), whole, few_starts, members[: few_starts[-1]].copy()
+
+
+@njit
+def _evidence(
+    begins: Integers,
+    ends: Integers,
+    allowed: Integers,
+    shown: Integers,
+    low: Floats,
+    high: Floats,
+    positions: Floats,
+    log_probability: Floats,
+    own_at: Integers,
+    shown_at: Integers,
+    records: Floats,
+    group_starts: Integers,
+) -> Floats:
+    """Shape (c,): the logarithm of q of each row, the sum of its probabilities over all records; -inf: it is nobody's."""
+    n_rows = len(shown_at)
+    possible, scores = np.empty(n_rows, dtype=np.int64), np.empty(n_rows)
+    total, largest = np.zeros(n_rows), np.full(n_rows, -np.inf)
+    for i in range(len(own_at)):
+        n_images = _write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
+        n_images = rule_out(log_probability, own_at[i], shown_at, possible, n_images, scores)
+        add_evidence(possible[:n_images], scores[:n_images], records[i], largest, total)
+    evidence: Floats = np.log(total) + largest
+    return evidence
 
 
 @njit

@@ -12,11 +12,13 @@ from tasks.microdata.table import Integers
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Links of n searching records to n found ones.
+    """Links of q searching records to f found ones.
 
-    found_class: shape (n,), the class of each found record; search_class: shape (n,), the class of each searching record.
+    found_class: shape (f,), the class of each found record; search_class: shape (q,), the class of each searching record.
     starts, classes: search class s is linked to the found classes classes[starts[s]:starts[s + 1]].
     sound_sizes: shape (number of search classes,): size of the sound set the link was chosen from; None where there is none.
+    small_sets: starts and found classes of the sound sets that hold few rows (as many as the attack was asked to write out);
+        the others stand empty in it.
     """
 
     found_class: Integers
@@ -24,6 +26,7 @@ class Links:
     starts: Integers
     classes: Integers
     sound_sizes: Integers | None = None
+    small_sets: tuple[Integers, Integers] | None = None
 
     def guesses(self, searching: Integers) -> Guesses:
         """The guesses of the given searching records, in that order."""

@@ -9,19 +9,22 @@ from pydantic import Field
 
 from tasks.attack.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.links import Links
-from tasks.attack.outcome import AttackResult, outcomes_of
+from tasks.attack.outcome import AttackResult, Scene, outcomes_of
+from tasks.attack.row_position import RowPosition, link_by_position
 from tasks.attack.threat import Intruder, attack_id
 from tasks.attack.transparency import Transparency, link_by_mechanism
 from tasks.mask.images import Knowledge
 from tasks.mask.methods import Mechanism
 from tasks.mask.microaggregation import Microaggregation
+from tasks.mask.pram import Pram
 from tasks.mask.rank_swapping import RankSwapping
 from tasks.mask.released import Undeclared
+from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
 
-Attack = Annotated[DistanceLinkage | Transparency, Field(discriminator="method")]
+Attack = Annotated[DistanceLinkage | Transparency | RowPosition, Field(discriminator="method")]
 
 
 def attack(
@@ -32,34 +35,37 @@ def attack(
     spec: Attack,
     intruder: Intruder,
     *,
+    alignment: Alignment,
     targets: Integers,
 ) -> AttackResult:
     """Let one intruder attack a masked table, and score how the targets fare.
 
-    Every record is attacked; `targets` chooses whose outcome is scored.
+    Every record is attacked; `targets` chooses whose outcome is scored. Where the schema names a person key, the targets are
+    the persons of these rows, of whom the intruder holds all rows (see `fare`).
 
     Parameters
     ----------
-    original, masked: n rows each; row i of `masked` is the released form of row i of `original`. The attack itself does not
-        use that order, the scoring does.
-    mechanisms: the masking steps as they were applied. targets: rows, shape (m,), m >= 1.
+    original, masked: n and m <= n rows; row i of `masked` is the released form of record `alignment.record[i]`. The attack does
+        not use this, the scoring does; of `alignment.place` an attack may use the order of the released file.
+    mechanisms: the masking steps as they were applied. targets: rows of the original, shape (t,), t >= 1, absent ones included.
 
-    Returns the result; an attack that cannot run has a status and a reason instead of outcomes, never a rate of 0.
-    Raises ValueError where the tables differ in length, InputError where an attribute cannot be compared.
+    Returns the result; an attack that cannot run has a status and a reason instead of outcomes, never a rate of 0. A target
+    that is not in the release has credit 0.
+    Raises ValueError where the tables do not fit their alignment, InputError where an attribute cannot be compared, or it is
+    not clear which rows are whose.
     """
-    if original.n != masked.n:
-        raise ValueError(f"the original has {original.n} rows, the masked table {masked.n}")
-    blank = _unanswered(spec, intruder, mechanisms, original.n)
+    scene = Scene.of(original, masked, schema, alignment)
+    blank = _unanswered(spec, intruder, mechanisms, scene)
     try:
-        links, remark = _links(original, masked, schema, mechanisms, spec, intruder)
+        links, remark = _links(scene, schema, mechanisms, spec, intruder)
     except NotApplicable as answer:
         return replace(blank, status="not_applicable", reason=answer.reason)
     except AttackFailed as answer:
         return replace(blank, status="failed", reason=answer.reason)
-    by_record = links.inverted() if blank.direction == "to_original" else links
-    secrets = tuple(name for name in schema.with_role(Role.CONFIDENTIAL) if name not in intruder.knows)
-    guesses, sound = links.guesses(targets), intruder.participation_known
-    outcomes = outcomes_of(original, masked, secrets, guesses, by_record, targets, sound=sound)
+    hidden = () if intruder.greedy else schema.with_role(Role.CONFIDENTIAL)
+    secrets = tuple(name for name in hidden if name not in intruder.knows)
+    sound = intruder.participation_known and alignment.complete
+    outcomes = outcomes_of(scene, links, secrets, targets, searched=blank.direction == "to_original", sound=sound)
     return replace(blank, knows_mechanism=blank.knows_mechanism + remark, outcomes=outcomes)
 
 
@@ -80,55 +86,68 @@ def describe() -> tuple[dict[str, str], ...]:
             "knows of the masking": "the steps and their parameters, not the seed",
             "parameters": "id",
         },
+        {
+            "method": "row_position",
+            "what it does": _INFERS["row_position"],
+            "knows of the data": "the order of the source's records",
+            "knows of the masking": "nothing",
+            "parameters": "id",
+        },
     )
 
 
 _INFERS = {
+    "row_position": "takes the released row that stands where the record stands in the source",
     "distance_linkage": "links each record to the released rows that are nearest to it, ties shared",
-    "transparency": "leaves out every released row that cannot be the record's image, and links it to the nearest of the rest",
+    "transparency": "leaves out every released row that cannot be the record's image, then takes the likeliest and nearest",
 }
 
 
 def _links(
-    original: Microdata,
-    masked: Microdata,
-    schema: Schema,
-    mechanisms: tuple[Mechanism, ...],
-    spec: Attack,
-    intruder: Intruder,
+    scene: Scene, schema: Schema, mechanisms: tuple[Mechanism, ...], spec: Attack, intruder: Intruder
 ) -> tuple[Links, str]:
     """The links of the whole file, and what else is to be said of the intruder's knowledge of the masking."""
+    original, masked = scene.original, scene.masked
     match spec:
         case DistanceLinkage():
             return link_by_distance(original, masked, schema, spec, intruder.knows), ""
         case Transparency():
-            links, knowledge = link_by_mechanism(original, masked, schema, mechanisms, intruder.knows)
-            return links, _remark(knowledge, intruder)
+            few = int(scene.released.sizes.max()) if scene.units.counts == "persons" else 0
+            links, knowledge = link_by_mechanism(original, masked, schema, mechanisms, intruder.knows, few=few)
+            return links, _remark(knowledge, intruder, complete=scene.alignment.complete)
+        case RowPosition():
+            return link_by_position(scene.alignment.order, original.n), ""
         case _:
             assert_never(spec)
 
 
-def _unanswered(spec: Attack, intruder: Intruder, mechanisms: tuple[Mechanism, ...], n: int) -> AttackResult:
+def _unanswered(spec: Attack, intruder: Intruder, mechanisms: tuple[Mechanism, ...], scene: Scene) -> AttackResult:
     """The result of an attack before it has run."""
-    plain = isinstance(spec, DistanceLinkage)
+    direction = spec.direction if isinstance(spec, DistanceLinkage) else "to_release"
     return AttackResult(
         attack=attack_id(spec),
         method=spec.method,
         intruder=intruder.name,
         status="ok",
         infers=_INFERS[spec.method],
-        knows_data=_known_data(intruder),
-        knows_mechanism="nothing" if plain else _known_steps(mechanisms),
-        direction=spec.direction if isinstance(spec, DistanceLinkage) else "to_release",
-        scale_by=spec.scale_by if isinstance(spec, DistanceLinkage) else "release",
-        n_release=n,
-        chance=1 / n,
+        knows_data=_known_data(spec, intruder, complete=scene.alignment.complete),
+        knows_mechanism=_known_steps(mechanisms) if isinstance(spec, Transparency) else "nothing",
+        direction=direction,
+        scale_by=spec.scale_by if isinstance(spec, DistanceLinkage) else None if isinstance(spec, RowPosition) else "release",
+        n_release=scene.masked.n,
+        chance=scene.chance(searched=direction == "to_original"),
+        counts=scene.units.counts,
     )
 
 
-def _known_data(intruder: Intruder) -> str:
-    there = "that each of them is in the release" if intruder.participation_known else "not whether a record is in the release"
-    return f"the original {_listed(intruder.knows)} of every record, and {there}"
+def _known_data(spec: Attack, intruder: Intruder, *, complete: bool) -> str:
+    there = "that each of them is in the release" if complete else "of those that are in the release, that they are"
+    if not intruder.participation_known:
+        there = "not whether a record is in the release"
+    if isinstance(spec, RowPosition):
+        return f"the order of the source's records, and {there}"
+    chosen = " (those that leave the released records least alike, chosen one by one)" if intruder.greedy else ""
+    return f"the original {_listed(intruder.knows)} of every record{chosen}, and {there}"
 
 
 def _known_steps(mechanisms: tuple[Mechanism, ...]) -> str:
@@ -143,24 +162,32 @@ def _in_words(step: Mechanism) -> str:
             return f"microaggregation of {blocks}, each group of {step.k} or more"
         case RankSwapping():
             return f"rank swapping of {_listed(step.attributes or ())} within {step.window_percent:g} percent of the ranks"
+        case Pram():
+            return f"PRAM of {_listed(step.attributes or ())}, {step.rule}"
         case Undeclared():
             return f"a method that nobody declared, which changed {_listed(step.attributes)}"
         case _:
             assert_never(step)
 
 
-def _remark(knowledge: Knowledge, intruder: Intruder) -> str:
+def _remark(knowledge: Knowledge, intruder: Intruder, *, complete: bool) -> str:
     unclear = (
         f"; heuristic in {_listed(knowledge.unclear)}, of which nothing is concluded and only the distance is used"
         if knowledge.unclear
         else ""
     )
-    sound = (
-        "; the candidate sets are sound: the true row is never left out"
-        if intruder.participation_known
-        else "; the candidate sets are not sound, because the record may not be in the release"
-    )
-    return unclear + sound
+    return unclear + _soundness(intruder, complete=complete)
+
+
+def _soundness(intruder: Intruder, *, complete: bool) -> str:
+    if not complete:
+        return (
+            "; heuristic, not sound: records of the source are absent from the release, so that what is repeated on all "
+            "records need not be what was done to the released ones"
+        )
+    if not intruder.participation_known:
+        return "; the candidate sets are not sound, because the record may not be in the release"
+    return "; the candidate sets are sound: the true row is never left out"
 
 
 def _listed(names: tuple[str, ...]) -> str:

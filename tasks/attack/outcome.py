@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pydantic import InstanceOf
 
 from tasks.attack.disclosure import linked_values
-from tasks.attack.guesses import Guesses
 from tasks.attack.links import Links
+from tasks.attack.persons import fare, fare_searched
+from tasks.microdata.alignment import Alignment
 from tasks.microdata.estimate import Status
-from tasks.microdata.table import Integers, Microdata
+from tasks.microdata.schema import Schema
+from tasks.microdata.table import Booleans, Floats, Integers, Microdata
+from tasks.microdata.units import Counts, Grouped, Units, grouped, units_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +26,17 @@ class AttackResult:
 
     attack: the attack's id. infers, knows_data, knows_mechanism: sentences for the report.
     direction, scale_by: None where the attack has no such choice. credit: a tie of t rows earns 1/t.
-    n_release: rows of the release. chance: the mean credit of any guess that does not look, exactly 1/n_release.
+    n_release: rows of the release. counts: what the targets are; see `fare` for persons of several rows.
+    chance: the mean credit, over all targets, of any guess that does not look: exactly 1 over their number, or less where some
+    records are absent and the released rows look for them.
     outcomes: one row per scored target; None where status is not ok (`reason` says why):
-        target: the row of the original. credit: 1/t if the own row is among the t linked ones, else 0.
-        among_nearest: is it? candidates: t. sound_candidates: rows that the intruder cannot rule out, the own one surely among
-        them; missing where the attack has no such set.
-        linked:A, control:A: for each confidential attribute A that the intruder does not know, see `linked_values`.
+        target: its row of the original, a person's first one. in_release: has it a released row?
+        credit: 1/t if the own row is among the t linked ones, else 0.
+        among_nearest: is it? candidates: t, or the number of persons among the t rows; 0 where the attack has no guess.
+        sound_candidates: rows (persons) that the intruder cannot rule out, the own one surely among them; missing where the
+        attack has no such set. known: is it the only one?
+        linked:A, control:A: for each confidential attribute A that the intruder does not know, see `linked_values`; none for
+        an intruder of the knowledge curve.
     """
 
     attack: str
@@ -43,35 +52,154 @@ class AttackResult:
     credit: Literal["shared"] = "shared"
     n_release: int
     chance: float
+    counts: Counts = "records"
     outcomes: InstanceOf[Microdata] | None = None
 
 
-def outcomes_of(
-    original: Microdata,
-    masked: Microdata,
-    secrets: tuple[str, ...],
-    guesses: Guesses,
-    by_record: Links,
-    targets: Integers,
-    *,
-    sound: bool,
-) -> Microdata:
-    """The outcomes of an attack, row i of `masked` being the released form of row i of `original`.
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the scoring knows and no intruder does: whose row is whose.
 
-    secrets: confidential attributes of which the linked values are scored. guesses: those of the targets, in their order.
-    by_record: links of the records to released rows.
+    original, masked: n and m rows. units: of the original's rows.
+    """
+
+    original: Microdata
+    masked: Microdata
+    alignment: Alignment
+    units: Units
+
+    @classmethod
+    def of(cls, original: Microdata, masked: Microdata, schema: Schema, alignment: Alignment) -> Scene:
+        """Raises ValueError where the alignment is not that of the tables, InputError as `units_of`."""
+        if original.n != alignment.n_records or masked.n != len(alignment.record):
+            shapes = f"{alignment.n_records} records and {len(alignment.record)} masked rows"
+            raise ValueError(f"the tables have {original.n} and {masked.n} rows, their alignment {shapes}")
+        return cls(original, masked, alignment, units_of(original, schema))
+
+    @property
+    def unit_of_row(self) -> Integers:
+        """Shape (m,): the unit of each masked row."""
+        return self.units.of_row[self.alignment.record]
+
+    @property
+    def released(self) -> Grouped:
+        """The masked rows of each unit; absent units have none."""
+        return grouped(self.unit_of_row, self.units.n_units)
+
+    def chance(self, of: Booleans | None = None, *, searched: bool) -> float:
+        """The mean credit over some units of a guess that does not look; `searched`: the released rows look for their records.
+
+        A unit with r of the m released rows expects r/m, which add up to 1 over all units. Searched, a unit with r of the n
+        records expects r/n if one of its rows is released, else 0. of: shape (n_units,); default: all.
+        """
+        released = self.released.sizes
+        held = np.bincount(self.units.of_row, minlength=self.units.n_units) * (released > 0) if searched else released
+        chosen = held if of is None else held[of]
+        return int(chosen.sum()) / (len(chosen) * (self.original.n if searched else self.masked.n))
+
+
+def outcomes_of(
+    scene: Scene, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
+) -> Microdata:
+    """The outcomes of an attack.
+
+    links: of records to released rows, or of released rows to records where these are `searched`.
+    secrets: confidential attributes of which the linked values are scored. targets: rows of the original; of persons, any.
     sound: may the intruder assert that the true row is in the candidate set?
     """
-    sizes = guesses.sound_sizes
-    columns = {
+    if scene.units.counts == "persons":
+        return _of_persons(scene, links, secrets, targets, searched=searched, sound=sound)
+    return _of_records(scene, links, secrets, targets, searched=searched, sound=sound)
+
+
+def persons_of(units: Units, targets: Integers) -> Integers:
+    """The persons of some rows, in the order in which they occur first."""
+    persons = units.of_row[targets]
+    return persons[np.sort(np.unique(persons, return_index=True)[1])]
+
+
+def _of_records(
+    scene: Scene, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
+) -> Microdata:
+    own = scene.alignment.masked_row[targets]
+    there = own >= 0
+    guesses = links.guesses(own[there] if searched else targets)
+    truth = targets[there] if searched else own
+    scored = there if searched else np.ones(len(targets), dtype=bool)
+    sizes = None if guesses.sound_sizes is None or not sound else _spread(guesses.sound_sizes, scored)
+    among = _spread(guesses.truth_among(truth), scored)
+    outcomes = _columns(
+        targets,
+        there,
+        _spread(guesses.credit(truth), scored),
+        among,
+        _spread(guesses.tie_sizes().astype(np.int64), scored),
+        sizes,
+        among if sizes is None else among & (sizes == 1),
+    )
+    used = (targets, np.arange(len(targets)))
+    return Microdata.of({**outcomes, **_values(scene, links, secrets, used, len(targets), searched=searched)})
+
+
+def _of_persons(
+    scene: Scene, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
+) -> Microdata:
+    units, persons = scene.units, persons_of(scene.units, targets)
+    if searched:
+        found = fare_searched(links, persons, scene.released, units.of_row)
+    else:
+        found = fare(links, persons, units.of_row, scene.unit_of_row)
+    first = units.rows()
+    outcomes = _columns(
+        first.rows[first.starts[persons]],
+        scene.released.sizes[persons] > 0,
+        found.credit,
+        found.among_nearest,
+        found.candidates,
+        found.sound if sound else None,
+        found.known,
+    )
+    return Microdata.of({**outcomes, **_values(scene, links, secrets, found.used, len(persons), searched=searched)})
+
+
+def _columns(
+    targets: Integers,
+    in_release: Booleans,
+    credit: Floats,
+    among: Booleans,
+    candidates: Integers | Floats,
+    sound: Integers | None,
+    known: Booleans,
+) -> dict[str, pa.Array]:
+    return {
         "target": pa.array(targets),
-        "credit": pa.array(guesses.credit(targets)),
-        "among_nearest": pa.array(guesses.truth_among(targets)),
-        "candidates": pa.array(guesses.tie_sizes().astype(np.int64)),
-        "sound_candidates": pa.nulls(len(targets), pa.int64()) if sizes is None or not sound else pa.array(sizes),
+        "in_release": pa.array(in_release),
+        "credit": pa.array(credit),
+        "among_nearest": pa.array(among),
+        "candidates": pa.array(candidates),
+        "sound_candidates": pa.nulls(len(targets), pa.int64()) if sound is None else pa.array(sound),
+        "known": pa.nulls(len(targets), pa.bool_()) if sound is None else pa.array(known),
     }
+
+
+def _values(
+    scene: Scene, links: Links, secrets: tuple[str, ...], used: tuple[Integers, Integers], n: int, *, searched: bool
+) -> dict[str, pa.Array]:
+    """For each secret what the linked rows say of the records that are used, averaged over those of one target."""
+    by_record = links.inverted() if searched else links
+    records, place = used
+    counts = np.bincount(place, minlength=n)
+    columns = {}
     for name in secrets:
-        linked, control = linked_values(by_record, original.column(name), masked.column(name), targets)
-        columns[f"linked:{name}"] = pa.array(linked)
-        columns[f"control:{name}"] = pa.array(control)
-    return Microdata.of(columns)
+        original, shown = scene.original.column(name), scene.masked.column(name)
+        found = linked_values(by_record, original, shown, records, scene.released, scene.units.of_row[records])
+        for kind, values in zip(("linked", "control"), found, strict=True):
+            columns[f"{kind}:{name}"] = pa.array(np.bincount(place, weights=values, minlength=n) / counts)
+    return columns
+
+
+def _spread(values: npt.NDArray[Any], scored: Booleans) -> npt.NDArray[Any]:
+    """Values of the scored targets among all of them; 0 for the rest."""
+    everywhere = np.zeros(len(scored), dtype=values.dtype)
+    everywhere[scored] = values
+    return everywhere

@@ -9,9 +9,11 @@ import numpy as np
 from tasks.attack.methods import Attack, attack
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import Mechanism
+from tasks.microdata.alignment import Alignment
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
+from tasks.microdata.units import units_of
 from tasks.runtime.artifacts import Ref, Store, content_address
 from tasks.runtime.caching import Produced, stage
 from tasks.runtime.draws import seed_of
@@ -19,25 +21,35 @@ from tasks.runtime.draws import seed_of
 Steps = tuple[Mechanism, ...]
 
 
-@stage("attack", rooms=("attack", "mask"))
+@stage("attack", rooms=("attack", "mask", "classify", "ingest"))
 def attack_release(
-    data: str, masked: str, schema: str, mechanisms: str, plan: str, intruder: str, share: str, draw: str
+    data: str,
+    masked: str,
+    alignment: str,
+    schema: str,
+    mechanisms: str,
+    plan: str,
+    intruder: str,
+    share: str,
+    draw: str,
 ) -> Produced:
     """Let one intruder attack the masked table.
 
-    share: the share of the records whose linkage is scored; `draw` chooses which, the same ones for every attack.
+    alignment: which of its rows is whose. share: the share of the records, or persons, whose linkage is scored; `draw` chooses
+    which, the same ones for every attack.
     Returns `result` and, where the attack ran, `outcomes` (one row per scored target).
     """
     store = Store()
-    original = store.table(Ref(data))
+    original, attributes = store.table(Ref(data)), store.record(Ref(schema), Schema)
     found = attack(
         original,
         store.table(Ref(masked)),
-        store.record(Ref(schema), Schema),
+        attributes,
         store.record(Ref(mechanisms), Steps),
         store.record(Ref(plan), Attack),
         store.record(Ref(intruder), Intruder),
-        targets=scored_targets(original, float(share), draw),
+        alignment=Alignment.of_table(store.table(Ref(alignment)), original.n),
+        targets=scored_targets(original, attributes, float(share), draw),
     )
     produced: Produced = {"result": store.put_record(dataclasses.replace(found, outcomes=None))}
     if found.outcomes is not None:
@@ -45,9 +57,14 @@ def attack_release(
     return produced
 
 
-def scored_targets(original: Microdata, share: float, draw: str) -> Integers:
-    """The rows whose linkage is scored: all of them, or a simple random sample without replacement, in random order."""
+def scored_targets(original: Microdata, schema: Schema, share: float, draw: str) -> Integers:
+    """The rows whose linkage is scored: all of them, or those of a simple random sample without replacement, in random order.
+
+    Where the schema names a person key, persons are drawn, each with all their rows.
+    """
     if share >= 1:
         return np.arange(original.n, dtype=np.int64)
+    units = units_of(original, schema)
     rng = stream(seed_of(draw), "targets", content_address(original))
-    return rng.permutation(original.n)[: max(1, round(share * original.n))].astype(np.int64)
+    drawn = rng.permutation(units.n_units)[: max(1, round(share * units.n_units))].astype(np.int64)
+    return units.rows().of(drawn)[0]

@@ -6,15 +6,20 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.row_position import RowPosition
 from tasks.attack.transparency import Transparency
+from tasks.mask.images import row_codes
 from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Names, Reason, Share, Spec
 from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.table import Microdata
 
-ATTACKS = {"distance_linkage": DistanceLinkage, "transparency": Transparency}
+AnyAttack = DistanceLinkage | Transparency | RowPosition
+ATTACKS = {"distance_linkage": DistanceLinkage, "transparency": Transparency, "row_position": RowPosition}
 INSIDER_ROLES = (Role.CONFIDENTIAL, Role.WEIGHT, Role.OTHER)
+CURVE = "knowing"
 
 
 class IntruderSpec(Spec):
@@ -23,11 +28,13 @@ class IntruderSpec(Spec):
     knows: attributes whose original values he knows of every record; default: all quasi-identifiers.
     targets: the share of the records whose linkage is scored, a simple random sample.
     participation_known: does he know that his records are in the release?
+    curve: attack also as somebody who knows only the first 1, 2, ... of these attributes, for the curve of the report.
     """
 
     knows: Names | None = None
     targets: Share = 1.0
     participation_known: bool = True
+    curve: bool = True
 
 
 class Omission(Spec):
@@ -39,19 +46,28 @@ class Omission(Spec):
 
 @dataclass(frozen=True, slots=True)
 class Intruder:
-    """One intruder: `declared`, or `insider:<attribute>` who also knows one attribute that no mask touched."""
+    """One intruder.
+
+    `declared`; or `insider:<attribute>`, who also knows one attribute that no mask touched; or `knowing:<i>`, who knows the
+    first i of the declared intruder's attributes in a greedy order, which `greedy` says.
+    """
 
     name: str
     knows: tuple[str, ...]
     participation_known: bool = True
+    greedy: bool = False
 
 
-def intruders(spec: IntruderSpec, schema: Schema, mechanisms: tuple[Mechanism, ...]) -> tuple[Intruder, ...]:
-    """The declared intruder, then the insiders.
+def intruders(
+    spec: IntruderSpec, schema: Schema, mechanisms: tuple[Mechanism, ...], released: Microdata | None = None
+) -> tuple[Intruder, ...]:
+    """The declared intruder, then the insiders, then those of the knowledge curve.
 
     An insider knows all quasi-identifiers and one attribute that is published unchanged: confidential attributes and weights
     are link keys too (a person knows how a colleague votes). One of them for each such attribute, in the order of the table;
     those who know nothing beyond the declared intruder are left out.
+    The intruders of the curve know the first 1..d-1 of the d >= 2 attributes of the declared one, in the order of `by_telling`;
+    there are none without the released table, or with `curve: false`. Their figures decide nothing.
 
     Raises InputError where the spec names an attribute that does not exist or is not published, or nothing can be known.
     """
@@ -60,33 +76,60 @@ def intruders(spec: IntruderSpec, schema: Schema, mechanisms: tuple[Mechanism, .
     keys = schema.with_role(Role.QUASI_IDENTIFIER)
     extra = [name for name in schema.with_role(*INSIDER_ROLES) if name not in touched]
     insiders = (Intruder(f"insider:{name}", (*keys, name), spec.participation_known) for name in extra)
-    return (declared, *(insider for insider in insiders if not set(insider.knows) <= set(declared.knows)))
+    curve = () if released is None or not spec.curve else _curve(declared, released)
+    return (declared, *(insider for insider in insiders if not set(insider.knows) <= set(declared.knows)), *curve)
+
+
+def by_telling(released: Microdata, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The attributes in a greedy order: each the one that, with those before it, leaves the released records least alike.
+
+    Formula in words: the one with which the released records show most different combinations. Their number over the records is
+    the mean of 1/F, F the records that show the same: the rate of an intruder who knows these attributes as they are released.
+    Of equally telling attributes the first in the table. Greedy is not best: some other set of i attributes may tell more.
+    Cost: d^2 / 2 passes over the released table.
+    """
+    left = [name for name in released.names if name in names]
+    order: list[str] = []
+    while left:
+        best = max(left, key=lambda name: _n_combinations(released, (*order, name)))  # the first of several
+        left.remove(best)
+        order.append(best)
+    return tuple(order)
 
 
 def required(mechanism: Mechanism) -> tuple[str, ...]:
     """The attacks that a table masked in this way must face."""
     match mechanism.method:
-        case "microaggregation" | "rank_swapping":
+        case "microaggregation" | "rank_swapping" | "pram":
             return ("distance_linkage", "transparency")
         case "undeclared":
             return ("distance_linkage",)
 
 
 def default_attacks(
-    steps: tuple[Mechanism, ...], omit: tuple[Omission, ...] = ()
-) -> tuple[DistanceLinkage | Transparency, ...]:
-    """One of each attack that the steps require and `omit` does not leave out; plain linkage where there are no steps."""
+    steps: tuple[Mechanism, ...], omit: tuple[Omission, ...] = (), *, keeps_row_order: bool = False
+) -> tuple[AnyAttack, ...]:
+    """One of each attack that the release requires and `omit` does not leave out.
+
+    That is what the steps require (plain linkage where there are none), and the attack by row position on a release that keeps
+    the source's row order.
+    """
     left_out = {omission.attack for omission in omit}
-    return tuple(ATTACKS[name](method=name) for name in _required(steps) if name not in left_out)
+    names = _required(steps, keeps_row_order=keeps_row_order)
+    return tuple(ATTACKS[name](method=name) for name in names if name not in left_out)
 
 
-def attack_id(spec: DistanceLinkage | Transparency) -> str:
+def attack_id(spec: AnyAttack) -> str:
     """What an attack is called in figures and policy lines."""
     return spec.id or spec.method
 
 
 def check_attacks(
-    attacks: tuple[DistanceLinkage | Transparency, ...], omit: tuple[Omission, ...], steps: tuple[Mechanism, ...]
+    attacks: tuple[AnyAttack, ...],
+    omit: tuple[Omission, ...],
+    steps: tuple[Mechanism, ...],
+    *,
+    keeps_row_order: bool = False,
 ) -> None:
     """Refuse a plan of attacks that leaves out a required one without a reason, or calls two attacks by one name.
 
@@ -107,19 +150,31 @@ def check_attacks(
                 name,
             )
     planned = {spec.method for spec in attacks} | {omission.attack for omission in omit}
-    for name in _required(steps):
+    names = _required(steps, keeps_row_order=keeps_row_order)
+    for name in names:
         if name not in planned:
-            what = f"the masking steps must face the attack `{name}`, which is neither in `attacks` nor in `omit`"
-            allowed = f"attacks: {', '.join(_required(steps))}"
+            who = "a release that keeps the row order" if name == "row_position" else "the masking steps"
+            what = f"{who} must face the attack `{name}`, which is neither in `attacks` nor in `omit`"
+            allowed = f"attacks: {', '.join(names)}"
             raise InputError("required-attack-missing", "attacks", what, allowed, "add it, or omit it with a reason", name)
 
 
-def _required(steps: tuple[Mechanism, ...]) -> tuple[str, ...]:
+def _required(steps: tuple[Mechanism, ...], *, keeps_row_order: bool) -> tuple[str, ...]:
     names = [name for step in steps for name in required(step)] or ["distance_linkage"]
-    return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys([*names, *(["row_position"] if keeps_row_order else [])]))
 
 
-def _check_omission(omission: Omission, attacks: tuple[DistanceLinkage | Transparency, ...], where: str) -> None:
+def _curve(declared: Intruder, released: Microdata) -> tuple[Intruder, ...]:
+    order = by_telling(released, declared.knows)
+    firsts = (order[:i] for i in range(1, len(order)))
+    return tuple(Intruder(f"{CURVE}:{len(names)}", names, declared.participation_known, greedy=True) for names in firsts)
+
+
+def _n_combinations(released: Microdata, names: tuple[str, ...]) -> int:
+    return int(row_codes(released, names).max(initial=-1)) + 1
+
+
+def _check_omission(omission: Omission, attacks: tuple[AnyAttack, ...], where: str) -> None:
     allowed = ", ".join(ATTACKS)
     if omission.attack not in ATTACKS:
         remedy = did_you_mean(omission.attack, ATTACKS, "see `sdcert methods attack`")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from tasks.attack.comparison import Comparison, compare
 from tasks.attack.intersection import Conditions, intersected
+from tasks.attack.likelihood import laws_of
 from tasks.attack.links import Links
 from tasks.mask.images import Knowledge, Shown, joint_codes
 from tasks.mask.methods import Mechanism, conclusions
@@ -28,40 +30,52 @@ class Transparency(Spec):
 
 
 def link_by_mechanism(
-    original: Microdata, masked: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    knows: tuple[str, ...],
+    *,
+    few: int = 0,
 ) -> tuple[Links, Knowledge]:
-    """Link each record to the nearest rows among those that can be its image.
+    """Link each record to the likeliest rows among those that can be its image, and of these to the nearest.
 
     Meaning: the intruder knows the masking steps and their parameters, but not the seed.
     Formula in words: for each known attribute the set B_j of rows that can be the record's image (rank swapping: those within
     the window by the ranks of the released column; microaggregation: those that show what repeating the partition gives;
-    attributes that no step touched: those that are equal); the intersection over the attributes; in it the rows nearest by
-    the distance of `comparison`, by the release's scale, ties shared.
+    attributes that no step touched: those that are equal; PRAM: those that the matrix does not exclude); the intersection over
+    the attributes; in it the rows of the largest posterior probability by the matrices of PRAM (`likelihood`); of several the
+    nearest by the distance of `comparison` over the attributes that PRAM left alone, by the release's scale, ties shared.
 
     Parameters
     ----------
-    original, masked: tables of n rows each; the order of their rows is not used.
+    original, masked: tables of n and m <= n rows; the order of their rows is not used. Fewer: some records are not released.
     mechanisms: the masking steps in order, with their attributes. knows: the attributes the intruder knows.
+    few: sound sets of at most so many rows are written out in the links.
 
     Returns the links, with the sizes of the intersections (sound: the true row is never left out if every record is in the
     release and the steps are those that were applied), and what was concluded of each attribute. By chance the credit is 1/n.
 
-    Raises NotApplicable where no steps are known or they say nothing of what the intruder knows, AttackFailed where an
-    intersection is empty: then the steps or their parameters are not those that were applied.
+    A record whose intersection is empty is not released, and has no guess.
+
+    Raises NotApplicable where no steps are known or they say nothing of what the intruder knows, AttackFailed where more
+    intersections are empty than records are absent: then the steps or their parameters are not those that were applied to the
+    whole table.
     Cost: O(n log n) where an attribute is predicted to the value, O(n * rows within the window) for swaps alone; memory is
     linear. Source: Nin, Herranz and Torra (2008); Torra's slides of 2016. Done otherwise than there: ranks of the released
     column with ties widening the window, and a partition that is repeated instead of estimated from the centroids.
     Example: after joint microaggregation with distinct records each intersection is exactly the record's group.
     """
     knowledge = _knowledge(original, masked, schema, mechanisms, knows)
-    both = compare(original, masked, schema, knows, "release")
-    starts, classes, sizes = intersected(both, _conditions(knowledge, masked, schema, both))
-    if (sizes == 0).any():
-        share = float((sizes[both.own_of_record] == 0).mean())
+    both = _without_randomised(compare(original, masked, schema, knows, "release"), knowledge, knows)
+    starts, classes, sizes, small = intersected(both, _conditions(knowledge, masked, schema, both), few=few)
+    without_image = sizes[both.own_of_record] == 0
+    if without_image.sum() > original.n - masked.n:
+        share = float(without_image.mean())
         raise AttackFailed(
             f"no released row can be the image of {share:.2%} of the records: the stated steps are not those that were applied"
         )
-    return Links(both.shown_of_row, both.own_of_record, starts, classes, sizes), knowledge
+    return Links(both.shown_of_row, both.own_of_record, starts, classes, sizes, small), knowledge
 
 
 def _knowledge(
@@ -73,9 +87,15 @@ def _knowledge(
         knowledge = conclusions(original.select(knows), masked, schema, mechanisms)
     except InputError as error:
         raise AttackFailed(f"a masking step cannot be repeated on the intruder's records ({error.code})") from error
-    if not knowledge.shown and not knowledge.between:
+    if not knowledge.shown and not knowledge.between and not knowledge.laws:
         raise NotApplicable("what the intruder knows does not suffice to conclude anything from the masking steps")
     return knowledge
+
+
+def _without_randomised(both: Comparison, knowledge: Knowledge, knows: tuple[str, ...]) -> Comparison:
+    """The comparison without the attributes of which a law is known: their distance adds nothing to it."""
+    randomised = {law.name for law in knowledge.laws}
+    return replace(both, weight=np.where([name in randomised for name in knows], 0.0, both.weight))
 
 
 def _conditions(knowledge: Knowledge, masked: Microdata, schema: Schema, both: Comparison) -> Conditions:
@@ -91,6 +111,7 @@ def _conditions(knowledge: Knowledge, masked: Microdata, schema: Schema, both: C
         low=_columns([part.low[record] for part in between], len(record)),
         high=_columns([part.high[record] for part in between], len(record)),
         positions=_columns([masked.positions(schema[part.name])[row] for part in between], len(row)),
+        laws=laws_of(knowledge.laws, record, row, np.bincount(both.own_of_record)),
         sizes=np.bincount(both.shown_of_row),
     )
 

@@ -9,15 +9,16 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.microdata.table import Microdata
+from tasks.microdata.table import DATE, MOMENT, TIME, Microdata
 
-Kind = Literal["integer", "double", "text", "bool"]
+Kind = Literal["integer", "double", "text", "bool", "date", "moment", "time"]
 
 NEAR_UNIQUE = 0.9
 ENOUGH_VALUES = 10  # below, "all values differ" says nothing about a column
 CODE_DIGITS = 6
 MOST_CODES = 25
 ROWS_PER_CODE = 4
+LONG_TEXT = 20  # characters; with two blanks or more: somebody's own words
 
 _NAMES = {
     "a number or code of a unit": r"ids?|u?uid|guid|identifier|key|serial|seq|index|idx|nr|caseid|recno|rownames?|respondent",
@@ -29,6 +30,7 @@ _NAMES = {
 _GROUP = r"household|hh|hid|hhid|family|fam|dwelling|enterprise|firm|company|establishment|school|hospital|cluster|psu|ori"
 _PERSON = r"person|pid|individual|patient|participant|subject|member"
 _WEIGHT = r"weights|[a-z]*wgt|[a-z]*wt|weight"
+_BIRTH = r"dob|birth|births|birthdate|birthday|birthdt|dateofbirth|bdate|bday|born|gebdat|geburtsdatum|naissance|nacimiento"
 _SURVEY = r"survey|sample|sampling|design|household|hh|person|final|post|replicate|base|expansion|grossing|prob"
 
 
@@ -39,6 +41,8 @@ class Facts:
     n_distinct: different values among the present ones. whole: all present values are whole numbers.
     running: the present values are consecutive whole numbers, each once. one_width: all present values are whole numbers, or
     texts, of one length of at least six digits. positive: all present values are above zero.
+    digits: all present values are texts of digits alone, of one length. prose: the share of present values that are texts of at
+    least 20 characters with two blanks or more.
     """
 
     name: str
@@ -50,6 +54,8 @@ class Facts:
     running: bool
     one_width: bool
     positive: bool
+    digits: bool
+    prose: float
 
     @property
     def n_present(self) -> int:
@@ -80,6 +86,16 @@ class Facts:
     def few_categories(self) -> bool:
         """At most 25 different values, each in several rows."""
         return self.n_distinct <= MOST_CODES and self.n_present >= ROWS_PER_CODE * self.n_distinct
+
+    @property
+    def calendar(self) -> bool:
+        """Dates, moments or times of day."""
+        return self.kind in {"date", "moment", "time"}
+
+    @property
+    def free_text(self) -> bool:
+        """At least half of the values differ, and at least half are long texts with blanks; from ten values on."""
+        return self.n_present >= ENOUGH_VALUES and min(self.distinct_share, self.prose) >= 0.5
 
     def in_words(self) -> tuple[str, ...]:
         """The counts as sentences; they hold no value."""
@@ -114,6 +130,8 @@ def facts_of(data: Microdata, name: str) -> Facts:
         running=whole and n_distinct == len(present) and bool(ends["max"] - ends["min"] == n_distinct - 1),
         one_width=len(present) > 0 and (kind == "text" or whole) and _one_width(present, ends),
         positive=numeric and len(present) > 0 and bool(ends["min"] > 0),
+        digits=kind == "text" and len(present) > 0 and _digits_of_one_width(present),
+        prose=_share_of_prose(present) if kind == "text" and len(present) else 0.0,
     )
 
 
@@ -134,6 +152,11 @@ def named_like_group(name: str) -> bool:
 
 def named_like_person(name: str) -> bool:
     return _has(name, r"pid") or (_has(name, _PERSON) and named_like_identifier(name) is not None)
+
+
+def named_like_birth(name: str) -> bool:
+    """A date of birth by its name."""
+    return _has(name, _BIRTH)
 
 
 def named_like_survey_weight(name: str) -> bool:
@@ -157,7 +180,19 @@ def _kind(logical: pa.DataType) -> Kind:
         return "integer"
     if pa.types.is_floating(logical):
         return "double"
-    return "text" if pa.types.is_string(logical) else "bool"
+    calendar: dict[pa.DataType, Kind] = {DATE: "date", MOMENT: "moment", TIME: "time"}
+    return "text" if pa.types.is_string(logical) else calendar.get(logical, "bool")
+
+
+def _digits_of_one_width(present: pa.Array) -> bool:
+    widths = pc.min_max(pc.utf8_length(present)).as_py()
+    return bool(widths["min"] == widths["max"] and pc.all(pc.match_substring_regex(present, "^[0-9]+$")).as_py())
+
+
+def _share_of_prose(present: pa.Array) -> float:
+    long = pc.greater_equal(pc.utf8_length(present), LONG_TEXT)
+    blanks = pc.greater_equal(pc.count_substring(present, " "), 2)
+    return float(pc.mean(pc.and_(long, blanks).cast(pa.float64())).as_py())
 
 
 def _one_width(present: pa.Array, ends: dict[str, Any]) -> bool:

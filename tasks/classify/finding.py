@@ -58,7 +58,7 @@ class Column:
     """One column for the search.
 
     codes: 0.. for the values, missing -1. mode: the most frequent code. numbers: missing NaN; None for unordered text.
-    summable: stored as numbers, and not constant.
+    summable: stored as numbers (dates and times as those they count), and not constant. calendar: dates, moments or times.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Column:
     mode: int
     numbers: Floats | None
     summable: bool
+    calendar: bool
 
 
 def column_of(data: Microdata, schema: Schema, name: str) -> Column:
@@ -75,7 +76,8 @@ def column_of(data: Microdata, schema: Schema, name: str) -> Column:
     counts = np.bincount(codes[codes >= 0], minlength=1)
     ordered = attribute.scale is Scale.ORDINAL and attribute.order is not None
     numbers = data.floats(name) if not data.is_text(name) else data.positions(attribute) if ordered else None
-    return Column(name, values, codes, int(counts.argmax()), numbers, not data.is_text(name) and len(counts) > 1)
+    summable = not data.is_text(name) and len(counts) > 1
+    return Column(name, values, codes, int(counts.argmax()), numbers, summable, data.is_calendar(name))
 
 
 def screen_rows(n: int) -> Integers:

@@ -28,9 +28,12 @@ _NO_WEIGHT = 1e-6
 
 
 def sums(hidden: Sequence[Column], shown: Sequence[Column], screen: Integers) -> tuple[Dependence, ...]:
-    """Triples with a + b = c that hold masked and unmasked columns; differences are sums read the other way."""
-    n_hidden = sum(column.summable for column in hidden)
-    columns = [column for column in (*hidden, *shown) if column.summable]
+    """Triples with a + b = c that hold masked and unmasked columns; differences are sums read the other way.
+
+    Sums of dates and times are left to `linear_identity`: here two dates within days of each other would count as equal.
+    """
+    n_hidden = sum(column.summable and not column.calendar for column in hidden)
+    columns = [column for column in (*hidden, *shown) if column.summable and not column.calendar]
     if n_hidden == 0 or n_hidden == len(columns):
         return ()
     sample = np.stack([column.numbers[screen] for column in columns if column.numbers is not None], axis=1)

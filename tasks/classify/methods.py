@@ -12,7 +12,7 @@ from tasks.classify.finding import ENOUGH_ROWS, Dependence
 from tasks.classify.roles import attribute_of
 from tasks.ingest.codebook import Attributes, by_name
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import MaskTargets, Role, Scale, Schema
+from tasks.microdata.schema import CATEGORICAL, Attribute, MaskTargets, Role, Schema
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
@@ -63,7 +63,7 @@ def classify(data: Microdata, plan: ClassifyPlan) -> Schema:
     _refuse_incomparable(data, schema)
     masked = masked_attributes(schema, plan.masks)
     _refuse_nothing_to_mask(data, masked)
-    _refuse_dependent(find_dependences(data, schema, masked))
+    refuse_undone_masks(data, schema, masked)
     return _with_search_told(schema, data, masked)
 
 
@@ -71,6 +71,11 @@ def masked_attributes(schema: Schema, masks: tuple[MaskTargets, ...]) -> tuple[s
     """The attributes that at least one masking step touches, in the order of the columns; each must be a column."""
     wanted = {name for mask in masks for name in mask.resolve(schema)}
     return tuple(name for name in schema.names if name in wanted)
+
+
+def refuse_undone_masks(data: Microdata, schema: Schema, masked: tuple[str, ...]) -> None:
+    """InputError for a published unmasked column that is a function of masked ones: it would undo their mask."""
+    _refuse_dependent(find_dependences(data, schema, masked))
 
 
 def _refuse_degenerate(data: Microdata) -> None:
@@ -108,7 +113,10 @@ def _refuse_repeated_persons(data: Microdata, schema: Schema) -> None:
 def _refuse_incomparable(data: Microdata, schema: Schema) -> None:
     """Numbers whose differences a float64 cannot hold would be compared wrongly, and a risk understated."""
     for attribute in schema.select(schema.published):
-        if attribute.scale is Scale.NOMINAL or data.is_text(attribute.name):
+        if attribute.scale in CATEGORICAL or data.is_text(attribute.name):
+            continue
+        if data.is_calendar(attribute.name):
+            _refuse_too_fine_moments(data, attribute)
             continue
         values = data.floats(attribute.name)
         present = values[~np.isnan(values)]
@@ -122,6 +130,15 @@ def _refuse_incomparable(data: Microdata, schema: Schema) -> None:
             allowed = "whole numbers below 2^53, and numbers whose variance is between 1e-300 and 1e300"
             remedy = "change the unit; for a code declare `scale: nominal`, for a number that names a unit `role: identifier`"
             raise InputError("incomparable-numbers", f"attributes.{attribute.name}", what, allowed, remedy)
+
+
+def _refuse_too_fine_moments(data: Microdata, attribute: Attribute) -> None:
+    """Microseconds of moments far from 1970 are more than a float64 of days can hold."""
+    back = data.with_positions(attribute, data.positions(attribute))
+    if not back.column(attribute.name).equals(data.column(attribute.name)):
+        raise InputError("incomparable-numbers", f"attributes.{attribute.name}",
+                         f"The moments of `{attribute.name}` are too fine to be compared in double precision.",
+                         "microseconds in the years 1791 to 2149, milliseconds in all", "round them at the source")  # fmt: skip
 
 
 def _refuse_unknown(data: Microdata, plan: ClassifyPlan) -> None:

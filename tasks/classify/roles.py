@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from tasks.classify.evidence import (
     ENOUGH_VALUES,
+    LONG_TEXT,
     Facts,
+    named_like_birth,
     named_like_group,
     named_like_identifier,
     named_like_person,
@@ -18,9 +20,20 @@ from tasks.classify.evidence import (
 )
 from tasks.ingest.codebook import AttributeSpec
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Attribute, Role, Scale
+from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
 
 Proposal = tuple[Role, str]
+
+_KINDS_OF_SCALE: dict[Scale, tuple[str, ...]] = {
+    Scale.DATE: ("date", "moment"),
+    Scale.TIME: ("time",),
+    Scale.CODE: ("text",),
+    Scale.FREE_TEXT: ("text",),
+}
+_BIRTH = (
+    "a date of birth is among the strongest quasi-identifiers: with sex and postcode it singles out most people (Sweeney 2000)"
+)
+_DATES = "dates of events are often known to others, and few people share all of theirs"
 
 
 def attribute_of(facts: Facts, spec: AttributeSpec | None, *, is_key: bool, is_known: bool) -> Attribute:
@@ -33,12 +46,13 @@ def attribute_of(facts: Facts, spec: AttributeSpec | None, *, is_key: bool, is_k
 
     Raises
     ------
-    InputError: an undeclared column that looks like an identifier; a declared scale or order that the column does not fit; a
-        key with a role that would publish it.
+    InputError: an undeclared column that looks like an identifier; free text whose role would publish it; a declared scale or
+        order that the column does not fit; a key with a role that would publish it.
     """
     declared = AttributeSpec.model_construct(name=facts.name) if spec is None else spec
+    _refuse_published_free_text(facts, declared, is_key=is_key)
     role, why_role = _role(facts, declared, is_key=is_key, is_known=is_known)
-    scale, why_scale = _scale(facts, declared)
+    scale, why_scale = _scale(facts, declared, role)
     return Attribute(
         name=facts.name,
         role=role,
@@ -86,7 +100,7 @@ def looks_like_identifier(facts: Facts) -> str | None:
     repeats, a running number, or a number of one width of six or more digits that never repeats.
     """
     named = named_like_identifier(facts.name)
-    measured = facts.kind == "double" and not facts.whole
+    measured = facts.calendar or (facts.kind == "double" and not facts.whole)
     if named is not None and facts.near_unique and not measured:
         return f"its name is that of {named} and {facts.n_distinct:,} of {facts.n_present:,} values differ"
     if named is not None and names_people(named) and not facts.few_categories and not measured:
@@ -102,6 +116,24 @@ def looks_like_identifier(facts: Facts) -> str | None:
     return None
 
 
+def _refuse_published_free_text(facts: Facts, declared: AttributeSpec, *, is_key: bool) -> None:
+    """Nobody can say what somebody's own words tell about a person, and no mask here takes it away."""
+    proposed = declared.scale is None and declared.order is None and facts.free_text
+    if not (proposed or declared.scale is Scale.FREE_TEXT) or is_key or declared.role in UNPUBLISHED:
+        return
+    seen = (
+        f"{facts.n_distinct:,} of {facts.n_present:,} values differ, and {facts.prose:.0%} are texts of {LONG_TEXT} characters "
+        "or more with blanks"
+    )
+    raise InputError(
+        "free-text",
+        f"attributes.{facts.name}",
+        f"The column `{facts.name}` {'looks like' if proposed else 'is declared'} free text ({seen}), and would be published.",
+        "free text that is not published",
+        f"declare `{facts.name}: {{role: identifier}}` (it is then not published); if it holds categories, `scale: nominal`",
+    )
+
+
 def _refuse_identifier(facts: Facts) -> None:
     reason = looks_like_identifier(facts)
     if reason is not None:
@@ -114,12 +146,16 @@ def _refuse_identifier(facts: Facts) -> None:
         )
 
 
-def _scale(facts: Facts, declared: AttributeSpec) -> tuple[Scale, str]:
+def _scale(facts: Facts, declared: AttributeSpec, role: Role) -> tuple[Scale, str]:
     scale = Scale.ORDINAL if declared.order is not None and declared.scale is None else declared.scale
     if scale is None:
-        return _proposed_scale(facts)
+        return _proposed_scale(facts, role)
     where = f"attributes.{facts.name}.scale"
-    if scale is Scale.NUMERIC and facts.kind in {"text", "bool"} and facts.n_present:
+    kinds = _KINDS_OF_SCALE.get(scale)
+    if kinds is not None and scale is not Scale.NUMERIC and facts.kind not in kinds and facts.n_present:
+        raise InputError("not-of-scale", where, f"`{facts.name}` is declared {scale} and holds {facts.kind} values.",
+                         f"{' or '.join(kinds)} values", "correct the column or declare another scale")  # fmt: skip
+    if scale is Scale.NUMERIC and facts.kind not in {"integer", "double"} and facts.n_present:
         raise InputError("not-numeric", where, f"`{facts.name}` is declared numeric and holds {facts.kind} values.",
                          "whole numbers or decimals", "correct the column or declare another scale")  # fmt: skip
     if scale is Scale.ORDINAL and facts.kind == "text" and declared.order is None:
@@ -131,7 +167,15 @@ def _scale(facts: Facts, declared: AttributeSpec) -> tuple[Scale, str]:
     return scale, "scale declared"
 
 
-def _proposed_scale(facts: Facts) -> tuple[Scale, str]:
+def _proposed_scale(facts: Facts, role: Role) -> tuple[Scale, str]:
+    if facts.calendar:
+        return _scale_of_calendar(facts)
+    if role in {Role.IDENTIFIER, Role.PERSON, Role.GROUP} and facts.whole:
+        return Scale.CODE, "scale code: numbers that name units"
+    if facts.digits:
+        return Scale.CODE, "scale code: text of digits alone, all of one length"
+    if facts.free_text:
+        return Scale.FREE_TEXT, "scale free_text: mostly different long texts with blanks"
     if facts.kind in {"text", "bool"}:
         return Scale.NOMINAL, f"scale nominal: {facts.kind} without a declared order"
     if not facts.few_codes or facts.constant:
@@ -142,7 +186,23 @@ def _proposed_scale(facts: Facts) -> tuple[Scale, str]:
     return Scale.ORDINAL, f"scale ordinal: {codes}; their order may mean something, their differences are not assumed to"
 
 
+def _scale_of_calendar(facts: Facts) -> tuple[Scale, str]:
+    if facts.kind == "time":
+        return Scale.TIME, "scale time: times of day, compared in seconds"
+    return Scale.DATE, f"scale date: {'calendar dates' if facts.kind == 'date' else 'moments'}, compared in days"
+
+
 def _warnings(facts: Facts, role: Role) -> tuple[str, ...]:
+    return (*_calendar_warnings(facts, role), *_other_warnings(facts, role))
+
+
+def _calendar_warnings(facts: Facts, role: Role) -> tuple[str, ...]:
+    if facts.kind not in {"date", "moment"} or role in UNPUBLISHED:
+        return ()
+    return (_BIRTH if named_like_birth(facts.name) else _DATES,)
+
+
+def _other_warnings(facts: Facts, role: Role) -> tuple[str, ...]:
     if facts.near_unique and facts.n_present >= ENOUGH_VALUES and role in {Role.CONFIDENTIAL, Role.OTHER, Role.WEIGHT}:
         return ("nearly every value differs: published unmasked it links records as well as a number would",)
     if role is Role.WEIGHT:

@@ -3,52 +3,112 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, TypeAdapter, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from tasks.ingest.categories import Coded, Hierarchy, Words, codes_of
+from tasks.ingest.iso_cells import target_of_format
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.spec import Name, Spec
+from tasks.microdata.table import TIME
 
 
-class AttributeDeclaration(Spec):
+class Documentation(Spec):
+    """What a codebook may say about one attribute, whoever publishes or attacks it.
+
+    label, description: what the attribute is, in a few words and at length. unit: of its values (`years`, `SEK a month`).
+    scale: what may be done with its values (`numeric`, `ordinal`, `nominal`, `date`, `time`, `code`, `free_text`).
+    order: the categories of an ordinal text attribute, lowest first; the column is then read as text.
+    categories: every code that may occur, with its label (`{"1": low, "2": high}`) or alone (`["1", "2"]`); codes are
+        texts, also where the table holds numbers.
+    hierarchy: the parent of each category (`{Oslo: Norway, Norway: Europe}`), or a list of such mappings, one per level.
+    """
+
+    label: Words | None = None
+    unit: Name | None = None
+    description: Words | None = None
+    scale: Scale | None = None
+    order: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    categories: Annotated[Coded, Field(min_length=1)] | None = None
+    hierarchy: Hierarchy | None = None
+
+    @property
+    def valid(self) -> tuple[str, ...]:
+        """The codes that may occur; () where nothing limits them."""
+        bottom = () if self.hierarchy is None else self.hierarchy.categories
+        return codes_of(self.categories) or self.order or bottom
+
+    @property
+    def missing_codes(self) -> tuple[str, ...]:
+        return ()
+
+    @model_validator(mode="after")
+    def _one_set_of_categories(self) -> Self:
+        if self.order is not None and self.scale not in {None, Scale.ORDINAL}:
+            raise ValueError("`order` belongs to `scale: ordinal`")
+        if self.order is not None and len(set(self.order)) < len(self.order):
+            raise ValueError("`order` names a category twice")
+        if self.order is not None and set(self.order) & set(self.missing_codes):
+            raise ValueError("a category of `order` is declared `missing` as well")
+        if set(self.valid) & set(self.missing_codes):
+            raise ValueError("a category is declared valid and `missing` as well")
+        if self.order is not None and self.categories is not None and set(self.order) != set(self.valid):
+            raise ValueError("`order` and `categories` list different codes")
+        if self.hierarchy is not None and set(self.hierarchy.categories) != set(self.valid):
+            raise ValueError("`hierarchy` does not give a parent to exactly the declared categories")
+        return self
+
+
+class AttributeDeclaration(Documentation):
     """What is declared about one attribute; what is left out is decided by the pipeline, with its evidence.
 
     role: what the attribute is to an intruder and to the publisher.
-    scale: what may be done with its values (`numeric`, `ordinal`, `nominal`).
-    order: the categories of an ordinal text attribute, lowest first; the column is then read as text.
     from: the attributes of which a derived attribute is a function; required for `role: derived`, refused elsewhere.
     missing: cells that mean "no value" besides the empty cell, e.g. `["NA", "-9"]`; compared as text in text tables and as
         numbers in typed ones.
+    date_format: how dates or times are written where it is not ISO 8601, in the directives of Python's strptime
+        (`"%d/%m/%Y"`, `"%H:%M"`).
+    decimal: `","` where numbers are written with a decimal comma.
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
 
     role: Role | None = None
-    scale: Scale | None = None
-    order: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     derived_from: Annotated[tuple[Name, ...], Field(alias="from")] = ()
     missing: tuple[str, ...] = ()
+    date_format: Name | None = None
+    decimal: Literal[",", "."] | None = None
+
+    @property
+    def missing_codes(self) -> tuple[str, ...]:
+        return self.missing
+
+    @model_validator(mode="after")
+    def _readable_numbers_and_dates(self) -> Self:
+        if self.decimal is not None and self.scale not in {None, Scale.NUMERIC}:
+            raise ValueError("`decimal` belongs to `scale: numeric`")
+        if self.date_format is None:
+            return self
+        scale = Scale.TIME if target_of_format(self.date_format) == TIME else Scale.DATE
+        if self.scale not in {None, scale} or self.decimal is not None or self.order is not None:
+            raise ValueError(f"`date_format` {self.date_format} belongs to `scale: {scale}`, without `order` or `decimal`")
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if (self.role is Role.DERIVED) != bool(self.derived_from):
             raise ValueError("`from` names the sources of a derived attribute: `role: derived` needs it, other roles refuse it")
-        if self.order is not None and self.scale not in {None, Scale.ORDINAL}:
-            raise ValueError("`order` belongs to `scale: ordinal`")
-        if self.order is not None and len(set(self.order)) < len(self.order):
-            raise ValueError("`order` names a category twice")
-        if set(self.order or ()) & set(self.missing):
-            raise ValueError("a category of `order` is declared `missing` as well")
         return self
 
 
 class AttributeSpec(AttributeDeclaration):
-    """The declaration of one attribute together with its name."""
+    """The declaration of one attribute together with its name; `only_in` names the codebook that alone speaks of it."""
 
     name: Name
+    only_in: Name | None = None
 
     @model_validator(mode="after")
     def _not_its_own_source(self) -> Self:

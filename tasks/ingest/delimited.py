@@ -65,8 +65,9 @@ def read(content: bytes, label: str, *, encoding: str | None = None, delimiter: 
 def _refuse_binary(content: bytes, label: str, encoding: str | None) -> None:
     kind = next((kind for magic, kind in _BINARY if content.startswith(magic)), None)
     if kind is not None:
-        raise InputError("binary-file", label, f"The file is {kind}, not a text table.", "CSV or Parquet",
-                         "export the table as CSV or Parquet")  # fmt: skip
+        remedy = "read it with `source: {sql: ..., url_env: ...}`" if "SQLite" in kind else "export the table as CSV or Parquet"
+        raise InputError("binary-file", label, f"The file is {kind}, not a text table.",
+                         "CSV, Parquet, or a file of SPSS, Stata or SAS", remedy)  # fmt: skip
     wide = content.startswith(_WIDE) or (encoding or "").lower().replace("_", "-").startswith(("utf-16", "utf-32", "utf16"))
     if b"\x00" in content and not wide:
         line = content.count(b"\n", 0, content.index(b"\x00")) + 1

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, Self, assert_never
 
+import pyarrow as pa
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from tasks.ingest.iso_cells import kind_of, parsed
 from tasks.microdata.spec import Name, Names, Spec
+from tasks.microdata.table import stored_integers
 
 _LARGEST_EXACT = 2**53
 
@@ -25,11 +28,19 @@ def _exact(bound: object) -> object:
     return bound
 
 
-Bound = Annotated[int | float, BeforeValidator(_exact)]
+def _iso(bound: str) -> str:
+    stored_text(bound)
+    return bound
+
+
+Bound = Annotated[int | float, BeforeValidator(_exact)] | Annotated[str, AfterValidator(_iso)]
 
 
 class Between(Spec):
-    """Every value that is there lies between `low` and `high`, both included; one of them may be left out."""
+    """Every value that is there lies between `low` and `high`, both included; one of them may be left out.
+
+    The bounds of dates, moments and times are texts as ISO 8601 writes them: "2023-01-31", "2023-01-31T23:59:59", "17:30".
+    """
 
     expect: Literal["between"]
     attribute: Name
@@ -40,13 +51,36 @@ class Between(Spec):
     def _an_interval(self) -> Self:
         if self.low is None and self.high is None:
             raise ValueError("give `low`, `high` or both")
-        if self.low is not None and self.high is not None and self.low > self.high:
+        if self.low is None or self.high is None:
+            return self
+        if kind_of_bound(self.low) != kind_of_bound(self.high):
+            raise ValueError("`low` and `high` are of different kinds: numbers, dates, moments or times of day")
+        if _comparable(self.low) > _comparable(self.high):
             raise ValueError("`low` is above `high`")
         return self
 
 
+def stored_text(text: str) -> pa.Scalar:
+    """A date, a moment or a time as ISO 8601 writes it, as a value. Raises ValueError for another text."""
+    cell = pa.array([text], type=pa.string())
+    kind = kind_of(cell)
+    values = None if kind in {None, "moment_with_offset"} else parsed(cell, kind)
+    if values is None:
+        raise ValueError("a text is no date (YYYY-MM-DD), moment (YYYY-MM-DDTHH:MM:SS) or time (HH:MM:SS) that exists")
+    return values[0]
+
+
+def kind_of_bound(bound: int | float | str) -> pa.DataType | None:
+    """The logical type of dates and times that a bound is written for; None for numbers."""
+    return stored_text(bound).type if isinstance(bound, str) else None
+
+
+def _comparable(bound: int | float | str) -> float:
+    return stored_integers(stored_text(bound)).as_py() if isinstance(bound, str) else bound
+
+
 class InSet(Spec):
-    """Every value that is there is one of `values`."""
+    """Every value that is there is one of `values`; dates and times are texts as ISO 8601 writes them."""
 
     expect: Literal["in_set"]
     attribute: Name
@@ -120,7 +154,10 @@ def in_words(expectation: AnyExpectation) -> str:
         case NotMissing():
             return f"{expectation.attribute} is never missing"
         case Between():
-            return f"{expectation.attribute} lies between {_bound(expectation.low)} and {_bound(expectation.high)}"
+            bounds = (expectation.low, expectation.high)
+            open_end = "any date or time" if any(isinstance(bound, str) for bound in bounds) else "any number"
+            low, high = (open_end if bound is None else _bound(bound) for bound in bounds)
+            return f"{expectation.attribute} lies between {low} and {high}"
         case InSet():
             return f"{expectation.attribute} is one of {len(expectation.values)} declared values"
         case Unique():
@@ -137,5 +174,7 @@ def in_words(expectation: AnyExpectation) -> str:
             assert_never(expectation)
 
 
-def _bound(bound: float | None) -> str:
+def _bound(bound: float | str | None) -> str:
+    if isinstance(bound, str):
+        return bound
     return "any number" if bound is None else f"{bound:,}"

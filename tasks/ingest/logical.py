@@ -1,35 +1,63 @@
-"""Typed source columns (Parquet, data sets) as the four logical types of `Microdata`."""
+"""Typed source columns (Parquet, data sets) as the logical types of `Microdata`."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tasks.ingest.calendar_rules import as_declared, type_without_values
 from tasks.ingest.codebook import AttributeSpec
 from tasks.ingest.numerals import NUMBER
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
+from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, MOMENT, TIME, in_calendar, iso_texts
+
+_EXACT_DOUBLE = 2.0**53
+_TYPES_OF_SCALE = {Scale.DATE: (DATE, MOMENT), Scale.TIME: (TIME,)}
 
 
 def from_typed(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple[pa.Array, tuple[str, ...]]:
-    """One column as int64, double, string or bool, with notes.
+    """One column as one of the logical types, with notes.
 
-    Integers, floats, decimals, text, booleans and dictionaries of them are taken; NaN and the empty text become missing, as the
-    empty cell of a text table is. `order` reads whole numbers as text.
+    Integers, floats, decimals, text, booleans, dates, times and dictionaries of them are taken; NaN and the empty text become
+    missing, as the empty cell of a text table is. Moments with a zone become moments in UTC; those finer than a microsecond are
+    refused. `order` and `scale: code` read whole numbers as text; `scale: nominal` reads dates and times as their ISO 8601
+    text, as it leaves them in a text table. Text becomes dates or times only where they are declared.
 
     Raises
     ------
-    InputError: an infinity; a whole number beyond 64 bits; a decimal that a double cannot hold; dates, times, lists, bytes.
+    InputError: an infinity; a whole number beyond 64 bits; a decimal that a double cannot hold; durations, lists, bytes; values
+        that are not of the declared scale.
     """
     where = f"{label}: column {spec.name}"
     values, notes = _logical(_decoded(column), where)
     values, declared = _without_declared_missing(values, spec.missing)
-    if spec.order is not None:
-        values = _as_text(values, where)
-    if spec.scale is Scale.NUMERIC and (pa.types.is_string(values.type) or pa.types.is_boolean(values.type)):
+    values, read = _as_declared(values, spec, label)
+    return values, (*notes, *declared, *read)
+
+
+def _as_declared(values: pa.Array, spec: AttributeSpec, label: str) -> tuple[pa.Array, tuple[str, ...]]:
+    where = f"{label}: column {spec.name}"
+    if spec.date_format is not None and (values.type == pa.string() or values.type == pa.int64()):
+        return as_declared(values.cast(pa.string()), spec, label)
+    if spec.order is not None or spec.scale in {Scale.CODE, Scale.FREE_TEXT}:
+        return _as_text(values, where), ()
+    calendar = values.type in CALENDAR_TYPES
+    if values.type == pa.string() and spec.scale in {Scale.DATE, Scale.TIME}:
+        if values.null_count == len(values):
+            return pa.nulls(len(values), type_without_values(spec)), ()
+        return as_declared(values, spec, label)
+    if calendar and spec.scale is Scale.NOMINAL:
+        return iso_texts(values), ()
+    if spec.scale is Scale.NUMERIC and (calendar or values.type in (pa.string(), pa.bool_())):
         raise InputError("not-numeric", where, f"The column is declared numeric and holds {values.type} values.",
                          "whole numbers or decimals", "store it as numbers, or declare another scale")  # fmt: skip
-    return values, (*notes, *declared)
+    fitting = LOGICAL_TYPES if spec.scale is None else _TYPES_OF_SCALE.get(spec.scale, LOGICAL_TYPES)
+    if values.type not in fitting:
+        raise InputError("not-of-scale", where, f"The column is declared {spec.scale} and holds {values.type} values.",
+                         f"values of scale {spec.scale}",
+                         "declare another scale, or `date_format` for dates in digits")  # fmt: skip
+    return values, ()
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.Array:
@@ -50,8 +78,26 @@ def _logical(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
         return _decimals(values, where), ()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view() or pa.types.is_null(kind):
         return _texts(values.cast(pa.string()))
-    raise InputError("unsupported-type", where, f"Columns of type {kind} are not read.", "numbers, text, true/false",
-                     "store dates and times as text or as numbers of days; flatten lists; drop bytes")  # fmt: skip
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+        return _calendar(values, where)
+    raise InputError("unsupported-type", where, f"Columns of type {kind} are not read.",
+                     "numbers, text, true/false, dates, times",
+                     "store durations as numbers; flatten lists; drop bytes")  # fmt: skip
+
+
+def _calendar(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
+    kind = values.type
+    target = DATE if pa.types.is_date(kind) else MOMENT if pa.types.is_timestamp(kind) else TIME
+    zoned = target == MOMENT and kind.tz is not None
+    try:
+        found = (values.cast(pa.timestamp("us", kind.tz)) if zoned else values).cast(target)
+    except pa.ArrowInvalid:
+        raise InputError("too-precise", where, "The column holds moments finer than a microsecond, or beyond all years.",
+                         "microseconds or coarser", "round them at the source") from None  # fmt: skip
+    if not in_calendar(found):
+        raise InputError("no-such-day", where, "The column holds dates outside the years 1 to 9999, or times beyond one day.",
+                         "the years 1 to 9999, times below 24:00", "make them missing at the source")  # fmt: skip
+    return found, (f"moments of the zone {kind.tz} were converted to UTC",) if zoned else ()
 
 
 def _integers(values: pa.Array, where: str) -> pa.Array:
@@ -104,6 +150,8 @@ def _without_declared_missing(values: pa.Array, words: tuple[str, ...]) -> tuple
         codes = pa.array(words, type=pa.string())
     elif pa.types.is_boolean(values.type):
         return values, ()
+    elif values.type in CALENDAR_TYPES:
+        return _blanked(values, pc.is_in(iso_texts(values), value_set=pa.array(words, type=pa.string())))
     else:
         numbers = pa.array(words, type=pa.string()).filter(pc.match_substring_regex(pa.array(words, type=pa.string()), NUMBER))
         codes, values_as_doubles = numbers.cast(pa.float64()), values.cast(pa.float64(), safe=False)
@@ -119,7 +167,16 @@ def _blanked(values: pa.Array, hit: pa.Array) -> tuple[pa.Array, tuple[str, ...]
 
 
 def _as_text(values: pa.Array, where: str) -> pa.Array:
+    if values.type in CALENDAR_TYPES:
+        return iso_texts(values)
     if pa.types.is_floating(values.type):
-        raise InputError("order-of-decimals", where, "`order` is declared for a column of decimals.", "text or whole numbers",
-                         "leave `order` out: numbers are ordered as numbers")  # fmt: skip
+        values = _whole(values, where)
     return values.cast(pa.string())
+
+
+def _whole(values: pa.Array, where: str) -> pa.Array:
+    numbers = values.drop_null()
+    if pc.all(pc.and_(pc.equal(pc.floor(numbers), numbers), pc.less(pc.abs(numbers), _EXACT_DOUBLE))).as_py() is False:
+        raise InputError("order-of-decimals", where, "`order`, `scale: code` or `free_text` is declared for decimals.",
+                         "text or whole numbers", "leave it out: decimals are ordered as numbers")  # fmt: skip
+    return values.cast(pa.int64())

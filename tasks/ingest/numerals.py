@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+from tasks.ingest.iso_cells import DECLARE_FORMAT, LIKE_CALENDAR
+
 INTEGER = r"^(0|-?[1-9][0-9]*)$"
 NUMBER = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+COMMA_NUMBER = NUMBER.replace(r"\.", ",")
 INFINITY_WORDS = frozenset({"inf", "infinity", "+inf", "-inf", "+infinity", "-infinity", "∞", "-∞"})
 _BLANK = ""  # a cell of nothing but blanks, stripped
 MISSING_WORDS = frozenset(
@@ -14,12 +17,14 @@ MISSING_WORDS = frozenset(
     | {"--"}
 )
 _REASONS = (
-    (r"-?0[0-9]+(\.[0-9]*)?", "it has leading zeros, as a code has", "declare `scale: nominal`, or take the zeros away"),
+    (r"-?0[0-9]+(\.[0-9]*)?", "it has leading zeros, as a code has", "declare `scale: code`, or take the zeros away"),
     (r"\s+\S.*|.*\S\s+", "it has blanks around it", "take the blanks away"),
     (r"\+.*", "it has a plus sign", "take the plus sign away"),
     (r"-?[0-9]{1,3}([,.' \u00a0\u202f][0-9]{3})+([.,][0-9]+)?", "it has thousands separators", "write digits alone"),
-    (r"-?[0-9]*,[0-9]+", "it has a decimal comma", "write decimal points"),
+    (r"-?[0-9]*,[0-9]+", "it has a decimal comma", "declare `decimal: ','` on the attribute, or write decimal points"),
     (r".*[%€$£].*", "it has a unit", "move the unit out of the cells"),
+    (LIKE_CALENDAR, "it looks like a date or time whose format nobody declared", DECLARE_FORMAT),
+    (NUMBER, "it has a decimal point and `decimal: ','` is declared", "write commas alone, or leave `decimal` out"),
 )  # fmt: skip
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from tasks.ingest.codebook_file import Codebook
 from tasks.microdata.errors import InputError
 
 
@@ -17,7 +19,9 @@ class RawTable:
 
     as_text: True where every column is text because the source knows no types; the empty cell is then null.
     label: what messages call the source.
-    notes: what was found on the way and changes no value.
+    notes: what was found on the way and should be known: it is shown as a warning. how: how the source was read.
+    codebook: the labels that the source holds itself.
+    column_notes: notes about one column each, as (name, note).
     """
 
     table: pa.Table
@@ -27,6 +31,19 @@ class RawTable:
     encoding: str | None = None
     delimiter: str | None = None
     notes: tuple[str, ...] = ()
+    how: tuple[str, ...] = ()
+    codebook: Codebook | None = None
+    column_notes: tuple[tuple[str, str], ...] = ()
+
+    def read_how(self, step: str) -> RawTable:
+        return replace(self, how=(step, *self.how))
+
+    def content(self) -> bytes:
+        """The table as bytes: the same for every reading of the same rows in the same order."""
+        sink = pa.BufferOutputStream()
+        pq.write_table(self.table.combine_chunks(), sink, compression="none")
+        written: bytes = sink.getvalue().to_pybytes()
+        return written
 
 
 def refuse_bad_names(names: Sequence[str], label: str) -> None:

@@ -1,114 +1,162 @@
-"""Where a table comes from: a file of text or Parquet, or a table that ships inside statsmodels."""
+"""Where a table comes from: a file, a folder of Parquet files, a query, or a table that has a name."""
 
 from __future__ import annotations
 
-import importlib
-from dataclasses import dataclass
+import re
 from pathlib import Path
-from typing import Literal, Self, get_args
+from typing import Annotated, Literal, Self
 
-import pyarrow as pa
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from tasks.ingest import delimited, parquet
+from tasks.ingest import compressed, datasets, delimited, folder, parquet, sql, statistical
+from tasks.ingest.datasets import DATASETS as DATASETS
+from tasks.ingest.datasets import DatasetName
+from tasks.ingest.datasets import list_datasets as list_datasets
 from tasks.ingest.raw import RawTable
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.suggestion import did_you_mean
 
-DatasetName = Literal["anes96", "randhie", "fair"]
-DATASETS: tuple[DatasetName, ...] = get_args(DatasetName)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FILES = "a file of CSV (also compressed), Parquet, SPSS, Stata or SAS, or a folder of Parquet files"
 
 
 class SourceSpec(Spec):
-    """Exactly one of `table` (a CSV or Parquet file) and `dataset` (a table inside statsmodels).
+    """Exactly one of `table` (a file, or a folder of Parquet files), `dataset` (a table that has a name) and `sql` (a query).
 
     table: path, relative to the release file.
-    encoding, delimiter: of a text table; detected and reported where they are not given.
+    sql: one SELECT; url_env: the environment variable that holds the database's URL, which is never written down.
+    encoding, delimiter: of a text table; detected and reported where they are not given. `encoding` also of the texts inside a
+        file of SPSS, Stata or SAS.
     """
 
     table: Name | None = None
     dataset: DatasetName | None = None
+    sql: Annotated[str, Field(min_length=1, max_length=100_000)] | None = Field(None, repr=False)
+    url_env: str | None = Field(None, repr=False, description="the NAME of an environment variable, not a URL")
     encoding: Name | None = None
     delimiter: Literal[",", ";", "\t", "|"] | None = None
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if (self.table is None) == (self.dataset is None):
-            raise ValueError("a source is exactly one of `table: <path>` and `dataset: <name>`")
-        if self.dataset is not None and (self.encoding or self.delimiter):
-            raise ValueError("`encoding` and `delimiter` belong to a text table")
+        if sum(part is not None for part in (self.table, self.dataset, self.sql)) != 1:
+            raise ValueError("a source is exactly one of `table: <path>`, `dataset: <name>` and `sql: <query>`")
+        if self.table is None and (self.encoding or self.delimiter):
+            raise ValueError("`encoding` and `delimiter` belong to a file")
+        if (self.sql is None) != (self.url_env is None):
+            raise ValueError("`sql` needs `url_env`, the name of the environment variable that holds the database's URL")
+        if self.url_env is not None and _VARIABLE.fullmatch(self.url_env) is None:
+            raise ValueError("`url_env` is the name of an environment variable; the URL itself is never written down")
         return self
 
-    def resolved(self, base: Path) -> SourceSpec:
+    def resolved(self, base: Path) -> Self:
         """The same source with its path made absolute against the folder `base` of the release file."""
         return self if self.table is None else self.model_copy(update={"table": str((base / self.table).absolute())})
 
     @property
     def label(self) -> str:
-        """What messages call the source: the file's name without its folder, or the name of the dataset."""
-        return f"dataset {self.dataset}" if self.table is None else Path(self.table).name
+        """What messages call the source: the file's name without its folder, the dataset's name, or whose database is asked."""
+        if self.table is not None:
+            return Path(self.table).name
+        return f"dataset {self.dataset}" if self.dataset is not None else f"the query on ${self.url_env}"
 
 
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """One table that ships inside statsmodels."""
+def parts(source: SourceSpec) -> tuple[tuple[str, Path], ...]:
+    """The files that `read` will read, in its order, each with its path inside a folder ("" for a single file).
 
-    name: DatasetName
-    rows: int
-    columns: int
-    description: str
-
-
-def list_datasets() -> tuple[Dataset, ...]:
-    """The tables that need no file, with their sizes."""
-    return tuple(_described(name) for name in DATASETS)
+    () for a query. Raises InputError for a file or reference table that is absent, or a folder without Parquet files.
+    """
+    if source.dataset is not None:
+        return (("", datasets.file_of(source.dataset)),)
+    if source.table is None:
+        return ()
+    path = Path(source.table)
+    if _is_folder(path):
+        return folder.parts(path, source.label)
+    return (("", _existing(path, source.label)),)
 
 
 def files(source: SourceSpec) -> tuple[Path, ...]:
-    """The files that `read` will read; InputError where one is absent."""
-    if source.table is not None:
-        return (_existing(Path(source.table), source.label),)
-    module = importlib.import_module(f"statsmodels.datasets.{source.dataset}")
-    return (_existing(Path(str(module.__file__)).with_name(f"{source.dataset}.csv"), source.label),)
+    """The files that `read` will read; () for a query. Raises as `parts` does."""
+    return tuple(path for _, path in parts(source))
+
+
+def reachable(source: SourceSpec) -> None:
+    """InputError where the source is not there: a file that is absent, a variable that is not set, a database that is silent.
+
+    Reads no row. A database gets 15 seconds to answer.
+    """
+    if source.sql is not None and source.url_env is not None:
+        sql.check(source.sql, source.url_env, source.label)
+    files(source)
 
 
 def read(source: SourceSpec) -> RawTable:
-    """The table as its file holds it: text cells of a text table, typed columns otherwise. No declaration is applied yet.
+    """The table as its source holds it: text cells of a text table, typed columns otherwise. No declaration is applied yet.
 
-    Raises InputError for a file that is absent, unreadable, a folder, or not what it says; see `delimited` and `parquet`.
+    A file is known by its first bytes, whatever its name is; compressed ones are unpacked first.
+
+    Raises InputError for a source that is absent, unreadable, or not what it says; see `delimited`, `parquet`, `folder`,
+    `statistical`, `compressed`, `sql` and `datasets`.
     """
     if source.dataset is not None:
-        return _read_dataset(source.dataset)
-    (path,) = files(source)
-    content = _content(path, source.label)
-    if content.startswith(parquet.MAGIC) or path.suffix.lower() in {".parquet", ".pq"}:
-        return parquet.read(content, source.label)
-    return delimited.read(content, source.label, encoding=source.encoding, delimiter=source.delimiter)
+        return datasets.read(source.dataset)
+    if source.sql is not None and source.url_env is not None:
+        return sql.read(source.sql, source.url_env, source.label)
+    path = Path(str(source.table))
+    contents = [(name, _content(file, source.label)) for name, file in parts(source)]
+    return folder.read(contents, source.label) if _is_folder(path) else _read_file(contents[0][1], path, source)
 
 
-def _read_dataset(name: DatasetName) -> RawTable:
-    frame = importlib.import_module(f"statsmodels.datasets.{name}").load_pandas().data
-    table = pa.table({str(column): pa.array(frame[column], from_pandas=True) for column in frame.columns})
-    return RawTable(table=table, label=f"dataset {name}", format="statsmodels", as_text=False)
+def _read_file(content: bytes, path: Path, source: SourceSpec) -> RawTable:
+    label, suffix = source.label, path.suffix.lower()
+    if compressed.is_compressed(content):
+        content, kind = compressed.unpacked(content, label)
+        suffix = "" if suffix == ".zip" else Path(path.stem).suffix.lower()
+        raw = _read_plain(content, suffix, source)
+        return raw.read_how(f"unpacked from {kind}")
+    if suffix in compressed.SUFFIXES:
+        raise InputError("damaged-archive", label, "The file is named like a compressed one and is none.",
+                         "a file of gzip, bzip2, xz, zstd or zip", "compress it again, or name it what it is")  # fmt: skip
+    return _read_plain(content, suffix, source)
 
 
-def _described(name: DatasetName) -> Dataset:
-    module = importlib.import_module(f"statsmodels.datasets.{name}")
-    shape = module.load_pandas().data.shape
-    return Dataset(name, shape[0], shape[1], " ".join(str(module.DESCRSHORT).split()))
+def _read_plain(content: bytes, suffix: str, source: SourceSpec) -> RawTable:
+    label = source.label
+    statistical.refuse_encrypted(content, label)
+    if content.startswith(parquet.MAGIC) or suffix in {".parquet", ".pq"}:
+        _refuse_options(source, "Parquet", encoding=source.encoding)
+        return parquet.read(content, label)
+    if statistical.format_of(content) is not None or suffix in statistical.SUFFIXES:
+        _refuse_options(source, "SPSS, Stata and SAS")
+        return statistical.read(content, label, encoding=source.encoding)
+    return delimited.read(content, label, encoding=source.encoding, delimiter=source.delimiter)
+
+
+def _refuse_options(source: SourceSpec, format_: str, *, encoding: str | None = None) -> None:
+    unused = "encoding" if encoding else "delimiter" if source.delimiter else None
+    if unused is not None:
+        raise InputError("unused-option", f"source.{unused}", f"`{unused}` means nothing in a file of {format_}.",
+                         f"no `{unused}`", f"remove `{unused}`")  # fmt: skip
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False  # told by _existing
 
 
 def _existing(path: Path, label: str) -> Path:
     try:
         if path.is_file():
             return path
-        what = "The source is a folder, not a file." if path.is_dir() else "The source file does not exist."
+        what = "The source file does not exist."
     except OSError as error:
         what = f"The source cannot be looked at ({error.strerror})."
     beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
     remedy = did_you_mean(path.name, beside, "correct `source.table`; it is relative to the release file")
-    raise InputError("no-such-source", f"source: {label}", what, "the path of a CSV or Parquet file", remedy, value=str(path))
+    raise InputError("no-such-source", f"source: {label}", what, f"the path of {_FILES}", remedy, value=str(path))
 
 
 def _content(path: Path, label: str) -> bytes:

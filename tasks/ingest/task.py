@@ -1,27 +1,32 @@
-"""The cached task of the stage: source file in, table and ingest report out."""
+"""The cached task of the stage: source in, table and ingest report out."""
 
 from __future__ import annotations
 
-from tasks.ingest.methods import IngestPlan, ingest
-from tasks.ingest.sources import files
+from tasks.ingest.methods import IngestPlan, typed_and_validated
+from tasks.ingest.raw import RawTable
+from tasks.ingest.sources import SourceSpec, parts, read
 from tasks.microdata.errors import InputError
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.caching import Produced, stage
 
 
-def source_digest(plan: IngestPlan) -> str:
-    """The keyed digest of the files a source consists of: what tells a changed source from an unchanged one."""
-    store = Store()
-    return store.digest("".join(store.file_digest(path) for path in files(plan.source)).encode())
+def source_digest(source: SourceSpec) -> str:
+    """The keyed digest of what a source consists of: what tells a changed source from an unchanged one.
+
+    Of a folder the names inside it count as well (they are values where they say `key=value`); of a query its rows, so that it
+    is run for the digest.
+    """
+    return _digest(source, None)
 
 
 @stage("ingest", rooms=("ingest",))
 def ingest_source(plan: str, digest: str) -> Produced:
-    """Read, type and validate the source whose files had this digest. Returns `data` and `report`."""
+    """Read, type and validate the source that had this digest. Returns `data` and `report`."""
     store = Store()
     wanted = store.record(Ref(plan), IngestPlan)
-    found = ingest(wanted)
-    if source_digest(wanted) != digest:
+    raw = read(wanted.source)
+    found = typed_and_validated(raw, wanted)
+    if _digest(wanted.source, raw) != digest:
         raise InputError(
             "source-changed",
             "source",
@@ -30,3 +35,11 @@ def ingest_source(plan: str, digest: str) -> Produced:
             "run again when it is complete",
         )
     return {"data": store.put_table(found.data), "report": store.put_record(found.report)}
+
+
+def _digest(source: SourceSpec, rows: RawTable | None) -> str:
+    """Of the files as they are now; of a query the rows that were read, or are read now."""
+    store = Store()
+    if source.sql is not None:
+        return store.digest((rows or read(source)).content())
+    return store.digest("".join(f"{name}{store.file_digest(path)}" for name, path in parts(source)).encode())

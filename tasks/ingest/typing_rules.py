@@ -1,9 +1,11 @@
 """Cells of text as values: what a column of a text table holds, by its declaration or by stated rules.
 
-The rules, in this order. The empty cell and the declared `missing` codes are missing. A declared `order` keeps text. All cells
-plain whole numbers within 64 bits: integer. All cells plain decimals that a double holds: double. All cells numbers but for
-usual words for "missing": refused, because guessing would turn data into gaps or gaps into a category. Otherwise text, and a
-note says what kept it from being numbers.
+The rules, in this order. The empty cell and the declared `missing` codes are missing. A declared `order`, `scale: code` and
+`scale: free_text` keep text. Declared dates and times are read as such, or refused (`calendar_rules`). All cells plain whole
+numbers within 64 bits: integer. All cells plain decimals that a double holds: double. All cells ISO 8601 dates, moments or
+times of day that exist: that, unless `scale: nominal` is declared. All cells numbers, dates or times but for usual words for
+"missing": refused, because guessing would turn data into gaps or gaps into a category. Otherwise text, and a note says what
+kept it from being numbers.
 """
 
 from __future__ import annotations
@@ -11,34 +13,64 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tasks.ingest.calendar_rules import as_declared, as_found, type_without_values
 from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.numerals import INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
+from tasks.ingest.iso_cells import kind_of
+from tasks.ingest.numerals import COMMA_NUMBER, INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 
 _EXACT_DOUBLE = 2**53  # from here on a whole number and its neighbour may be one double
+_KEPT_AS_TEXT = frozenset({Scale.CODE, Scale.FREE_TEXT})
 _SHOWN_ROWS = 3
 _EXPLAINED = 1000
 
 
 def from_text(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple[pa.Array, tuple[str, ...]]:
-    """One column of text cells as int64, double or string, with notes that hold no cell.
+    """One column of text cells as a logical type but bool, with notes that hold no cell.
 
-    Raises InputError: a cell that is no number where `scale: numeric` (or ordinal without `order`) is declared; numbers mixed
-    with undeclared words for "missing"; infinities; numbers too large or too small for a double.
+    Raises InputError: a cell that is no number where `scale: numeric` (or ordinal without `order`) is declared, no date or time
+    where such is; numbers or dates mixed with undeclared words for "missing"; infinities; numbers too large or too small for a
+    double.
     """
     cells, notes = _without_missing(_joined(column), spec.missing)
-    if spec.order is not None:
+    if spec.order is not None or spec.scale in _KEPT_AS_TEXT:
         return cells, notes
-    present = cells.drop_null()
-    where = f"{label}: column {spec.name}"
-    if len(present) == 0:
-        return cells.cast(pa.float64() if spec.scale is Scale.NUMERIC else pa.string()), (*notes, "no cell holds a value")
+    if cells.null_count == len(cells):
+        kind = pa.float64() if _is_numeric(spec) else type_without_values(spec)
+        return pa.nulls(len(cells), kind), (*notes, "no cell holds a value")
+    if spec.scale in {Scale.DATE, Scale.TIME} or spec.date_format is not None:
+        values, told = as_declared(cells, spec, label)
+        return values, (*notes, *told)
+    return _numbers_or_text(cells, spec, label, notes)
+
+
+def _numbers_or_text(
+    cells: pa.Array, spec: AttributeSpec, label: str, notes: tuple[str, ...]
+) -> tuple[pa.Array, tuple[str, ...]]:
+    cells = _with_points(cells, spec, label) if spec.decimal == "," else cells
+    present, where = cells.drop_null(), f"{label}: column {spec.name}"
     if _all(present, INTEGER):
         return _integers(cells, spec, where, notes)
     if _all(present, NUMBER):
         return _doubles(cells, spec, where, notes)
+    if spec.scale not in {None, Scale.ORDINAL}:
+        return _text(cells, spec, label, notes)
+    values, told = as_found(cells)
+    if values is not None or told:
+        return cells if values is None else values, (*notes, *told)
     return _text(cells, spec, label, notes)
+
+
+def _with_points(cells: pa.Array, spec: AttributeSpec, label: str) -> pa.Array:
+    number = pc.match_substring_regex(cells, COMMA_NUMBER)
+    if not pc.all(number).as_py():
+        raise _not_numeric(cells, number, spec.name, label)
+    return pc.replace_substring(cells, ",", ".", max_replacements=1)
+
+
+def _is_numeric(spec: AttributeSpec) -> bool:
+    return spec.scale is Scale.NUMERIC or spec.decimal is not None
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:
@@ -81,7 +113,7 @@ def _too_precise(
 ) -> tuple[pa.Array, tuple[str, ...]]:
     if _needs_numbers(spec):
         raise InputError("beyond-64-bits", where, f"The column is declared {spec.scale} and holds {what}.",
-                         "numbers that keep all their digits", "declare `scale: nominal` if they are codes")  # fmt: skip
+                         "numbers that keep all their digits", "declare `scale: code` if they are codes")  # fmt: skip
     return cells, (*notes, f"{what}: kept as text")
 
 
@@ -91,12 +123,14 @@ def _needs_numbers(spec: AttributeSpec) -> bool:
 
 def _text(cells: pa.Array, spec: AttributeSpec, label: str, notes: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
     number = pc.match_substring_regex(cells, NUMBER)
-    if spec.scale is Scale.NUMERIC:
+    if _is_numeric(spec):
         raise _not_numeric(cells, number, spec.name, label)
     others = pc.unique(cells.filter(pc.invert(number)).drop_null()).to_pylist()
     n_numbers = pc.sum(number).as_py()
     if spec.scale is not Scale.NOMINAL and n_numbers:
-        _refuse_almost_numbers(cells, others, spec.name, label)
+        _refuse_almost(cells, others, "numbers", spec.name, label)
+    if spec.scale is not Scale.NOMINAL and not n_numbers:
+        _refuse_almost_dates(cells, others, spec.name, label)
     reasons = sorted({why_not_a_number(cell)[0] for cell in others[:_EXPLAINED]} - {"it is text"})
     mixed = [f"{n_numbers:,} of {len(number.drop_null()):,} cells are numbers; kept as text"] if n_numbers else []
     found = [f"kept as text; of some cells: {'; '.join(reasons)}"] if reasons else []
@@ -117,8 +151,15 @@ def _not_numeric(cells: pa.Array, number: pa.Array, name: str, label: str) -> In
     )
 
 
-def _refuse_almost_numbers(cells: pa.Array, others: list[str], name: str, label: str) -> None:
-    """InputError where everything but words for infinity or for "missing" is a number."""
+def _refuse_almost_dates(cells: pa.Array, texts: list[str], name: str, label: str) -> None:
+    words = [text for text in texts if is_missing_word(text)]
+    rest = pa.array(set(texts).difference(words), type=pa.string())
+    if words and kind_of(rest) is not None:
+        _refuse_almost(cells, words, "dates or times", name, label)
+
+
+def _refuse_almost(cells: pa.Array, others: list[str], what: str, name: str, label: str) -> None:
+    """InputError where everything but words for infinity or for "missing" is a number (a date, a time)."""
     infinite = [cell for cell in others if is_infinity_word(cell)]
     missing = [cell for cell in others if is_missing_word(cell)]
     if len(infinite) + len(missing) < len(others):
@@ -133,8 +174,8 @@ def _refuse_almost_numbers(cells: pa.Array, others: list[str], name: str, label:
     raise InputError(
         "undeclared-missing",
         where,
-        f"All cells are numbers but for {len(rows):,} cells with {len(words)} word(s) that usually mean a missing value.",
-        "numbers and empty cells, or declared codes",
+        f"All cells are {what} but for {len(rows):,} cells with {len(words)} word(s) that usually mean a missing value.",
+        f"{what} and empty cells, or declared codes",
         f"declare `missing: {words!r}` on the attribute, or `scale: nominal` if they are data",
         value=words[0],
     )

@@ -21,8 +21,9 @@ from tasks.ingest.expectations import (
     RowsBetween,
     Unique,
     anchored,
+    stored_text,
 )
-from tasks.microdata.table import Booleans, Microdata
+from tasks.microdata.table import CALENDAR_TYPES, Booleans, Microdata, stored_integers
 
 
 def violations(expectation: AnyExpectation, data: Microdata) -> Booleans:
@@ -46,7 +47,7 @@ def violations(expectation: AnyExpectation, data: Microdata) -> Booleans:
                 _matching(data.column(expectation.attribute), expectation.pattern)
             )
         case HoldsNumbers():
-            return np.full(data.n, data.is_text(expectation.attribute))
+            return np.full(data.n, data.is_text(expectation.attribute) or data.is_calendar(expectation.attribute))
         case _:
             assert_never(expectation)
 
@@ -59,11 +60,26 @@ def _present(data: Microdata, name: str) -> Booleans:
     return ~data.missing(name)
 
 
-def _outside(column: pa.Array, low: float | None, high: float | None) -> Booleans:
-    numbers = column.cast(pa.int64()) if pa.types.is_boolean(column.type) else column
+def _outside(column: pa.Array, low: float | str | None, high: float | str | None) -> Booleans:
+    numbers, low, high = _numbers(column), as_number(low), as_number(high)
     below = np.zeros(len(column), dtype=bool) if low is None else _flags(_compared(pc.less, numbers, low))
     above = np.zeros(len(column), dtype=bool) if high is None else _flags(_compared(pc.greater, numbers, high))
     return below | above
+
+
+def _numbers(column: pa.Array) -> pa.Array:
+    """Truth values as 0 and 1, dates and times as the whole numbers they are stored as."""
+    if column.type in CALENDAR_TYPES:
+        return stored_integers(column)
+    return column.cast(pa.int64()) if pa.types.is_boolean(column.type) else column
+
+
+def as_number(bound: float | str | None) -> float | None:
+    """A bound as it is compared: dates and times as the whole numbers they are stored as."""
+    if not isinstance(bound, str):
+        return bound
+    whole: int = stored_integers(stored_text(bound)).as_py()
+    return whole
 
 
 def _compared(compare: Callable[..., Any], numbers: pa.Array, bound: float) -> Any:
@@ -75,7 +91,8 @@ def _compared(compare: Callable[..., Any], numbers: pa.Array, bound: float) -> A
 def _member(column: pa.Array, values: Sequence[object]) -> pa.Array:
     if pa.types.is_string(column.type):
         return pc.is_in(column, value_set=pa.array(values, type=pa.string()))
-    numbers = column.cast(pa.int64()) if pa.types.is_boolean(column.type) else column
+    numbers = _numbers(column)
+    values = [as_number(value) if isinstance(value, str) else value for value in values]
     if pa.types.is_integer(numbers.type):
         whole = [int(value) for value in values if isinstance(value, bool | int | float) and float(value).is_integer()]
         return pc.is_in(numbers, value_set=pa.array(whole, type=pa.int64()))
@@ -97,7 +114,8 @@ def _matching(column: pa.Array, pattern: str) -> pa.Array:
 
 
 def series(column: pa.Array) -> pd.Series[Any]:
-    """A pandas column that keeps every digit: nullable integers and booleans, Python texts."""
+    """A pandas column that keeps every digit: nullable integers and booleans, Python texts; dates and times as integers."""
+    column = stored_integers(column) if column.type in CALENDAR_TYPES else column
     nullable: dict[Any, Any] = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
     if pa.types.is_string(column.type):
         return pd.Series(column.to_numpy(zero_copy_only=False), dtype=object)

@@ -67,7 +67,8 @@ def ordered_positions(data: Microdata, schema: Schema, name: str, place: str) ->
     """
     attribute = schema[name]
     if data.is_text(name) and (attribute.order is None or attribute.scale is not Scale.ORDINAL):
-        allowed, remedy = "numbers, or an ordinal attribute with `order`", "declare `order: [lowest, ..., highest]`"
+        allowed = "numbers, dates, times, or an ordinal attribute with `order`"
+        remedy = "declare `order: [lowest, ..., highest]`"
         raise InputError("no-order", place, f"`{name}` is text and has no declared order", allowed, remedy)
     positions: Floats = data.positions(attribute) + 0.0
     if np.isnan(positions[~data.missing(name)]).any():

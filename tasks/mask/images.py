@@ -39,17 +39,32 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
+class Law:
+    """The row of record i shows category s with probability probability[own[i], s]; released row l shows category shown[l].
+
+    own: shape (n,), shown: shape (m,): codes 0..c-1, c is a missing value, c + 1 what no record can show.
+    probability: shape (c + 2, c + 2).
+    """
+
+    name: str
+    own: Integers
+    shown: Integers
+    probability: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """The intruder's records and what he concludes of them after some of the steps.
 
     believed: one row per record, one column per known attribute: its value after those steps, as far as he can follow.
-    unclear: known attributes of which nothing is concluded any more.
+    unclear: known attributes of which nothing is concluded any more. laws: attributes that were randomised after `believed`.
     """
 
     believed: Microdata
     shown: tuple[Shown, ...]
     between: tuple[Between, ...] = ()
     unclear: tuple[str, ...] = ()
+    laws: tuple[Law, ...] = ()
 
     def is_certain(self, names: Iterable[str]) -> bool:
         """Does the intruder know what each record shows in all of these attributes?"""
@@ -62,7 +77,8 @@ class Knowledge:
         kept = (replace(part, names=tuple(n for n in part.names if n not in dropped)) for part in self.shown)
         between = tuple(part for part in self.between if part.name not in dropped)
         unclear = tuple(name for name in self.unclear if name not in dropped)
-        return Knowledge(self.believed, tuple(part for part in kept if part.names), between, unclear)
+        laws = tuple(law for law in self.laws if law.name not in dropped)
+        return Knowledge(self.believed, tuple(part for part in kept if part.names), between, unclear, laws)
 
     def doubting(self, names: Iterable[str]) -> Knowledge:
         """The same with nothing concluded about those of `names` that the intruder knows."""

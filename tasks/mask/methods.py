@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, assert_never
 
 import numpy as np
 from pydantic import Field
 
-from tasks.mask import microaggregation, rank_swapping
+from tasks.mask import microaggregation, pram, rank_swapping
 from tasks.mask.fitting import fitting_attributes
 from tasks.mask.images import Knowledge, before_masking
 from tasks.mask.microaggregation import Microaggregation, microaggregate
+from tasks.mask.pram import Pram, randomise
 from tasks.mask.precision import Precision, precision_of
 from tasks.mask.rank_swapping import RankSwapping, rank_swap
 from tasks.mask.released import Undeclared
@@ -20,8 +23,9 @@ from tasks.microdata.randomness import stream
 from tasks.microdata.schema import MaskTargets, Schema
 from tasks.microdata.table import Integers, Microdata
 
-Masking = Annotated[Microaggregation | RankSwapping, Field(discriminator="method")]  # what a release file may ask for
-Mechanism = Annotated[Microaggregation | RankSwapping | Undeclared, Field(discriminator="method")]  # what was done to a table
+Masking = Annotated[Microaggregation | RankSwapping | Pram, Field(discriminator="method")]  # what a release file may ask for
+Mechanism = Annotated[Microaggregation | RankSwapping | Pram | Undeclared, Field(discriminator="method")]  # what was done
+Draw = Callable[..., np.random.Generator]  # the stream of a step, or of a named part of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,8 @@ def targets(step: Masking) -> MaskTargets:
             return MaskTargets(step.named, microaggregation.SCALES)
         case RankSwapping():
             return MaskTargets(step.attributes, rank_swapping.SCALES)
+        case Pram():
+            return MaskTargets(step.attributes, pram.SCALES)
         case _:
             assert_never(step)
 
@@ -68,8 +74,8 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     published = data.select(schema.published)
     precision = precision_of(published, {name for step in mechanisms for name in step.attributes or ()})
     for i, step in enumerate(mechanisms):
-        rng = stream(seed, *path, f"{i}:{step.method}", _canonical(step))
-        published = _applied(published, schema, step, precision=precision, rng=rng, where=f"masking[{i}]")
+        draw = partial(stream, seed, *path, f"{i}:{step.method}", _canonical(step))
+        published = _applied(published, data, schema, step, precision=precision, draw=draw, where=f"masking[{i}]")
     # steps and columns are in the path: two different releases of one source must not show their rows in one order
     steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.published)
     order = stream(seed, *path, "order", *steps_and_columns).permutation(data.n)
@@ -94,6 +100,8 @@ def conclusions(originals: Microdata, released: Microdata, schema: Schema, mecha
                 knowledge = microaggregation.conclude(knowledge, schema, step, precision=precision)
             case RankSwapping():
                 knowledge = rank_swapping.conclude(knowledge, schema, step, released=released)
+            case Pram():
+                knowledge = pram.conclude(knowledge, originals, schema, step, released=released)
             case Undeclared():
                 knowledge = knowledge.doubting(step.attributes)
             case _:
@@ -107,7 +115,7 @@ def describe() -> tuple[dict[str, str], ...]:
         {
             "method": "microaggregation",
             "what it does": "groups records by MDAV and publishes the group's mean (ordinal: its median category)",
-            "scales": "numeric, ordinal",
+            "scales": "numeric, ordinal, date, time",
             "parameters": "k (smallest group), attributes, blocks (parts grouped separately; default: all jointly)",
             "an intruder who knows it": "repeats the partition on his own file and is left with one group; the groups of "
             "two or more blocks intersect, and little is left to guess",
@@ -116,23 +124,36 @@ def describe() -> tuple[dict[str, str], ...]:
         {
             "method": "rank_swapping",
             "what it does": "exchanges pairs of values whose ranks are near, in each attribute alone",
-            "scales": "numeric, ordinal",
+            "scales": "numeric, ordinal, date, time",
             "parameters": "window_percent (how far a value moves, in percent of the ranks), attributes",
             "an intruder who knows it": "lists for each attribute the rows within the window and intersects the lists; "
             "a single row left is a certain match",
+            "answered by": "transparency",
+        },
+        {
+            "method": "pram",
+            "what it does": "draws each category anew by a transition matrix, each cell by itself",
+            "scales": "nominal, code, ordinal",
+            "parameters": "one of retention (probability that a category stays), epsilon (randomised response), matrix; "
+            "attributes",
+            "an intruder who knows it": "weighs each row by Bayes' rule: how probable it is as the image of his "
+            "record, against how probable it is at all",
             "answered by": "transparency",
         },
     )
 
 
 def _applied(
-    data: Microdata, schema: Schema, step: Masking, *, precision: Precision, rng: np.random.Generator, where: str
+    data: Microdata, source: Microdata, schema: Schema, step: Masking, *, precision: Precision, draw: Draw, where: str
 ) -> Microdata:
     match step:
         case Microaggregation():
             return microaggregate(data, schema, step, precision=precision, where=where)
         case RankSwapping():
-            return rank_swap(data, schema, step, rng=rng, where=where)
+            return rank_swap(data, schema, step, rng=draw(), where=where)
+        case Pram():
+            rngs = {name: draw(name) for name in step.attributes or ()}
+            return randomise(data, source, schema, step, rngs=rngs, where=where)
         case _:
             assert_never(step)
 

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from tasks.mask.fitting import checked_positions
 from tasks.mask.images import Knowledge, Shown, joint_codes, row_codes
 from tasks.mask.mdav import partition
-from tasks.mask.precision import Precision, at_decimals
+from tasks.mask.precision import Precision, at_precision
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Names, Spec
@@ -21,7 +21,7 @@ from tasks.microdata.table import Booleans, Floats, Integers, Microdata
 class Microaggregation(Spec):
     """Parameters of microaggregation.
 
-    attributes: what is masked; default: the numeric and ordinal quasi-identifiers.
+    attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times.
     k: size of the smallest group.
     blocks: parts of the attributes that are grouped separately; default: all attributes jointly.
     """
@@ -55,7 +55,7 @@ class Microaggregation(Spec):
         return self.blocks if self.blocks is not None else (self.attributes or (),)
 
 
-SCALES = (Scale.NUMERIC, Scale.ORDINAL)
+SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
 
 
 def microaggregate(data: Microdata, schema: Schema, spec: Microaggregation, *, precision: Precision, where: str) -> Microdata:
@@ -64,6 +64,7 @@ def microaggregate(data: Microdata, schema: Schema, spec: Microaggregation, *, p
     Meaning: in each block at least k records show the same combination of values.
     Formula in words: coordinates are scaled by the column's mean and standard deviation (n - 1), MDAV groups the records, a
     numeric value becomes the group's mean, an ordinal one its median category (of an even number the lower of the middle two).
+    Dates count in days and times in seconds of the day: the mean of dates is a date, that of times of day a time between them.
 
     Missing values stay missing, and every present value is masked: within a block, records are grouped among those that miss
     the same attributes, by the attributes they have.
@@ -71,7 +72,7 @@ def microaggregate(data: Microdata, schema: Schema, spec: Microaggregation, *, p
     Parameters
     ----------
     data: a table whose columns include the step's attributes. spec: with its attributes resolved.
-    precision: decimals at which each number column is published; means are rounded to it (halves to even).
+    precision: the grid on which each column of numbers, dates or times is published; means are rounded to it (halves to even).
     where: the step's place in the release file, for messages.
 
     Returns the table with those columns replaced; the result depends on the multiset of records, not on their order. Before
@@ -86,7 +87,7 @@ def microaggregate(data: Microdata, schema: Schema, spec: Microaggregation, *, p
         ordinal = np.array([schema[name].scale is Scale.ORDINAL for name in block])
         masked = aggregated(positions, ordinal, spec.k, where=where)
         for j, name in enumerate(block):
-            values = masked[:, j] if ordinal[j] else at_decimals(masked[:, j], precision[name])
+            values = masked[:, j] if ordinal[j] else at_precision(masked[:, j], precision[name])
             data = data.with_positions(schema[name], values)
     return data
 

@@ -22,7 +22,7 @@ from tasks.microdata.table import Floats, Integers, Microdata
 class RankSwapping(Spec):
     """Parameters of rank swapping.
 
-    attributes: what is masked; default: the numeric and ordinal quasi-identifiers.
+    attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times.
     window_percent: how far a value may move, in percent of the number of present values.
     """
 
@@ -37,7 +37,7 @@ class RankSwapping(Spec):
         return self
 
 
-SCALES = (Scale.NUMERIC, Scale.ORDINAL)
+SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
 
 
 def window_ranks(window_percent: float, n: int) -> int:

@@ -1,30 +1,64 @@
-"""The cached task of the stage: table and schema in, masked table, its mechanisms and the shuffled release out."""
+"""The cached tasks of the stage: source in; masked table, whose row is whose, mechanisms and the table to release out."""
 
 from __future__ import annotations
 
-from tasks.mask.methods import Masking, mask
+from dataclasses import replace
+
+import numpy as np
+
+from tasks.mask.adoption import AdoptionPlan, adopt
+from tasks.mask.methods import Masking, Mechanism, mask
+from tasks.microdata.alignment import Alignment
+from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
+from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Ref, Store, content_address
 from tasks.runtime.caching import Produced, stage
 from tasks.runtime.draws import seed_of
 
 Steps = tuple[Masking, ...]
+Mechanisms = tuple[Mechanism, ...]
+ROOMS = ("mask", "classify", "ingest")
 
 
-@stage("mask", rooms=("mask",))
-def mask_table(data: str, schema: str, steps: str, draw: str) -> Produced:
+@stage("mask", rooms=ROOMS)
+def mask_table(data: str, schema: str, steps: str, draw: str, row_order: str) -> Produced:
     """Mask the table with the seed of a draw.
 
-    Returns `masked` (rows aligned with the original: what the evaluator knows and the intruder does not), `released` (the
-    same rows shuffled: what is published) and `mechanisms` (what an intruder may know of how it was done).
+    row_order: `shuffled` or `kept`.
+    Returns `masked` (rows aligned with the original: what the evaluator knows and the intruder does not), `alignment`,
+    `released` (the same rows in the order of the file: what is published) and `mechanisms` (what an intruder may know of how it
+    was done).
     """
     store = Store()
-    wanted = store.record(Ref(steps), Steps)
-    source = store.table(Ref(data))
+    source, wanted = store.table(Ref(data)), store.record(Ref(steps), Steps)
     path = ("mask", content_address(source))
     done = mask(source, store.record(Ref(schema), Schema), wanted, seed=seed_of(draw), path=path)
+    order = done.order if row_order == "shuffled" else np.arange(source.n, dtype=np.int64)
+    return _kept(store, done.data, Alignment.complete_in(order), done.mechanisms)
+
+
+@stage("adopt", rooms=ROOMS)
+def adopt_table(data: str, schema: str, plan: str, digest: str, draw: str, row_order: str) -> Produced:
+    """Align a table that was masked elsewhere, its files having this digest, with its source.
+
+    Returns what `mask_table` does, and `notes`. A kept row order is that of the table as it was given.
+    """
+    store = Store()
+    source, wanted = store.table(Ref(data)), store.record(Ref(schema), Schema)
+    done = adopt(source, wanted, store.record(Ref(plan), AdoptionPlan))
+    alignment = done.alignment
+    if row_order == "shuffled":
+        rng = stream(seed_of(draw), "adopt", content_address(source), digest, *done.data.names)
+        alignment = replace(alignment, place=rng.permutation(done.data.n))
+    notes = store.put_record(done.notes, tuple[str, ...])
+    return {**_kept(store, done.data, alignment, done.mechanisms), "notes": notes}
+
+
+def _kept(store: Store, masked: Microdata, alignment: Alignment, mechanisms: Mechanisms) -> Produced:
     return {
-        "masked": store.put_table(done.data),
-        "released": store.put_table(done.data.take(done.order)),
-        "mechanisms": store.put_record(done.mechanisms, Steps),
+        "masked": store.put_table(masked),
+        "alignment": store.put_table(alignment.as_table()),
+        "released": store.put_table(masked.take(alignment.order)),
+        "mechanisms": store.put_record(mechanisms, Mechanisms),
     }

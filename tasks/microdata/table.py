@@ -1,7 +1,10 @@
 """`Microdata`: an immutable table of one row per respondent, and the few ways to look at its columns.
 
-Held as an Arrow table of four logical types (int64, double, string, bool) with validity apart from the values: a missing
-value is never a number, and an integer column with gaps stays integer.
+Held as an Arrow table of seven logical types (int64, double, string, bool, date, moment, time of day) with validity apart from
+the values: a missing value is never a number, and an integer column with gaps stays integer.
+
+As numbers, dates count whole days since 1970-01-01, moments (a date with a time, without a zone) days with their fraction since
+then, and times seconds since midnight.
 """
 
 from __future__ import annotations
@@ -14,18 +17,28 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.microdata.schema import Attribute, Scale
+from tasks.microdata.schema import CATEGORICAL, Attribute
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
-LOGICAL_TYPES = (pa.int64(), pa.float64(), pa.string(), pa.bool_())
+DATE, MOMENT, TIME = pa.date32(), pa.timestamp("us"), pa.time64("us")
+CALENDAR_TYPES = (DATE, MOMENT, TIME)
+LOGICAL_TYPES = (pa.int64(), pa.float64(), pa.string(), pa.bool_(), *CALENDAR_TYPES)
+SECONDS_OF_A_DAY = 86_400
+EXACT_MOMENT_DAYS = 2**16  # about 179 years from 1970: there a float64 of days tells microseconds apart
+_UNITS = {DATE: 1.0, MOMENT: SECONDS_OF_A_DAY * 1e6, TIME: 1e6}  # stored whole numbers in one day, day, second
+_ENDS = {  # what is stored for the first and the last of each: the years 1 to 9999, one day
+    DATE: (-719_162, 2_932_896),
+    MOMENT: (-719_162 * SECONDS_OF_A_DAY * 10**6, 2_932_897 * SECONDS_OF_A_DAY * 10**6 - 1),
+    TIME: (0, SECONDS_OF_A_DAY * 10**6 - 1),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Microdata:
-    """A table of n rows. Columns are int64, double, string or bool; nulls are missing values; doubles hold no NaN."""
+    """A table of n rows. Columns are of the logical types; nulls are missing values; doubles hold no NaN."""
 
     arrow: pa.Table
 
@@ -36,7 +49,7 @@ class Microdata:
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[object] | npt.NDArray[np.generic] | pa.Array]) -> Microdata:
-        """Build a table from columns; None and NaN become missing."""
+        """Build a table from columns; None and NaN become missing. Python's and NumPy's dates and times are taken."""
         return cls(pa.table({name: _array(values) for name, values in columns.items()}))
 
     @property
@@ -57,19 +70,27 @@ class Microdata:
     def is_integer(self, name: str) -> bool:
         return bool(pa.types.is_integer(self.arrow.schema.field(name).type))
 
+    def is_calendar(self, name: str) -> bool:
+        """Does the column hold dates, moments or times of day?"""
+        return self.arrow.schema.field(name).type in CALENDAR_TYPES
+
     def missing(self, name: str) -> Booleans:
         """Shape (n,): True where the value is missing."""
         return np.asarray(self.column(name).is_null().to_numpy(zero_copy_only=False), dtype=bool)
 
     def floats(self, name: str) -> Floats:
-        """Shape (n,), a fresh writable array: the numbers of a numeric (or bool) column, NaN where missing."""
-        cast = pc.cast(self.column(name), pa.float64(), safe=False)
-        return np.array(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
+        """Shape (n,), a fresh writable array: the numbers of a numeric (or bool) column, NaN where missing.
+
+        Dates in days since 1970-01-01, moments in days and their fraction, times in seconds since midnight.
+        """
+        column = self.column(name)
+        cast = pc.cast(stored_integers(column) if self.is_calendar(name) else column, pa.float64(), safe=False)
+        return np.array(cast.to_numpy(zero_copy_only=False), dtype=np.float64) / _UNITS.get(column.type, 1.0)
 
     def positions(self, attribute: Attribute) -> Floats:
-        """Shape (n,): where each value stands on a numeric or ordinal scale (the number, or the index of the ordered text)."""
-        if attribute.scale is Scale.NOMINAL:
-            raise TypeError(f"{attribute.name} is nominal: its values have no positions")
+        """Shape (n,): where each value stands on a measured or ordinal scale (the number, or the index of the ordered text)."""
+        if attribute.scale in CATEGORICAL:
+            raise TypeError(f"{attribute.name} is {attribute.scale}: its values have no positions")
         if not self.is_text(attribute.name):
             return self.floats(attribute.name)
         if attribute.order is None:
@@ -80,10 +101,14 @@ class Microdata:
     def with_positions(self, attribute: Attribute, positions: Floats) -> Microdata:
         """The table with one column replaced by what stands at `positions`: the inverse of `positions`; NaN is missing.
 
-        An integer column and an ordered text take whole positions only (ValueError otherwise).
+        An integer column, dates and an ordered text take whole positions only, moments and times go to the nearest microsecond
+        (before 1791 and after 2149: millisecond);
+        dates and moments lie in the years 1 to 9999, times in one day (ValueError otherwise).
         """
         field = self.arrow.schema.field(attribute.name)
-        if field.type == pa.float64():
+        if field.type in CALENDAR_TYPES:
+            values = _calendar_values(positions, field.type, attribute.name)
+        elif field.type == pa.float64():
             values = pa.array(positions, from_pandas=True)
         else:
             whole = pa.array([None if np.isnan(p) else _whole(p, attribute.name) for p in positions], type=pa.int64())
@@ -107,11 +132,43 @@ class Microdata:
         return Microdata(self.arrow.take(pa.array(rows)))
 
 
+def stored_integers(column: pa.Array) -> pa.Array:
+    """Dates, moments and times as the whole numbers they are stored as: days, microseconds, microseconds since midnight."""
+    return column.cast(pa.int32()).cast(pa.int64()) if column.type == DATE else column.cast(pa.int64())
+
+
+def from_stored_integers(whole: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The inverse of `stored_integers`."""
+    return whole.cast(pa.int32()).cast(kind) if kind == DATE else whole.cast(kind)
+
+
+def iso_texts(values: pa.Array) -> pa.Array:
+    """Dates, moments and times as ISO 8601 writes them: YYYY-MM-DD, YYYY-MM-DDTHH:MM:SS and HH:MM:SS, fractions as needed."""
+    texts = values.cast(pa.string())
+    if values.type == DATE:
+        return texts
+    texts = pc.replace_substring_regex(texts, pattern=r"\.?0*$", replacement="", max_replacements=1)
+    return pc.replace_substring(texts, pattern=" ", replacement="T")
+
+
+def in_calendar(values: pa.Array) -> bool:
+    """Do all dates and moments lie in the years 1 to 9999, and all times in one day? Others have no ISO 8601 text."""
+    low, high = _ENDS[values.type]
+    ends = pc.min_max(stored_integers(values)).as_py()
+    return ends["min"] is None or bool(low <= ends["min"] <= ends["max"] <= high)
+
+
 def shared_codes(*columns: pa.Array) -> tuple[Integers, ...]:
     """Codes 0..c-1 for the values of several columns over one common dictionary (ascending); missing is -1.
 
     Equal values have equal codes across the columns, so that an original and a masked column can be compared.
     """
+    kinds = {column.type for column in columns if column.null_count < len(column)} or {columns[0].type}
+    if len(kinds) == 1:  # a column without values may have been read as another type
+        (kind,) = kinds
+        columns = tuple(column if column.type == kind else pa.nulls(len(column), kind) for column in columns)
+    else:  # whole numbers that a mask made decimals
+        columns = tuple(pc.cast(column, pa.float64(), safe=False) for column in columns)
     joined = pa.chunked_array(list(columns))
     values = pc.unique(joined.drop_null())
     ordered = values.take(pc.sort_indices(values))
@@ -121,10 +178,39 @@ def shared_codes(*columns: pa.Array) -> tuple[Integers, ...]:
 
 def _array(values: Sequence[object] | npt.NDArray[np.generic] | pa.Array) -> pa.Array:
     array = values if isinstance(values, pa.Array) else pa.array(values, from_pandas=True)
-    if array.type in LOGICAL_TYPES:
-        return array
-    wide = pa.int64() if pa.types.is_integer(array.type) else pa.float64() if pa.types.is_floating(array.type) else pa.string()
-    return array.cast(wide)
+    return array if array.type in LOGICAL_TYPES else array.cast(_logical_type(array.type))
+
+
+def _logical_type(kind: pa.DataType) -> pa.DataType:
+    families = (
+        (pa.types.is_integer, pa.int64()),
+        (pa.types.is_floating, pa.float64()),
+        (pa.types.is_date, DATE),
+        (pa.types.is_timestamp, MOMENT),
+        (pa.types.is_time, TIME),
+    )
+    return next((logical for belongs, logical in families if belongs(kind)), pa.string())
+
+
+def _calendar_values(positions: Floats, kind: pa.DataType, name: str) -> pa.Array:
+    missing = np.isnan(positions)
+    numbers = np.where(missing, 0.0, positions)
+    if kind == DATE and not np.array_equal(np.rint(numbers), numbers):
+        raise ValueError(f"column {name} takes whole days only")
+    low, high = (end / _UNITS[kind] for end in _ENDS[kind])
+    if ((numbers < low) | (numbers > high)).any():
+        raise ValueError(f"column {name} takes the years 1 to 9999, or times of one day")
+    whole = _microseconds(numbers) if kind == MOMENT else np.rint(numbers * _UNITS[kind]).astype(np.int64)
+    return from_stored_integers(pa.array(whole, mask=missing), kind)
+
+
+def _microseconds(days: Floats) -> Integers:
+    """Days apart from their fraction, so that nothing is lost in a product; far from 1970 a float64 holds milliseconds."""
+    day = np.floor(days)
+    within = np.rint((days - day) * _UNITS[MOMENT])
+    within = np.where(np.abs(days) < EXACT_MOMENT_DAYS, within, np.rint(within / 1000) * 1000)
+    microseconds: Integers = day.astype(np.int64) * int(_UNITS[MOMENT]) + within.astype(np.int64)
+    return microseconds
 
 
 def _whole(position: float, name: str) -> int:

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 from tasks.attack.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
+from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge, is_insider
+from tasks.report.meanings import meaning
 from tasks.report.numbers import in_unit, number, share
 from tasks.report.residual import gain_over_baselines
-from tasks.report.rows import Bar, FigureRow, TextRow, figure_text, people_text
-from tasks.report.words import MEANINGS, attack_title, in_plain_words, intruder_in_words, linkage_settings
+from tasks.report.rows import Bar, FigureRow, TextRow, figure_text, people_text, unit_of
+from tasks.report.words import attack_title, in_plain_words, intruder_in_words, linkage_settings
 from tasks.score.catalogue import LINKAGE
 from tasks.score.policy import DECLARED
 
-_BY_VALUE = ("linked_value_disclosed", "linked_value_control")
-RATES = tuple(measure.name for measure in LINKAGE if measure.name not in _BY_VALUE)
+RATES = tuple(measure.name for measure in LINKAGE if measure.about == "table")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ def idle_attacks(content: Content) -> tuple[TextRow, ...]:
             cells=(intruder_in_words(result.intruder), words[result.status], result.reason or "no reason was given"),
         )
         for result in content.attacks
-        if result.status != "ok"
+        if result.status != "ok" and not result.intruder.startswith(KNOWING)
     ]
     return (*omitted, *silent)
 
@@ -77,7 +78,7 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
         knows_mechanism=in_plain_words(own.knows_mechanism),
         settings=linkage_settings(own),
         rates=tuple(_rate_row(one) for one in figures if one.intruder == DECLARED and one.measure in RATES),
-        insider_heads=tuple(MEANINGS[name].title for name in measured),
+        insider_heads=tuple(meaning(name, content.counts).title for name in measured),
         insiders=tuple(_insider_rows([one for one in figures if is_insider(one)], measured)),
         values=_value_rows(content, figures),
     )
@@ -91,10 +92,10 @@ def _named(result: AttackResult) -> str:
 def _rate_row(one: Estimate) -> FigureRow:
     is_share = one.value is not None and one.unit == "share"
     return FigureRow(
-        title=MEANINGS[one.measure].title,
-        sentence=MEANINGS[one.measure].sentence,
+        title=meaning(one.measure, one.counts).title,
+        sentence=meaning(one.measure, one.counts).sentence,
         value=figure_text(one),
-        chance="" if one.chance is None else in_unit(one.chance, one.unit),
+        chance="" if one.chance is None else in_unit(one.chance, unit_of(one)),
         note=people_text(one),
         bar=Bar(100 * (one.value or 0.0), chance=None if one.chance is None else 100 * one.chance) if is_share else None,
     )

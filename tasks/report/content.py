@@ -9,8 +9,12 @@ from tasks.attack.outcome import AttackResult
 from tasks.attack.threat import IntruderSpec, Omission
 from tasks.ingest.methods import IngestReport
 from tasks.mask.methods import Mechanism
+from tasks.mask.pram import Randomisation
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role, Schema
+from tasks.microdata.units import Counts
+from tasks.report.charts.data import ChartData
+from tasks.report.charts.editions import Edition
 from tasks.report.publication import Context, Publish
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine
 from tasks.score.rounding import public, public_criteria
@@ -25,6 +29,10 @@ class Content:
     omitted: required attacks that were not run, and why. estimates, verdict: rounded for the public by `public_edition`.
     rows_in, rows_out: of the source and of the released table. persons: how many persons the rows belong to; None where
     nobody counted.
+    masked_elsewhere, tool: was the table masked by other means than this program, and by which, as far as was said.
+    keep_row_order: why the rows stand in the source's order; None: they were shuffled.
+    randomised: attributes that PRAM drew anew, with the epsilon of those steps.
+    edition: `internal` has figures at full precision and must stay private. charts: of the same edition; None: not computed.
     """
 
     name: str
@@ -44,16 +52,39 @@ class Content:
     rows_in: int
     rows_out: int
     persons: int | None = None
+    randomised: tuple[Randomisation, ...] = ()
+    masked_elsewhere: bool = False
+    tool: str | None = None
+    keep_row_order: str | None = None
+    edition: Edition = "internal"
+    charts: ChartData | None = None
 
     def __post_init__(self) -> None:
         if any(result.outcomes is not None for result in self.attacks):
             raise ValueError("attack results must come without outcomes: they hold one row per person")
         if len(self.policy) != len(self.verdict.criteria):
             raise ValueError(f"{len(self.policy)} policy lines and {len(self.verdict.criteria)} criteria")
+        if self.edition == "public" and self.charts is not None and self.charts.edition != "public":
+            raise ValueError("a public edition must not hold the charts of the internal one")
 
     @property
     def certified(self) -> bool:
         return self.verdict.verdict == "certified"
+
+    @property
+    def counts(self) -> Counts:
+        """What the attacks' figures count."""
+        return next((one.counts for one in self.estimates if one.attack is not None), "records")
+
+    def counts_behind(self, criterion: Criterion) -> Counts:
+        """What the figure that decided a line counts."""
+        figure = self.figure(criterion.estimate)
+        return self.counts if figure is None else figure.counts
+
+    @property
+    def absent(self) -> int:
+        """How many records of the source are not in the release."""
+        return self.rows_in - self.rows_out
 
     @property
     def masked(self) -> tuple[str, ...]:
@@ -113,11 +144,17 @@ class Content:
         yield from zip(self.policy, self.verdict.criteria, strict=True)
 
 
-def public_edition(content: Content) -> Content:
-    """The content with its figures rounded as `score.rounding` says: what may leave the private folders. Idempotent."""
+def public_edition(content: Content, charts: ChartData | None = None) -> Content:
+    """The content with its figures rounded as `score.rounding` says: what may leave the private folders. Idempotent.
+
+    charts: those of the public edition, which cannot be had from the internal ones; default: the content's own where they are
+    public already, else none.
+    """
     criteria = public_criteria(content.verdict.criteria, content.estimates)
     verdict = Verdict(content.verdict.verdict, criteria)
-    return replace(content, estimates=public(content.estimates), verdict=verdict)
+    own = content.charts if content.charts is not None and content.charts.edition == "public" else None
+    figures = public(content.estimates)
+    return replace(content, estimates=figures, verdict=verdict, edition="public", charts=charts or own)
 
 
 def is_insider(estimate: Estimate) -> bool:
@@ -125,5 +162,5 @@ def is_insider(estimate: Estimate) -> bool:
 
 
 def extra_knowledge(intruder: str) -> str:
-    """The attribute that an insider knows beyond the quasi-identifiers; empty for the declared intruder."""
-    return intruder.partition(":")[2]
+    """The attribute that an insider knows beyond the quasi-identifiers; empty for everybody else."""
+    return intruder.partition(":")[2] if intruder.startswith(f"{INSIDER}:") else ""

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from tasks.mask.methods import Mechanism
 from tasks.mask.microaggregation import Microaggregation
+from tasks.mask.pram import Pram
 from tasks.mask.rank_swapping import RankSwapping
 from tasks.mask.released import Undeclared
 from tasks.report.content import Content
@@ -43,6 +44,8 @@ def _treatment(step: Mechanism) -> str:
             )
         case RankSwapping():
             return "Rank swapping exchanges present values only with present ones; records without a value take no part."
+        case Pram():
+            return "PRAM draws present values anew; a gap stays a gap, so that it is certain who gave no answer."
         case Undeclared():
             return "The table was masked elsewhere: how missing values were treated there is not known."
         case _:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 SPACE = "\u202f"  # narrow, and no line break between a number and its unit
-_UNITS = {"records": "records", "sd": "sd", "sd^2": "sd\u00b2"}
+_UNITS = {"records": "records", "persons": "persons", "sd": "sd", "sd^2": "sd\u00b2"}
 _PER_CENT = {"share": 100.0, "percent": 1.0}
 _SMALLEST = 0.0001
 _FULL_DIGITS = 17
@@ -63,7 +63,7 @@ def beside_limit(value: float, limit: float, unit: str) -> str:
 
 
 def _named(shown: str, unit: str) -> str:
-    name = "record" if (shown, unit) == ("1", "records") else _UNITS.get(unit, "")
+    name = unit[:-1] if shown == "1" and unit in ("records", "persons") else _UNITS.get(unit, "")
     return f"{shown}{SPACE}{name}" if name else shown
 
 

@@ -10,11 +10,13 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tasks.report import attack_views, missing, residual, views, words
+from tasks.report import attack_views, figures, missing, origin, residual, views, words
 from tasks.report.content import Content
+from tasks.report.meanings import MEANINGS
 from tasks.report.numbers import count
 
 _TEMPLATES = "templates"
+_STEERING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _MARKER = re.compile(r"<!--stamp:(\w+)-->")
 
 
@@ -41,14 +43,22 @@ class Stamp:
 
 
 def render(content: Content) -> str:
-    """The report, complete but for the places that `stamped` fills.
+    """The report of the content's edition, complete but for the places that `stamped` fills.
 
     All texts are escaped, and a template that misses something fails. Nothing is fetched: styles stand in the page, there are
     no scripts, and the content security policy allows neither. Deterministic.
     """
     template = _environment().get_template("report.html")
-    rooms = {"views": views, "attacks": attack_views, "words": words, "residual": residual, "missing": missing}
-    return template.render(content=content, count=count, **rooms)
+    rooms = {
+        "views": views,
+        "attacks": attack_views,
+        "words": words,
+        "residual": residual,
+        "missing": missing,
+        "origin": origin,
+        "figures": figures,
+    }
+    return template.render(content=content, count=count, meanings=MEANINGS, **rooms)
 
 
 def stamped(page: str, stamp: Stamp) -> str:
@@ -71,12 +81,23 @@ def marker(name: str) -> Markup:
     return Markup(f"<!--stamp:{name}-->")  # noqa: S704  a constant of the template, never a text of the content
 
 
+def harmless(value: object) -> object:
+    """A text whose marks that steer the direction of writing are written as their codes.
+
+    In a name such a mark would turn the figures that stand after it: 9.96 % would be read as 69.9 %.
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("tasks.report", _TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=harmless,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -19,3 +19,6 @@ class ReportPlan(Spec):
     intruder: IntruderSpec
     omit: tuple[Omission, ...]
     policy: Policy
+    masked_elsewhere: bool = False
+    tool: str | None = None
+    keep_row_order: str | None = None

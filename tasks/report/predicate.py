@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Field, StringConstraints
 from tasks.microdata.spec import Spec
 
 PREDICATE_TYPE = "urn:sdcert:predicate:release:1"
-ATTACK_CATALOGUE_VERSION = "1"  # raised with every attack that is added or made stronger
+ATTACK_CATALOGUE_VERSION = "2"  # raised with every attack that is added or made stronger
 
 NOT_ASSESSED: NotAssessed = "not assessed"
 NotAssessed = Literal["not assessed"]
@@ -62,6 +62,7 @@ class CriterionClaim(Spec):
     deciding_value: float | None
     decision: Decision
     reason: str
+    subgroup: str | None = None
 
 
 class Claim(Spec):
@@ -153,7 +154,10 @@ class MaskClaim(Spec):
 
 
 class AttributeClaim(Spec):
-    """One attribute of the source; masks: the steps that touched it, in order."""
+    """One attribute of the source; masks: the steps that touched it, in order.
+
+    epsilon: the PRAM steps on the attribute are epsilon-LDP, its categories taken as public; it says nothing of the release.
+    """
 
     name: str
     role: str
@@ -165,7 +169,7 @@ class AttributeClaim(Spec):
     published: bool
     published_unmasked: bool
     derived_from: Texts
-    epsilon: float | NotAssessed
+    epsilon: float | Literal["infinite"] | NotAssessed
 
 
 class Approval(Spec):

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
 from tasks.report.content import Content, extra_knowledge, is_insider
-from tasks.report.numbers import in_unit, share
+from tasks.report.meanings import MEANINGS
+from tasks.report.numbers import count, in_unit, share
+from tasks.report.randomised import randomised_in_words
+from tasks.report.rows import unit_of
 from tasks.report.unlimited import NO_LINE, is_limited, not_limited
-from tasks.report.words import MEANINGS, attack_named, listed, somebody, uses_the_masking
+from tasks.report.words import attack_named, listed, somebody, uses_the_masking
 from tasks.score.catalogue import LOSS
 
 NOT_IN_CATALOGUE = (
@@ -31,6 +34,7 @@ def residual_risks(content: Content) -> tuple[str, ...]:
         *_intervals(content),
         *_unmasked_keys(content),
         *_pairs_of_swaps(content),
+        *randomised_in_words(content),
         *_not_run(content),
     )
     return told or ("No attack gave a figure, so the remaining risk is not assessed.",)
@@ -43,9 +47,9 @@ def summary(content: Content) -> tuple[str, ...]:
 
 
 def unlimited(content: Content) -> tuple[str, ...]:
-    """The sentences beside the verdict about alarming figures that no policy line limits."""
+    """The sentences beside the verdict, under a heading that says so, about alarming figures that no policy line limits."""
     _, free = _leading(content)
-    return (*(f"{sentence} {NO_LINE}" for sentence in free), *not_limited(content))
+    return (*free, *not_limited(content))
 
 
 def _leading(content: Content) -> tuple[list[str], list[str]]:
@@ -88,11 +92,9 @@ def known_limits(content: Content) -> tuple[str, ...]:
         _participation(content),
         _units(content),
         _releases_before(content),
-        "The released rows stand in a random order, so that a place in the file says nothing about a place in the source.",
-        "All random choices come from PCG64 with a secret seed of 256 bits. PCG64 is a generator for statistics, not for "
-        "cryptography. Whoever holds the seed undoes the masking; it is in none of the published files.",
-        "Figures that together with the release would give exact statistics of the original are rounded to 2 digits and at "
-        "most 3 decimals.",
+        _row_order(content),
+        _random_choices(content),
+        _editions(content),
     )
 
 
@@ -104,13 +106,15 @@ def _declared(content: Content) -> Iterator[str]:
         return
     who = somebody(content, worst.intruder or "", worst.attack)
     yield (
-        f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the records to the right person, the "
-        f"worst found among the attacks run ({attack_named(worst.attack)}); blind guessing links {share(worst.chance or 0.0)}."
+        f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right person, "
+        f"the worst found among the attacks run ({attack_named(worst.attack)}); blind guessing links "
+        f"{share(worst.chance or 0.0)}."
     )
     if exposed is not None and single is not None:
         yield (
-            f"To the declared intruder {_figure(exposed)} of the records are exposed ({attack_named(exposed.attack)}), and the "
-            f"person who is easiest to find is found with a chance of {_figure(single)} ({attack_named(single.attack)})."
+            f"To the declared intruder {_figure(exposed)} of the {exposed.counts} are exposed "
+            f"({attack_named(exposed.attack)}), and the person who is easiest to find is found with a chance of "
+            f"{_figure(single)} ({attack_named(single.attack)})."
         )
 
 
@@ -121,7 +125,7 @@ def _insiders(content: Content) -> Iterator[str]:
     using = ", using how the masking works" if uses_the_masking(content, first.attack) else ""
     yield (
         f"An insider (somebody who also knows {extra_knowledge(first.intruder or '')}, which is published unchanged) links "
-        f"{_figure(first)} of the records to the right person ({attack_named(first.attack)}{using})."
+        f"{_figure(first)} of the {first.counts} to the right person ({attack_named(first.attack)}{using})."
     )
     names = dict.fromkeys(one.intruder for one in content.figures("reidentification", declared=False))
     worst = [_worst_of(content, name) for name in names if name != first.intruder]
@@ -148,8 +152,8 @@ def _asserted(content: Content) -> Iterator[str]:
         who = somebody(content, worst.intruder or "", worst.attack) if is_insider(worst) else "the declared intruder"
         limit = "" if is_limited(content, worst) else f" {NO_LINE}"
         yield (
-            f"For {_figure(worst)} of the records {who} can assert which released record it is, and is right: every other one "
-            f"is ruled out ({attack_named(worst.attack)}).{limit}"
+            f"For {_figure(worst)} of the {worst.counts} {who} can assert which released record is theirs, and is right: every "
+            f"other one is ruled out ({attack_named(worst.attack)}).{limit}"
         )
 
 
@@ -163,7 +167,7 @@ def _values(content: Content) -> Iterator[str]:
         yield "The links of the declared intruder tell no confidential value better than a guess without the target's record."
         return
     yield (
-        f"The links of the declared intruder tell {worst.attribute} rightly for {_figure(worst)} of the records "
+        f"The links of the declared intruder tell {worst.attribute} rightly for {_figure(worst)} of the {worst.counts} "
         f"({attack_named(worst.attack)}), against {share((worst.value or 0.0) - gain)} without the target's record or by the "
         "most frequent value."
     )
@@ -214,7 +218,7 @@ def _not_run(content: Content) -> Iterator[str]:
 
 
 def _figure(estimate: Estimate) -> str:
-    return in_unit(estimate.value or 0.0, estimate.unit)
+    return in_unit(estimate.value or 0.0, unit_of(estimate))
 
 
 def _participation(content: Content) -> str:
@@ -227,7 +231,46 @@ def _units(content: Content) -> str:
         return (
             "Rows are counted, not persons: where several rows belong to one person, groups of k rows may hold fewer persons."
         )
-    return f"The {content.rows_in:,} rows belong to {content.persons:,} persons; the figures count rows."
+    if content.counts == "persons":
+        told = "the attacks look for persons, and their figures count persons"
+    else:
+        told = "the figures count rows"
+    return f"The {count(content.rows_in)} rows belong to {count(content.persons)} persons; {told}."
+
+
+def _row_order(content: Content) -> str:
+    if content.keep_row_order is None:
+        return (
+            "The released rows stand in a random order, so that a place in the file says nothing about a place in the source."
+        )
+    tried = "row_position" in {result.method for result in content.attacks}
+    measured = "the attack by row position says how many records it gives away" if tried else "no attack tried it"
+    return (
+        f"The released rows stand in the source's order (reason given: {content.keep_row_order}). Whoever has the source's "
+        f"rows in their order can use the place: {measured}."
+    )
+
+
+def _random_choices(content: Content) -> str:
+    if content.masked_elsewhere:
+        tool = "by means that nobody named" if content.tool is None else f"with {content.tool}"
+        return (
+            f"The table was masked elsewhere, {tool}. Its method and parameters are known only as they were declared; whether "
+            "there was a seed, how it was drawn and who holds it is not known here."
+        )
+    return (
+        "All random choices come from PCG64 with a secret seed of 256 bits. PCG64 is a generator for statistics, not for "
+        "cryptography. Whoever holds the seed undoes the masking; it is in none of the published files."
+    )
+
+
+def _editions(content: Content) -> str:
+    if content.edition == "internal":
+        return "This edition has figures at full precision: with the release they give exact statistics of the original."
+    return (
+        "Figures that together with the release would give exact statistics of the original are rounded to 2 digits and at "
+        "most 3 decimals; behind each bar of a chart of the original stand at least 10 records, and tails are cut."
+    )
 
 
 def _releases_before(content: Content) -> str:

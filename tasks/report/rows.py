@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
 from tasks.report.numbers import count, in_unit
+from tasks.score.rounding import STATISTICS
 
-_OF_THE_TARGETS = ("reidentification", "records_exposed", "truth_among_nearest")
+_OF_THE_TARGETS = ("reidentification", "records_exposed", "truth_among_nearest")  # `groups_exposed` counts groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +40,37 @@ class TextRow:
     cells: tuple[str, ...]
 
 
+def nearly_none(unit: str) -> str:
+    """A 0 that is rounded to three decimals, and may be more."""
+    return in_unit(0.0, unit).replace("0", "under 0.0005", 1)
+
+
+def unit_of(one: Estimate) -> str:
+    """The unit of a figure: records are persons where it counts persons."""
+    return one.counts if one.unit == "records" else one.unit
+
+
 def figure_text(one: Estimate | None) -> str:
     """A figure with its unit and, where targets were sampled, its bounds; a dash where there is none."""
     if one is None:
         return "\u2013"
     if one.value is None:
         return f"{one.status.replace('_', ' ')}: {one.reason or 'no reason was given'}"
-    shown = in_unit(one.value, one.unit)
+    if one.value == 0 and one.measure in STATISTICS:
+        return nearly_none(unit_of(one))
+    shown = in_unit(one.value, unit_of(one))
     if one.low is None or one.high is None or one.low == one.high:
         return shown
-    return f"{shown} ({in_unit(one.low, one.unit)} to {in_unit(one.high, one.unit)})"
+    return f"{shown} ({in_unit(one.low, unit_of(one))} to {in_unit(one.high, unit_of(one))})"
 
 
 def people_text(estimate: Estimate) -> str:
-    """A rate as a number of records; empty for figures that are not rates of the targets."""
+    """A rate as a number of records or persons; empty for figures that are not rates of the targets."""
     if estimate.measure not in _OF_THE_TARGETS or estimate.value is None or not estimate.n_targets:
         return ""
     hits, targets = estimate.value * estimate.n_targets, count(estimate.n_targets)
     if hits == estimate.n_targets:
-        return f"all {targets} records"
+        return f"all {targets} {estimate.counts}"
     if hits < 1:
-        return f"fewer than 1 of {targets} records" if hits else f"none of {targets} records"
-    return f"about {count(round(hits))} of {targets} records"
+        return f"fewer than 1 of {targets} {estimate.counts}" if hits else f"none of {targets} {estimate.counts}"
+    return f"about {count(round(hits))} of {targets} {estimate.counts}"

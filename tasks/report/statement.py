@@ -54,7 +54,7 @@ _SINGLING_OUT = (
     "k_anonymity_subset",
 )
 _LINKABILITY = ("reidentification", "truth_among_nearest", "mean_candidate_set_size")
-_INFERENCE = ("linked_value_disclosed", "rank_interval_disclosure", "same_value_disclosure")
+_INFERENCE = ("linked_value_disclosed", "rank_interval_disclosure", "sd_interval_disclosure", "same_value_disclosure")
 
 
 def predicate(
@@ -136,15 +136,15 @@ def _claim(content: Content, stamp: Stamp) -> Claim:
         not_for_publication=content.not_for_publication,
         file=_file(stamp) or "not released",
         policy=PolicyClaim(id=f"{content.series}/policy", version=NOT_ASSESSED, digest=digest, lines=lines),
-        criteria=tuple(_criterion(line, one) for line, one in content.lines()),
+        criteria=tuple(_criterion(content, line, one) for line, one in content.lines()),
         attacks=_attacks(content),
         date=stamp.issued_at,
     )
 
 
-def _criterion(line: PolicyLine, criterion: Criterion) -> CriterionClaim:
+def _criterion(content: Content, line: PolicyLine, criterion: Criterion) -> CriterionClaim:
     fields = _without(asdict(criterion), "line", "estimate", "reason")
-    return CriterionClaim(**fields, reason=reason_in_words(line, criterion))
+    return CriterionClaim(**fields, reason=reason_in_words(line, criterion, content.counts_behind(criterion)))
 
 
 def _file(stamp: Stamp) -> FileClaim | None:
@@ -248,6 +248,7 @@ def _distinct(texts: Iterable[str | None]) -> Texts | NotAssessed:
 
 
 def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
+    epsilons = {one.attribute: one.epsilon for one in content.randomised}
     return tuple(
         AttributeClaim(
             name=attribute.name,
@@ -260,7 +261,7 @@ def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
             published=attribute.published,
             published_unmasked=attribute.published and not content.steps_on(attribute.name),
             derived_from=attribute.derived_from,
-            epsilon=NOT_ASSESSED,
+            epsilon=epsilons.get(attribute.name, NOT_ASSESSED),
         )
         for attribute in content.schema.attributes
     )

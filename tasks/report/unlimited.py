@@ -24,16 +24,14 @@ def not_limited(content: Content) -> Iterator[str]:
     """Sentences on unique released records and on people found with certainty, where no policy line limits them."""
     alike = next((one for one in content.figures("k_anonymity") if one.value is not None and one.value <= _UNIQUE), None)
     if alike is not None and not is_limited(content, alike):
-        yield (
-            f"The k-anonymity is 1: at least one released record is like no other on the published quasi-identifiers. {NO_LINE}"
-        )
-    single = content.worst("max_record_risk", declared=True)
-    if single is not None and (single.value or 0.0) >= _CERTAIN and not is_limited(content, single):
-        who = somebody(content, single.intruder or "", single.attack)
-        yield (
-            f"At least one person is linked to their own record alone: their risk is 100{SPACE}%, by {who} "
-            f"({attack_named(single.attack)}). {NO_LINE}"
-        )
+        yield ("The k-anonymity is 1: at least one released record is like no other on the published quasi-identifiers.")
+    for single in (content.worst("max_record_risk", declared=True), content.worst("max_record_risk", declared=False)):
+        if single is not None and (single.value or 0.0) >= _CERTAIN and not is_limited(content, single):
+            who = somebody(content, single.intruder or "", single.attack)
+            yield (
+                f"At least one person is linked to their own record alone, a risk of 100{SPACE}%, by {who} "
+                f"({attack_named(single.attack)})."
+            )
 
 
 def _covers(line: PolicyLine, figure: Estimate) -> bool:

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
+from tasks.report.meanings import MEANINGS, meaning
 from tasks.report.numbers import SPACE, beside_limit, count, in_unit, limit_in_unit, number, share
-from tasks.report.rows import Bar, FigureRow, TextRow, figure_text, people_text
+from tasks.report.rows import Bar, FigureRow, TextRow, figure_text, nearly_none, people_text, unit_of
 from tasks.report.words import (
     DECISIONS,
-    MEANINGS,
     ROLES,
+    attack_named,
     bound_in_words,
     by_whom,
     found_in_words,
     in_plain_words,
+    intruder_in_words,
     listed,
     mask_of_attribute,
     reason_in_words,
@@ -24,6 +26,7 @@ from tasks.report.words import (
 )
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.policy import INSIDER, PolicyLine
+from tasks.score.rounding import STATISTICS
 from tasks.score.verdict import Criterion
 
 MOST_TILES = 4
@@ -106,13 +109,13 @@ def _nearness(line: PolicyLine, criterion: Criterion) -> float:
 def policy_rows(content: Content) -> tuple[PolicyRow, ...]:
     return tuple(
         PolicyRow(
-            requirement=requirement(line),
+            requirement=requirement(line, content.counts_behind(criterion)),
             decision=criterion.decision,
             status=DECISIONS[criterion.decision],
-            found=found_in_words(criterion),
+            found=found_in_words(criterion, content.counts_behind(criterion)),
             who=by_whom(content, criterion),
             note=_caution(content.figure(criterion.estimate)),
-            reason=reason_in_words(line, criterion),
+            reason=reason_in_words(line, criterion, content.counts_behind(criterion)),
         )
         for line, criterion in content.lines()
     )
@@ -144,28 +147,40 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
 
 def disclosure_rows(content: Content) -> tuple[tuple[str, ...], tuple[TextRow, ...]]:
     """Head cells and rows of interval and same-value disclosure: one row per masked attribute."""
-    widths = sorted({dict(one.parameters)["p_percent"] for one in content.figures("rank_interval_disclosure")})
-    head = (MEANINGS["same_value_disclosure"].title, *(f"Within {number(width)}{SPACE}% of the ranks" for width in widths))
+    widths = [(measure, width) for measure in _WIDTHS_OF for width in _widths(content, measure)]
+    heads = (f"Within {number(width)}{SPACE}% of {_WIDTHS_OF[measure]}" for measure, width in widths)
+    head = (MEANINGS["same_value_disclosure"].title, *heads)
     rows = []
     for name in content.masked:
         same = [one for one in content.figures("same_value_disclosure") if one.attribute == name]
-        near = [[one for one in content.figures("rank_interval_disclosure") if _is_of(one, name, width)] for width in widths]
+        near = [[one for one in content.figures(measure) if _is_of(one, name, width)] for measure, width in widths]
         rows.append(TextRow(head=name, cells=tuple(_against_chance(found) for found in (same, *near))))
     return head, tuple(rows)
+
+
+_WIDTHS_OF = {"rank_interval_disclosure": "the ranks", "sd_interval_disclosure": "a standard deviation"}
+
+
+def _widths(content: Content, measure: str) -> list[float]:
+    return sorted({dict(one.parameters)["p_percent"] for one in content.figures(measure)})
 
 
 def anonymity_rows(content: Content) -> tuple[FigureRow, ...]:
     figures = [one for one in content.estimates if one.measure in ("k_anonymity", "k_anonymity_subset")]
     return tuple(
         FigureRow(
-            title=MEANINGS[one.measure].title + ("" if one.attribute is None else f" ({one.attribute.replace(',', ', ')})"),
-            sentence=MEANINGS[one.measure].sentence,
+            title=meaning(one.measure, one.counts).title + _of_attributes(one),
+            sentence=meaning(one.measure, one.counts).sentence,
             value=figure_text(one),
             chance="",
             note=in_plain_words(one.reason or ""),
         )
         for one in figures
     )
+
+
+def _of_attributes(one: Estimate) -> str:
+    return "" if one.attribute is None else f" ({one.attribute.replace(',', ', ')})"
 
 
 def loss_rows(content: Content) -> tuple[FigureRow, ...]:
@@ -196,15 +211,16 @@ def attribute_losses(content: Content) -> tuple[tuple[str, ...], tuple[TextRow, 
 
 def _tile(content: Content, line: PolicyLine, criterion: Criterion) -> Tile:
     estimate = content.figure(criterion.estimate)
-    unit = MEASURES[line.measure].unit
+    counts = content.counts_behind(criterion)
+    unit = counts if MEASURES[line.measure].unit == "records" else MEASURES[line.measure].unit
     bound = "at most" if line.direction == "at_most" else "at least"
     return Tile(
-        title=MEANINGS[line.measure].title,
+        title=meaning(line.measure, counts).title,
         decision=criterion.decision,
         status=DECISIONS[criterion.decision],
-        value="no figure" if estimate is None or estimate.value is None else beside_limit(estimate.value, line.limit, unit),
+        value=_beside_limit(estimate, line.limit, unit),
         people="" if estimate is None else people_text(estimate),
-        who=by_whom(content, criterion) or "of the whole table",
+        who=_by_whom(criterion) or "of the whole table",
         limit=f"{bound} {limit_in_unit(line.limit, unit)}",
         bound=bound_in_words(criterion, estimate),
         chance=_chance(estimate),
@@ -213,10 +229,26 @@ def _tile(content: Content, line: PolicyLine, criterion: Criterion) -> Tile:
     )
 
 
+def _by_whom(criterion: Criterion) -> str:
+    """As short as it can be said: who, and by which attack."""
+    asked = criterion.intruder is not None and criterion.estimate is not None
+    who = intruder_in_words(criterion.intruder or "") if asked else ""
+    attack = "" if criterion.attack is None else attack_named(criterion.attack)
+    return ", ".join(filter(None, [criterion.attribute, who, attack]))
+
+
+def _beside_limit(estimate: Estimate | None, limit: float, unit: str) -> str:
+    if estimate is None or estimate.value is None:
+        return "no figure"
+    if estimate.value == 0 < limit and estimate.measure in STATISTICS:
+        return nearly_none(unit)
+    return beside_limit(estimate.value, limit, unit)
+
+
 def _chance(estimate: Estimate | None) -> str:
     if estimate is None or estimate.chance is None:
         return ""
-    return in_unit(estimate.chance, estimate.unit)
+    return in_unit(estimate.chance, unit_of(estimate))
 
 
 def _caution(estimate: Estimate | None) -> str:

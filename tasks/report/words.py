@@ -4,136 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import assert_never
 
 from tasks.attack.outcome import AttackResult
 from tasks.mask.methods import Mechanism
 from tasks.mask.microaggregation import Microaggregation
+from tasks.mask.pram import Pram
 from tasks.mask.rank_swapping import RankSwapping
 from tasks.mask.released import Undeclared
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.units import Counts
+from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge
+from tasks.report.meanings import meaning
 from tasks.report.numbers import SPACE, beside_limit, count, limit_in_unit, number
+from tasks.report.rows import nearly_none
 from tasks.score.catalogue import MEASURES
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine
+from tasks.score.rounding import STATISTICS
 from tasks.score.verdict import Criterion, Decision
 
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """A measure for readers: what it is called, what it says, and (losses) what it means for an analyst."""
-
-    title: str
-    sentence: str
-    analyst: str = ""
-
-
-MEANINGS = {
-    "reidentification": Meaning(
-        "Re-identification rate",
-        "Of all attacked records, the share that the intruder links to the right person; where t released records look equally "
-        "good, each counts 1/t.",
-    ),
-    "records_exposed": Meaning(
-        "Records exposed",
-        "The share of attacked records that are linked to the right released record alone, or to it and one look-alike.",
-    ),
-    "max_record_risk": Meaning(
-        "Maximum record risk",
-        "The risk of the person who is easiest to find: 100"
-        + SPACE
-        + "% means that there is a person who is linked to their own record alone.",
-    ),
-    "truth_among_nearest": Meaning(
-        "Truth among the nearest",
-        "The share of attacked records whose own released record is among the intruder's guesses, however many those are.",
-    ),
-    "mean_candidate_set_size": Meaning(
-        "Mean candidate set", "How many released records the intruder cannot tell apart, on average; more is safer."
-    ),
-    "known_links": Meaning(
-        "Links that can be asserted",
-        "The share of attacked records for which the intruder can rule out every released record but one.",
-    ),
-    "known_reidentification": Meaning(
-        "Asserted and correct", "The share of attacked records for which that one record is the right one."
-    ),
-    "linked_value_disclosed": Meaning(
-        "Confidential value disclosed",
-        "The share of attacked records whose confidential value is the most frequent one among the records they are linked to.",
-    ),
-    "linked_value_control": Meaning(
-        "Control",
-        "The same with the target's own record left out: what the linked records tell about somebody who is not there.",
-    ),
-    "rank_interval_disclosure": Meaning(
-        "Interval disclosure",
-        "The share of records whose original value lies within so many percent of the ranks around the released value: what "
-        "somebody learns who has found the record.",
-    ),
-    "same_value_disclosure": Meaning(
-        "Same value",
-        "The share of records whose released value is the original one: how often the record can be taken at its word.",
-    ),
-    "k_anonymity": Meaning(
-        "k-anonymity",
-        "The smallest number of released records that look alike on all published quasi-identifiers together; more is safer.",
-    ),
-    "k_anonymity_subset": Meaning(
-        "k-anonymity over some attributes",
-        "The smallest number of released records that look alike on these attributes, for an intruder who knows no more.",
-    ),
-    "sse_percent": Meaning(
-        "Information loss (SSE)",
-        "Squared change of the masked numbers, in percent of their variation: 0 is no change, 100 is what replacing every "
-        "value by the mean would lose.",
-        "This much of the differences between people is no longer true: single records and small groups are blurred.",
-    ),
-    "il1s": Meaning(
-        "Change per cell (IL1s)",
-        "Mean absolute change of a masked number, where 1 is the standard deviation of the difference of two random people.",
-        "How far off a single released number is, on average.",
-    ),
-    "cells_changed": Meaning(
-        "Cells changed",
-        "The share of the masked cells whose value differs from the original.",
-        "Single cells are not to be read as facts about people; counts of exact values move with this share.",
-    ),
-    "mean_difference": Meaning(
-        "Shift of the mean",
-        "The distance between the mean of the original and that of the release, in standard deviations of the original.",
-        "Averages and totals of the attribute are off by this much.",
-    ),
-    "covariance_difference": Meaning(
-        "Change of covariances",
-        "Mean absolute difference of variances and covariances, in units of the original's standard deviations.",
-        "Spread and joint variation, and with them standard errors and regression slopes, are off by about this much.",
-    ),
-    "correlation_difference": Meaning(
-        "Change of correlations",
-        "Mean absolute difference of the correlations between numeric attributes, over the pairs in which one was masked.",
-        "A typical correlation in the release is off by this much.",
-    ),
-    "largest_correlation_difference": Meaning(
-        "Largest change of a correlation",
-        "The absolute difference of the correlation between the two numeric attributes that suffered most.",
-        "No correlation between numeric attributes is off by more than this.",
-    ),
-    "rank_correlation_difference": Meaning(
-        "Change of rank correlations",
-        "Mean absolute difference of Spearman's rank correlations between numeric and ordinal attributes.",
-        "Monotone relations, also between ordinal codes, are off by this much on average.",
-    ),
-}
 ATTACKS = {
     "distance_linkage": "Distance-based linkage",
     "transparency": "Transparency attack",
+    "row_position": "Attack by row position",
 }
 _CODE_NAMES = {
     "distance_linkage": "distance-based linkage",
     "rank_swapping": "rank swapping",
+    "pram": "PRAM",
     "quasi_identifier": "quasi-identifier",
     "quasi_identifiers": "quasi-identifiers",
 }
@@ -174,6 +74,11 @@ def mask_in_words(step: Mechanism, schema: Schema) -> str:
                 f"differ by at most {number(step.window_percent)}{SPACE}% of the number of records. Each column keeps exactly "
                 "its values; which record holds which value is blurred."
             )
+        case Pram():
+            return (
+                f"In {listed(step.attributes or ())}, every cell by itself was drawn anew among its categories: {step.rule}. "
+                "Whoever knows this rule can correct how often a category occurs; a single cell may be true or not."
+            )
         case Undeclared():
             return f"{listed(step.attributes)} had been masked before, elsewhere, by a method that nobody declared."
         case _:
@@ -186,10 +91,18 @@ def mask_title(step: Mechanism) -> str:
             return f"Microaggregation, groups of at least {step.k}"
         case RankSwapping():
             return f"Rank swapping, window {number(step.window_percent)}{SPACE}%"
+        case Pram():
+            return _pram_title(step)
         case Undeclared():
             return "Masked elsewhere, method not declared"
         case _:
             assert_never(step)
+
+
+def _pram_title(step: Pram) -> str:
+    if step.retention is not None:
+        return f"PRAM, values kept with probability {number(step.retention)}"
+    return "PRAM, stated matrix" if step.epsilon is None else f"PRAM, randomised response with epsilon {number(step.epsilon)}"
 
 
 def mask_of_attribute(step: Mechanism, attribute: Attribute) -> str:
@@ -200,6 +113,8 @@ def mask_of_attribute(step: Mechanism, attribute: Attribute) -> str:
             return f"replaced by the {centre} of a group of at least {step.k} records"
         case RankSwapping():
             return f"exchanged within {number(step.window_percent)}{SPACE}% of the ranks"
+        case Pram():
+            return f"randomised: {step.rule}"
         case Undeclared():
             return "masked elsewhere; the method was not declared"
         case _:
@@ -224,6 +139,8 @@ def why_unpublished(attribute: Attribute) -> str:
 def intruder_in_words(intruder: str) -> str:
     """Who attacked: the declared intruder, or one who knows one attribute more."""
     extra = extra_knowledge(intruder)
+    if intruder.startswith(KNOWING):
+        return f"somebody who knows {intruder.removeprefix(KNOWING)} of the declared intruder's attributes"
     return f"insider who also knows {extra}" if extra else "declared intruder"
 
 
@@ -244,6 +161,8 @@ def somebody(content: Content, intruder: str, attack: str | None) -> str:
         return f"an insider who also knows {extra}"
     knows = content.known
     names = listed(knows) if len(knows) <= _MOST_NAMES else f"{count(len(knows))} attributes of a person"
+    if content.method_of(attack) == "row_position":
+        return "somebody who has the source's rows in their order"
     return f"somebody who knows {names}{' and how the masking works' if uses_the_masking(content, attack) else ''}"
 
 
@@ -267,17 +186,20 @@ def linkage_settings(result: AttackResult) -> str:
         "original": "both files are scaled by the original's mean and standard deviation",
         "own": "each file is scaled by its own mean and standard deviation",
     }
+    if result.direction is None and result.scale_by is None:
+        return "Credit: a tie of t records earns 1/t."
     direction = ways.get(result.direction or "", "no direction")
     scale = scales.get(result.scale_by or "", "no scale")
     return f"Direction: {direction}. Scale: {scale}. Credit: a tie of t records earns 1/t."
 
 
-def requirement(line: PolicyLine) -> str:
+def requirement(line: PolicyLine, counts: Counts = "records") -> str:
     """A policy line as a sentence: what it demands of which figure."""
-    unit = MEASURES[line.measure].unit
+    unit = _unit(line.measure, counts)
     of = f" of {line.attribute}" if line.attribute is not None else ""
-    within = "" if line.p_percent is None else f" (within {number(line.p_percent)}{SPACE}% of the ranks)"
-    return f"{MEANINGS[line.measure].title}{of}{within} {_bounds(line)} {limit_in_unit(line.limit, unit)}{_scope(line)}"
+    of_what = "a standard deviation" if line.measure == "sd_interval_disclosure" else "the ranks"
+    within = "" if line.p_percent is None else f" (within {number(line.p_percent)}{SPACE}% of {of_what})"
+    return f"{meaning(line.measure, counts).title}{of}{within} {_bounds(line)} {limit_in_unit(line.limit, unit)}{_scope(line)}"
 
 
 def _scope(line: PolicyLine) -> str:
@@ -292,11 +214,13 @@ def _scope(line: PolicyLine) -> str:
     return f", in the {attack_named(line.attack)}{who}{accepted}"
 
 
-def found_in_words(criterion: Criterion) -> str:
+def found_in_words(criterion: Criterion, counts: Counts = "records") -> str:
     """The figure that decided a line, beside its limit."""
     if criterion.deciding_value is None:
         return "no figure"
-    return beside_limit(criterion.deciding_value, criterion.limit, MEASURES[criterion.measure].unit)
+    if criterion.deciding_value == 0 < criterion.limit and criterion.measure in STATISTICS:
+        return nearly_none(_unit(criterion.measure, counts))
+    return beside_limit(criterion.deciding_value, criterion.limit, _unit(criterion.measure, counts))
 
 
 def by_whom(content: Content, criterion: Criterion) -> str:
@@ -313,27 +237,34 @@ def bound_in_words(criterion: Criterion, estimate: Estimate | None) -> str:
     if criterion.deciding_bound in (None, "value"):
         return ""
     targets = None if estimate is None else estimate.n_targets
-    return f"{found_in_words(criterion)}, from a sample of {count(targets or 0)} records"
+    counts = "records" if estimate is None else estimate.counts
+    return f"{found_in_words(criterion, counts)}, from a sample of {count(targets or 0)} {counts}"
 
 
-def reason_in_words(line: PolicyLine, criterion: Criterion) -> str:
+def reason_in_words(line: PolicyLine, criterion: Criterion, counts: Counts = "records") -> str:
     """Why a line is kept, broken or not decided."""
     if criterion.deciding_value is None:
         return f"{criterion.reason[:1].upper()}{in_plain_words(criterion.reason[1:])}."
-    demand = f"{_bounds(line)} {limit_in_unit(line.limit, MEASURES[line.measure].unit)}"
+    found = found_in_words(criterion, counts)
+    demand = f"{_bounds(line)} {limit_in_unit(line.limit, _unit(line.measure, counts))}"
     blamed = "" if criterion.attack in (None, line.attack) or line.attack is None else _BLAMED
     if criterion.deciding_bound == "value":
-        return f"{found_in_words(criterion)} {_VERBS[criterion.decision]} the limit of {demand}.{blamed}"
-    bound = f"The one-sided 95{SPACE}% bound, {found_in_words(criterion)},"
+        return f"{found} {_VERBS[criterion.decision]} the limit of {demand}.{blamed}"
+    bound = f"The one-sided 95{SPACE}% bound, {found},"
     match criterion.decision:
         case "pass":
             return f"{bound} keeps the limit of {demand}.{blamed}"
         case "fail":
-            return f"Even the more favourable one-sided 95{SPACE}% bound, {found_in_words(criterion)}, breaks {demand}.{blamed}"
+            return f"Even the more favourable one-sided 95{SPACE}% bound, {found}, breaks {demand}.{blamed}"
         case "undecided":
             return f"{bound} breaks the limit of {demand}, the other keeps it: more targets would decide.{blamed}"
         case _:
             assert_never(criterion.decision)
+
+
+def _unit(measure: str, counts: Counts) -> str:
+    unit = MEASURES[measure].unit
+    return counts if unit == "records" else unit
 
 
 _VERBS: dict[Decision, str] = {"pass": "keeps", "fail": "breaks", "undecided": "leaves open"}
@@ -374,11 +305,11 @@ def _microaggregation_in_words(step: Microaggregation, schema: Schema) -> str:
     together = len(groups) == 1
     alike = "alike in them taken together" if together and len(step.groups[0]) > 1 else "alike in it"
     named = groups[0] if together else f"each of these sets of attributes by itself ({'; '.join(groups)})"
-    scales = {schema[name].scale for block in step.groups for name in block}
+    ordinal = {schema[name].scale is Scale.ORDINAL for block in step.groups for name in block}
     centre = {
-        frozenset({Scale.NUMERIC}): "mean",
-        frozenset({Scale.ORDINAL}): "median category",
-    }.get(frozenset(scales), "mean (ordinal codes: their median category)")
+        frozenset({False}): "mean",
+        frozenset({True}): "median category",
+    }.get(frozenset(ordinal), "mean (ordinal codes: their median category)")
     return (
         f"In {named}, records were put into groups of at least {step.k} that are "
         f"{alike if together else 'alike in that set'}, and each value was replaced by its group's {centre}. "

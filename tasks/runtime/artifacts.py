@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
-from tasks.microdata.table import Microdata
+from tasks.microdata.table import Microdata, stored_integers
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 
@@ -169,8 +169,8 @@ def canonical(table: Microdata) -> Iterator[bytes]:
             yield np.packbits(pc.fill_null(column, False).to_numpy(zero_copy_only=False)).tobytes()
         elif pa.types.is_floating(column.type):
             yield (pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False) + 0.0).astype("<f8").tobytes()
-        else:
-            yield pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype("<i8").tobytes()
+        else:  # whole numbers, and dates and times as the whole numbers they are stored as
+            yield pc.fill_null(stored_integers(column), 0).to_numpy(zero_copy_only=False).astype("<i8").tobytes()
 
 
 def private_key(path: Path) -> bytes:

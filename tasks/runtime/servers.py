@@ -35,22 +35,28 @@ def detach_temporary_server() -> None:
 
 def end_orphans() -> int:
     """End the marked processes of this home whose owner is gone; returns how many there were."""
-    orphans = [process for process in psutil.process_iter() if _is_orphan(process)]
-    for process in orphans:
+    found = orphans()
+    for process in found:
         _ignore_gone(process.terminate)
-    _, alive = psutil.wait_procs(orphans, timeout=5)
+    _, alive = psutil.wait_procs(found, timeout=5)
     for process in alive:
         _ignore_gone(process.kill)
-    return len(orphans)
+    return len(found)
 
 
-def _is_orphan(process: psutil.Process) -> bool:
+def orphans(home: str | None = None) -> list[psutil.Process]:
+    """The marked processes of a home (default: the one in the environment) whose owner is gone."""
+    of = home or os.environ.get("SDCERT_HOME")
+    return [process for process in psutil.process_iter() if _is_orphan(process, of)]
+
+
+def _is_orphan(process: psutil.Process, home: str | None) -> bool:
     try:
         environment = process.environ()
     except (psutil.Error, OSError):
         return False
     owner = environment.get(OWNER)
-    if owner is None or environment.get("SDCERT_HOME") != os.environ.get("SDCERT_HOME"):
+    if owner is None or environment.get("SDCERT_HOME") != home:
         return False
     pid, _, started = owner.partition(":")
     if process.pid == int(pid):

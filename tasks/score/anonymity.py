@@ -12,6 +12,7 @@ from tasks.microdata.schema import Role
 from tasks.microdata.spec import Names, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Integers, Microdata, shared_codes
+from tasks.microdata.units import units_of
 from tasks.score.aligned import Aligned
 
 VALUES_MOVE = frozenset({"rank_swapping", "pram", "noise_addition"})  # a record's values are no longer its own
@@ -25,10 +26,11 @@ class KAnonymitySubset(Spec):
 
 
 def k_anonymity(tables: Aligned) -> Estimate:
-    """Size of the smallest group of released records that agree on ALL published quasi-identifiers.
+    """Size of the smallest group of released records, or persons, that agree on ALL published quasi-identifiers.
 
     Meaning: an intruder who knows every quasi-identifier exactly as it is published is left with k records or more.
-    Formula in words: partition the released records by their values; take the smallest part.
+    Formula in words: partition the released records by their values; take the smallest part. Where the schema names a person
+    key, a part counts as many as the different persons in it: k rows of one person hide nobody.
 
     Microaggregated numbers count like categories. A missing value is a category of its own: two records with a gap in the same
     place agree there, a gap and a value do not.
@@ -37,7 +39,7 @@ def k_anonymity(tables: Aligned) -> Estimate:
     not a guess. Where values were swapped, randomised or had noise added, k bounds nothing, because the records that look alike
     are not those of the people who look so: `reason` says so.
     Cost: O(n log n) for each attribute.
-    Source: Samarati and Sweeney 1998; Torra 2020. Counts rows: a unit with several rows is not yet counted once.
+    Source: Samarati and Sweeney 1998; Torra 2020.
 
     Example: a table of one record has k = 1.
     """
@@ -75,7 +77,9 @@ def class_of_row(data: Microdata, names: tuple[str, ...]) -> Integers:
 
 
 def _estimate(tables: Aligned, measure: str, names: tuple[str, ...], *, attribute: str | None) -> Estimate:
-    k = float(np.bincount(class_of_row(tables.masked, names)).min())
+    units = units_of(tables.original, tables.schema)
+    held = np.unique(class_of_row(tables.masked, names) * units.n_units + units.of_row)
+    k = float(np.bincount(held // units.n_units).min())
     return Estimate(
         measure=measure,
         attribute=attribute,
@@ -83,8 +87,9 @@ def _estimate(tables: Aligned, measure: str, names: tuple[str, ...], *, attribut
         low=k,
         high=k,
         unit="records",
-        n_targets=tables.masked.n,
-        n_in_release=tables.masked.n,
+        n_targets=units.n_units,
+        n_in_release=units.n_units,
+        counts=units.counts,
         reason=_caution(tables, names),
     )
 

@@ -1,7 +1,8 @@
 """Information loss in the relations between attributes: covariances, correlations, rank correlations.
 
 Shared rules. Every pair is computed in each table over the records where both values are present, as an analyst would. Only
-pairs in which a step masked at least one attribute count: the others did not change, and would dilute the mean.
+pairs in which a step masked at least one attribute count: the others did not change, and would dilute the mean. Dates and times
+are numeric here, dates counted in days and times in seconds; no figure depends on that unit.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.schema import Attribute, Scale
+from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.table import Floats
 from tasks.score.aligned import Aligned
 from tasks.score.catalogue import MEASURES
@@ -41,7 +42,7 @@ def covariance_difference(tables: Aligned) -> Estimate:
 
     Example: one masked attribute whose values were all replaced by the mean: its variance is lost, the figure is 1.
     """
-    columns = {attribute.name: tables.positions(attribute) for attribute in tables.of_scale(Scale.NUMERIC)}
+    columns = {attribute.name: tables.positions(attribute) for attribute in tables.of_scale(*MEASURED)}
     pairs = combinations_with_replacement(columns, 2)
     changes = [_covariance_change(columns[j], columns[k]) for j, k in _masked_pairs(tables, pairs)]
     return _summary("covariance_difference", changes, np.mean)
@@ -60,7 +61,7 @@ def correlation_differences(tables: Aligned) -> tuple[Estimate, Estimate]:
 
     Example: each attribute permuted by itself: the release's correlations are near 0, and the figure is near the mean |r|.
     """
-    columns = {attribute.name: tables.positions(attribute) for attribute in tables.of_scale(Scale.NUMERIC)}
+    columns = {attribute.name: tables.positions(attribute) for attribute in tables.of_scale(*MEASURED)}
     pairs = _masked_pairs(tables, combinations(columns, 2))
     changes = [_change(_correlation, columns[j], columns[k]) for j, k in pairs]
     return (
@@ -79,7 +80,7 @@ def rank_correlation_difference(tables: Aligned) -> Estimate:
 
     Example: a masked attribute that kept its order, ties included, changed nothing: 0.
     """
-    columns = {attribute.name: _ranked(tables, attribute) for attribute in tables.of_scale(Scale.NUMERIC, Scale.ORDINAL)}
+    columns = {attribute.name: _ranked(tables, attribute) for attribute in tables.of_scale(*MEASURED, Scale.ORDINAL)}
     pairs = _masked_pairs(tables, combinations(columns, 2))
     changes = [_change(_rank_correlation, columns[j], columns[k]) for j, k in pairs]
     return _summary("rank_correlation_difference", changes, np.mean)

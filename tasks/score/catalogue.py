@@ -12,6 +12,10 @@ Better = Literal["lower", "higher"]
 Subject = Literal["table", "attribute", "table_and_attribute"]
 
 
+LOWEST, HIGHEST, RARE = "lowest 5 %", "highest 5 %", "rare categories"
+SUBGROUPS = (LOWEST, HIGHEST, RARE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
     """What is known of a measure before it is computed.
@@ -19,7 +23,8 @@ class Measure:
     better: the direction a publisher wants; None: the figure is a baseline for another one and decides nothing.
     largest: the top of its range, None where there is none (the bottom is 0 for all).
     about: one figure per table, one per attribute, or both.
-    by_attack: is there one figure per attack and intruder?
+    by_attack: is there one figure per attack and intruder? by_subgroup: one per subgroup of the targets as well, and only for
+    the declared intruder?
     """
 
     name: str
@@ -29,6 +34,7 @@ class Measure:
     about: Subject
     largest: float | None = None
     by_attack: bool = False
+    by_subgroup: bool = False
     takes_p_percent: bool = False
     chance: str = "none"
 
@@ -42,7 +48,7 @@ LINKAGE = (
         about="table",
         largest=1,
         by_attack=True,
-        chance="1/n for n released records (uniform_guess)",
+        chance="1/n for n targets (uniform_guess)",
     ),
     Measure(
         name="records_exposed",
@@ -98,6 +104,45 @@ LINKAGE = (
         by_attack=True,
     ),
     Measure(
+        name="reidentification_present",
+        says="the re-identification rate over the targets that are in the release, where some are not",
+        unit="share",
+        better="lower",
+        about="table",
+        largest=1,
+        by_attack=True,
+        chance="1/n for n targets in the release (uniform_guess)",
+    ),
+    Measure(
+        name="false_links_absent",
+        says="share of the targets that are not in the release to whom the attack names one released record all the same",
+        unit="share",
+        better=None,
+        about="table",
+        largest=1,
+        by_attack=True,
+    ),
+    Measure(
+        name="groups_exposed",
+        says="share of the groups (households, enterprises) in which at least one member's credit is one half or more",
+        unit="share",
+        better="lower",
+        about="attribute",
+        largest=1,
+        by_attack=True,
+    ),
+    Measure(
+        name="subgroup_reidentification",
+        says="the re-identification rate of people with extreme values or in rare categories",
+        unit="share",
+        better="lower",
+        about="attribute",
+        largest=1,
+        by_attack=True,
+        by_subgroup=True,
+        chance="1/n for n targets (uniform_guess)",
+    ),
+    Measure(
         name="linked_value_disclosed",
         says="share of targets whose confidential value is the most frequent one among the records they are linked to",
         unit="share",
@@ -121,6 +166,16 @@ DISCLOSURE = (
     Measure(
         name="rank_interval_disclosure",
         says="share of records whose original value lies within p percent of the ranks around its masked value",
+        unit="share",
+        better="lower",
+        about="attribute",
+        largest=1,
+        takes_p_percent=True,
+        chance="the same over all pairs of an original and a masked record (all_pairs)",
+    ),
+    Measure(
+        name="sd_interval_disclosure",
+        says="share of records whose original value lies within p percent of a standard deviation around its masked value",
         unit="share",
         better="lower",
         about="attribute",
@@ -153,6 +208,14 @@ DISCLOSURE = (
     ),
 )
 LOSS = (
+    Measure(
+        name="records_absent",
+        says="share of the source's records that are not released",
+        unit="share",
+        better="lower",
+        about="table",
+        largest=1,
+    ),
     Measure(
         name="sse_percent",
         says="squared change of the masked numeric attributes in percent of their variation (100 * SSE / SST)",

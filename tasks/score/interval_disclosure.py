@@ -10,20 +10,20 @@ from pydantic import Field
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.schema import Attribute, Scale
+from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.spec import Names, Percent, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.score.aligned import Aligned
 
-SCALES = (Scale.NUMERIC, Scale.ORDINAL)
+SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
 Percents = Annotated[tuple[Percent, ...], Field(min_length=1)]
 
 
 class RankIntervalDisclosure(Spec):
     """Parameters of rank interval disclosure.
 
-    p_percent: widths of the interval, in percent of the ranks. attributes: which masked ones; default: all numeric and ordinal.
+    p_percent: widths of the interval, in percent of the ranks. attributes: which masked ones; default: all but nominal ones.
     """
 
     measure: Literal["rank_interval_disclosure"] = "rank_interval_disclosure"
@@ -54,8 +54,45 @@ def rank_interval_disclosure(tables: Aligned, spec: RankIntervalDisclosure) -> t
 
     Example: all eight masked values lie below the smallest original: i = -1/2, and p = 12.5 (w = 0) discloses nobody.
     """
-    attributes = _chosen(tables, spec)
+    attributes = _chosen(tables, spec, SCALES)
     return tuple(_rank_interval_estimate(tables, attribute, p) for attribute in attributes for p in spec.p_percent)
+
+
+class SdIntervalDisclosure(Spec):
+    """Parameters of interval disclosure by standard deviations.
+
+    p_percent: half widths of the interval, in percent of the original's standard deviation. 5 is the half width by which
+        sdcMicro's dRisk counts, 10 twice as much: two random people of a normal attribute are so near each other with a
+        probability of 3 and of 6 percent, so that chance hides little, and nobody calls a value so near unknown.
+    attributes: which masked ones; default: all whose differences mean something.
+    """
+
+    measure: Literal["sd_interval_disclosure"] = "sd_interval_disclosure"
+    p_percent: Percents = (5.0, 10.0)
+    attributes: Names | None = None
+
+
+def sd_interval_disclosure(tables: Aligned, spec: SdIntervalDisclosure) -> tuple[Estimate, ...]:
+    """Share of records whose original value lies within p percent of a standard deviation around its masked value (sdid).
+
+    Meaning: who found the masked record knows the original value up to that much. Unlike a rank interval it has one width in
+    all parts of the distribution: wide where values are dense, narrow in the tails.
+    Formula in words: with sd the standard deviation of the n present originals (n - 1), the record is disclosed where
+    masked - t <= original <= masked + t, t = p / 100 * sd.
+
+    Missing values: as in `rank_interval_disclosure`. One record alone has no spread: t is 0.
+
+    Returns one estimate per masked numeric, date or time attribute and p, unit `share` in [0, 1], exact. `chance` is the rate
+    over all pairs of an original and a masked record: what the same intervals would hold if they were dealt out blindly.
+    Raises InputError for a named attribute that is not masked, or whose differences mean nothing.
+    Cost: O(n log n).
+    Source: Torra 2024, algorithm 8, which leaves open which standard deviation is meant.
+
+    Example: originals 10..80 in steps of 10, masked 20 three times and 60 five times: sd 24.49, p = 50: t = 12.247, six of
+    eight disclosed, chance 24 / 64.
+    """
+    attributes = _chosen(tables, spec, tuple(MEASURED))
+    return tuple(_sd_interval_estimate(tables, attribute, p) for attribute in attributes for p in spec.p_percent)
 
 
 def same_value_disclosure(tables: Aligned) -> tuple[Estimate, ...]:
@@ -76,8 +113,10 @@ def same_value_disclosure(tables: Aligned) -> tuple[Estimate, ...]:
     return tuple(_same_value_estimate(tables, attribute) for attribute in tables.touched(*Scale))
 
 
-def _chosen(tables: Aligned, spec: RankIntervalDisclosure) -> tuple[Attribute, ...]:
-    possible = tables.touched(*SCALES)
+def _chosen(
+    tables: Aligned, spec: RankIntervalDisclosure | SdIntervalDisclosure, scales: tuple[Scale, ...]
+) -> tuple[Attribute, ...]:
+    possible = tables.touched(*scales)
     if spec.attributes is None:
         return possible
     names = [attribute.name for attribute in possible]
@@ -85,8 +124,8 @@ def _chosen(tables: Aligned, spec: RankIntervalDisclosure) -> tuple[Attribute, .
     if unfit:
         raise InputError(
             code="attribute-not-measurable",
-            where="measures: rank_interval_disclosure.attributes",
-            what="rank intervals are measured on masked numeric and ordinal attributes only",
+            where=f"measures: {spec.measure}.attributes",
+            what=f"{spec.measure} is measured on masked attributes of a fitting scale only",
             allowed=", ".join(names) or "none: no such attribute is masked",
             remedy=did_you_mean(unfit[0], names, "take it out of the list, or mask it"),
             value=unfit[0],
@@ -100,10 +139,36 @@ def _rank_interval_estimate(tables: Aligned, attribute: Attribute, p_percent: fl
     if not counted.any():
         return _nothing_to_disclose("rank_interval_disclosure", attribute.name, (("p_percent", p_percent),))
     hits, chance = rank_interval_hits(original[counted], masked[counted], p_percent)
+    return _rate("rank_interval_disclosure", attribute.name, p_percent, hits, chance)
+
+
+def _sd_interval_estimate(tables: Aligned, attribute: Attribute, p_percent: float) -> Estimate:
+    original, masked = tables.positions(attribute)
+    counted = ~np.isnan(original)
+    if not counted.any():
+        return _nothing_to_disclose("sd_interval_disclosure", attribute.name, (("p_percent", p_percent),))
+    hits, chance = sd_interval_hits(original[counted], masked[counted], p_percent)
+    return _rate("sd_interval_disclosure", attribute.name, p_percent, hits, chance)
+
+
+def sd_interval_hits(original: Floats, masked: Floats, p_percent: float) -> tuple[Booleans, float]:
+    """Shape (n,): which records intervals of p percent of a standard deviation disclose, and the share of all pairs they would.
+
+    original: shape (n,), no NaN. masked: shape (n,), NaN discloses nothing.
+    """
+    ranked = np.sort(original)
+    reach = p_percent / 100 * float(np.std(ranked, ddof=1)) if ranked[0] < ranked[-1] else 0.0
+    low, high = masked - reach, masked + reach
+    hits = (low <= original) & (original <= high)
+    inside = np.searchsorted(ranked, high, side="right") - np.searchsorted(ranked, low, side="left")
+    return hits, int(inside[~np.isnan(masked)].sum()) / len(ranked) ** 2
+
+
+def _rate(measure: str, name: str, p_percent: float, hits: Booleans, chance: float) -> Estimate:
     rate = float(hits.mean())
     return Estimate(
-        measure="rank_interval_disclosure",
-        attribute=attribute.name,
+        measure=measure,
+        attribute=name,
         parameters=(("p_percent", p_percent),),
         value=rate,
         low=rate,

@@ -8,33 +8,50 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.attack.outcome import AttackResult
+from tasks.attack.outcome import AttackResult, Scene
+from tasks.attack.threat import CURVE
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.interval import Interval, bounded_mean_interval, hypergeometric_interval
-from tasks.microdata.schema import Role
-from tasks.microdata.table import Booleans, Floats, Microdata
-from tasks.score.aligned import Aligned
+from tasks.microdata.schema import Role, Schema
+from tasks.microdata.table import Booleans, Floats, Integers, Microdata, shared_codes
 from tasks.score.catalogue import LINKAGE, MEASURES
+from tasks.score.policy import DECLARED
+from tasks.score.subgroups import FEWEST, Subgroup
 
-EXPOSED_FROM = 0.5
+EXPOSED_FROM = 0.5 - 1e-12  # the mean credit of a person's rows may miss one half in the last bits
+OF_THE_CURVE = ("reidentification", "records_exposed")
 
 
-def linkage_estimates(result: AttackResult, tables: Aligned, n_targets_total: int) -> tuple[Estimate, ...]:
+def linkage_estimates(
+    result: AttackResult, scene: Scene, schema: Schema, subgroups: tuple[Subgroup, ...] = ()
+) -> tuple[Estimate, ...]:
     """The figures of one attack.
 
     `reidentification`: the mean credit. `records_exposed`: the share of targets with credit >= 1/2. `max_record_risk`: the
     largest credit. `truth_among_nearest`: the share whose own record is among the guesses. `mean_candidate_set_size`: the
-    mean number of records among which the intruder cannot choose. Where the attack has sound candidate sets: `known_links`,
-    the share of targets whose set is one record, and `known_reidentification`, the share where it is the target's own.
+    mean number of records (persons) among which the intruder cannot choose, 0 where he has no guess. Where the attack has sound
+    candidate sets: `known_links`, the share of targets whose set is one record (one person's rows), and
+    `known_reidentification`, the share where it is the target's own.
+    Where some targets are not in the release, all of these count them, with credit 0; `reidentification_present` leaves them
+    out, and `false_links_absent` is the share of them for whom the attack names exactly one record (person): a link without a
+    rival, which is how the intruder's surest links look too, and is wrong. It decides nothing: a high one tells the intruder
+    that his links are worth little, and is bad luck for the people whose records he names.
+    Per group attribute (household): `groups_exposed`, the share of groups with at least one exposed member. Groups are not
+    published and no attack uses them: it says that one member was found by what was published of him, and that whoever knows
+    the household then knows whose it is; it does not say that the other members' records can be told apart. Rows without a
+    group belong to none.
     Per confidential attribute that the intruder does not know: `linked_value_disclosed`, the mean credit for its value read
-    off the linked records, and `linked_value_control`, the same without the target's own record.
+    off the linked records, and `linked_value_control`, the same without the target's own records.
+    For the declared intruder and each subgroup, `subgroup_reidentification`: the mean credit of its targets.
+    For an intruder of the knowledge curve the first two alone.
 
-    result: one row of `outcomes` per scored target. n_targets_total: the population of targets of which they are all, or a
-    simple random sample in the order of its draw.
+    result: one row of `outcomes` per scored target: all units of the scene, or a simple random sample in the order of its draw.
 
     Returns exact estimates (low = high = value) where all targets were scored, else two one-sided 95 % bounds: hypergeometric
-    for counts of targets, a bounded-mean interval for shared credit. The largest credit of a sample bounds the largest of all
-    from below alone: its `high` is 1. An attack that is not applicable or failed has None for every figure, never 0.
+    for counts of targets, a bounded-mean interval for shared credit; for the present, the absent and a subgroup given how many
+    of them are in the sample. The largest credit of a sample, and the share of groups in which it exposes somebody, bound
+    those of all targets from below alone: their `high` is 1. An attack that is not applicable or failed has None for every
+    figure, never 0.
     Chance: 1/n for credit; for a confidential value the release's most frequent one guessed for everybody; none for others.
     Raises ValueError where more targets were scored than there are.
     Cost: O(targets).
@@ -42,10 +59,23 @@ def linkage_estimates(result: AttackResult, tables: Aligned, n_targets_total: in
 
     Example: constant released data: every credit is 1/n, nobody is exposed, the truth is always among the nearest.
     """
+    file = _File(scene, schema, subgroups)
     if result.status != "ok" or result.outcomes is None:
-        return tuple(_without_value(result, tables))
-    sample = _Sample(result, result.outcomes, n_targets_total)
-    return (*_rates(sample), *_known(sample), *_values(sample, tables))
+        return tuple(_without_value(result, file))
+    sample = _Sample(result, result.outcomes, scene.units.n_units, scene)
+    if _is_of_the_curve(result):
+        return tuple(one for one in _rates(sample) if one.measure in OF_THE_CURVE)
+    figures = (_rates(sample), _known(sample), _absent(sample), _groups(sample, file), _subgroups(sample, file))
+    return (*(one for some in figures for one in some), *_values(sample, file))
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What is attacked, and the parts of its targets that are looked at apart."""
+
+    scene: Scene
+    schema: Schema
+    subgroups: tuple[Subgroup, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,39 +85,69 @@ class _Sample:
     result: AttackResult
     outcomes: Microdata
     population: int
+    scene: Scene
 
     @property
     def exact(self) -> bool:
         return self.outcomes.n == self.population
 
+    def part(self, members: Booleans, population: int) -> _Sample:
+        """The scored targets that are members of a part of all targets, which has so many members."""
+        return replace(self, outcomes=self.outcomes.take(np.flatnonzero(members)), population=population)
+
     def truths(self, name: str) -> Booleans:
         return np.asarray(self.outcomes.floats(name) == 1)
 
+    def targets(self) -> Integers:
+        """The unit of each scored target."""
+        return self.scene.units.of_row[self.outcomes.floats("target").astype(np.int64)]
+
     def share(self, measure: str, hits: Booleans) -> Estimate:
         """A share of targets: counts of a sample are hypergeometric."""
+        if not len(hits):
+            return self.nobody(measure)
         count = int(hits.sum())
         interval = hypergeometric_interval(count, len(hits), self.population)
         return self.estimate(measure, count / len(hits), interval, credit="indicator")
 
-    def mean(self, measure: str, values: Floats, *, attribute: str | None = None) -> Estimate:
+    def mean(self, measure: str, values: Floats, *, attribute: str | None = None, subgroup: str | None = None) -> Estimate:
         """A mean of credits in [0, 1]."""
+        if not len(values):
+            return self.nobody(measure)
         interval = bounded_mean_interval(values, self.population)
-        return self.estimate(measure, math.fsum(values) / len(values), interval, credit="shared", attribute=attribute)
+        mean = math.fsum(values) / len(values)
+        return self.estimate(measure, mean, interval, credit="shared", attribute=attribute, subgroup=subgroup)
 
     def mean_size(self, measure: str, sizes: Floats) -> Estimate:
         """A mean of set sizes in 1..n, which is wide where a sample of small sets leaves room for one of n rows."""
-        others = max(self.result.n_release - 1, 1)
-        unit = bounded_mean_interval((sizes - 1) / others, self.population)
-        return self.estimate(measure, float(sizes.mean()), Interval(1 + unit.low * others, 1 + unit.high * others), credit=None)
+        least = 1 if self.scene.alignment.complete else 0
+        others = max(self.scene.units.n_units - least, 1)
+        unit = bounded_mean_interval((sizes - least) / others, self.population)
+        interval = Interval(least + unit.low * others, least + unit.high * others)
+        return self.estimate(measure, float(sizes.mean()), interval, credit=None)
+
+    def nobody(self, measure: str) -> Estimate:
+        """What is said of a part of the targets of whom none was drawn."""
+        reason = "none of the targets that were drawn belongs to this part"
+        blank = self.estimate(measure, 0.0, Interval(0, 0), credit=None)
+        return replace(blank, value=None, low=None, high=None, status="not_applicable", reason=reason)
 
     def estimate(
-        self, measure: str, value: float, interval: Interval, *, credit: str | None, attribute: str | None = None
+        self,
+        measure: str,
+        value: float,
+        interval: Interval,
+        *,
+        credit: str | None,
+        attribute: str | None = None,
+        subgroup: str | None = None,
     ) -> Estimate:
         return Estimate(
             measure=measure,
             attack=self.result.attack,
             intruder=self.result.intruder,
             attribute=attribute,
+            subgroup=subgroup,
             value=value,
             low=value if self.exact else interval.low,
             high=value if self.exact else interval.high,
@@ -95,7 +155,8 @@ class _Sample:
             basis="exact" if self.exact else "sampled_targets",
             credit=credit,
             n_targets=self.outcomes.n,
-            n_in_release=self.outcomes.n,
+            n_in_release=int(self.truths("in_release").sum()),
+            counts=self.result.counts,
         )
 
 
@@ -113,48 +174,117 @@ def _known(sample: _Sample) -> Iterator[Estimate]:
     sound = sample.outcomes.floats("sound_candidates")
     if np.isnan(sound).all():
         return
-    asserted = sound == 1
-    yield sample.share("known_links", asserted)
-    yield sample.share("known_reidentification", asserted & sample.truths("among_nearest"))
+    yield sample.share("known_links", sound == 1)
+    yield sample.share("known_reidentification", sample.truths("known"))
 
 
-def _values(sample: _Sample, tables: Aligned) -> Iterator[Estimate]:
-    known = {name for name in tables.schema.with_role(Role.CONFIDENTIAL) if f"linked:{name}" not in sample.outcomes.names}
-    for name in (name for name in _unknown_to(sample.result, tables) if name not in known):
+def _absent(sample: _Sample) -> Iterator[Estimate]:
+    released = sample.scene.released.sizes > 0
+    if released.all():
+        return
+    there, n_there = sample.truths("in_release"), int(released.sum())
+    present = sample.part(there, n_there)
+    rate = present.mean("reidentification_present", present.outcomes.floats("credit"))
+    chance = sample.scene.chance(released, searched=_is_searched(sample.result)) if n_there else None
+    yield replace(rate, chance=chance, chance_kind="uniform_guess")
+    absent = sample.part(~there, len(released) - n_there)
+    yield absent.share("false_links_absent", absent.outcomes.floats("candidates") == 1)
+
+
+def _groups(sample: _Sample, file: _File) -> Iterator[Estimate]:
+    exposed = np.zeros(file.scene.units.n_units, dtype=bool)
+    exposed[sample.targets()[sample.outcomes.floats("credit") >= EXPOSED_FROM]] = True
+    for name in file.schema.with_role(Role.GROUP):
+        (group,) = shared_codes(file.scene.original.column(name))
+        n_groups = int(group.max(initial=-1)) + 1
+        found = np.unique(group[exposed[file.scene.units.of_row] & (group >= 0)])
+        if n_groups:
+            share = len(found) / n_groups
+            yield sample.estimate("groups_exposed", share, Interval(share, 1.0), credit="indicator", attribute=name)
+
+
+def _subgroups(sample: _Sample, file: _File) -> Iterator[Estimate]:
+    targets = sample.targets()
+    for subgroup in _looked_at(sample.result, file):
+        members = subgroup.members[targets]
+        if members.sum() >= FEWEST:
+            part = sample.part(members, int(subgroup.members.sum()))
+            credit = part.outcomes.floats("credit")
+            rate = part.mean("subgroup_reidentification", credit, attribute=subgroup.attribute, subgroup=subgroup.name)
+            chance = file.scene.chance(subgroup.members, searched=_is_searched(sample.result))
+            yield replace(rate, chance=chance, chance_kind="uniform_guess")
+
+
+def _values(sample: _Sample, file: _File) -> Iterator[Estimate]:
+    for name in (one for one in _unknown_to(sample.result, file.schema) if f"linked:{one}" in sample.outcomes.names):
         linked = sample.mean("linked_value_disclosed", sample.outcomes.floats(f"linked:{name}"), attribute=name)
-        yield replace(linked, chance=majority_chance(tables, name), chance_kind="majority")
+        yield replace(linked, chance=majority_chance(file.scene, name), chance_kind="majority")
         yield sample.mean("linked_value_control", sample.outcomes.floats(f"control:{name}"), attribute=name)
 
 
-def majority_chance(tables: Aligned, name: str) -> float:
+def majority_chance(scene: Scene, name: str) -> float:
     """The share of people whose value is the release's most frequent one; several equally frequent ones share the guess.
 
-    Missing is a value of its own, as in the attack's `linked:` columns. Example: a released constant c: the share of c.
+    Missing is a value of its own, as in the attack's `linked:` columns. A person counts with the share of their rows, whichever
+    of them an intruder would use. Example: a released constant c: the share of c.
     """
-    original, masked = tables.codes(name)
+    original, masked = shared_codes(scene.original.column(name), scene.masked.column(name))
     counts = np.bincount(masked + 1)
     modes = np.flatnonzero(counts == counts.max()) - 1
-    return float(np.isin(original, modes).mean() / len(modes))
+    hits = np.isin(original, modes)
+    if scene.units.counts == "records":
+        return float(hits.mean() / len(modes))
+    rows = np.bincount(scene.units.of_row, minlength=scene.units.n_units)
+    return float((np.bincount(scene.units.of_row, weights=hits) / rows).mean() / len(modes))
 
 
-def _without_value(result: AttackResult, tables: Aligned) -> Iterator[Estimate]:
+def _without_value(result: AttackResult, file: _File) -> Iterator[Estimate]:
     """None for every figure that a policy may limit, so that each line sees that the attack did not run."""
     for measure in LINKAGE:
-        subjects = (None,) if measure.about == "table" else _unknown_to(result, tables)
-        for attribute in subjects if measure.better is not None else ():
+        for attribute, subgroup in _subjects(measure.name, result, file) if measure.better is not None else ():
             yield Estimate(
                 measure=measure.name,
                 attack=result.attack,
                 intruder=result.intruder,
                 attribute=attribute,
+                subgroup=subgroup,
                 value=None,
                 unit=measure.unit,
                 status=result.status,
                 reason=result.reason,
+                counts=result.counts,
             )
 
 
-def _unknown_to(result: AttackResult, tables: Aligned) -> tuple[str, ...]:
+def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[str | None, str | None], ...]:
+    """What the figures of a measure would be about: attribute and subgroup."""
+    if _is_of_the_curve(result) and measure not in OF_THE_CURVE:
+        return ()
+    match measure:
+        case "reidentification_present":
+            return () if (file.scene.released.sizes > 0).all() else ((None, None),)
+        case "groups_exposed":
+            return tuple((name, None) for name in file.schema.with_role(Role.GROUP))
+        case "subgroup_reidentification":
+            return tuple((subgroup.attribute, subgroup.name) for subgroup in _looked_at(result, file))
+        case "linked_value_disclosed":
+            return tuple((name, None) for name in _unknown_to(result, file.schema))
+        case _:
+            return ((None, None),)
+
+
+def _looked_at(result: AttackResult, file: _File) -> tuple[Subgroup, ...]:
+    return file.subgroups if result.intruder == DECLARED else ()
+
+
+def _unknown_to(result: AttackResult, schema: Schema) -> tuple[str, ...]:
     """The confidential attributes that the intruder of an attack does not know already."""
-    confidential = tables.schema.with_role(Role.CONFIDENTIAL)
-    return tuple(name for name in confidential if result.intruder != f"insider:{name}")
+    return tuple(name for name in schema.with_role(Role.CONFIDENTIAL) if result.intruder != f"insider:{name}")
+
+
+def _is_of_the_curve(result: AttackResult) -> bool:
+    return result.intruder.startswith(f"{CURVE}:")
+
+
+def _is_searched(result: AttackResult) -> bool:
+    return result.direction == "to_original"

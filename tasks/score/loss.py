@@ -3,7 +3,9 @@
 Shared rules. A cell is compared where it is present in both tables; cells that were suppressed are counted by `cells_changed`
 alone. Deviations are taken from the original's mean, standard deviations are the original's with n - 1. A numeric attribute
 that is constant in the original has no scale: unchanged it loses nothing, changed it makes a figure in standard
-deviations `not_applicable`, because no finite number would be true. Measures of loss have neither interval nor chance level.
+deviations `not_applicable`, because no finite number would be true. Dates and times are numeric here: dates count in days,
+moments in days and their fraction, times in seconds; no figure depends on that unit. Measures of loss have neither interval
+nor chance level.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.schema import Attribute, Scale
+from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.table import Booleans, Floats
 from tasks.score.aligned import Aligned
 from tasks.score.catalogue import MEASURES
@@ -99,7 +101,7 @@ def mean_difference(tables: Aligned) -> tuple[Estimate, ...]:
 
     Example: microaggregation and rank swapping keep the mean: 0 up to the precision of publication.
     """
-    return tuple(_mean_difference(tables, attribute) for attribute in tables.touched(Scale.NUMERIC))
+    return tuple(_mean_difference(tables, attribute) for attribute in tables.touched(*MEASURED))
 
 
 def squared_error_percent(original: Floats, masked: Floats) -> float:
@@ -126,7 +128,7 @@ def _varies(values: Floats) -> bool:
 
 
 def _cell_measure(tables: Aligned, measure: str, loss_of: CellLoss) -> tuple[Estimate, ...]:
-    attributes = tables.touched(Scale.NUMERIC)
+    attributes = tables.touched(*MEASURED)
     note = _ordinal_note(tables)
     if not attributes:
         return (_not_applicable(measure, "; ".join(filter(None, ["no numeric attribute was masked", note]))),)

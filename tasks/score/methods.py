@@ -6,7 +6,8 @@ from typing import Annotated, assert_never
 
 from pydantic import Field
 
-from tasks.attack.outcome import AttackResult
+from tasks.attack.outcome import AttackResult, Scene
+from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Schema
@@ -15,12 +16,20 @@ from tasks.score.aligned import Aligned, Mechanism
 from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
 from tasks.score.association import association_estimates
 from tasks.score.catalogue import MEASURES
-from tasks.score.interval_disclosure import RankIntervalDisclosure, rank_interval_disclosure, same_value_disclosure
+from tasks.score.interval_disclosure import (
+    RankIntervalDisclosure,
+    SdIntervalDisclosure,
+    rank_interval_disclosure,
+    same_value_disclosure,
+    sd_interval_disclosure,
+)
 from tasks.score.linkage import linkage_estimates
 from tasks.score.loss import loss_estimates
+from tasks.score.subgroups import subgroups_of
 
-Measure = Annotated[RankIntervalDisclosure | KAnonymitySubset, Field(discriminator="measure")]
-ALWAYS: tuple[RankIntervalDisclosure | KAnonymitySubset, ...] = (RankIntervalDisclosure(),)
+AnyMeasure = RankIntervalDisclosure | SdIntervalDisclosure | KAnonymitySubset
+Measure = Annotated[AnyMeasure, Field(discriminator="measure")]
+ALWAYS: tuple[AnyMeasure, ...] = (RankIntervalDisclosure(), SdIntervalDisclosure())
 
 
 def score(
@@ -31,24 +40,32 @@ def score(
     results: tuple[AttackResult, ...],
     measures: tuple[Measure, ...],
     *,
+    alignment: Alignment,
     n_targets: int,
 ) -> tuple[Estimate, ...]:
     """All figures of one release.
 
     Parameters
     ----------
-    original, masked: n rows each; row i of `masked` is the released form of row i of `original`.
+    original, masked: n and m <= n rows; row i of `masked` is the released form of record `alignment.record[i]`.
     mechanisms: the masking steps as they were applied, with their attributes. results: one per attack and intruder.
-    measures: those of the release file; they are added to those that always run. n_targets: the population of targets.
+    measures: those of the release file; they are added to those that always run.
+    n_targets: the population of targets: all records, or all persons where the schema names a person key.
 
-    Returns the figures in a fixed order: the attacks in the order given, disclosure, loss; no two have one id.
-    Raises InputError where a measure does not fit the table, or two results are of the same attack and intruder.
+    Returns the figures in a fixed order: the attacks in the order given, disclosure, loss; no two have one id. Linkage is about
+    all targets; disclosure and loss are about the released records, and `records_absent` says how many are not.
+    Raises InputError where a measure does not fit the table, or two results are of the same attack and intruder; ValueError
+    where the tables do not fit their alignment, or there are not so many targets.
     """
-    tables = Aligned(original, masked, schema, mechanisms)
-    by_attack = (estimate for result in results for estimate in linkage_estimates(result, tables, n_targets))
+    scene = Scene.of(original, masked, schema, alignment)
+    if n_targets != scene.units.n_units:
+        raise ValueError(f"there are {scene.units.n_units} {scene.units.counts}, not {n_targets} targets")
+    tables = Aligned(original if alignment.complete else original.take(alignment.record), masked, schema, mechanisms)
+    subgroups = subgroups_of(original, schema, scene.units)
+    by_attack = (estimate for result in results for estimate in linkage_estimates(result, scene, schema, subgroups))
     chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _chosen(tables, spec))
     always = (*same_value_disclosure(tables), k_anonymity(tables))
-    loss = (*loss_estimates(tables), *association_estimates(tables))
+    loss = (_records_absent(scene), *loss_estimates(tables), *association_estimates(tables))
     return _distinct((*by_attack, *dict.fromkeys(chosen), *always, *loss))
 
 
@@ -71,10 +88,18 @@ def _chosen(tables: Aligned, spec: Measure) -> tuple[Estimate, ...]:
     match spec:
         case RankIntervalDisclosure():
             return rank_interval_disclosure(tables, spec)
+        case SdIntervalDisclosure():
+            return sd_interval_disclosure(tables, spec)
         case KAnonymitySubset():
             return (k_anonymity_subset(tables, spec),)
         case _:
             assert_never(spec)
+
+
+def _records_absent(scene: Scene) -> Estimate:
+    """The share of the source's records that are not released; 0 if all are. Persons count by their rows here too."""
+    absent = scene.original.n - scene.masked.n
+    return Estimate(measure="records_absent", value=absent / scene.original.n, unit=MEASURES["records_absent"].unit)
 
 
 def _distinct(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:

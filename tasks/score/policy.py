@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Percent, Reason, Slug, Spec
 from tasks.microdata.suggestion import did_you_mean
-from tasks.score.catalogue import MEASURES, Measure
+from tasks.score.catalogue import MEASURES, SUBGROUPS, Measure
 
 Direction = Literal["at_most", "at_least"]
 NATURAL: dict[str, Direction] = {"lower": "at_most", "higher": "at_least"}
@@ -27,7 +27,9 @@ class PolicyLine(Spec):
         limit, naming one needs `accept_other_attacks` with the reason.
     intruder: `declared` (default), `insider` (the worst of all insiders), or one of them, e.g. `insider:vote`.
     attribute: which attribute; default: the figure of the table, or the worst of the attributes where there is none.
-    p_percent: which width, for rank intervals.
+    subgroup: which part of the targets, for figures by subgroup: `lowest 5 %`, `highest 5 %`, `rare categories`; default: the
+        worst of them.
+    p_percent: which width, for interval disclosure.
     """
 
     measure: Name
@@ -36,6 +38,7 @@ class PolicyLine(Spec):
     attack: Slug | None = None
     attribute: Name | None = None
     intruder: Name | None = None
+    subgroup: Name | None = None
     p_percent: Percent | None = None
     accept_other_attacks: Reason | None = None
 
@@ -68,13 +71,15 @@ class Known:
     """What is known of a release when its policy is checked; None: not known yet, so not checked.
 
     attacks: ids that will run. intruders: `declared`, `insider:<attribute>`. attributes: names of the table.
-    p_percent: widths of rank intervals that will be measured. measures: names of those that will be computed.
+    p_percent, sd_percent: widths of rank intervals, and of intervals by standard deviations, that will be measured.
+    measures: names of those that will be computed.
     """
 
     attacks: tuple[str, ...] | None = None
     intruders: tuple[str, ...] | None = None
     attributes: tuple[str, ...] | None = None
     p_percent: tuple[float, ...] | None = None
+    sd_percent: tuple[float, ...] | None = None
     measures: tuple[str, ...] | None = None
 
 
@@ -100,6 +105,7 @@ def _check_line(line: PolicyLine, known: Known, where: str) -> None:
     _check_fields(line, measure, where)
     _check_exists(line.measure, known.measures, f"{where}.measure", "measure")
     _check_exists(line.attack, known.attacks, f"{where}.attack", "attack")
+    _check_exists(line.subgroup, SUBGROUPS, f"{where}.subgroup", "subgroup")
     _check_intruder(line.intruder, known.intruders, f"{where}.intruder")
     if measure.name != "k_anonymity_subset":
         _check_exists(line.attribute, known.attributes, f"{where}.attribute", "attribute")
@@ -152,7 +158,8 @@ def _check_limit(line: PolicyLine, measure: Measure, where: str) -> None:
 def _check_fields(line: PolicyLine, measure: Measure, where: str) -> None:
     for field, given, taken in (
         ("attack", line.attack, measure.by_attack),
-        ("intruder", line.intruder, measure.by_attack),
+        ("intruder", line.intruder, measure.by_attack and not (measure.by_subgroup and line.intruder != DECLARED)),
+        ("subgroup", line.subgroup, measure.by_subgroup),
         ("attribute", line.attribute, measure.about != "table"),
         ("p_percent", line.p_percent, measure.takes_p_percent),
     ):
@@ -204,13 +211,14 @@ def _check_exists(name: str | None, known: Iterable[str] | None, where: str, kin
 
 
 def _check_width(line: PolicyLine, known: Known, where: str) -> None:
-    if line.p_percent is None or known.p_percent is None or line.p_percent in known.p_percent:
+    widths = known.sd_percent if line.measure == "sd_interval_disclosure" else known.p_percent
+    if line.p_percent is None or widths is None or line.p_percent in widths:
         return
     raise InputError(
         code="unknown-width",
         where=where,
-        what="no rank interval of this width is measured, so the line would match nothing",
-        allowed=", ".join(f"{p:g}" for p in known.p_percent),
+        what="no interval of this width is measured, so the line would match nothing",
+        allowed=", ".join(f"{p:g}" for p in widths),
         remedy=f"add it: `measures: [{{measure: {line.measure}, p_percent: [{line.p_percent:g}]}}]`",
         value=line.p_percent,
     )

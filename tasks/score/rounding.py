@@ -10,6 +10,11 @@ most frequent original value, the rate over all pairs). The figures of a table o
 and keep 6 digits, enough to be compared with published ones. Differences of statistics have 3 decimals at most as well: two
 significant digits of a tiny difference would give the original's statistic all the more exactly. Rates of attacks, k and
 counts of changed cells stay as they are: they are counts of people, and the certificate has to be checked against them.
+
+Rates of subgroups are the exception, and with them the numbers of their targets: who is in a tail or a rare category of the
+original is not public, an exact rate is a fraction whose denominator counts them, and its numerator is an equation about which
+released records are theirs. The rates have 2 digits, the numbers 2 digits and whole tens (2 digits of 47 would be all of it).
+The share of groups exposed has 2 digits too: its denominator counts the groups of the source, which no released column shows.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ STATISTICS = frozenset(
         "rank_correlation_difference",
     }
 )
+HIDDEN_DENOMINATORS = frozenset({"subgroup_reidentification", "groups_exposed"})
 ERRORS = frozenset({"sse_percent", "il1s"})
 ORIGINAL_FREQUENCIES = frozenset({"majority", "all_pairs"})
 FEW, MANY = 2, 6
@@ -51,7 +57,7 @@ def public_criteria(criteria: tuple[Criterion, ...], estimates: tuple[Estimate, 
 
 def digits(measure: str, attribute: str | None, estimates: tuple[Estimate, ...]) -> int | None:
     """How many significant digits of a figure are public; None: all."""
-    if measure in STATISTICS:
+    if measure in STATISTICS | HIDDEN_DENOMINATORS:
         return FEW
     if measure not in ERRORS:
         return None
@@ -66,8 +72,10 @@ def rounded(number: float, significant: int, decimals: int | None = None) -> flo
 
 
 def _public(estimate: Estimate, significant: int | None) -> Estimate:
+    if estimate.subgroup is not None:
+        estimate = replace(estimate, n_targets=_few(estimate.n_targets), n_in_release=_few(estimate.n_in_release))
     chance = estimate.chance
-    if chance is not None and estimate.chance_kind in ORIGINAL_FREQUENCIES:
+    if chance is not None and (estimate.chance_kind in ORIGINAL_FREQUENCIES or estimate.measure in HIDDEN_DENOMINATORS):
         chance = rounded(chance, FEW)
     if significant is None:
         return replace(estimate, chance=chance)
@@ -76,6 +84,10 @@ def _public(estimate: Estimate, significant: int | None) -> Estimate:
         None if end is None else rounded(end, significant, places) for end in (estimate.value, estimate.low, estimate.high)
     )
     return replace(estimate, chance=chance, value=value, low=low, high=high)
+
+
+def _few(count: int | None) -> int | None:
+    return None if count is None else round(int(rounded(count, FEW)), -1)
 
 
 def _public_criterion(criterion: Criterion, significant: int | None) -> Criterion:

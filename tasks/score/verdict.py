@@ -24,9 +24,9 @@ VERDICTS: dict[Decision, Literal["certified", "refused", "undecided"]] = {
 class Criterion:
     """What became of one line of the policy.
 
-    line: its place in the policy. attack, intruder, attribute, estimate: those of the figure that decided (`estimate` is its
-    id), or those the line asks for where no figure did. deciding_bound, deciding_value: which end of the interval was compared
-    with the limit; `value` where the figure has no interval or the interval is a point.
+    line: its place in the policy. attack, intruder, attribute, subgroup, estimate: those of the figure that decided (`estimate`
+    is its id), or those the line asks for where no figure did. deciding_bound, deciding_value: which end of the interval was
+    compared with the limit; `value` where the figure has no interval or the interval is a point.
     """
 
     line: int
@@ -42,6 +42,7 @@ class Criterion:
     decision: Decision
     reason: str
     estimate: str | None
+    subgroup: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,9 @@ class _Finding:
 def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...]) -> Verdict:
     """Hold the figures of a release against its policy.
 
-    Each line is decided by the worst figure it covers. A figure passes if its one-sided 95 % bound is within the limit (equal
-    is within), fails if the other bound is outside, and is undecided in between. Figures without an interval (losses) decide by
-    their value.
+    Each line is decided by the worst figure it covers, of several the first in the order of `estimates`, which is the plan's.
+    A figure passes if its one-sided 95 % bound is within the limit (equal is within), fails if the other bound is outside, and
+    is undecided in between. Figures without an interval (losses) decide by their value.
     A line without `attack` covers all attacks: those that are not applicable are left out, one that failed leaves the line
     undecided unless another fails it. A line that names an attack is undecided where that attack does not apply, and answers
     for the others too, unless `accept_other_attacks` says why not: another attack beyond the limit fails it, one that might be
@@ -111,6 +112,7 @@ def _criterion(place: int, line: PolicyLine, estimates: tuple[Estimate, ...]) ->
         decision=found.decision,
         reason=found.reason,
         estimate=figure.id,
+        subgroup=figure.subgroup,
     )
 
 
@@ -126,6 +128,8 @@ def _is_about(estimate: Estimate, line: PolicyLine) -> bool:
 
 
 def _same_subject(estimate: Estimate, line: PolicyLine) -> bool:
+    if line.subgroup is not None and estimate.subgroup != line.subgroup:
+        return False
     if line.attribute is not None:
         return estimate.attribute == line.attribute
     return estimate.attribute is None or MEASURES[line.measure].about == "attribute"
@@ -147,8 +151,11 @@ def _deciding(line: PolicyLine, covered: list[Estimate]) -> _Finding | None:
 
 
 def _furthest(found: list[_Finding]) -> _Finding | None:
+    """Of the worst decision the furthest beyond the limit; of several (but for the last bits) the first in the plan's order."""
     worst = _worst([one.decision for one in found])
-    return max((one for one in found if one.decision == worst), key=lambda one: (one.excess, one.estimate.id), default=None)
+    severe = [one for one in found if one.decision == worst]
+    furthest = max((one.excess for one in severe), default=0.0)
+    return next((one for one in severe if one.excess >= furthest - ROUNDING_ERROR * max(1.0, abs(furthest))), None)
 
 
 def _blamed(found: _Finding, line: PolicyLine) -> _Finding:
@@ -212,4 +219,5 @@ def _unanswered(place: int, line: PolicyLine, covered: list[Estimate]) -> Criter
         decision="undecided",
         reason=why,
         estimate=None,
+        subgroup=line.subgroup,
     )

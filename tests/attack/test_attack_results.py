@@ -8,13 +8,15 @@ import pytest
 from pydantic import TypeAdapter
 
 from tasks.attack.distance_linkage import DistanceLinkage
-from tasks.attack.methods import Attack, attack, describe
+from tasks.attack.methods import Attack, describe
+from tasks.attack.methods import attack as attack_aligned
 from tasks.attack.outcome import AttackResult
 from tasks.attack.threat import Intruder, default_attacks, intruders
 from tasks.attack.threat import IntruderSpec as Spec
 from tasks.attack.transparency import Transparency
 from tasks.mask.methods import mask
 from tasks.mask.microaggregation import Microaggregation, aggregated
+from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 
@@ -27,6 +29,11 @@ def linkage(**parameters):
 
 def joint(k):
     return Microaggregation(method="microaggregation", k=k)
+
+
+def attack(original, *arguments, **more):
+    """The attack where every record is released and the release is in the order of the source."""
+    return attack_aligned(original, *arguments, alignment=Alignment.complete_in(np.arange(original.n)), **more)
 
 
 def mean(result, column="credit"):
@@ -45,10 +52,12 @@ def test_worked_outcomes(small):
     result = attack(data, done.data, schema, done.mechanisms, linkage(), Intruder("declared", ("a",)), targets=np.array([3, 0]))
     assert result.outcomes.arrow.to_pydict() == {
         "target": [3, 0],
+        "in_release": [True, True],
         "credit": [0.5, 0.5],
         "among_nearest": [True, True],
         "candidates": [2, 2],
         "sound_candidates": [None, None],
+        "known": [None, None],
         "linked:vote": [0.5, 1.0],  # rows y and x tie; rows x and x agree
         "control:vote": [0.0, 1.0],  # without the target's own row
     }
@@ -76,7 +85,15 @@ def test_sound_sets_and_what_the_intruder_knows(small):
 def test_an_attribute_that_the_intruder_knows_is_not_disclosed_to_him(small):
     data, schema = small
     result = attack(data, data, schema, (), linkage(), Intruder("insider:vote", ("a", "vote")), targets=np.arange(4))
-    assert result.outcomes.names == ("target", "credit", "among_nearest", "candidates", "sound_candidates")
+    assert result.outcomes.names == (
+        "target",
+        "in_release",
+        "credit",
+        "among_nearest",
+        "candidates",
+        "sound_candidates",
+        "known",
+    )
 
 
 def test_links_seen_from_the_release(table):
@@ -100,7 +117,7 @@ def test_attacks_that_cannot_run_have_a_status_and_no_rate(small):
 
 def test_tables_of_different_length_are_refused(small):
     data, schema = small
-    with pytest.raises(ValueError, match="4 rows"):
+    with pytest.raises(ValueError, match="4 and 3 rows"):
         attack(data, data.take(np.arange(3)), schema, (), linkage(), Intruder("d", ("a",)), targets=np.arange(3))
 
 
@@ -115,7 +132,7 @@ def test_results_and_plans_survive_being_stored(small):
 
 
 def test_every_attack_is_described():
-    assert [row["method"] for row in describe()] == ["distance_linkage", "transparency"]
+    assert [row["method"] for row in describe()] == ["distance_linkage", "transparency", "row_position"]
 
 
 # Golden figures: Census 13 columns, MDAV, ties shared; recomputed in November 2026 by several libraries.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tasks.attack.distance_linkage import DistanceLinkage
-from tasks.attack.threat import IntruderSpec, Omission, check_attacks, default_attacks, intruders, required
+from tasks.attack.row_position import RowPosition
+from tasks.attack.threat import IntruderSpec, Omission, by_telling, check_attacks, default_attacks, intruders, required
 from tasks.attack.transparency import Transparency
 from tasks.mask.microaggregation import Microaggregation
 from tasks.mask.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
 
 LINKAGE, TRANSPARENCY = DistanceLinkage(method="distance_linkage"), Transparency(method="transparency")
 SWAP = RankSwapping(method="rank_swapping", attributes=("age", "debt"), window_percent=5.0)
@@ -95,3 +97,40 @@ def test_incomplete_plans_are_refused(attacks, omitted, code):
     with pytest.raises(InputError) as refused:
         check_attacks(attacks, tuple(Omission(attack=name, reason="because") for name in omitted), (MICRO,))
     assert refused.value.code == code
+
+
+def test_a_kept_row_order_must_face_its_attack():
+    position = RowPosition(method="row_position")
+    assert default_attacks((SWAP,), keeps_row_order=True) == (LINKAGE, TRANSPARENCY, position)
+    assert default_attacks((), (Omission(attack="row_position", reason="it is known"),), keeps_row_order=True) == (LINKAGE,)
+    check_attacks((LINKAGE, TRANSPARENCY, position), (), (SWAP,), keeps_row_order=True)
+    check_attacks((LINKAGE, TRANSPARENCY), (), (SWAP,))
+    with pytest.raises(InputError, match="keeps the row order must face the attack `row_position`"):
+        check_attacks((LINKAGE, TRANSPARENCY), (), (SWAP,), keeps_row_order=True)
+
+
+RELEASED = Microdata.of({"age": [1, 1, 1, 2, 2, 2], "sex": [1, 2, 1, 2, 1, 2], "vote": [1, 1, 2, 2, 3, 3], "debt": [1] * 6})
+
+
+def test_the_order_of_the_curve_by_hand():
+    # alone age and sex show two values, vote three; with vote, age shows four combinations and sex six
+    assert by_telling(RELEASED, ("debt", "sex", "age", "vote")) == ("vote", "sex", "age", "debt")
+    # of equally telling ones the first in the table
+    assert by_telling(RELEASED, ("sex", "age")) == ("age", "sex")
+    gaps = Microdata.of({"a": [1, None, 1, None], "b": [1, 2, 3, 3]})
+    assert by_telling(gaps, ("a", "b")) == ("b", "a")
+
+
+def test_the_intruders_of_the_curve(schema):
+    spec = IntruderSpec(knows=("sex", "age", "vote"), participation_known=False)
+    found = {one.name: one for one in intruders(spec, schema, (SWAP,), RELEASED)}
+    assert list(found) == ["declared", "insider:weight", "insider:remark", "knowing:1", "knowing:2"]
+    assert found["knowing:1"].knows == ("vote",)
+    assert found["knowing:2"].knows == ("vote", "sex")
+    assert [one.greedy for one in found.values()] == [False, False, False, True, True]
+    assert not found["knowing:2"].participation_known
+    assert "knowing:1" not in {one.name for one in intruders(spec, schema, (SWAP,))}
+    without = spec.model_copy(update={"curve": False})
+    assert "knowing:1" not in {one.name for one in intruders(without, schema, (SWAP,), RELEASED)}
+    one_known = IntruderSpec(knows=("age",))
+    assert not [one for one in intruders(one_known, schema, (), RELEASED) if one.greedy]

@@ -44,7 +44,7 @@ def test_the_schema_holds_every_column_in_order() -> None:
     assert schema.published == TABLE.names[1:]
     decided = {a.name: (a.role, a.scale, a.decided_by) for a in schema.attributes}
     assert decided == {
-        "pid": (Role.IDENTIFIER, Scale.NUMERIC, "declared"),
+        "pid": (Role.IDENTIFIER, Scale.CODE, "declared"),
         "age": (Role.QUASI_IDENTIFIER, Scale.NUMERIC, "pipeline"),
         "town": (Role.QUASI_IDENTIFIER, Scale.NOMINAL, "pipeline"),
         "opinion": (Role.QUASI_IDENTIFIER, Scale.ORDINAL, "pipeline"),

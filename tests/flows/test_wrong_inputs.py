@@ -58,6 +58,13 @@ CASES = {
     "attribute declared that is not there": (attribute(agge={"role": "confidential", "scale": "numeric"}), "age"),
     "unknown role": (attribute(vote={"role": "secret", "scale": "nominal"}), "attributes.vote.role"),
     "text declared numeric": (attribute(vote={"role": "confidential", "scale": "numeric"}), "vote"),
+    "text declared dates": (attribute(vote={"role": "confidential", "scale": "date"}), "YYYY-MM-DD"),
+    "years of two digits": (attribute(vote={"role": "confidential", "date_format": "%d/%m/%y"}), "%y"),
+    "free text that would be published": (attribute(vote={"role": "confidential", "scale": "free_text"}), "role: identifier"),
+    "formulas that are refused": (
+        {**lines("1,30.5,1.5,3,=yes"), "publish": {"formulas": "refuse"}},
+        "vote (1 cell)",
+    ),
     "derived without sources": (attribute(vote={"role": "derived", "scale": "nominal"}), "from"),
     "ordinal text without order": (attribute(vote={"role": "confidential", "scale": "ordinal"}), "order"),
     "identifier not declared": ({"key": None}, "person_id"),

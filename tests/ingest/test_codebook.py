@@ -20,6 +20,11 @@ MAPPING = {
     "listed only": None,
 }
 
+CODED = {
+    "grade": {"label": "Grade", "categories": {"1": "low", "2": None}, "hierarchy": {"1": "all", "2": "all"}},
+    "town": {"unit": "place", "categories": ["a", "b"], "hierarchy": [{"a": "x", "b": "x"}, {"x": "y"}]},
+}
+
 
 def parsed(content: object) -> Holder:
     return Holder.model_validate_json(json.dumps({"attributes": content}))
@@ -36,8 +41,9 @@ def test_the_mapping_of_the_release_file_becomes_named_declarations() -> None:
 
 
 @pytest.mark.parametrize("by_alias", [True, False])
-def test_what_is_written_as_json_reads_back_equal(by_alias: bool) -> None:
-    holder = parsed(MAPPING)
+@pytest.mark.parametrize("written", [MAPPING, CODED])
+def test_what_is_written_as_json_reads_back_equal(by_alias: bool, written: dict[str, object]) -> None:
+    holder = parsed(written)
     assert Holder.model_validate_json(holder.model_dump_json(by_alias=by_alias)) == holder
 
 
@@ -54,6 +60,7 @@ def test_python_objects_are_taken_as_they_are() -> None:
 def test_the_json_schema_accepts_the_mapping_and_refuses_mistakes() -> None:
     schema = Holder.model_json_schema(by_alias=True)
     jsonschema.validate({"attributes": MAPPING}, schema)
+    jsonschema.validate({"attributes": CODED}, schema)
     for wrong in ({"a": {"rule": "other"}}, {"a": {"role": "secret"}}, {"a": {"order": []}}, 3):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({"attributes": wrong}, schema)

@@ -36,9 +36,18 @@ def typed(values: pa.Array, **declared: object) -> tuple[pa.Array, tuple[str, ..
         (pa.array([Decimal(12)], pa.decimal128(10, 0)), "int64", [12]),
         (pa.array([Decimal("0.25")], pa.decimal128(30, 10)), "double", [0.25]),
         (pa.nulls(2), "string", [None, None]),
+        (pa.array([DAY, None]), "date32[day]", [DAY, None]),
+        (pa.array([DAY], pa.date64()), "date32[day]", [DAY]),
+        (
+            pa.array([datetime.datetime(2020, 1, 1, 12)], pa.timestamp("s")),
+            "timestamp[us]",
+            [datetime.datetime(2020, 1, 1, 12)],
+        ),
+        (pa.array([datetime.time(17, 30), None], pa.time32("s")), "time64[us]", [datetime.time(17, 30), None]),
+        (pa.array([DAY, DAY]).dictionary_encode(), "date32[day]", [DAY, DAY]),
     ],
 )
-def test_columns_map_to_the_four_logical_types(values: pa.Array, logical: str, expected: list[object]) -> None:
+def test_columns_map_to_the_logical_types(values: pa.Array, logical: str, expected: list[object]) -> None:
     column, _ = typed(values)
     assert (str(column.type), column.to_pylist()) == (logical, expected)
 
@@ -49,8 +58,13 @@ def test_columns_map_to_the_four_logical_types(values: pa.Array, logical: str, e
         (pa.array([2**63], pa.uint64()), {}, "beyond-64-bits"),
         (pa.array([1.0, float("inf")]), {}, "infinite"),
         (pa.array([Decimal("1234567890123.123456789")], pa.decimal128(30, 9)), {}, "too-precise"),
-        (pa.array([DAY]), {}, "unsupported-type"),
-        (pa.array([datetime.datetime(2020, 1, 1)]), {}, "unsupported-type"),
+        (pa.array([datetime.timedelta(days=1)]), {}, "unsupported-type"),
+        (pa.array([1], pa.timestamp("ns")), {}, "too-precise"),
+        (pa.array([4_000_000], pa.int32()).cast(pa.date32()), {}, "no-such-day"),
+        (pa.array([DAY]), {"scale": Scale.NUMERIC}, "not-numeric"),
+        (pa.array([DAY]), {"scale": Scale.TIME}, "not-of-scale"),
+        (pa.array([1]), {"scale": Scale.DATE}, "not-of-scale"),
+        (pa.array([1.5]), {"scale": Scale.CODE}, "order-of-decimals"),
         (pa.array([[1, 2]]), {}, "unsupported-type"),
         (pa.array([{"a": 1}]), {}, "unsupported-type"),
         (pa.array([b"x"]), {}, "unsupported-type"),
@@ -114,10 +128,10 @@ def test_parquet_is_known_by_its_content(tmp_path: Path) -> None:
 
 
 def test_absent_files_and_folders_are_refused(tmp_path: Path) -> None:
-    for name in ("nowhere.csv", "."):
+    for name, code in {"nowhere.csv": "no-such-source", ".": "not-a-parquet-folder"}.items():
         with pytest.raises(InputError) as caught:
             files(SourceSpec(table=name).resolved(tmp_path))
-        assert caught.value.code == "no-such-source"
+        assert caught.value.code == code
         assert str(tmp_path) not in caught.value.where
 
 
@@ -156,11 +170,13 @@ def test_a_source_reads_back_equal() -> None:
 
 # rows and columns of the tables as statsmodels 0.15 ships them
 SHAPES = {"anes96": (944, 11), "randhie": (20190, 10), "fair": (6366, 9)}
+# rows and columns of the reference tables, as the table of data/README.md has them
+REFERENCE_SHAPES = {"census": (1080, 13), "eia": (4092, 15), "household": (4580, 15)}
 
 
 def test_the_datasets_are_listed_and_read_without_loss() -> None:
-    assert {d.name: (d.rows, d.columns) for d in list_datasets()} == SHAPES
-    assert all(d.description for d in list_datasets())
+    assert {d.name: (d.rows, d.columns) for d in list_datasets()} == SHAPES | REFERENCE_SHAPES
+    assert all(d.description and d.a_row_is for d in list_datasets())
     import statsmodels.datasets
 
     for name, shape in SHAPES.items():
@@ -178,3 +194,33 @@ def test_the_same_table_as_csv_and_parquet_is_the_same(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('n,x,t\n1,0.1,a\n,2.5,\n3,,"q""\n"\n')
     one, other = (ingest(IngestPlan(source=SourceSpec(table=name).resolved(tmp_path))) for name in ("a.parquet", "a.csv"))
     assert one.data.arrow.equals(other.data.arrow)
+
+
+def test_the_reference_tables_are_read_under_their_names(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SDCERT_REFERENCE_DATA", str(reference))
+    assert all(dataset.available for dataset in list_datasets())
+    for name, shape in REFERENCE_SHAPES.items():
+        source = SourceSpec.model_validate({"dataset": name})
+        raw = read(source)
+        assert (raw.table.shape, raw.label) == (shape, f"dataset {name}")
+        assert [path.name for path in files(source)] == [f"{name}.csv"]
+
+
+def test_the_list_says_what_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SDCERT_REFERENCE_DATA", str(tmp_path))
+    assert [dataset.name for dataset in list_datasets() if not dataset.available] == list(REFERENCE_SHAPES)
+    assert "person-year" in {dataset.name: dataset for dataset in list_datasets()}["randhie"].a_row_is
+
+
+class SourceWithMore(SourceSpec):
+    """What a later stage may build on a source."""
+
+    align: str = "row"
+
+
+def test_a_source_may_be_extended(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    source = SourceWithMore(table="a.csv", align="key").resolved(tmp_path)
+    assert (type(source), source.align, source.label) == (SourceWithMore, "key", "a.csv")
+    assert read(source).table.to_pydict() == {"a": ["1"]}
+    assert files(source) == (tmp_path / "a.csv",)

@@ -109,7 +109,7 @@ def test_the_refusal_counts_the_words_and_gives_the_remedy() -> None:
 
 @pytest.mark.parametrize(
     ("cell", "remedy"),
-    [("1,234.5", "digits alone"), ("3,14", "decimal points"), ("50 %", "unit"), ("NA", "missing"), ("0123", "nominal")],
+    [("1,234.5", "digits alone"), ("3,14", "decimal points"), ("50 %", "unit"), ("NA", "missing"), ("0123", "scale: code")],
 )
 def test_a_cell_that_breaks_a_numeric_declaration_is_located_and_explained(cell: str, remedy: str) -> None:
     with pytest.raises(InputError) as caught:

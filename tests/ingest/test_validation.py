@@ -1,4 +1,5 @@
 import json
+from datetime import date, datetime, time
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,15 @@ TABLE = Microdata.of(
     }
 )
 ADAPTER: TypeAdapter[Expectation] = TypeAdapter(Expectation)
+
+
+DAYS = Microdata.of(
+    {
+        "d": [date(2023, 1, 1), date(2023, 12, 31), None],
+        "m": [datetime(2023, 1, 1, 10), datetime(2300, 1, 1, 0, 0, 1), datetime(2023, 1, 1)],
+        "c": [time(9), time(17, 30), time(17, 30, 0, 1)],
+    }
+)
 
 
 def wanted(**expectation: object) -> Expectation:
@@ -188,3 +198,68 @@ def test_a_plan_reads_back_equal() -> None:
     expect = (wanted(expect="unique", attribute=["age", "educ"]), wanted(expect="between", attribute="age", low=0))
     plan = IngestPlan(source=SourceSpec(dataset="fair"), attributes=(AttributeSpec(name="age"),), expect=expect)
     assert IngestPlan.model_validate_json(plan.model_dump_json(by_alias=True)) == plan
+
+
+# expectation about dates and times -> the rows (from 0) that break it, by hand
+CALENDAR = [
+    ({"expect": "between", "attribute": "d", "low": "2023-01-01", "high": "2023-12-30"}, [1]),
+    ({"expect": "between", "attribute": "d", "low": "2023-01-02"}, [0]),
+    ({"expect": "between", "attribute": "m", "high": "2300-01-01T00:00:00"}, [1]),
+    ({"expect": "between", "attribute": "m", "low": "2023-01-01 00:00:00.000001"}, [2]),
+    ({"expect": "between", "attribute": "c", "low": "09:00", "high": "17:30"}, [2]),
+    ({"expect": "in_set", "attribute": "d", "values": ["2023-01-01"]}, [1]),
+    ({"expect": "in_set", "attribute": "c", "values": ["09:00", "17:30:00", "17:30:00.000001"]}, []),
+    ({"expect": "unique", "attribute": ["d", "m"]}, []),
+    ({"expect": "not_missing", "attribute": "d"}, [2]),
+]
+
+
+@pytest.mark.parametrize(("given_", "rows"), CALENDAR)
+def test_expectations_about_dates_and_times(given_: dict[str, object], rows: list[int]) -> None:
+    expectation = wanted(**given_)
+    assert np.flatnonzero(violations(expectation, DAYS)).tolist() == rows
+    if rows:
+        with pytest.raises(InputError) as caught:
+            validate(DAYS, (), (expectation,), "a.parquet")
+        assert caught.value.code == "expectation-failed"
+    else:
+        assert all(check.passed for check in validate(DAYS, (), (expectation,), "a.parquet"))
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [
+        {"expect": "between", "attribute": "d", "low": 19000},
+        {"expect": "between", "attribute": "d", "low": "2023-01-01T00:00"},
+        {"expect": "between", "attribute": "m", "high": "2023-12-31"},
+        {"expect": "between", "attribute": "c", "high": "2023-12-31"},
+        {"expect": "in_set", "attribute": "d", "values": ["2023-01-01", "soon"]},
+        {"expect": "in_set", "attribute": "d", "values": [1]},
+        {"expect": "matches", "attribute": "d", "pattern": "2023.*"},
+    ],
+)
+def test_expectations_of_another_kind_than_the_dates(given_: dict[str, object]) -> None:
+    with pytest.raises(InputError) as caught:
+        validate(DAYS, (), (wanted(**given_),), "a.parquet")
+    assert caught.value.code == "unfitting-expectation"
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [
+        {"expect": "between", "attribute": "d", "low": "2023-02-30"},
+        {"expect": "between", "attribute": "d", "low": "tomorrow"},
+        {"expect": "between", "attribute": "d", "low": "2023-01-02", "high": "2023-01-01"},
+        {"expect": "between", "attribute": "d", "low": "2023-01-02", "high": 5},
+        {"expect": "between", "attribute": "d", "low": "2023-01-02", "high": "10:00"},
+        {"expect": "between", "attribute": "m", "low": "2023-01-02T00:00Z"},
+    ],
+)
+def test_bounds_that_are_no_dates(given_: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        wanted(**given_)
+
+
+def test_open_ends_of_dates_in_words() -> None:
+    (_, told) = validate(DAYS, (), (wanted(expect="between", attribute="d", low="2023-01-01"),), "a.parquet")
+    assert told.expectation == "d lies between 2023-01-01 and any date or time"

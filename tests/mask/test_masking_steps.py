@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from tasks.mask.methods import Masking, describe, mask
 from tasks.mask.microaggregation import Microaggregation
+from tasks.mask.pram import Pram
 from tasks.mask.precision import source_decimals
 from tasks.mask.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
@@ -58,6 +59,8 @@ STEPS = {
     "joint": (microaggregation(),),
     "blocks": (microaggregation(blocks=(("age", "grade"), ("income",))),),
     "swap": (swapping(),),
+    "pram": (Pram(method="pram", retention=0.7),),
+    "three": (Pram(method="pram", attributes=("grade", "town"), epsilon=0.5), swapping("grade"), microaggregation(k=3)),
     "both": (microaggregation(attributes=("age",)), swapping("income", "age")),
 }
 
@@ -133,7 +136,7 @@ def test_nothing_to_mask(survey):
 
 def test_every_method_is_described():
     described = [row["method"] for row in describe()]
-    assert described == ["microaggregation", "rank_swapping"]
+    assert described == ["microaggregation", "rank_swapping", "pram"]
     assert len({tuple(row) for row in describe()}) == 1
 
 

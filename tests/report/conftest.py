@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from pydantic import TypeAdapter
 
 from tasks.attack.outcome import AttackResult
 from tasks.attack.threat import IntruderSpec, Omission
@@ -12,8 +15,11 @@ from tasks.ingest.methods import ColumnReport, IngestReport
 from tasks.ingest.validation import Check
 from tasks.mask.microaggregation import Microaggregation
 from tasks.mask.rank_swapping import RankSwapping
+from tasks.microdata.alignment import Alignment
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
+from tasks.report.charts.data import ChartData, chart_data
 from tasks.report.content import Content, public_edition
 from tasks.report.publication import Context, Publish
 from tasks.score.policy import PolicyLine
@@ -136,6 +142,51 @@ def hand_estimates(rates=RATES) -> tuple[Estimate, ...]:
     return tuple(figures)
 
 
+def hand_tables() -> tuple[Microdata, Microdata, dict[str, Microdata]]:
+    """A source, a masked table row for row, and what two attacks found: drawn once and for all, of the shape of the figures."""
+    rng = np.random.default_rng(11)
+    age, popul = rng.integers(19, 92, N), np.round(np.exp(rng.normal(3, 2.4, N)))
+    educ = np.clip(np.round(age / 30 + rng.normal(2, 1.4, N)), 1, 7)
+    income = np.clip(np.round(3 * educ + rng.normal(6, 5, N)), 1, 24)
+    near = np.argsort(age + rng.normal(0, 4, N)) // 10
+    centres = {"popul": popul, "age": age, "educ": educ, "income": income}
+    masked = {name: np.round([values[near == near[i]].mean() for i in range(N)]) for name, values in centres.items()}
+    kept = {name: rng.integers(1, 8, N) for name in SECRETS} | {"logpopul": np.log(popul + 0.1)}
+    whole = [{name: values if name == "logpopul" else np.asarray(values, dtype=np.int64) for name, values in table.items()}
+             for table in (centres | kept, masked | kept)]  # fmt: skip
+    sets = {attack: Microdata.of({"candidates": rng.integers(1, most, N)}) for attack, most in
+            (("distance_linkage", 14), ("transparency", 30))}  # fmt: skip
+    return Microdata.of(whole[0]), Microdata.of(whole[1]), sets
+
+
+def hand_charts(edition: str, touched: tuple[str, ...] = tuple(KEYS), attacks: int = 2) -> ChartData:
+    source, masked, sets = hand_tables()
+    rows = Alignment.complete_in(np.arange(N))
+    kept = dict(list(sets.items())[:attacks])
+    return chart_data(source, masked, rows, hand_schema(), frozenset(touched), kept, edition)
+
+
+def more_attack_figures() -> tuple[Estimate, ...]:
+    """The declared intruder knowing less, and by subgroup."""
+    by = {"n_targets": N, "n_in_release": N, "credit": "shared"}
+    fewer = [
+        _figure(
+            "reidentification", rate, attack=attack, intruder=f"knowing:{n}", chance=1 / N, chance_kind="uniform_guess", **by
+        )
+        for attack, rates in (("distance_linkage", (0.004, 0.012, 0.041)), ("transparency", (0.006, 0.018, 0.055)))
+        for n, rate in enumerate(rates, 1)
+    ]
+    parts = [
+        _figure("subgroup_reidentification", rate, attack=attack, intruder="declared", attribute=name, subgroup=part,
+                credit="shared", n_targets=n, n_in_release=n)
+        for attack, more in (("distance_linkage", 1.0), ("transparency", 1.2))
+        for name, part, rate, n in (("age", "lowest 5 %", 0.11, 48), ("age", "highest 5 %", 0.16, 47),
+                                    ("popul", "highest 5 %", 0.31, 47), ("popul", "rare categories", 0.4, 6))
+        for rate in (rate * more,)
+    ]  # fmt: skip
+    return (*fewer, *parts)
+
+
 def hand_content(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...] | None = None, **changes) -> Content:
     schema = hand_schema()
     estimates = hand_estimates() if estimates is None else estimates
@@ -178,6 +229,7 @@ KEPT = (
     PolicyLine(measure="sse_percent", at_most=15.0),
     PolicyLine(measure="k_anonymity", at_least=10.0),
 )
+INSIDERS = PolicyLine(measure="reidentification", at_most=0.5, intruder="insider")
 BROKEN = (
     *KEPT[:1],
     PolicyLine(measure="records_exposed", at_most=0.02),
@@ -188,7 +240,19 @@ BROKEN = (
 
 @pytest.fixture(scope="session")
 def certified() -> Content:
-    return public_edition(hand_content(KEPT))
+    return public_edition(hand_content(KEPT), hand_charts("public"))
+
+
+@pytest.fixture(scope="session")
+def detailed() -> Content:
+    """The certified release with the attacks of somebody who knows less, and the rates by subgroup."""
+    figures = (*hand_estimates(), *more_attack_figures())
+    return public_edition(hand_content((*KEPT, INSIDERS), figures), hand_charts("public"))
+
+
+@pytest.fixture(scope="session")
+def internal() -> Content:
+    return hand_content((*KEPT, INSIDERS), (*hand_estimates(), *more_attack_figures()), charts=hand_charts("internal"))
 
 
 @pytest.fixture(scope="session")
@@ -210,7 +274,7 @@ def refused() -> Content:
         attacks=tuple(hand_attack(*key) for key in kept if key[1] != "insider:PID"),
         omitted=(Omission(attack="transparency", reason="the board has seen it on an earlier draft"),),
     )
-    return public_edition(content)
+    return public_edition(content, hand_charts("public", ("age", "income", "popul"), 1))
 
 
 @pytest.fixture(scope="session")
@@ -230,3 +294,30 @@ def undecided() -> Content:
     return public_edition(
         hand_content(KEPT[:2], sampled, name="anes96-undecided", attacks=attacks, intruder=intruder, not_for_publication=True)
     )
+
+
+STRANGE = {
+    "popul": '<img src=x onerror="window.alerted = 1">',
+    "age": "\u202eright to left \u6f22\u5b57 \U0001f600",
+    "educ": "x" * 300,
+    "income": "$\\frac{a}{b}$ & 'quoted' \"names\"\nin two lines",
+    "vote": "<script>window.alerted = 1</script>",
+}
+
+
+@pytest.fixture(scope="session")
+def hostile(detailed) -> Content:
+    """The detailed release, its attributes named by somebody who means harm."""
+    adapter = TypeAdapter(Content)
+    plain = json.loads(adapter.dump_json(detailed, by_alias=True))
+    return adapter.validate_json(json.dumps(_renamed(plain)))
+
+
+def _renamed(value):
+    if isinstance(value, dict):
+        return {key: _renamed(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_renamed(one) for one in value]
+    if isinstance(value, str) and value.startswith("insider:"):
+        return f"insider:{_renamed(value.partition(':')[2])}"
+    return STRANGE.get(value, value) if isinstance(value, str) else value

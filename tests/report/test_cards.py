@@ -34,7 +34,7 @@ def test_a_broken_line_comes_first_and_an_insiders_line_is_always_shown(certifie
     assert [card.title for card in shown] == [
         "Information loss (SSE)", "Maximum record risk", "k-anonymity", "Re-identification rate",
     ]  # fmt: skip
-    assert shown[-1].who == "by an insider who also knows PID (transparency attack)"
+    assert shown[-1].who == "insider who also knows PID, transparency attack"
 
 
 def test_no_broken_line_gives_way_to_an_insiders_line(certified):

@@ -15,8 +15,8 @@ from markupsafe import escape
 
 from tasks.attack.threat import Omission
 from tasks.report import page as page_module
+from tasks.report.meanings import MEANINGS
 from tasks.report.page import Stamp, render, stamped
-from tasks.report.words import MEANINGS
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Verdict, decide
 
@@ -86,7 +86,7 @@ def test_the_sections_stand_in_their_order(content):
     ids = [attributes["id"] for tag, attributes in outline.tags if tag == "section"]
     assert ids == ["policy", "masking", "attacks", "disclosure", "losses", "source", "residual", "limits", "issue"]
     targets = [attributes["href"] for tag, attributes in outline.tags if tag == "a"]
-    assert targets == [f"#{name}" for name in ids]
+    assert targets == ["#main", *(f"#{name}" for name in ids)]
     levels = [int(tag[1]) for tag, _ in outline.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -117,8 +117,8 @@ def test_tables_are_tables_for_everybody(content):
 def test_the_verdict_and_the_deciding_numbers(certified, refused, undecided):
     kept, broken, left_open = (said(render(one)) for one in (certified, refused, undecided))
     assert "Certified: all 4 policy lines are kept." in kept
-    whose = "by somebody who knows popul, age, educ and income and how the masking works (transparency attack)"
-    assert f"Re-identification rate {whose} 9.96 % about 94 of 944 records 0 % 100 % Limit at most 15 % Chance 0.11 %" in kept
+    whose = "declared intruder, transparency attack"
+    assert f"Re-identification rate {whose} 9.96 % about 94 of 944 records 0 % 100 % Limit at most 15 %; chance 0.11 %" in kept
     assert kept.count("The figures are exact: every record was attacked.") == 1
     assert "95 % bound 16.2 %, from a sample" in left_open
     assert "every record was attacked" not in left_open
@@ -170,22 +170,24 @@ def test_the_banner_stands_where_it_must(certified, undecided):
 
 
 def test_what_no_policy_line_limits_stands_beside_the_verdict(certified):
-    head = said(render(certified)).partition("Re-identification rate by")[0]
+    head = said(render(certified)).partition("Records linked to the right person")[0]
     assert "Not limited by the policy An insider (somebody who also knows PID" in head
-    assert head.count("No policy line limits this.") == 2
+    assert head.count("At least one person is linked to their own record alone") == 2
     line = PolicyLine(measure="reidentification", at_most=0.5, intruder="insider")
     largest = PolicyLine(measure="max_record_risk", at_most=1.0)
-    lines = (*certified.policy, line, largest)
+    of_insiders = PolicyLine(measure="max_record_risk", at_most=1.0, intruder="insider")
+    lines = (*certified.policy, line, largest, of_insiders)
     limited = replace(certified, policy=lines, verdict=decide(lines, certified.estimates))
     text = said(render(limited))
     assert "Not limited by the policy" not in text
-    assert "An insider (somebody who also knows PID" in text.partition("Re-identification rate by")[0]
+    assert "An insider (somebody who also knows PID" in text.partition("Records linked to the right person")[0]
 
 
 def test_matrices_are_folded_and_open_in_print(certified):
     text = render(certified)
     folded = [attributes for tag, attributes in Outline(text).tags if tag == "details"]
-    assert folded == [{}] * 5
+    assert folded.count({}) == 9
+    assert folded.count({"class": "data"}) == text.count("<figure") == len(folded) - 9
     assert "details::details-content { display: block;" in text.partition("@media print")[2]
 
 
@@ -248,9 +250,13 @@ def test_a_stamp_is_complete_or_refused():
         replace(STAMP, released_file="released.csv")
 
 
+@pytest.fixture(scope="module")
+def clean(certified):
+    return Outline(render(certified))
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_hostile_text_stays_inert_wherever_it_stands(certified, hostile):
-    clean = Outline(render(certified))
+def test_hostile_text_stays_inert_wherever_it_stands(certified, clean, hostile):
     bad = _poisoned(certified, hostile)
     text = render(bad)
     outline = Outline(text)
@@ -259,8 +265,10 @@ def test_hostile_text_stays_inert_wherever_it_stands(certified, hostile):
     assert {name for _, attributes in outline.tags for name in attributes} == {
         name for _, attributes in clean.tags for name in attributes
     }
-    assert outline.text.count(hostile) >= 8
-    assert str(escape(hostile)) in text
+    shown = str(page_module.harmless(hostile))
+    assert outline.text.count(shown) >= 8
+    assert str(escape(shown)) in text
+    assert not re.search("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
     issued = Outline(stamped(text, STAMP))
     assert issued.comments == []
     assert issued.text.count(STAMP.run) == 2

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+from contextlib import nullcontext
+from datetime import date, datetime, time
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +21,7 @@ from tasks.ingest.logical import from_typed
 from tasks.ingest.typing_rules import from_text
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
-from tasks.report.publication import Context, Publish, encode, file_name
+from tasks.report.publication import Context, Publish, encode, file_name, refuse_formulas
 
 TEXTS = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=12)
 DOUBLES = st.floats(allow_nan=False, allow_infinity=False)
@@ -29,6 +31,9 @@ COLUMNS = {
     "double": (pa.float64(), DOUBLES),
     "text": (pa.string(), TEXTS),
     "bool": (pa.bool_(), st.booleans()),
+    "date": (pa.date32(), st.dates()),
+    "moment": (pa.timestamp("us"), st.datetimes()),
+    "time": (pa.time64("us"), st.times()),
 }
 
 
@@ -93,16 +98,18 @@ def test_one_column_has_no_blank_lines():
 
 
 @settings(max_examples=150, deadline=None)
-@given(tables(kinds=("integer", "double")))
-def test_csv_numbers_come_back_with_type_and_value(table):
+@given(tables(kinds=("integer", "double", "date", "moment", "time")))
+def test_csv_numbers_and_dates_come_back_with_type_and_value(table):
     back = read_csv(encode(table, "csv"))
     assert back.names == table.names
     for name in table.names:
         if not table.missing(name).all():  # a column without values has no type in CSV
             assert back.column(name).equals(table.column(name))
-            assert [math.copysign(1, x) for x in back.column(name).drop_null().to_pylist()] == [
-                math.copysign(1, x) for x in table.column(name).drop_null().to_pylist()
-            ]
+            assert _signs(back.column(name)) == _signs(table.column(name))
+
+
+def _signs(column):
+    return [math.copysign(1, x) for x in column.drop_null().to_pylist() if isinstance(x, float)]
 
 
 @settings(max_examples=200, deadline=None)
@@ -125,11 +132,13 @@ def _cell(value) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, datetime | time) and value.microsecond:
+        return value.isoformat().rstrip("0")
     if isinstance(value, float):
         text = encode(Microdata.of({"x": np.array([value])}), "csv").decode().split("\n")[1]
         assert float(text) == value
         return text
-    return str(value)
+    return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
 @settings(max_examples=100, deadline=None)
@@ -208,3 +217,38 @@ def test_context_and_publish_are_strict():
     for wrong in ('{"environment": "open"}', '{"recipients": []}', '{"sampling_fraction": 0}', '{"purposes": "x"}'):
         with pytest.raises(ValueError):
             Context.model_validate_json(wrong)
+
+
+def test_worked_dates_moments_and_times():
+    table = Microdata.of(
+        {
+            "d": [date(1, 1, 1), None, date(2024, 2, 29)],
+            "m": [datetime(2023, 1, 1, 10), datetime(1969, 12, 31, 23, 59, 59, 500000), None],
+            "t": [time(9, 30), None, time(23, 59, 59, 100)],
+        }
+    )
+    lines = ["d,m,t", "0001-01-01,2023-01-01T10:00:00,09:30:00", ",1969-12-31T23:59:59.5,", "2024-02-29,,23:59:59.0001", ""]
+    assert encode(table, "csv") == "\n".join(lines).encode()
+    assert read_csv(encode(table, "csv")).arrow.equals(table.arrow)
+    assert read_parquet(encode(table, "parquet")).arrow.equals(table.arrow)
+
+
+FORMULAS = {"note": ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "-", "+", "a=b", None]}
+
+
+def test_formulas_are_kept_as_they_are_or_refused():
+    table = Microdata.of(FORMULAS)
+    assert delimited.read(encode(table, "csv"), "released.csv").table.column("note").to_pylist() == FORMULAS["note"]
+    refuse_formulas(table, Publish())
+    with pytest.raises(InputError) as error:
+        refuse_formulas(table, Publish(formulas="refuse"))
+    assert error.value.code == "formulas"
+    assert "note (6 cells)" in error.value.what
+    assert "1+1" not in str(error.value)
+
+
+@pytest.mark.parametrize(("columns", "refused"), [({"=a": [1]}, True), ({"a": [-1]}, False), ({"a": ["-"]}, False)])
+def test_what_counts_as_a_formula(columns, refused):
+    table = Microdata.of(columns)
+    with pytest.raises(InputError, match="the name of =a") if refused else nullcontext():
+        refuse_formulas(table, Publish(formulas="refuse"))

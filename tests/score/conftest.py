@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
-from tasks.attack.outcome import AttackResult
+from tasks.attack.outcome import AttackResult, Scene
+from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score.aligned import Aligned
@@ -38,6 +40,17 @@ def pair_of():
 
 
 @pytest.fixture
+def scene_of():
+    """The scene of a pair of tables whose records are all released: (scene, schema)."""
+
+    def make(pair):
+        alignment = Alignment.complete_in(np.arange(pair.original.n))
+        return Scene.of(pair.original, pair.masked, pair.schema, alignment), pair.schema
+
+    return make
+
+
+@pytest.fixture
 def result_of():
     """The result of an attack from columns of its outcomes; None: it did not run."""
 
@@ -55,7 +68,14 @@ def result_of():
             scale_by="release",
             n_release=n_release,
             chance=1 / n_release,
-            outcomes=None if outcomes is None else Microdata.of(outcomes),
+            outcomes=None if outcomes is None else Microdata.of(_complete(outcomes)),
         )
 
     return make
+
+
+def _complete(outcomes):
+    """Outcomes with the columns that follow from the others where every record is released."""
+    sound, among = outcomes["sound_candidates"], outcomes["among_nearest"]
+    known = [bool(s == 1 and a) for s, a in zip(sound, among, strict=True)]
+    return {"in_release": [True] * len(known), "known": known, **outcomes}

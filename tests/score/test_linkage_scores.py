@@ -28,8 +28,8 @@ def by_measure(estimates):
     return {one.measure: one for one in estimates}
 
 
-def test_worked_outcomes_of_four_targets(pair_of, result_of):
-    found = by_measure(linkage_estimates(result_of(OUTCOMES), pair_of(TABLE, TABLE, SECRET), 4))
+def test_worked_outcomes_of_four_targets(pair_of, scene_of, result_of):
+    found = by_measure(linkage_estimates(result_of(OUTCOMES), *scene_of(pair_of(TABLE, TABLE, SECRET))))
     assert {name: one.value for name, one in found.items()} == {
         "reidentification": 1.75 / 4,
         "records_exposed": 0.5,
@@ -47,7 +47,7 @@ def test_worked_outcomes_of_four_targets(pair_of, result_of):
     assert found["linked_value_disclosed"].id == "linked_value_disclosed|distance_linkage|declared|vote"
 
 
-def test_constant_release_scores_chance_and_exposes_nobody(pair_of, result_of):
+def test_constant_release_scores_chance_and_exposes_nobody(pair_of, scene_of, result_of):
     outcomes = {
         **OUTCOMES,
         "credit": [0.25] * 4,
@@ -55,25 +55,25 @@ def test_constant_release_scores_chance_and_exposes_nobody(pair_of, result_of):
         "candidates": [4] * 4,
         "sound_candidates": [4] * 4,
     }
-    found = by_measure(linkage_estimates(result_of(outcomes), pair_of(TABLE, TABLE, SECRET), 4))
+    found = by_measure(linkage_estimates(result_of(outcomes), *scene_of(pair_of(TABLE, TABLE, SECRET))))
     assert found["reidentification"].value == found["reidentification"].chance
     assert (found["records_exposed"].value, found["truth_among_nearest"].value, found["known_links"].value) == (0, 1, 0)
 
 
-def test_without_sound_sets_nothing_is_claimed_about_known_links(pair_of, result_of):
+def test_without_sound_sets_nothing_is_claimed_about_known_links(pair_of, scene_of, result_of):
     outcomes = {**OUTCOMES, "sound_candidates": [None] * 4}
     outcomes["sound_candidates"] = np.array([np.nan] * 4)
-    found = by_measure(linkage_estimates(result_of(outcomes), pair_of(TABLE, TABLE, SECRET), 4))
+    found = by_measure(linkage_estimates(result_of(outcomes), *scene_of(pair_of(TABLE, TABLE, SECRET))))
     assert not {"known_links", "known_reidentification"} & set(found)
 
 
-def test_an_insider_is_not_scored_on_what_he_knows(pair_of, result_of):
-    found = linkage_estimates(result_of(OUTCOMES, intruder="insider:vote"), pair_of(TABLE, TABLE, SECRET), 4)
+def test_an_insider_is_not_scored_on_what_he_knows(pair_of, scene_of, result_of):
+    found = linkage_estimates(result_of(OUTCOMES, intruder="insider:vote"), *scene_of(pair_of(TABLE, TABLE, SECRET)))
     assert "linked_value_disclosed" not in by_measure(found)
     assert {one.intruder for one in found} == {"insider:vote"}
 
 
-def test_a_sample_has_intervals(pair_of, result_of):
+def test_a_sample_has_intervals(pair_of, scene_of, result_of):
     rng = np.random.default_rng(1)
     n, population = 60, 200
     credit = 1 / rng.integers(1, 6, n)
@@ -88,7 +88,7 @@ def test_a_sample_has_intervals(pair_of, result_of):
     }
     table = {"age": np.arange(200.0), "vote": ["x"] * 150 + ["y"] * 50}
     result = result_of(outcomes, n_release=population)
-    found = by_measure(linkage_estimates(result, pair_of(table, table, SECRET), population))
+    found = by_measure(linkage_estimates(result, *scene_of(pair_of(table, table, SECRET))))
     assert {one.basis for one in found.values()} == {"sampled_targets"}
     assert {(one.n_targets, one.n_in_release) for one in found.values()} == {(60, 60)}
     rate, exposed, largest = (found[name] for name in ("reidentification", "records_exposed", "max_record_risk"))
@@ -105,27 +105,30 @@ def test_a_sample_has_intervals(pair_of, result_of):
 
 
 @pytest.mark.parametrize("status", ["failed", "not_applicable"])
-def test_an_attack_that_did_not_run_has_no_figure(pair_of, result_of, status):
+def test_an_attack_that_did_not_run_has_no_figure(pair_of, scene_of, result_of, status):
     result = result_of(None, status=status, reason="the mask has no mechanism to invert")
-    found = linkage_estimates(result, pair_of(TABLE, TABLE, SECRET), 4)
+    found = linkage_estimates(result, *scene_of(pair_of(TABLE, TABLE, SECRET)))
     assert {(one.value, one.low, one.high, one.status, one.reason) for one in found} == {
         (None, None, None, status, result.reason)
     }
     assert {"reidentification", "known_reidentification", "linked_value_disclosed"} <= set(by_measure(found))
 
 
-def test_more_targets_than_there_are_is_refused(pair_of, result_of):
+def test_more_targets_than_there_are_is_refused(pair_of, scene_of, result_of):
     with pytest.raises(ValueError, match="1 to N"):
-        linkage_estimates(result_of(OUTCOMES), pair_of(TABLE, TABLE, SECRET), 3)
+        fewer = {name: values[:3] for name, values in TABLE.items()}
+        linkage_estimates(result_of({**OUTCOMES, "target": [0, 1, 2, 2]}), *scene_of(pair_of(fewer, fewer, SECRET)))
 
 
-def test_majority_by_hand(pair_of):
+def test_majority_by_hand(pair_of, scene_of):
     released = {**TABLE, "vote": ["y", "y", "z", "x"]}
-    assert majority_chance(pair_of(TABLE, released, SECRET), "vote") == 0.25  # y is released twice, and true of one in four
+    assert (
+        majority_chance(scene_of(pair_of(TABLE, released, SECRET))[0], "vote") == 0.25
+    )  # y is released twice, and true of one in four
     tied = {**TABLE, "vote": ["x", "x", "z", "z"]}
-    assert majority_chance(pair_of(TABLE, tied, SECRET), "vote") == (2 / 4 + 1 / 4) / 2
+    assert majority_chance(scene_of(pair_of(TABLE, tied, SECRET))[0], "vote") == (2 / 4 + 1 / 4) / 2
     missing = {**TABLE, "vote": ["x", None, None, None]}
-    assert majority_chance(pair_of(TABLE, missing, SECRET), "vote") == 0.0
+    assert majority_chance(scene_of(pair_of(TABLE, missing, SECRET))[0], "vote") == 0.0
 
 
 votes = st.sampled_from(["x", "y", "z", None])
@@ -138,13 +141,15 @@ def test_majority_is_the_expected_hit_of_a_guess_among_the_modes(rows):
 
     import pyarrow as pa
 
+    from tasks.attack.outcome import Scene
+    from tasks.microdata.alignment import Alignment
     from tasks.microdata.schema import Schema
     from tasks.microdata.table import Microdata
-    from tasks.score.aligned import Aligned
 
     original, masked = ([*column] for column in zip(*rows, strict=True))
     tables = [Microdata.of({"vote": pa.array(column, type=pa.string())}) for column in (original, masked)]
     counts = Counter(masked)
     modes = [value for value, count in counts.items() if count == max(counts.values())]
     expected = np.mean([np.mean([truth == guess for truth in original]) for guess in modes])
-    assert majority_chance(Aligned(*tables, Schema(tuple(SECRET)), ()), "vote") == pytest.approx(expected)
+    scene = Scene.of(*tables, Schema(tuple(SECRET)), Alignment.complete_in(np.arange(len(rows))))
+    assert majority_chance(scene, "vote") == pytest.approx(expected)

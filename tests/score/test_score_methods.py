@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from tasks.attack.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
+from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -50,7 +51,10 @@ MASKED = Microdata.of(
         "vote": ["x", "y", "x", "x"],
     }
 )
+COMPLETE = Alignment.complete_in(np.arange(4))
 STEPS = (SimpleNamespace(method="microaggregation", attributes=("age", "educ")),)
+# where records are absent, groups are known, or the table is large enough for subgroups: test_breadth_of_scores.py
+ELSEWHERE = {"reidentification_present", "false_links_absent", "groups_exposed", "subgroup_reidentification"}
 OUTCOMES = {
     "target": [0, 1, 2, 3],
     "credit": [0.5] * 4,
@@ -69,14 +73,14 @@ def scored(result_of):
             if results is None
             else results
         )
-        return score(ORIGINAL, MASKED, SCHEMA, STEPS, results, measures, n_targets=4)
+        return score(ORIGINAL, MASKED, SCHEMA, STEPS, results, measures, alignment=COMPLETE, n_targets=4)
 
     return run
 
 
 def test_every_measure_is_there_under_its_name_and_unit(scored):
     found = scored(measures=(KAnonymitySubset(attributes=("age",)),))
-    assert {one.measure for one in found} == set(MEASURES)
+    assert {one.measure for one in found} == set(MEASURES) - ELSEWHERE
     assert all(one.unit == MEASURES[one.measure].unit for one in found)
     assert len({one.id for one in found}) == len(found)
     assert all(one.value is None or math.isfinite(one.value) for one in found)
@@ -90,7 +94,7 @@ def test_every_measure_is_there_under_its_name_and_unit(scored):
 def test_the_order_is_fixed_and_figures_survive_json(scored):
     found = scored()
     assert found == scored()
-    in_order = [name for name in MEASURES if name != "k_anonymity_subset"]
+    in_order = [name for name in MEASURES if name not in {"k_anonymity_subset", *ELSEWHERE}]
     assert list(dict.fromkeys(one.measure for one in found)) == in_order
     adapter = TypeAdapter(tuple[Estimate, ...])
     assert adapter.validate_json(adapter.dump_json(found)) == found
@@ -113,14 +117,14 @@ def test_two_attacks_of_one_name_are_refused(scored, result_of):
 
 
 def test_tables_of_different_length_are_refused(result_of):
-    with pytest.raises(ValueError, match="same number of rows"):
-        score(ORIGINAL, MASKED.take(np.arange(3)), SCHEMA, STEPS, (), (), n_targets=4)
+    with pytest.raises(ValueError, match="4 and 3 rows"):
+        score(ORIGINAL, MASKED.take(np.arange(3)), SCHEMA, STEPS, (), (), alignment=COMPLETE, n_targets=4)
 
 
 def test_shuffling_both_tables_changes_no_figure(scored):
     order = np.array([2, 0, 3, 1])
     plain = scored(results=())
-    shuffled = score(ORIGINAL.take(order), MASKED.take(order), SCHEMA, STEPS, (), (), n_targets=4)
+    shuffled = score(ORIGINAL.take(order), MASKED.take(order), SCHEMA, STEPS, (), (), alignment=COMPLETE, n_targets=4)
     assert [one.id for one in shuffled] == [one.id for one in plain]
     assert [one.value for one in shuffled] == pytest.approx([one.value for one in plain])
 
@@ -178,10 +182,15 @@ def test_files_masked_by_sdcmicro_attacked_and_scored(reference, file, rate, amo
     schema = Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for name in original.names))
     steps = (SimpleNamespace(method="microaggregation", attributes=original.names),)
 
+    complete = Alignment.complete_in(np.arange(original.n))
+
     def figures(targets):
         plan, intruder = DistanceLinkage(method="distance_linkage"), Intruder("declared", original.names)
-        found = attack(original, masked, schema, (), plan, intruder, targets=targets)
-        return {one.id: one for one in score(original, masked, schema, steps, (found,), (), n_targets=original.n)}
+        found = attack(original, masked, schema, (), plan, intruder, alignment=complete, targets=targets)
+        return {
+            one.id: one
+            for one in score(original, masked, schema, steps, (found,), (), alignment=complete, n_targets=original.n)
+        }
 
     whole, sampled = figures(np.arange(1080)), figures(np.random.default_rng(1).permutation(1080)[:200])
     by = "|distance_linkage|declared"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from typing import Any
 
-import psutil
 from rich.console import Console
 from rich.table import Table
 
-from flows.words import criterion_in_words
+from flows.console.words import criterion_in_words
+from flows.history import status_of
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 
@@ -41,15 +40,8 @@ def _run_in_cells(manifest: dict[str, Any]) -> tuple[str, ...]:
     cached = sum(stage["cached"] for stage in stages)
     lines = manifest.get("criteria", [])
     kept = f"{sum(line['decision'] == 'pass' for line in lines)} of {len(lines)}" if lines else "-"
-    verdict = manifest.get("verdict") or _status(manifest)
+    verdict = manifest.get("verdict") or status_of(manifest)
     return manifest["run"], manifest["release"], verdict, kept, f"{len(stages) - cached} / {cached}"
-
-
-def _status(manifest: dict[str, Any]) -> str:
-    """The status as written, but `killed` for a run whose process on this machine is gone."""
-    status: str = manifest["status"]
-    gone = manifest["host"] == socket.gethostname() and not psutil.pid_exists(manifest["process"])
-    return "killed" if status == "running" and gone else status
 
 
 def _faults(manifest: dict[str, Any]) -> list[str]:
@@ -88,14 +80,16 @@ def described(stage: str) -> tuple[dict[str, str], ...]:
 
 
 def print_datasets() -> int:
-    """The data sets that need no file."""
+    """The tables that have a name."""
     from tasks.ingest.sources import list_datasets
 
-    table = Table(title="Data sets that need no file: source: {dataset: NAME}", title_justify="left")
-    for column in ("name", "rows", "columns", "what it is"):
+    table = Table(title="Tables that have a name: source: {dataset: NAME}", title_justify="left")
+    for column in ("name", "rows", "columns", "what it is", "a row is", "here?"):
         table.add_column(column, overflow="fold")
     for dataset in list_datasets():
-        table.add_row(dataset.name, str(dataset.rows), str(dataset.columns), dataset.description)
+        here = "yes" if dataset.available else "no: see data/README.md"
+        cells = (str(dataset.rows), str(dataset.columns), dataset.description, dataset.a_row_is, here)
+        table.add_row(dataset.name, *cells)
     console().print(table, markup=False)
     return 0
 

@@ -1,0 +1,173 @@
+"""What to change in a release file whose release was not certified: one sentence for each way out, in words of the file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from flows.console.inert import shown
+from tasks.report.numbers import beside_limit, limit_in_unit
+from tasks.score.catalogue import LINKAGE, LOSS, MEASURES
+
+INSIDER = "insider"
+_LINKAGE = {measure.name for measure in LINKAGE}
+_LOSS = {measure.name for measure in LOSS}
+_GROUPABLE = (None, "numeric", "ordinal")
+_NAMED = 3
+
+
+def advice(scorecard: dict[str, Any], manifest: dict[str, Any]) -> list[str]:
+    """Sentences on what to change, for every line of the policy that is not kept; empty for a certified release.
+
+    Parameters
+    ----------
+    scorecard: the public scorecard of a run. manifest: its private manifest, of which the release file (`spec`) is read.
+
+    Pure: nothing is read from disk. Each sentence stands once, in the order of the policy.
+    """
+    spec = manifest["spec"]
+    lines = [line for line in scorecard["criteria"] if line["decision"] != "pass"]
+    said = (sentence for line in lines for sentence in _about(line, scorecard["estimates"], spec))
+    return list(dict.fromkeys(said))
+
+
+def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
+    place = f"policy line {line['line'] + 1}"
+    if line["decision"] == "undecided":
+        yield f"{place} ({line['measure']}) could not be decided: {shown(line['reason'])}."
+        if line["deciding_bound"] in ("low", "high"):
+            yield "Attack every record (`intruder: {targets: 1.0}`): then there is no sampling error left to doubt."
+    elif (line["intruder"] or "").startswith(INSIDER):
+        yield from _on_insiders(line, figures, spec, place)
+    elif line["measure"] in _LINKAGE or line["measure"].startswith("k_anonymity"):
+        yield from _on_the_declared(line, figures, spec)
+    elif line["measure"] in _LOSS:
+        yield from _on_losses(line, figures, place)
+    else:
+        yield f"Mask {_of(line)}more strongly, or raise the limit of {place} if you can answer for it."
+
+
+def _on_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
+    unit = MEASURES[line["measure"]].unit
+    for name, value in _insiders_beyond(line, figures, spec).items():
+        told = f"{beside_limit(value, line['limit'], unit)}; limit {limit_in_unit(line['limit'], unit)}"
+        yield (
+            f"{shown(name)} is published unchanged, and somebody who knows it as well finds too much "
+            f"({line['measure']} {told}). "
+            f"Treat it as known and mask it with the others: {_masked_with_others(name, spec)}. "
+            "Or keep it out of the file: `role: identifier`. "
+            f"Or raise the limit of {place}, if you can answer for that."
+        )
+
+
+def _insiders_beyond(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> dict[str, float]:
+    """Every insider beyond the limit with his worst figure, worst first: mending one of them alone would be refused again."""
+    asked = spec["policy"][line["line"]].get("intruder") or INSIDER
+    worst: dict[str, float] = {}
+    for figure in figures:
+        who, value = figure["intruder"] or "", figure["value"]
+        covered = who.startswith(f"{INSIDER}:") and asked in (INSIDER, who) and figure.get("subgroup") is None
+        if covered and figure["measure"] == line["measure"] and value is not None and value > line["limit"]:
+            name = who.partition(":")[2]
+            worst[name] = max(worst.get(name, value), value)
+    return dict(sorted(worst.items(), key=lambda item: -item[1]))
+
+
+def _masked_with_others(name: str, spec: dict[str, Any]) -> str:
+    scale = next((a.get("scale") for a in spec["attributes"] if a["name"] == name), None)
+    step = next((i for i, s in enumerate(_steps(spec)) if s["method"] == "microaggregation"), None)
+    role = f"give it `role: quasi_identifier` under `attributes` (line `{shown(name)}`)"
+    if step is None or scale not in _GROUPABLE:
+        return f"{role}, and name it in a masking step that takes its scale"
+    return f"{role}, and add it to the `attributes` of masking step {step + 1} (microaggregation)"
+
+
+def _on_the_declared(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
+    unmasked = _unmasked(figures, spec)
+    if unmasked:
+        yield f"No mask touches {_listed(unmasked)}, which the intruder knows: name it in a masking step, or do not publish it."
+    ways = [way for i, step in enumerate(_steps(spec)) for way in _stronger(i, step, line)]
+    yield from ways
+    if spec.get("released"):
+        yield "The table was masked elsewhere: mask it more strongly there, and certify the new table."
+    elif not ways and not unmasked:
+        yield "Publish fewer attributes, or coarser ones (age in years of five, a region for a town): there is less to know."
+
+
+def _stronger(place: int, step: dict[str, Any], line: dict[str, Any]) -> Iterator[str]:
+    """How one step would protect more, if it could."""
+    named = f"masking step {place + 1}"
+    match step["method"]:
+        case "microaggregation":
+            needed = _needed_k(line)
+            if needed is not None and step["k"] < needed:
+                yield f"Raise `k` of {named} from {step['k']} to {needed}: in a group of k alike, a guess is right once in k."
+            if len(step.get("blocks") or ()) > 1:
+                yield f"Group all attributes of {named} together (take `blocks` out): who combines the blocks learns more."
+        case method if line["measure"].startswith("k_anonymity"):
+            yield (
+                f"{named.capitalize()} ({method}) makes no groups, so it keeps no k: mask its attributes by microaggregation "
+                "together with the others, or limit max_record_risk instead of k_anonymity."
+            )
+        case "rank_swapping":
+            now = f"(now {step['window_percent']:g})"
+            yield f"Raise `window_percent` of {named} {now}, or mask its attributes by microaggregation."
+        case "pram" if line["measure"] in {"max_record_risk", "records_exposed"}:
+            yield (
+                f"After {named} (pram) single people are found by luck as well: limit known_reidentification (links that can "
+                f"be asserted) instead of {line['measure']}."
+            )
+        case "pram":
+            yield from _exchange_more(step, named)
+        case method:
+            yield f"Mask more strongly in {named} ({method})."
+
+
+def _exchange_more(step: dict[str, Any], named: str) -> Iterator[str]:
+    field = next((name for name in ("retention", "epsilon") if step.get(name) is not None), None)
+    now = "Exchange more by the matrix" if field is None else f"Lower `{field}` (now {step[field]:g})"
+    yield (
+        f"{now} of {named}; or give its categories an order (`scale: ordinal, order: [...]`) and move them to a "
+        "microaggregation, which hides more for the same loss."
+    )
+
+
+def _needed_k(line: dict[str, Any]) -> int | None:
+    if line["measure"].startswith("k_anonymity"):
+        return math.ceil(float(line["limit"]))
+    if line["measure"] == "records_exposed":
+        return 3
+    if line["measure"] in {"reidentification", "max_record_risk"} and line["limit"] > 0:
+        return math.ceil(1 / float(line["limit"]) - 1e-9)
+    return None
+
+
+def _on_losses(line: dict[str, Any], figures: list[dict[str, Any]], place: str) -> Iterator[str]:
+    unit = MEASURES[line["measure"]].unit
+    parts = [f for f in figures if f["measure"] == line["measure"] and f["attribute"] and f["value"] is not None]
+    worst = sorted(parts, key=lambda f: -f["value"])[:_NAMED] if MEASURES[line["measure"]].better == "lower" else []
+    most = ", ".join(f"{shown(f['attribute'])} {beside_limit(f['value'], line['limit'], unit)}" for f in worst)
+    told = f" (most: {most})" if most else ""
+    yield (
+        f"The masks cost too much ({line['measure']}{told}): publish fewer attributes, so that the rest can be grouped more "
+        f"closely; or lower k (more risk); or raise the limit of {place}, if the table is still fit for its purpose."
+    )
+
+
+def _unmasked(figures: list[dict[str, Any]], spec: dict[str, Any]) -> list[str]:
+    masked = {figure["attribute"] for figure in figures if figure["measure"] == "cells_changed"}
+    return [a["name"] for a in spec["attributes"] if a.get("role") == "quasi_identifier" and a["name"] not in masked]
+
+
+def _steps(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(spec.get("masking") or ())
+
+
+def _of(line: dict[str, Any]) -> str:
+    return f"{shown(line['attribute'])} " if line["attribute"] else ""
+
+
+def _listed(names: list[str]) -> str:
+    told = [shown(name) for name in names]
+    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"

@@ -1,0 +1,125 @@
+"""`sdcert check`: what a release file would do, and how its table would be classified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
+from flows.console.inert import shown
+from tasks.microdata.errors import InputError
+
+if TYPE_CHECKING:
+    from flows.release import ReleaseSpec
+    from tasks.mask.methods import Mechanism
+    from tasks.microdata.schema import Schema
+
+
+def print_plan(path: Path) -> int:
+    """Say what a release file would do, and how its table would be classified. Reads its tables; masks and writes nothing."""
+    from flows.release import load_release, located
+
+    release = load_release(path)
+    try:
+        examined = _examined(release)
+    except InputError as error:
+        raise located(error, path) from None
+    console = Console(soft_wrap=True)
+
+    def say(text: str) -> None:
+        console.print(shown(text), highlight=False, markup=False)
+
+    say(f"Plan of release {release.name} (series {release.lineage}), {examined.rows:,} rows from {examined.source}")
+    say("")
+    for stage, what in plan(release, examined.intruders):
+        say(f"  {stage:<9} {what}")
+    say("")
+    say("Attributes:")
+    for attribute in examined.schema.attributes:
+        masked = attribute.name in examined.masked
+        fate = "not published" if not attribute.published else "masked" if masked else "published unmasked"
+        say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({attribute.decided_by})")
+    for note in examined.notes:
+        say(f"warning: {note}")
+    say("")
+    say(f"{path}: the release file fits its table; nothing was masked or written")
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Examined:
+    """What reading the tables of a release file told."""
+
+    source: str
+    rows: int
+    schema: Schema
+    masked: frozenset[str]
+    intruders: list[str]
+    notes: tuple[str, ...]
+
+
+def _examined(release: ReleaseSpec) -> _Examined:
+    from flows.release import intruders_of, known_of
+    from tasks.classify.methods import classify
+    from tasks.ingest.methods import ingest
+    from tasks.mask.adoption import adopt
+    from tasks.mask.methods import resolved
+    from tasks.score.policy import check_policy
+
+    found = ingest(release.ingest_plan)
+    schema = classify(found.data, release.classify_plan)
+    check_policy(release.policy, known_of(release, schema))
+    published, notes = found.data.select(schema.published), found.report.notes
+    steps = enumerate(release.masking or ())
+    mechanisms: tuple[Mechanism, ...] = tuple(resolved(step, schema, f"masking[{i}]") for i, step in steps)
+    if release.adoption_plan is not None:
+        adopted = adopt(found.data, schema, release.adoption_plan)
+        mechanisms, published, notes = adopted.mechanisms, adopted.data, (*notes, *adopted.notes)
+    names = [intruder.name for intruder in intruders_of(release, schema, mechanisms, published)]
+    masked = frozenset(name for step in mechanisms for name in step.attributes or ())
+    return _Examined(found.report.source, found.data.n, schema, masked, names, notes)
+
+
+def plan(release: Any, intruders: list[str]) -> list[tuple[str, str]]:
+    """The stages of a release, each with what it will do, one line a part."""
+    order = "shuffled" if release.keep_row_order is None else f"in the source's order: {release.keep_row_order}"
+    rows = [("ingest", f"{release.source.label}; {_counted(len(release.expect), 'expectation')}")]
+    rows.append(("classify", f"{_counted(len(release.attributes), 'attribute')} declared; every other one by its evidence"))
+    rows += [("mask", _with_parameters(step)) for step in release.masking or ()]
+    if release.released is not None:
+        declared = "; ".join(map(_with_parameters, release.released.mechanism)) or "by a method that is not declared"
+        rows.append(("mask", f"taken from {release.released.label}, aligned by {release.released.align}; masked {declared}"))
+    rows += [("attack", f"{_with_parameters(attack)} by {', '.join(intruders)}") for attack in release.attacks_to_run]
+    rows += [("attack", f"{omission.attack} is omitted: {omission.reason}") for omission in release.omit]
+    added = "".join(f"; {_with_parameters(measure)}" for measure in release.measures)
+    rows.append(("score", f"the measures that always run{added}"))
+    rows += [("policy", _line_in_words(line)) for line in release.policy]
+    rows.append(
+        (
+            "report",
+            f"released.{release.publish.format} (if certified; rows {order}), report.html, scorecard.json, statement.json",
+        )
+    )
+    return rows
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _with_parameters(part: Any) -> str:
+    given = part.model_dump(mode="json", exclude_none=True)
+    name = given.pop("method", None) or given.pop("measure")
+    listed = (f"{key} {' '.join(map(str, value)) if isinstance(value, list) else value}" for key, value in given.items())
+    return " ".join([name, ", ".join(listed)]).strip()
+
+
+def _line_in_words(line: Any) -> str:
+    given = line.model_dump(mode="json", exclude_none=True)
+    limit = f"at most {given.pop('at_most')}" if "at_most" in given else f"at least {given.pop('at_least')}"
+    measure = given.pop("measure")
+    rest = ", ".join(f"{key} {value}" for key, value in given.items())
+    return f"{measure} {limit}{', ' + rest if rest else ''}"

@@ -1,0 +1,258 @@
+"""`sdcert compare`: two or more runs side by side. Reads the private folder, prints figures of the public edition alone."""
+
+from __future__ import annotations
+
+import json
+import string
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+from rich.table import Table
+from rich.text import Text
+
+from flows.console.compare_specs import DASH, differences, masking_in_words
+from flows.console.inert import shown
+from flows.console.tables import console
+from flows.history import manifests, status_of
+from tasks.microdata.errors import InputError
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.suggestion import did_you_mean
+from tasks.report.numbers import in_unit, limit_in_unit
+from tasks.runtime.settings import Home
+from tasks.score.catalogue import LOSS, MEASURES
+from tasks.score.policy import DECLARED, INSIDER
+from tasks.score.rounding import public
+
+WHERE = "sdcert compare RUN"
+BEST = " *"
+RISKS = ("reidentification", "max_record_risk", "records_exposed", "linked_value_disclosed", "known_reidentification")
+_ESTIMATES: TypeAdapter[tuple[Estimate, ...]] = TypeAdapter(tuple[Estimate, ...])
+TITLES = {"policy": "Policy lines", "risks": "Risks: the worst over the attacks run", "losses": "Losses"}
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One finished run: its letter in the comparison, its manifest, and its figures as the public may see them."""
+
+    letter: str
+    manifest: dict[str, Any]
+    estimates: tuple[Estimate, ...]
+
+    @property
+    def data(self) -> str | None:
+        produced: str | None = self.manifest["stages"].get("ingest", {}).get("produced", {}).get("data")
+        return produced
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the comparison. values: one a run, None where it has none. best: the places of the best, empty if equal.
+
+    remark: why the values are not compared, where they are not.
+    """
+
+    what: str
+    values: tuple[float | None, ...]
+    cells: tuple[str, ...]
+    best: tuple[int, ...] = ()
+    remark: str = ""
+
+
+def compare_runs(names: Sequence[str], *, as_json: bool) -> int:
+    """Print two or more runs side by side; InputError for a name that means no finished run."""
+    if len(names) < 2:
+        raise InputError("too-few-runs", WHERE, "One run cannot be compared.", "two or more runs",
+                         "name another one; `sdcert runs` lists them")  # fmt: skip
+    found = _found(names)
+    sections = {
+        "policy": tuple(_policy_rows(found)),
+        "risks": tuple(_risk_rows(found)),
+        "losses": tuple(_loss_rows(found)),
+    }
+    changed = differences([run.manifest["spec"] for run in found])
+    if len({run.data for run in found}) > 1:
+        changed = ["the source tables differ: the figures are about different data", *changed]
+    if as_json:
+        sys.stdout.write(json.dumps(_as_json(found, sections, changed), indent=1, ensure_ascii=False) + "\n")
+    else:
+        _print(found, sections, changed)
+    return 0
+
+
+def _found(names: Sequence[str]) -> tuple[Run, ...]:
+    known = manifests()
+    chosen = [_manifest(name, known) for name in names]
+    runs = [manifest["run"] for manifest in chosen]
+    if len(set(runs)) < len(runs):
+        twice = next(run for run in runs if runs.count(run) > 1)
+        raise InputError("run-twice", WHERE, "Two of the names mean the same run.", "each run once",
+                         "a release name means its newest run; name an earlier one by its id", twice)  # fmt: skip
+    return tuple(Run(_letter(place), manifest, _estimates(manifest)) for place, manifest in enumerate(chosen))
+
+
+def _letter(place: int) -> str:
+    rounds, letter = divmod(place, len(string.ascii_uppercase))
+    return string.ascii_uppercase[letter] + (str(rounds) if rounds else "")
+
+
+def _manifest(name: str, known: list[dict[str, Any]]) -> dict[str, Any]:
+    """The run that a name means: its id, the only one that begins so, or the newest of that release."""
+    exact = [m for m in known if m["run"] == name]
+    of_release = [m for m in known if m["release"] == name]
+    begins = [m for m in known if name and m["run"].startswith(name)]
+    if not exact and not of_release and len(begins) > 1:
+        told = ", ".join(m["run"] for m in begins[:_SHOWN])
+        raise InputError("ambiguous-run", WHERE, f"{len(begins)} runs begin so.", told, "write more of the id", name)
+    chosen = next(iter(exact or of_release or begins), None)
+    if chosen is None:
+        names = [n for m in known for n in (m["run"], m["release"])]
+        raise InputError("no-such-run", WHERE, "There is no such run or release in this home.",
+                         "a run id, its beginning, or the name of a release", did_you_mean(name, names, "see `sdcert runs`"),
+                         name)  # fmt: skip
+    status = status_of(chosen)
+    if not chosen.get("verdict"):
+        earlier = next((m["run"] for m in of_release if m.get("verdict")), None)
+        remedy = f"certify it again, or compare an earlier run: {earlier}" if earlier else "certify it again"
+        what = f"Run {chosen['run']} of {shown(chosen['release'])} has no figures: it is {_status_in_words(status)}."
+        raise InputError("unfinished-run", WHERE, what, "finished runs; `sdcert runs` shows which", remedy, name)
+    return chosen
+
+
+def _status_in_words(status: str) -> str:
+    return {"running": "still running", "killed": "ended by force", "failed": "failed"}.get(status, status)
+
+
+def _estimates(manifest: dict[str, Any]) -> tuple[Estimate, ...]:
+    path = Home.current().root / "runs" / manifest["run"] / "scorecard.json"
+    try:
+        figures = json.loads(path.read_text(encoding="utf-8"))["estimates"]
+        plain = [{k: v for k, v in f.items() if k != "id"} | {"parameters": list(f["parameters"].items())} for f in figures]
+        return public(_ESTIMATES.validate_python(plain))
+    except (OSError, ValueError, KeyError, TypeError):
+        what = f"The scorecard of run {manifest['run']} is gone or damaged."
+        raise InputError("no-scorecard", WHERE, what, "a run whose private folder is whole",
+                         "certify it again: what was computed is kept") from None  # fmt: skip
+
+
+def _policy_rows(found: Sequence[Run]) -> Iterable[Row]:
+    lines = [{_line_key(line): line for line in run.manifest["criteria"]} for run in found]
+    for key in dict.fromkeys(key for of_run in lines for key in of_run):
+        of_key = [of_run.get(key) for of_run in lines]
+        values = tuple(None if line is None else line["deciding_value"] for line in of_key)
+        cells = tuple(DASH if line is None else _decided(line, value) for line, value in zip(of_key, values, strict=True))
+        yield Row(_line_in_words(next(line for line in of_key if line)), values, cells)
+
+
+def _line_key(line: dict[str, Any]) -> tuple[Any, ...]:
+    who = (line["intruder"] or "").partition(":")[0]
+    return (line["measure"], who, line["attribute"] if MEASURES[line["measure"]].about == "attribute" else None,
+            line["p_percent"], line["direction"], line["limit"])  # fmt: skip
+
+
+def _line_in_words(line: dict[str, Any]) -> str:
+    unit = MEASURES[line["measure"]].unit
+    who = ", insider" if (line["intruder"] or "").startswith(INSIDER) else ""
+    width = f", p = {line['p_percent']:g} %" if line["p_percent"] is not None else ""
+    of = f" of {shown(line['attribute'])}" if MEASURES[line["measure"]].about == "attribute" and line["attribute"] else ""
+    return f"{line['measure']}{of}{who}{width}: {line['direction'].replace('_', ' ')} {limit_in_unit(line['limit'], unit)}"
+
+
+def _decided(line: dict[str, Any], value: float | None) -> str:
+    return line["decision"] if value is None else f"{line['decision']} {in_unit(value, MEASURES[line['measure']].unit)}"
+
+
+def _risk_rows(found: Sequence[Run]) -> Iterable[Row]:
+    for measure in RISKS:
+        for who, told in ((DECLARED, "declared intruder"), (INSIDER, "worst insider")):
+            values = tuple(_worst(run.estimates, measure, who) for run in found)
+            if any(value is not None for value in values):
+                yield _row(f"{measure}, {told}", measure, values)
+    yield _row("k_anonymity", "k_anonymity", tuple(_of_table(run.estimates, "k_anonymity") for run in found))
+
+
+def _loss_rows(found: Sequence[Run]) -> Iterable[Row]:
+    """A loss over other attributes answers another question: it is shown, and none is called the best."""
+    masked = {frozenset(e.attribute for e in run.estimates if e.measure == "cells_changed") for run in found}
+    remark = "not compared: other attributes are masked" if len(masked) > 1 else ""
+    for measure in LOSS:
+        values = tuple(_of_table(run.estimates, measure.name) for run in found)
+        if any(value is not None for value in values):
+            yield _row(measure.name, measure.name, values, remark)
+
+
+def _worst(estimates: Iterable[Estimate], measure: str, who: str) -> float | None:
+    """The worst figure over the attacks (and attributes) of one kind of intruder; None: it was not measured."""
+    mine = (e for e in estimates if e.measure == measure and e.subgroup is None and (e.intruder or "").partition(":")[0] == who)
+    values = [e.value for e in mine if e.value is not None]
+    better = MEASURES[measure].better
+    return (min if better == "higher" else max)(values) if values else None
+
+
+def _of_table(estimates: Iterable[Estimate], measure: str) -> float | None:
+    return next((e.value for e in estimates if e.measure == measure and e.attribute is None and e.subgroup is None), None)
+
+
+def _row(what: str, measure: str, values: tuple[float | None, ...], remark: str = "") -> Row:
+    cells = tuple(DASH if value is None else in_unit(value, MEASURES[measure].unit) for value in values)
+    present = [value for value in values if value is not None]
+    if remark or len(present) < 2 or len(set(cells)) == 1:
+        return Row(what, values, cells, (), remark)
+    best = cells[values.index((max if MEASURES[measure].better == "higher" else min)(present))]
+    return Row(what, values, cells, tuple(place for place, cell in enumerate(cells) if cell == best))
+
+
+def _print(found: Sequence[Run], sections: dict[str, tuple[Row, ...]], changed: list[str]) -> None:
+    out = console()
+
+    def say(text: str) -> None:
+        out.print(Text(shown(text)), soft_wrap=True)
+
+    for run in found:
+        manifest = run.manifest
+        say(f"{run.letter}  {manifest['run']}  {manifest['release']}  {manifest['verdict'].upper()}")
+        for step in masking_in_words(manifest["spec"]):
+            say(f"   {step}")
+    say("")
+    for title, rows in sections.items():
+        if rows:
+            say(_titled(title, rows))
+            out.print(_table(title, rows, found))
+            say("")
+    say("The release files differ in:" if changed else "The release files say the same.")
+    for change in changed:
+        say(f"  {change}")
+
+
+def _titled(title: str, rows: Sequence[Row]) -> str:
+    marked = any(row.best for row in rows)
+    return TITLES[title] + next((f" ({row.remark})" for row in rows if row.remark), f" ({BEST.strip()} best)" if marked else "")
+
+
+def _table(title: str, rows: Sequence[Row], found: Sequence[Run]) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    table.add_column(overflow="fold")
+    for run in found:
+        table.add_column(Text(run.letter), overflow="fold", justify="left" if title == "policy" else "right")
+    for row in rows:
+        cells = [(cell + BEST, "bold") if place in row.best else (cell, "") for place, cell in enumerate(row.cells)]
+        table.add_row(Text(row.what), *(Text(cell, style=style) for cell, style in cells))
+    return table
+
+
+def _as_json(found: Sequence[Run], sections: dict[str, tuple[Row, ...]], changed: list[str]) -> dict[str, Any]:
+    runs = [
+        {
+            "letter": run.letter,
+            "run": run.manifest["run"],
+            "release": run.manifest["release"],
+            "started_at": run.manifest["started_at"],
+            "verdict": run.manifest["verdict"],
+            "masking": masking_in_words(run.manifest["spec"]),
+        }
+        for run in found
+    ]
+    return {"runs": runs, **{name: [asdict(row) for row in rows] for name, rows in sections.items()}, "differences": changed}

@@ -1,0 +1,77 @@
+"""In what the release files of several runs differ, in words of the files."""
+
+from __future__ import annotations
+
+import json
+import string
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from flows.console.inert import shown
+
+LEFT_OUT = frozenset(  # what names the release, or could tell a value or a place of the source
+    {"name", "series", "seed", "source", "expect", "order", "missing", "categories", "hierarchy", "codebook"}
+    | {"table", "dataset", "sql", "url_env"}
+)
+DASH = "-"
+_LONGEST = 60
+
+
+def masking_in_words(spec: dict[str, Any]) -> list[str]:
+    """One line for each masking step: the method, its parameters, how many attributes it masks."""
+    if spec.get("released"):
+        return ["masked elsewhere"]
+    return [_step_in_words(step) for step in spec.get("masking") or ()]
+
+
+def _step_in_words(step: dict[str, Any]) -> str:
+    names = step.get("attributes")
+    of = "the fitting quasi-identifiers" if names is None else f"{len(names)} attribute{'' if len(names) == 1 else 's'}"
+    given = {k: v for k, v in step.items() if k not in {"method", "attributes"} and v is not None}
+    told = "".join(f", {key} {_value(value)}" for key, value in given.items())
+    return f"{step['method']} of {of}{told}"
+
+
+def differences(specs: Sequence[dict[str, Any]]) -> list[str]:
+    """One line for each field in which the files differ. Left out is what could tell a value or a place of the source."""
+    flat = [dict(_flat(spec, "")) for spec in specs]
+    places = dict.fromkeys(place for fields in flat for place in fields)
+    found = [(place, [fields.get(place) for fields in flat]) for place in places]
+    return [f"{place}: {_told(values)}" for place, values in found if any(value != values[0] for value in values)]
+
+
+def _flat(content: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """The leaves of a spec by their places. Attributes go by name; a list of plain values is one leaf."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            if key not in LEFT_OUT and value is not None:
+                yield from _flat(_by_name(value) if key == "attributes" else value, f"{place}.{shown(key)}".removeprefix("."))
+    elif isinstance(content, list) and any(isinstance(part, dict | list) for part in content):
+        for number, part in enumerate(content):
+            yield from _flat(part, f"{place}[{number}]")
+    else:
+        yield place, content
+
+
+def _by_name(declared: Any) -> Any:
+    if isinstance(declared, list) and all(isinstance(part, dict) for part in declared):
+        return {part["name"]: {k: v for k, v in part.items() if k != "name"} for part in declared}
+    return declared
+
+
+def _told(values: list[Any]) -> str:
+    """`A 5, B 10`; of lists what only some have."""
+    letters = string.ascii_uppercase
+    if all(isinstance(value, list) for value in values):
+        common = set.intersection(*({json.dumps(part) for part in value} for value in values))
+        values = [[part for part in value if json.dumps(part) not in common] for value in values]
+        return "; ".join(f"only {letters[i % 26]} has {_value(v)}" for i, v in enumerate(values) if v) or "another order"
+    return ", ".join(f"{letters[place % 26]} {DASH if value is None else _value(value)}" for place, value in enumerate(values))
+
+
+def _value(value: Any) -> str:
+    text = (
+        ", ".join(map(_value, value)) if isinstance(value, list) else f"{value:g}" if isinstance(value, float) else str(value)
+    )
+    plain = shown(text)
+    return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}..."

@@ -1,0 +1,204 @@
+"""`sdcert doctor`: what is ready, what is missing and what to do about it, and what is not protected. Changes nothing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from rich.console import Console
+
+from flows.console.doctor_home import Finding, fail, findings_of_home, fine, warn
+from flows.console.inert import shown
+from tasks.runtime.settings import Home
+
+LOCK = Path(__file__).resolve().parent.parent / "requirements.lock"
+SECONDS_TO_ANSWER = 5
+_NAMED = 6
+OPTIONAL = {
+    "psycopg2": ("sources in PostgreSQL", "psycopg2-binary"),
+    "pyreadstat": ("SPSS, Stata and SAS files", "pyreadstat"),
+    "matplotlib": ("the charts of the report", "matplotlib"),
+}
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+MATTERING = ("SDCERT_", "PREFECT_", "MLFLOW_", "NUMBA_", "GX_", "PYTHONPATH", "PYTHONHASHSEED", "TMPDIR", *THREADS, *PROXIES)
+NOT_PROTECTED = (
+    "The seed of every release lies unencrypted in the private folder. Who reads it can undo the maskings that draw at random.",
+    "The source tables lie there unencrypted too (store/), and so do the figures at full precision (runs/).",
+    "Who works under your user name, the administrator (root), and every backup of the folder can read all of it.",
+    "Whether the folder is backed up, and how well the backup is locked, is not looked at. A lost seed cannot be made again.",
+    "The random numbers come from PCG64, which is not a cryptographic generator; its seed has 256 bits of the system's.",
+    "statement.json is not signed: it names the released file by its digest, but who can write the folder can write another.",
+    "Servers of Prefect and MLflow that you start yourself ask for no password: let them listen on this machine alone.",
+    "Values of the source are in the memory of a running process, and may reach swap space or a core dump.",
+)
+
+
+def examine(*, as_json: bool) -> int:
+    """Print one line per finding, then what is not protected. Returns 1 if something failed, else 0."""
+    found = tuple(findings())
+    failed = any(finding.status == "fail" for finding in found)
+    if as_json:
+        content = {"findings": [finding.as_dict() for finding in found], "not_protected": NOT_PROTECTED, "failed": failed}
+        sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        return int(failed)
+    console = Console(soft_wrap=True)
+
+    def say(text: str) -> None:
+        console.print(shown(text), highlight=False, markup=False)
+
+    for finding in found:
+        say(f"{finding.status:<5} {finding.topic:<12} {finding.says}")
+        if finding.to_do:
+            say(f"{'':<18} to do: {finding.to_do}")
+    say("")
+    say("Not protected, whatever stands above:")
+    for sentence in NOT_PROTECTED:
+        say(f"  - {sentence}")
+    say("")
+    say(_summary(found))
+    return int(failed)
+
+
+def findings() -> Iterator[Finding]:
+    """Every finding, in the order in which somebody would mend them."""
+    yield _python()
+    yield from _packages()
+    yield _prefect()
+    yield _mlflow()
+    yield from findings_of_home(Home.current().root)
+    yield from _optional()
+    yield _variables()
+
+
+def _summary(found: tuple[Finding, ...]) -> str:
+    counts = {status: sum(finding.status == status for finding in found) for status in ("ok", "warn", "fail")}
+    told = ", ".join(f"{count} {status}" for status, count in counts.items())
+    return f"{told}: {'mend what failed before you certify' if counts['fail'] else 'nothing stands in the way of a release'}"
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    wanted = importlib.metadata.metadata("sdcert")["Requires-Python"]
+    if SpecifierSet(wanted).contains(version):
+        return fine("python", f"{version} (wanted: {wanted})")
+    return fail("python", f"{version}, but {wanted} is wanted", "install a supported Python and run `make setup`")
+
+
+def _packages() -> Iterator[Finding]:
+    absent = sorted(name for name in _direct() if _installed(name) is None)
+    if absent:
+        yield fail("packages", f"not installed: {', '.join(absent)}", "run `make setup`")
+    if not LOCK.is_file():
+        yield warn("packages", "no requirements.lock here, so versions were not compared", "install from a checkout")
+        return
+    pinned = _pinned(LOCK.read_text(encoding="utf-8"))
+    other = sorted(n for n, versions in pinned.items() if (v := _installed(n)) is not None and v not in versions)
+    if not other:
+        yield fine("packages", f"every installed one of {len(pinned)} has the version of requirements.lock")
+        return
+    more = f" and {len(other) - _NAMED} more" if len(other) > _NAMED else ""
+    says = (
+        f"{len(other)} differ from requirements.lock: {', '.join(other[:_NAMED])}{more}; figures may differ in the last digits"
+    )
+    yield warn("packages", says, "run `make setup` to install the versions that were tested")
+
+
+def _direct() -> list[str]:
+    wanted = [Requirement(line) for line in importlib.metadata.requires("sdcert") or ()]
+    return [one.name for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
+
+
+def _pinned(lock: str) -> dict[str, set[str]]:
+    """The versions of each package that the lock has for this Python and platform."""
+    found: dict[str, set[str]] = {}
+    for line in lock.splitlines():
+        try:
+            one = Requirement(line.rstrip("\\ "))
+        except InvalidRequirement:  # hashes, comments
+            continue
+        if one.marker is None or one.marker.evaluate():
+            found.setdefault(canonicalize_name(one.name), set()).update(spec.version for spec in one.specifier)
+    return found
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _prefect() -> Finding:
+    address = os.environ.get("PREFECT_API_URL")
+    if not address:
+        return fine("prefect", "PREFECT_API_URL is not set: each run starts a temporary server and ends it")
+    problem = _unanswered(f"{address.rstrip('/')}/health")
+    if problem is None:
+        return fine("prefect", "the server that PREFECT_API_URL names answers")
+    to_do = "start it (`prefect server start`), correct the address, or unset PREFECT_API_URL for a temporary server"
+    return fail("prefect", f"no server answers at what PREFECT_API_URL names ({problem})", to_do)
+
+
+def _mlflow() -> Finding:
+    address = os.environ.get("MLFLOW_TRACKING_URI")
+    if address and address.startswith(("http:", "https:")):
+        problem = _unanswered(f"{address.rstrip('/')}/health")
+        if problem is None:
+            return fine("mlflow", "the server that MLFLOW_TRACKING_URI names answers")
+        to_do = "start it, correct the address, or unset MLFLOW_TRACKING_URI for a local file"
+        return warn(
+            "mlflow", f"no server answers at what MLFLOW_TRACKING_URI names ({problem}); releases go on without it", to_do
+        )
+    if address:
+        return fine("mlflow", "MLFLOW_TRACKING_URI names a store that is no web server; it was not opened")
+    return _local_store(Home.current().root / "mlflow.db")
+
+
+def _local_store(path: Path) -> Finding:
+    if not path.exists():
+        return fine("mlflow", "MLFLOW_TRACKING_URI is not set: mlflow.db is made in the private folder at the first run")
+    try:
+        with sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=SECONDS_TO_ANSWER) as store:
+            answer = store.execute("pragma quick_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        answer = type(error).__name__
+    if answer == "ok":
+        return fine("mlflow", "mlflow.db in the private folder is sound")
+    to_do = "move mlflow.db away (a new one is made), or restore it; releases go on without it"
+    return warn("mlflow", "mlflow.db in the private folder cannot be read or is damaged", to_do)
+
+
+def _unanswered(address: str) -> str | None:
+    """Why nobody answers there, without the address, which may hold a password; None: somebody does."""
+    import httpx
+
+    try:
+        httpx.get(address, timeout=SECONDS_TO_ANSWER).raise_for_status()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        return type(error).__name__
+    return None
+
+
+def _optional() -> Iterator[Finding]:
+    for module, (what, package) in OPTIONAL.items():
+        if importlib.util.find_spec(module) is not None:
+            yield fine("optional", f"{module} is installed: {what}")
+        else:
+            yield warn("optional", f"{module} is not installed: no {what}", f"`pip install {package}`, if you need that")
+    yield fine("optional", "a browser is not needed: reports open in any, and only the tests drive one")
+
+
+def _variables() -> Finding:
+    names = sorted(name for name in os.environ if name.startswith(MATTERING))
+    told = ", ".join(names) if names else "none"
+    return fine("environment", f"set, of those that matter (names alone): {told}")

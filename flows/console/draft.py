@@ -1,0 +1,183 @@
+"""`sdcert init`: draft a release file for a table, check it, and name the next step."""
+
+from __future__ import annotations
+
+import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
+
+# isort: split
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import ValidationError
+from rich.console import Console
+
+from flows.console.draft_rules import Draft, draft_of
+from flows.console.draft_text import text_of
+from flows.console.inert import shown
+from tasks.ingest import sources
+from tasks.ingest.codebook import AttributeSpec
+from tasks.ingest.datasets import DATASETS
+from tasks.ingest.methods import IngestPlan, ingest
+from tasks.ingest.numerals import NUMBER, is_missing_word
+from tasks.ingest.sources import SourceSpec
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Role
+from tasks.microdata.spec import SLUG
+from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.table import Microdata
+from tasks.runtime.files import write_whole
+
+DATASET = "dataset:"
+READABLE = 0o644
+WHERE = "sdcert init"
+_MOST_WORDS = 20
+
+
+def init_release(table: str, output: Path | None, name: str | None, *, force: bool) -> int:
+    """Draft a release file for a table, write it, run `sdcert check` on it, and say what to do next."""
+    source = source_of(table)
+    sources.files(source)  # a missing table is told before anything else
+    release = _name(name, table)
+    path = output or Path(f"{release}.yaml")
+    _refuse_output(path, source, force=force)
+    data, missing = _read(source)
+    draft = draft_of(data, missing, name=release, source=_as_written(source, path))
+    _write(path, text_of(draft))
+    _say_what_was_drafted(draft, path)
+    return _checked(path)
+
+
+def source_of(table: str) -> SourceSpec:
+    """`dataset:NAME` or the path of a file, as the source of a release; a path is made absolute."""
+    try:
+        if table.startswith(DATASET):
+            return SourceSpec.model_validate({"dataset": table.removeprefix(DATASET)})
+        return SourceSpec.model_validate({"table": str(Path(table).absolute())})
+    except ValidationError:
+        pass
+    if table.startswith(DATASET):
+        remedy = did_you_mean(table.removeprefix(DATASET), DATASETS, "see `sdcert datasets`")
+        raise InputError("no-such-dataset", f"{WHERE} TABLE", "There is no such data set.", ", ".join(DATASETS), remedy, table)
+    raise InputError("no-such-source", f"{WHERE} TABLE", "That cannot be the path of a table.",
+                     "the path of a file (300 characters at most), or dataset:NAME", "check the path", table)  # fmt: skip
+
+
+def _name(name: str | None, table: str) -> str:
+    if name is not None:
+        if SLUG.fullmatch(name) is None:
+            raise InputError("bad-name", f"{WHERE} --name", "That cannot be the name of a release.",
+                             "1 to 100 small letters, digits and . _ - that begin with a letter or digit",
+                             f"write `--name {_slug(name)}`", name)  # fmt: skip
+        return name
+    return _slug(table.removeprefix(DATASET) if table.startswith(DATASET) else Path(table).name.split(".")[0])
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-_")[:100] or "release"
+
+
+def _refuse_output(path: Path, source: SourceSpec, *, force: bool) -> None:
+    where, allowed = f"{WHERE} --output", "a file that does not exist yet, in a folder that can be written"
+    parent = path.absolute().parent
+    try:
+        if path.is_dir():
+            raise InputError("output", where, "That is a folder.", allowed, "name a file in it", str(path))
+        if source.table is not None and path.exists() and path.samefile(source.table):
+            raise InputError("output", where, "That is the table itself.", allowed, "choose another --output", str(path))
+        if (path.exists() or path.is_symlink()) and not force:
+            remedy = "choose another --output, or write over it with --force"
+            raise InputError("output-exists", where, "There is such a file already.", allowed, remedy, str(path))
+        problem = None if parent.is_dir() else "There is no such folder."
+    except OSError as error:
+        problem = f"That place cannot be looked at ({error.strerror})."
+    if problem is None and not os.access(parent, os.W_OK | os.X_OK):
+        problem = "Nothing can be written there (permission denied)."
+    if problem is not None:
+        raise InputError("output", where, problem, allowed, "choose another --output", str(path))
+
+
+def _read(source: SourceSpec) -> tuple[Microdata, dict[str, tuple[str, ...]]]:
+    """The table, and the cells that usually mean "no value" in columns of numbers, by column."""
+    try:
+        return ingest(IngestPlan(source=source)).data, {}
+    except InputError as error:
+        if error.code != "undeclared-missing":
+            raise
+    words = _missing_words(source)
+    declared = tuple(AttributeSpec(name=name, missing=found) for name, found in words.items())
+    return ingest(IngestPlan(source=source, attributes=declared)).data, words
+
+
+def _missing_words(source: SourceSpec) -> dict[str, tuple[str, ...]]:
+    raw = sources.read(source)
+    found = {name: _words_of(raw.table.column(name)) for name in raw.table.column_names}
+    return {name: words for name, words in found.items() if words}
+
+
+def _words_of(cells: pa.ChunkedArray) -> tuple[str, ...]:
+    if not pa.types.is_string(cells.type):
+        return ()
+    number = pc.fill_null(pc.match_substring_regex(cells, NUMBER), True)
+    others = pc.unique(cells.filter(pc.invert(number)))
+    if len(others) == 0 or len(others) > _MOST_WORDS or pc.all(pc.invert(number)).as_py():
+        return ()
+    words = tuple(sorted(others.to_pylist()))
+    return words if all(is_missing_word(word) for word in words) else ()
+
+
+def _as_written(source: SourceSpec, path: Path) -> dict[str, str]:
+    """The source as the file names it: a path relative to the file's folder where that leads to the same table."""
+    if source.table is None:
+        return {"dataset": str(source.dataset)}
+    folder = path.absolute().parent
+    relative = os.path.relpath(source.table, folder)
+    leads_there = (folder / relative).exists() and (folder / relative).samefile(source.table)
+    return {"table": relative if leads_there and len(relative) <= len(source.table) + 20 else source.table}
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_whole(path, text.encode(), mode=READABLE)
+        path.chmod(READABLE)  # whatever the umask is: a release file holds no secret
+    except (OSError, UnicodeEncodeError) as error:
+        what = f"The file cannot be written ({getattr(error, 'strerror', None) or 'a name is no Unicode text'})."
+        raise InputError("output", f"{WHERE} --output", what, "a file in a folder that can be written",
+                         "choose another --output", str(path)) from None  # fmt: skip
+
+
+def _say_what_was_drafted(draft: Draft, path: Path) -> None:
+    say(f"Drafted {path} (release {draft.name}): {len(draft.columns)} columns.")
+    for role in Role:
+        names = [shown(column.name) for column in draft.columns if column.attribute.role is role]
+        if names:
+            say(f"  {role:<17} {', '.join(names)}")
+    questions: dict[str, list[str]] = {}
+    for column in draft.columns:
+        for question in column.decide:
+            questions.setdefault(question, []).append(shown(column.name))
+    if questions:
+        say("\nFor you to decide (the file says DECIDE at each of these columns):")
+    for question, names in questions.items():
+        say(f"  {', '.join(names)}: {question}")
+    say(f"\nChecking it, as `sdcert check {shlex.quote(str(path))}` does:")
+
+
+def _checked(path: Path) -> int:
+    from flows.console.check import print_plan
+
+    try:
+        code = print_plan(path)
+    except InputError:
+        say(f"The draft is in {path}, but it does not fit yet: mend what is named below, then run the check again.")
+        raise
+    quoted = shlex.quote(str(path))
+    say(f"\nNext: read {path}, above all its DECIDE lines; then\n  sdcert certify {quoted}")
+    return code
+
+
+def say(text: str) -> None:
+    Console(soft_wrap=True).print(text, highlight=False, markup=False)

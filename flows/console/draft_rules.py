@@ -1,0 +1,365 @@
+"""What a first release file proposes for a table: the role and scale of each column, the masks, the policy; with the reasons.
+
+The careful guess everywhere: who is not told otherwise takes a column for known to an intruder and masks it. Reasons hold names
+and counts, never a value. What only a person can decide is said so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from tasks.attack.threat import INSIDER_ROLES
+from tasks.classify.dependence import find_dependences
+from tasks.classify.evidence import Facts, facts_of
+from tasks.classify.finding import Dependence, column_of, screen_rows
+from tasks.classify.pairs import pair_dependence
+from tasks.classify.roles import attribute_of
+from tasks.ingest.codebook import AttributeSpec
+from tasks.mask.images import joint_codes
+from tasks.mask.microaggregation import SCALES as GROUPABLE
+from tasks.mask.pram import MOST_CATEGORIES
+from tasks.mask.pram import SCALES as EXCHANGEABLE
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Integers, Microdata
+
+K = 10
+K_BESIDE_EXCHANGE = 20
+SHARE_FOUND = 0.1  # what the first policy line allows
+SMALLEST_K = 2
+ALWAYS_HOLDS = 0.9999  # less is a likeness that analysts want, and both columns are masked
+MOST_EPSILON = 3.0
+SHARE_OF_ROWS = 4  # k is at most a fourth of the rows
+MOST_COMPARED = 80  # columns; every pair of them is compared
+GROUPED = "it can then move to the microaggregation, which hides more than exchanging categories does"
+SAME = ("copy", "one_to_one", "rank_correlation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafted:
+    """One column of the draft. why: what was found and what follows. decide: what only a person can know."""
+
+    attribute: Attribute
+    facts: Facts
+    missing: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
+    decide: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.attribute.name
+
+    @property
+    def known(self) -> bool:
+        return self.attribute.role is Role.QUASI_IDENTIFIER
+
+    @property
+    def groupable(self) -> bool:
+        return self.known and self.attribute.scale in GROUPABLE and self.facts.n_distinct > 1
+
+    @property
+    def exchangeable(self) -> bool:
+        fits = self.attribute.scale in EXCHANGEABLE and 1 < self.facts.n_distinct <= MOST_CATEGORIES
+        return self.known and fits and not self.groupable
+
+    def as_derived(self, sources: tuple[str, ...], why: str) -> Drafted:
+        attribute = replace(self.attribute, role=Role.DERIVED, derived_from=sources)
+        return replace(self, attribute=attribute, why=(_counted(self.facts), why))
+
+    def changed(self, why: str, **fields: Any) -> Drafted:
+        return replace(self, attribute=replace(self.attribute, **fields), why=(*self.why, why))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One entry of a list in the draft, and why it is there."""
+
+    fields: dict[str, Any]
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A release file before it is written down."""
+
+    name: str
+    source: dict[str, str]
+    columns: tuple[Drafted, ...]
+    masking: tuple[Step, ...]
+    policy: tuple[Step, ...]
+
+
+def draft_of(data: Microdata, missing: Mapping[str, tuple[str, ...]], *, name: str, source: dict[str, str]) -> Draft:
+    """Propose a release file for a table.
+
+    Parameters
+    ----------
+    data: the table as ingest reads it. missing: cells that were declared to mean "no value", by column.
+    name: of the release. source: as it will stand in the file.
+
+    Raises InputError where no column can be masked: there is nothing that a policy could be about.
+    """
+    columns = tuple(_drafted(facts_of(data, column), missing.get(column, ())) for column in data.names)
+    columns = _without_what_undoes_masks(data, _without_equivalents(data, columns))
+    wanted = K_BESIDE_EXCHANGE if any(column.exchangeable for column in columns) else K
+    k = max(SMALLEST_K, min(wanted, data.n // SHARE_OF_ROWS))
+    columns = _without_rare_gaps(data, columns, k)
+    limit = _share_found(columns, k)
+    masking = tuple(_steps(columns, data.n, k, limit))
+    if not masking:
+        raise InputError("nothing-to-mask", "sdcert init TABLE", "No column of the table could be masked.",
+                         "a table with at least one column that a person could be known by, and that varies",
+                         "see `sdcert methods mask`, and write the release file by hand")  # fmt: skip
+    masked = {name for step in masking for name in step.fields["attributes"]}
+    told = tuple(_told(column, masked) for column in columns)
+    return Draft(name=name, source=source, columns=told, masking=masking, policy=_policy(told, masking, k, limit))
+
+
+def _drafted(facts: Facts, missing: tuple[str, ...]) -> Drafted:
+    declared = AttributeSpec(name=facts.name, missing=missing) if missing else None
+    try:
+        attribute = attribute_of(facts, declared, is_key=False, is_known=False)
+    except InputError as error:
+        return _identifier(facts, missing, error)
+    column = Drafted(attribute=attribute, facts=facts, missing=missing, why=(_counted(facts),))
+    if missing:
+        column = replace(column, why=(*column.why, "cells that usually mean `no value` are declared `missing`"))
+    if facts.n_distinct < 2 and (facts.n_missing == 0 or facts.n_distinct == 0) and column.known:
+        return column.changed("it says the same of everybody, so it tells an intruder nothing", role=Role.OTHER)
+    if column.known and facts.n_distinct == 2 and attribute.scale is Scale.NOMINAL and facts.kind != "text":
+        why = "two codes: any order of two is an order, so it can be grouped with the others (a group shows its majority)"
+        return column.changed(why, scale=Scale.ORDINAL)
+    return _with_scale_and_role_told(column)
+
+
+def _identifier(facts: Facts, missing: tuple[str, ...], error: InputError) -> Drafted:
+    reason = error.what.rpartition("declared: ")[2].rstrip(".")
+    attribute = Attribute(facts.name, Role.IDENTIFIER, Scale.NOMINAL, "declared")
+    why = (f"it looks like something that names a person or company: {reason}", "so it is not published")
+    decide = ("if it is a measurement and names nobody, write `role: quasi_identifier`",)
+    return Drafted(attribute=attribute, facts=facts, missing=missing, why=why, decide=decide)
+
+
+def _counted(facts: Facts) -> str:
+    told = "1 value" if facts.n_distinct == 1 else f"{facts.n_distinct:,} different values"
+    return told if not facts.n_missing else f"{told}, {facts.n_missing:,} of {facts.n:,} rows have none"
+
+
+def _with_scale_and_role_told(column: Drafted) -> Drafted:
+    match column.attribute.role:
+        case Role.WEIGHT if column.facts.n_distinct == 1:
+            return replace(column, why=(*column.why, "a survey weight by its name; equal for all, it tells nothing"))
+        case Role.WEIGHT:
+            why = "a survey weight by its name; analysts need it as it is, so it is published unmasked"
+            question = "a weight may tell the size of a household or its district: the policy line on insiders says if it does"
+            if column.facts.near_unique:
+                question = (
+                    "nearly all its values differ: who knows one finds its record; coarsen it, or mask it with the others"
+                )
+            return replace(column, why=(*column.why, why), decide=(question,))
+        case Role.GROUP:
+            return replace(column, why=(*column.why, "the number of a household, company or place by its name: not published"))
+        case Role.PERSON:
+            return replace(column, why=(*column.why, "the number of a person by its name, and it repeats: not published"))
+        case Role.QUASI_IDENTIFIER:
+            why, decide = _scale_told(column)
+            return replace(column, why=(*column.why, why), decide=decide)
+        case _:
+            return column
+
+
+def _scale_told(column: Drafted) -> tuple[str, tuple[str, ...]]:
+    facts, scale = column.facts, column.attribute.scale
+    if scale is Scale.ORDINAL:
+        return "a few whole-number codes, taken as ordered", (
+            "do the codes have an order? If they only name things, write `scale: nominal`",
+        )
+    if scale is Scale.NUMERIC and facts.near_unique:
+        return "numbers, nearly all different: who knows one finds its record, so it must be masked", ()
+    if scale is Scale.NUMERIC:
+        return "numbers", ()
+    if scale is Scale.NOMINAL and facts.kind == "text" and facts.n_distinct == 2:
+        return "two text categories", (f"name both, `scale: ordinal, order: [one, other]`, in any order: {GROUPED}",)
+    if scale is Scale.NOMINAL and facts.kind == "text" and facts.few_categories:
+        order = "do they have an order? Then write `scale: ordinal, order: [lowest, ..., highest]` with every category"
+        return "text categories", (f"{order}: {GROUPED}",)
+    return f"{scale.replace('_', ' ')} values", ()
+
+
+def _told(column: Drafted, masked: set[str]) -> Drafted:
+    if not column.known:
+        return column
+    if column.name in masked:
+        return column
+    return replace(
+        column,
+        decide=(*column.decide, "NOT MASKED: no mask here fits it; mask it, coarsen it at the source, or do not publish it"),
+    )
+
+
+def _schema(columns: Sequence[Drafted]) -> Schema:
+    return Schema(tuple(column.attribute for column in columns))
+
+
+def _derived(columns: tuple[Drafted, ...], name: str, sources: tuple[str, ...], why: str) -> tuple[Drafted, ...]:
+    told = f"{why}: published, it would undo the mask"
+    decide = ("if that is a coincidence, mask it with the others instead",)
+    return tuple(
+        replace(column.as_derived(sources, told), decide=decide) if column.name == name else column for column in columns
+    )
+
+
+def _without_equivalents(data: Microdata, columns: tuple[Drafted, ...]) -> tuple[Drafted, ...]:
+    """Of columns that say the same, the first is kept: two masked forms of one column tell more than one."""
+    known = [column.name for column in columns if column.known and column.facts.n_distinct > 2]
+    if len(known) > MOST_COMPARED:
+        return columns
+    schema, rows = _schema(columns), screen_rows(data.n)
+    coded = {name: column_of(data, schema, name) for name in known}
+    gone: set[str] = set()
+    for first, second in combinations(known, 2):
+        found = None if {first, second} & gone else pair_dependence(coded[first], coded[second], rows, None)
+        if found is not None and found.relation in SAME and found.share >= ALWAYS_HOLDS:
+            gone.add(second)
+            columns = _derived(columns, second, (first,), _shown_relation(found))
+    return columns
+
+
+def _without_what_undoes_masks(data: Microdata, columns: tuple[Drafted, ...]) -> tuple[Drafted, ...]:
+    for _ in columns:
+        masked = [column.name for column in columns if column.groupable or column.exchangeable]
+        found = find_dependences(data, _schema(columns), masked)
+        if not found:
+            return columns
+        columns = _derived(columns, found[0].unmasked[0], found[0].masked, _shown_relation(found[0]))
+    return columns
+
+
+def _shown_relation(found: Dependence) -> str:
+    match found.relation:
+        case "copy":
+            return f"a copy of `{found.masked[0]}`"
+        case "one_to_one":
+            return f"another coding of `{found.masked[0]}`"
+        case "rank_correlation":
+            return f"it has the order of `{found.masked[0]}`"
+        case _:
+            return found.in_words()
+
+
+def _without_rare_gaps(data: Microdata, columns: tuple[Drafted, ...], k: int) -> tuple[Drafted, ...]:
+    """Records are grouped among those with the same gaps: a column whose gaps leave fewer than k of them is not published.
+
+    Grouping such columns apart is no way out: two partitions intersect, and next to nobody is hidden in what is left.
+    """
+    gaps = {column.name: data.missing(column.name).astype(np.int64) for column in columns if column.groupable}
+    left = [name for name, gap in gaps.items() if gap.any()]
+    dropped: list[str] = []
+    while left and _smallest_pattern([gaps[name] for name in left], data.n) < k:
+        dropped.append(max(left, key=lambda name: _smallest_pattern([gaps[other] for other in left if other != name], data.n)))
+        left.remove(dropped[-1])
+    return tuple(_withheld(column) if column.name in dropped else column for column in columns)
+
+
+def _withheld(column: Drafted) -> Drafted:
+    scale = column.attribute.scale
+    why = "too few rows share its gaps to hide among each other, so it is not published (`identifier` stands for that)"
+    question = (
+        "fill the gaps or leave those rows out at the source; then write "
+        f"`role: quasi_identifier, scale: {scale}` and add it to the microaggregation, or leave it unpublished"
+    )
+    return replace(column.changed(why, role=Role.IDENTIFIER), decide=(question,))
+
+
+def _smallest_pattern(gaps: list[Integers], n: int) -> int:
+    return int(np.bincount(joint_codes(gaps, n)).min())
+
+
+def _share_found(columns: tuple[Drafted, ...], k: int) -> float:
+    """The limit of the first policy line: one in ten, or what groups of k can keep in a small table."""
+    reachable = (2 if any(column.exchangeable for column in columns) else 1) / k
+    return max(SHARE_FOUND, float(np.ceil(100 * reachable)) / 100)
+
+
+def _steps(columns: tuple[Drafted, ...], n: int, k: int, limit: float) -> list[Step]:
+    grouped = [column.name for column in columns if column.groupable]
+    exchanged = [column.name for column in columns if column.exchangeable]
+    steps = [_grouping(grouped, k)] if grouped else []
+    return [*steps, _exchanging(exchanged, k if grouped else n, limit)] if exchanged else steps
+
+
+def _grouping(names: list[str], k: int) -> Step:
+    told = {
+        K: "ten records that look alike leave an intruder one chance in ten; a smaller k keeps more and protects less.",
+        K_BESIDE_EXCHANGE: "twenty, because the categories below tell the members of a group apart to some degree.",
+    }
+    why = (
+        "numbers and ordered codes: records are put into groups of at least k that are alike, and each value is replaced by "
+        "that of its group (numbers: the mean; codes: the median category).",
+        f"k = {k}: {told.get(k, 'a fourth of the rows; a table this small hides nobody well.')}",
+    )
+    return Step({"method": "microaggregation", "attributes": names, "k": k}, why)
+
+
+def _exchanging(names: list[str], group: int, limit: float) -> Step:
+    """The odds of a record against each of its group are multiplied by at most e^epsilon per column.
+
+    So the right one of a group of g is believed with at most E / (E + g - 1), E = e^(sum of the epsilons): E is solved for.
+    """
+    total = float(np.log(limit * (group - 1) / (1 - limit)))
+    epsilon = min(MOST_EPSILON, max(0.01, float(np.floor(100 * total / len(names))) / 100))
+    why = (
+        "categories without an order: each cell is exchanged at random for any category; epsilon says how seldom (0: at random "
+        "altogether; each column multiplies an intruder's odds by at most e^epsilon).",
+        f"epsilon = {epsilon:g}: as much as the first line of the policy allows. With two categories a cell keeps its own with "
+        f"a chance of {_kept(epsilon, 2):.0%}, with eight {_kept(epsilon, 8):.0%}. A larger epsilon keeps more, protects less.",
+    )
+    return Step({"method": "pram", "attributes": names, "epsilon": epsilon}, why)
+
+
+def _kept(epsilon: float, categories: int) -> float:
+    return float(np.exp(epsilon) / (np.exp(epsilon) + categories - 1))
+
+
+def _policy(columns: tuple[Drafted, ...], masking: tuple[Step, ...], k: int, limit: float) -> tuple[Step, ...]:
+    first = f"Somebody who knows all quasi-identifiers of everybody finds at most {limit:.0%} of the people."
+    lines = [Step({"measure": "reidentification", "at_most": limit}, (first,))]
+    if any(step.fields["method"] == "pram" for step in masking):
+        why = "Nobody can be pointed at with certainty. (A line on single people would count lucky guesses at exchanged cells.)"
+        lines.append(Step({"measure": "known_reidentification", "at_most": 0.0}, (why,)))
+    else:
+        why = "The person who is easiest to find stays at one chance in three."
+        lines.append(Step({"measure": "max_record_risk", "at_most": max(0.34, limit)}, (why,)))
+        lines.append(
+            Step({"measure": "records_exposed", "at_most": 0.0}, ("Nobody is found with a chance of one half or more.",))
+        )
+    if _one_group_of_all(columns, masking):
+        at_least = min(5, k)
+        why = f"Every released record looks like at least {at_least - 1} others on all quasi-identifiers together."
+        lines.append(Step({"measure": "k_anonymity", "at_least": at_least}, (why,)))
+    if any(column.attribute.role in INSIDER_ROLES for column in columns):
+        why = (
+            "Somebody who also knows one column that is published unchanged (an insider) may find more, but no more than this."
+        )
+        lines.append(Step({"measure": "reidentification", "at_most": max(0.3, limit), "intruder": "insider"}, (why,)))
+    return (*lines, _loss(columns, masking))
+
+
+def _one_group_of_all(columns: tuple[Drafted, ...], masking: tuple[Step, ...]) -> bool:
+    masked = set(masking[0].fields["attributes"])
+    alone = len(masking) == 1 and masking[0].fields["method"] == "microaggregation"
+    return alone and all(column.name in masked for column in columns if column.known)
+
+
+def _loss(columns: tuple[Drafted, ...], masking: tuple[Step, ...]) -> Step:
+    grouped = {name for step in masking if step.fields["method"] == "microaggregation" for name in step.fields["attributes"]}
+    if any(c.name in grouped and c.attribute.scale is Scale.NUMERIC for c in columns):
+        why = "And the table must still be worth something: at most this percentage of the variation of the numbers is lost."
+        return Step({"measure": "sse_percent", "at_most": 40}, (why, "Choose it from what the table is for."))
+    why = "And the table must still be worth something: at most this share of the masked cells differs from the original."
+    return Step({"measure": "cells_changed", "at_most": 0.5}, (why, "Choose it from what the table is for."))

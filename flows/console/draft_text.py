@@ -1,0 +1,146 @@
+"""A drafted release file as YAML with comments. Names may hold anything: quotes, line breaks, marks that reverse the text."""
+
+from __future__ import annotations
+
+import io
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
+from flows.console.draft_rules import Draft, Drafted, Step
+from flows.console.inert import shown
+
+WIDTH = 120
+_PLAIN = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[a-z_][a-z0-9_./-]*", re.IGNORECASE | re.ASCII)
+
+HEAD = (
+    "Drafted by `sdcert init`. Every line is a proposal: read it, change what is wrong, delete what you do not need.",
+    "Lines that say DECIDE need you: only a person can know the answer.",
+    "Afterwards: `sdcert check` on this file says what would be done, `sdcert certify` does it.",
+)
+ROLES = (
+    "What each column is. `scale` says what may be done with its values: numeric (differences mean something), ordinal (only",
+    "the order does), nominal (only equality). `role` is one of:",
+    "  quasi_identifier  somebody may know it of a person from elsewhere. Nobody said otherwise, so columns are taken for",
+    "                    known (the careful guess) and masked",
+    "  confidential      what an intruder wants to learn and does not know. Published UNCHANGED unless a mask names it",
+    "  identifier        names a person or company by itself; never published",
+    "  group, person     the number of a household or company; of a person who has several rows; never published",
+    "  derived           follows from other columns and would undo their mask; never published",
+    "  weight, other     a survey weight; anything else; published unchanged unless a mask names it",
+)
+MASKING = (
+    "How the table is masked, step by step; `sdcert methods mask` lists what there is. A column whose scale you change above",
+    "moves to a method that takes the new scale.",
+)
+POLICY = (
+    "What the release must not exceed: it is certified if every line is kept. `sdcert methods score` lists the measures.",
+    "The limits are a start for a file that anybody may get. You answer for them: set them before you see a figure.",
+)
+CONTEXT = (
+    "Where the release goes: public (anybody may get the file), licensed (named users under a contract) or enclave (a",
+    "controlled room). What you leave out is `not assessed` in the statement: fill in, and take the # away.",
+)
+FIELDS = (
+    "purpose: teaching              # what the release is for",
+    "unit: respondent               # what one row is",
+    'period: "2026"                 # when the data were collected',
+    "recipients: [universities]     # who gets it",
+    "prior_releases: []             # earlier releases about the same people; [] says that there are none",
+    "special_categories: []         # health, opinions, ...; [] says that there are none",
+    "sampling_fraction: 0.01        # the share of the population that is in the table",
+)
+
+
+def text_of(draft: Draft) -> str:
+    """The release file: YAML that is read back as the draft says, with the reasons as comments."""
+    root = CommentedMap(name=_text(draft.name), source=_flow({key: _text(value) for key, value in draft.source.items()}))
+    root.yaml_set_start_comment(_comment(HEAD))
+    root["attributes"] = _attributes(draft.columns)
+    root["masking"] = _steps(draft.masking)
+    root["policy"] = _steps(draft.policy)
+    root["context"] = CommentedMap(environment="public")
+    root["publish"] = _flow({"format": "csv"})
+    for key, lines in (("attributes", ROLES), ("masking", MASKING), ("policy", POLICY), ("context", CONTEXT)):
+        root.yaml_set_comment_before_after_key(key, before="\n" + _comment(lines))
+    root["context"].yaml_set_comment_before_after_key("environment", before=_comment(FIELDS), indent=2)
+    return _dumped(root, plain=all(column.name.isprintable() for column in draft.columns))
+
+
+def _attributes(columns: Sequence[Drafted]) -> CommentedMap:
+    found = CommentedMap()
+    for column in columns:
+        key = _text(column.name)
+        found[key] = _flow(_declaration(column))
+        told = [f"{'; '.join(column.why)}."] + [f"DECIDE: {question}." for question in column.decide]
+        found.yaml_set_comment_before_after_key(key, before=_comment(told), indent=2)
+    return found
+
+
+def _declaration(column: Drafted) -> dict[str, Any]:
+    fields: dict[str, Any] = {"role": str(column.attribute.role)}
+    if column.attribute.published:
+        fields["scale"] = str(column.attribute.scale)
+    if column.attribute.derived_from:
+        fields["from"] = _list(column.attribute.derived_from)
+    if column.missing:
+        fields["missing"] = _list(column.missing)
+    return fields
+
+
+def _steps(steps: Sequence[Step]) -> CommentedSeq:
+    found = CommentedSeq()
+    for place, step in enumerate(steps):
+        fields = {key: _plain(value) for key, value in step.fields.items()}
+        found.append(CommentedMap(fields) if "method" in step.fields else _flow(fields))
+        found.yaml_set_comment_before_after_key(place, before=_comment(step.why), indent=2)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return _list(value)
+    return _text(value) if isinstance(value, str) else value
+
+
+def _list(values: Sequence[Any]) -> CommentedSeq:
+    found = CommentedSeq([_plain(value) for value in values])
+    found.fa.set_flow_style()
+    return found
+
+
+def _flow(fields: dict[str, Any]) -> CommentedMap:
+    found = CommentedMap(fields)
+    found.fa.set_flow_style()
+    return found
+
+
+def _text(text: str) -> str:
+    """In quotes unless it is a plain word that no reader of YAML takes for something else."""
+    return text if _PLAIN.fullmatch(text) else DoubleQuotedScalarString(text)
+
+
+def _comment(lines: Sequence[str]) -> str:
+    """Each line wrapped, its unprintable characters escaped: nothing in a name can end the comment."""
+    wrapped = [part for line in lines for part in _wrapped(shown(line))]
+    return "\n".join(wrapped)
+
+
+def _wrapped(line: str) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(line, WIDTH, subsequent_indent=indent, replace_whitespace=False, break_on_hyphens=False) or [""]
+
+
+def _dumped(root: CommentedMap, *, plain: bool) -> str:
+    yaml = YAML()
+    yaml.width = WIDTH
+    yaml.allow_unicode = plain
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    sink = io.StringIO()
+    yaml.dump(root, sink)
+    return "".join(f"{line.rstrip(' ')}\n" for line in sink.getvalue().splitlines())

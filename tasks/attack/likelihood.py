@@ -1,0 +1,92 @@
+"""How probable released rows are as the image of a record, where attributes were randomised by a known law.
+
+Bayes' rule, before a row is looked at: every possible image is equally likely. Row l then is the record's image with a
+probability proportional to P(l | record) / q(l), where P is the product of the laws of the randomised attributes and q(l) the
+sum of P(l | other) over all records whose image it can be. P alone would take rows that are common for the record's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.mask.images import Law
+from tasks.microdata.compiled import njit
+from tasks.microdata.table import Floats, Integers
+
+TIE = 1e-9  # logarithms of probabilities within this of the largest are equal
+
+
+@dataclass(frozen=True, slots=True)
+class Laws:
+    """The laws of L randomised attributes, for r distinct records and c distinct released rows.
+
+    log_probability: all tables, one after the other; of attribute j the entry at own_at[record, j] + shown_at[row, j] is the
+    logarithm of the probability that the record's row shows what the row shows (-inf: it cannot).
+    own_at: shape (r, L). shown_at: shape (c, L). records: shape (r,), the number of records of each kind.
+    """
+
+    log_probability: Floats
+    own_at: Integers
+    shown_at: Integers
+    records: Floats
+
+
+def laws_of(laws: tuple[Law, ...], record: Integers, row: Integers, records: Integers) -> Laws:
+    """The laws for the records and rows that stand for their kinds. record: shape (r,), row: shape (c,), records: (r,)."""
+    with np.errstate(divide="ignore"):
+        tables = [np.log(law.probability) for law in laws]
+    begins = np.cumsum([0, *(table.size for table in tables)])
+    own = [begin + law.own[record] * len(law.probability) for begin, law in zip(begins, laws, strict=False)]
+    return Laws(
+        log_probability=np.concatenate([np.empty(0), *(table.ravel() for table in tables)]),
+        own_at=_columns(own, len(record)),
+        shown_at=_columns([law.shown[row] for law in laws], len(row)),
+        records=records.astype(np.float64),
+    )
+
+
+def _columns(columns: list[Integers], n: int) -> Integers:
+    return np.ascontiguousarray(np.column_stack(columns)) if columns else np.empty((n, 0), dtype=np.int64)
+
+
+@njit
+def rule_out(
+    log_probability: Floats, own_at: Integers, shown_at: Integers, possible: Integers, n_possible: int, scores: Floats
+) -> int:
+    """Keep the rows that the record can show, their log-probabilities in `scores`; returns how many they are."""
+    kept = 0
+    for row in possible[:n_possible]:
+        score = 0.0
+        for j in range(len(own_at)):
+            score += log_probability[own_at[j] + shown_at[row, j]]
+        if score > -np.inf:
+            possible[kept], scores[kept] = row, score
+            kept += 1
+    return kept
+
+
+@njit
+def add_evidence(rows: Integers, scores: Floats, records: float, largest: Floats, total: Floats) -> None:
+    """Add so many records, each with the log-probability scores[e] of showing row rows[e], to the sums of the rows.
+
+    The sum of row l is total[l] * exp(largest[l]): logarithms of tiny probabilities stay apart.
+    """
+    for e in range(len(rows)):
+        row, score = rows[e], scores[e]
+        if score > largest[row]:
+            total[row] = total[row] * np.exp(largest[row] - score) + records
+            largest[row] = score
+        else:
+            total[row] += records * np.exp(score - largest[row])
+
+
+@njit
+def weigh(scores: Floats, evidence: Floats, rows: Integers) -> float:
+    """Turn log P(row | record) into log P / q for the given rows; returns the largest, -inf where there is no row."""
+    largest = -np.inf
+    for e in range(len(rows)):
+        scores[e] -= evidence[rows[e]]
+        largest = max(largest, scores[e])
+    return largest

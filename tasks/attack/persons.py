@@ -1,0 +1,217 @@
+"""Persons of several rows: which of them an intruder uses, and what that is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.attack.links import Links
+from tasks.microdata.compiled import njit
+from tasks.microdata.table import Booleans, Floats, Integers
+from tasks.microdata.units import Grouped, grouped
+
+
+@dataclass(frozen=True, slots=True)
+class Tallied:
+    """What the guesses of some searching rows hold, shape (q,) each.
+
+    rows: found rows among the guesses. units: how many units these belong to. own: how many of them are the searcher's own.
+    """
+
+    rows: Integers
+    units: Integers
+    own: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class PersonOutcomes:
+    """How p persons fare, shape (p,) each.
+
+    credit, among_nearest, candidates: as in `AttackResult`. sound: the fewest persons in a sound set of one of his rows; None
+    where there are no sound sets. known: does one of these sets hold rows of this person and of nobody else?
+    used: the records that the intruder uses, and for each the place of its person.
+    """
+
+    credit: Floats
+    among_nearest: Booleans
+    candidates: Floats
+    sound: Integers | None
+    known: Booleans
+    used: tuple[Integers, Integers]
+
+
+def fare(links: Links, persons: Integers, of_record: Integers, of_row: Integers) -> PersonOutcomes:
+    """How persons fare of whom the intruder holds all records.
+
+    Meaning: he links each record of the person, and relies on the one that leaves him the fewest released rows (he cannot see
+    whose rows these are); on several such records alike. A record without a guess is of no use to him.
+    Formula in words: the credit of a record is the share of the person's own released rows among the t rows it is linked to;
+    the credit of the person is its mean over the records that are used.
+
+    Chance: for guesses that do not look, the mean credit over all P persons is exactly 1/P. For let every assignment of
+    rows to persons be equally likely. Which records are used depends on the sizes t alone, not on whose the rows are; so a used
+    record of a person with r released rows expects, among its t of m rows, t r/m of his own, a credit of r/m; and the r of all
+    persons add up to m. The largest credit of a person's records would break this: the choice would look at whose the rows are,
+    and a person with ten records would win by luck ten times as often (sets of one row, persons of two records and two rows:
+    2/m becomes nearly 4/m).
+
+    Parameters
+    ----------
+    links: of records to released rows. persons: the targets. of_record, of_row: the person of each record and released row.
+
+    Returns the outcomes in the order of `persons`. The number of persons among the rows of a used record is averaged. A person
+    is asserted by any record whose sound set holds rows of one person alone: the intruder then has that person's values, even
+    if he cannot see that the rows belong together. An intruder who could tell which released rows are of one person, and joined
+    what he knows of all records, would find more: that is not attempted.
+    Cost: the classes of the linked rows times the persons in them, summed over the distinct sets.
+    Example: each person has one record: credit, candidates and sound sets are those of the records.
+    """
+    n_persons = int(max(of_record.max(initial=-1), of_row.max(initial=-1))) + 1
+    records, place = grouped(of_record, n_persons).of(persons)
+    found = tallied(links.starts, links.classes, links, records, persons[place], of_row, n_persons)
+    used = fewest(found.rows, place, len(persons))
+    mean = _MeanOf(place[used], len(persons))
+    sound, known = _sound(links, records, place, persons, of_row, n_persons)
+    return PersonOutcomes(
+        credit=mean.of((found.own / np.maximum(found.rows, 1))[used]),
+        among_nearest=mean.of((found.own > 0)[used].astype(np.float64)) > 0,
+        candidates=mean.of(found.units[used].astype(np.float64)),
+        sound=sound,
+        known=known,
+        used=(records[used], place[used]),
+    )
+
+
+def fare_searched(links: Links, persons: Integers, rows: Grouped, of_record: Integers) -> PersonOutcomes:
+    """How persons fare where each released row looks for its record (`to_original`).
+
+    The intruder cannot see which released rows are of one person, so that all of them count alike: the credit of a person is
+    the mean, over the released rows, of the share of the person's records among those a row is linked to; 0 without a row. Here
+    the row with the fewest candidates may not be chosen: persons of many rows would choose oftener, and chance would not be
+    1/P. By chance, every assignment of the records to persons being equally likely: the share of records that belong to persons
+    in the release, over P.
+
+    rows: the released rows of each person. Returns as `fare`; all records of the person are `used`.
+    """
+    searching, place = rows.of(persons)
+    n_persons = len(rows.starts) - 1
+    found = tallied(links.starts, links.classes, links, searching, persons[place], of_record, n_persons)
+    mean = _MeanOf(place, len(persons))
+    return PersonOutcomes(
+        credit=mean.of(found.own / np.maximum(found.rows, 1)),
+        among_nearest=mean.of((found.own > 0).astype(np.float64)) > 0,
+        candidates=mean.of(found.units.astype(np.float64)),
+        sound=None,
+        known=np.zeros(len(persons), dtype=bool),
+        used=grouped(of_record, n_persons).of(persons),
+    )
+
+
+def fewest(sizes: Integers, place: Integers, n: int) -> Booleans:
+    """Shape (q,): which rows of each of n persons have the fewest candidates; all of them where none has any."""
+    least = np.full(n, np.iinfo(np.int64).max)
+    np.minimum.at(least, place[sizes > 0], sizes[sizes > 0])
+    without = least[place] == np.iinfo(np.int64).max
+    return np.asarray(without | (sizes == least[place]))
+
+
+def tallied(
+    starts: Integers, classes: Integers, links: Links, searching: Integers, own: Integers, unit_of_found: Integers, n_units: int
+) -> Tallied:
+    """Count what the sets of some searching rows hold.
+
+    starts, classes: the sets, by search class. own: shape (q,), the unit of each searching row.
+    """
+    sets = links.search_class[searching]
+    by_set = np.argsort(sets, kind="stable")
+    pairs, counts = np.unique(links.found_class * n_units + unit_of_found, return_counts=True)
+    n_classes = int(links.found_class.max(initial=-1)) + 1
+    return Tallied(
+        *_tally_units(
+            starts,
+            classes,
+            np.searchsorted(pairs // n_units, np.arange(n_classes + 1)),
+            pairs % n_units,
+            counts,
+            np.searchsorted(sets[by_set], np.arange(len(starts))),
+            by_set,
+            own,
+            n_units,
+        )
+    )
+
+
+def _sound(
+    links: Links, records: Integers, place: Integers, persons: Integers, of_row: Integers, n_persons: int
+) -> tuple[Integers | None, Booleans]:
+    """The fewest persons in a sound set of each person's records, and whether it holds the person alone.
+
+    Sets that were not written out hold more rows than any person has: at least as many persons as it takes to hold them.
+    """
+    if links.sound_sizes is None or links.small_sets is None:
+        return None, np.zeros(len(persons), dtype=bool)
+    small = tallied(*links.small_sets, links, records, persons[place], of_row, n_persons)
+    largest = int(np.bincount(of_row, minlength=1).max())
+    sizes = links.sound_sizes[links.search_class[records]]
+    units = np.where(small.rows > 0, small.units, -(-sizes // largest))
+    fewest_units = np.full(len(persons), np.iinfo(np.int64).max)
+    np.minimum.at(fewest_units, place, units)
+    known = np.zeros(len(persons), dtype=bool)
+    known[place[(small.units == 1) & (small.own > 0)]] = True
+    return fewest_units, known
+
+
+@dataclass(frozen=True, slots=True)
+class _MeanOf:
+    """Means of numbers by the place of their person, 0 for persons without any."""
+
+    place: Integers
+    n: int
+
+    def of(self, values: Floats) -> Floats:
+        sums = np.bincount(self.place, weights=values, minlength=self.n)
+        means: Floats = sums / np.maximum(np.bincount(self.place, minlength=self.n), 1)
+        return means
+
+
+@njit
+def _tally_units(
+    starts: Integers,
+    classes: Integers,
+    unit_starts: Integers,
+    units: Integers,
+    unit_counts: Integers,
+    target_starts: Integers,
+    targets: Integers,
+    own: Integers,
+    n_units: int,
+) -> tuple[Integers, Integers, Integers]:
+    n = len(targets)
+    rows, distinct, mine = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    held = np.zeros(n_units, dtype=np.int64)
+    met = np.empty(n_units, dtype=np.int64)
+    for s in range(len(starts) - 1):
+        if target_starts[s] == target_starts[s + 1]:
+            continue
+        n_met = _hold(classes[starts[s] : starts[s + 1]], unit_starts, units, unit_counts, held, met)
+        total = held[met[:n_met]].sum()
+        for t in targets[target_starts[s] : target_starts[s + 1]]:
+            rows[t], distinct[t], mine[t] = total, n_met, held[own[t]]
+        held[met[:n_met]] = 0
+    return rows, distinct, mine
+
+
+@njit
+def _hold(
+    classes: Integers, unit_starts: Integers, units: Integers, unit_counts: Integers, held: Integers, met: Integers
+) -> int:
+    """Count the rows of each unit in some classes into `held`; `met` lists the units that occur. Returns how many do."""
+    n_met = 0
+    for c in classes:
+        for e in range(unit_starts[c], unit_starts[c + 1]):
+            if held[units[e]] == 0:
+                met[n_met] = units[e]
+                n_met += 1
+            held[units[e]] += unit_counts[e]
+    return n_met

@@ -1,0 +1,183 @@
+"""Adopting a table that another tool masked: read it, find out whose row is whose, and what was changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.classify.methods import refuse_undone_masks
+from tasks.ingest.codebook import Attributes
+from tasks.ingest.methods import IngestPlan, ingest
+from tasks.ingest.sources import SourceSpec
+from tasks.mask.methods import Masking, Mechanism, resolved
+from tasks.mask.released import Undeclared
+from tasks.microdata.alignment import Alignment
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Schema
+from tasks.microdata.spec import Name, Spec
+from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.table import Integers, Microdata, shared_codes
+
+
+class ReleasedSpec(SourceSpec):
+    """A table that was masked elsewhere: where it is, how its rows belong to the source's, and what is known of its masking.
+
+    align: `row`: row i of it is the masked row i of the source; `key`: both tables hold the release's `key`. Only the
+        evaluator uses this; the key is not published, and the rows are shuffled like any other release's.
+    mechanism: the steps by which it was masked, if they are known; the transparency attack then uses them.
+    tool: what masked it, for the report.
+    """
+
+    align: Literal["row", "key"] = "row"
+    mechanism: tuple[Masking, ...] = ()
+    tool: Name | None = None
+
+
+class AdoptionPlan(Spec):
+    """What adopting needs of a release file: the masked table, the declarations of its attributes, and the key."""
+
+    released: ReleasedSpec
+    attributes: Attributes = ()
+    key: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A table masked elsewhere, put beside its source.
+
+    data: the published columns, row i being the released form of record `alignment.record[i]`; `alignment.place` is the row of
+    the table as it was given. mechanisms: what was declared, and `Undeclared` for changes that no declaration covers.
+    notes: what a reader should know of the table; they hold counts and column names.
+    """
+
+    data: Microdata
+    alignment: Alignment
+    mechanisms: tuple[Mechanism, ...]
+    notes: tuple[str, ...]
+
+
+def adopt(original: Microdata, schema: Schema, plan: AdoptionPlan) -> Adopted:
+    """Read a table that was masked elsewhere and align it with its source.
+
+    It is taken as it is: no value is rounded, repaired or masked again. Columns whose role is not published are left out.
+
+    Returns the table with what is known of its mechanism; the mechanism is never guessed from the values.
+    Raises InputError for a table that cannot be read or lacks a published column, columns that the source does not have or
+    that hold another kind of values; rows that are not those of the source (`align: row`); a key that is missing, repeated,
+    or unknown to the source (`align: key`); a published unmasked column that undoes what was masked; a step that does not fit.
+    Cost: reading the table; O(n log n) to align it.
+    """
+    given, notes = _read(original, schema, plan)
+    record, rows = _aligned(original, given, plan)
+    data = Microdata(pa.table({name: given.column(name) for name in schema.published})).take(rows)
+    _refuse_other_kinds(original, data)
+    mechanisms = _mechanisms(original.take(record), data, schema, plan)
+    touched = tuple(name for name in schema.names if any(name in (step.attributes or ()) for step in mechanisms))
+    refuse_undone_masks(original, schema, touched)
+    if len(record) < original.n:
+        notes = (*notes, f"{original.n - len(record):,} of {original.n:,} records of the source are not in the released table")
+    return Adopted(data, Alignment(record, rows, original.n), mechanisms, notes)
+
+
+def _read(original: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Microdata, tuple[str, ...]]:
+    wanted = {*schema.published, *([plan.key] if plan.released.align == "key" and plan.key else [])}
+    declared = tuple(attribute for attribute in plan.attributes if attribute.name in wanted)
+    source = SourceSpec.model_validate(plan.released.model_dump(include=set(SourceSpec.model_fields)))
+    try:
+        found = ingest(IngestPlan(source=source, attributes=declared))
+    except InputError as error:
+        if error.code != "unknown-attribute":
+            raise _in_released(error) from None
+        raise _lacking(str(error.value), plan, found_in=error.allowed) from None
+    names = found.data.names
+    for name in schema.published:
+        if name not in names:
+            raise _lacking(name, plan, found_in=", ".join(names[:30]))
+    for name in names:
+        if name not in schema:
+            what = "The released table has a column that the source does not have."
+            remedy = did_you_mean(name, schema.names, "drop or rename it")
+            raise InputError("released-has-column", "released", what, ", ".join(schema.names[:30]), remedy, name)
+    dropped = [name for name in names if name not in schema.published]
+    told = (f"columns of the released table that are not published and were left out: {', '.join(dropped)}",) if dropped else ()
+    return found.data, (*found.report.notes, *told)
+
+
+def _in_released(error: InputError) -> InputError:
+    return InputError(error.code, f"released: {error.where}", error.what, error.allowed, error.remedy, error.value)
+
+
+def _lacking(name: str, plan: AdoptionPlan, *, found_in: str) -> InputError:
+    if name == plan.key:
+        remedy = "add the key (it is not published), or align by row"
+        return InputError("no-key-column", "released.align", "The released table lacks the key.", found_in, remedy, name)
+    what = "The released table lacks a column that the source publishes."
+    remedy = did_you_mean(name, found_in.split(", "), "declare it `role: identifier` if it is not released, or add it")
+    return InputError("released-lacks-column", "released", what, found_in, remedy, name)
+
+
+def _aligned(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple[Integers, Integers]:
+    """The records that are released, ascending, and the row of each in the released table."""
+    if plan.released.align == "key":
+        return _by_key(original, given, plan)
+    if given.n != original.n:
+        raise InputError(
+            "rows-do-not-align",
+            "released.align",
+            f"The released table has {given.n:,} rows and the source {original.n:,}: they do not belong together in order.",
+            f"{original.n:,} rows in the order of the source",
+            "align by a key (`key: <column>` and `align: key`), or give the table with all its rows in order",
+        )
+    return np.arange(original.n, dtype=np.int64), np.arange(original.n, dtype=np.int64)
+
+
+def _by_key(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple[Integers, Integers]:
+    where, key = "released.align", plan.key
+    if key is None:
+        raise InputError("no-key", where, "`align: key` needs the column that tells the rows apart.", "`key: <column>`",
+                         "name it as `key:` of the release")  # fmt: skip
+    if key not in given.names:
+        raise _lacking(key, plan, found_in=", ".join(given.names[:30]))
+    _refuse_other_kinds(original.select([key]), given.select([key]))
+    known, shown = shared_codes(original.column(key), given.column(key))
+    missing, repeated = int((shown < 0).sum()), len(shown) - len(np.unique(shown))
+    foreign = int((~np.isin(shown, known)).sum())
+    if missing or repeated or foreign:
+        what = (
+            f"The key `{key}` does not align the released table: {missing:,} rows have none, {repeated:,} repeat one, "
+            f"{foreign:,} have one that the source does not know."
+        )
+        raise InputError("key-does-not-align", where, what, "each released row's key once, and in the source",
+                         "correct the keys; rows of nobody cannot be certified")  # fmt: skip
+    row_of_code = np.full(int(max(known.max(), shown.max())) + 1, -1, dtype=np.int64)
+    row_of_code[shown] = np.arange(len(shown))
+    rows = row_of_code[known]
+    record = np.flatnonzero(rows >= 0)
+    return record.astype(np.int64), rows[record]
+
+
+def _refuse_other_kinds(original: Microdata, data: Microdata) -> None:
+    for name in data.names:
+        was, now = (table.arrow.schema.field(name).type for table in (original, data))
+        both_numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in (was, now))
+        if was != now and not both_numbers and not pc.all(pc.is_null(data.column(name))).as_py():
+            what = f"The column holds {now} values in the released table and {was} values in the source."
+            remedy = "correct the table, or declare the attribute's scale or missing codes"
+            raise InputError("released-other-kind", f"released: column {name}", what, f"{was} values", remedy)
+
+
+def _mechanisms(original: Microdata, data: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Mechanism, ...]:
+    """The declared steps, and an undeclared one for every further attribute that differs from the source."""
+    declared = tuple(resolved(step, schema, f"released.mechanism[{i}]") for i, step in enumerate(plan.released.mechanism))
+    covered = {name for step in declared for name in step.attributes or ()}
+    changed = tuple(name for name in data.names if name not in covered and _differs(original, data, name))
+    return (*declared, Undeclared(attributes=changed)) if changed else declared
+
+
+def _differs(original: Microdata, data: Microdata, name: str) -> bool:
+    before, after = shared_codes(original.column(name), data.column(name))
+    return bool((before != after).any())

@@ -1,0 +1,74 @@
+"""Bounds between the bars of a measured scale: round numbers, dates and times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from matplotlib.dates import AutoDateLocator, date2num
+from matplotlib.ticker import LogLocator, MaxNLocator
+
+from tasks.microdata.schema import Scale
+from tasks.microdata.table import Floats, Integers
+
+_DAY_ZERO = datetime(1970, 1, 1, tzinfo=UTC)
+_TIME_STEPS = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 10800, 21600)
+_TAIL = 0.02
+_CROWDED = 0.5
+
+
+def bounds(values: Floats, scale: Scale, most: int, *, whole: bool) -> tuple[float, ...]:
+    """Ascending round bounds for at most about `most` bars.
+
+    They lie between the 2 % and the 98 % quantile and are round numbers, so that neither they nor the open bars at both ends
+    tell a value, least of all an extreme one. Where more than half the values would stand in one bar of equal width (incomes,
+    sizes of towns), the bounds go up by 1, 2, 5, 10, ... instead.
+
+    values: of both tables, at least one, none missing. whole: do they count by whole numbers?
+    """
+    low, high = np.quantile(values, [_TAIL, 1 - _TAIL])
+    if scale is Scale.DATE:
+        return _dates(low, high, most)
+    if scale is Scale.TIME:
+        step = next((step for step in _TIME_STEPS if (high - low) / step <= most), _TIME_STEPS[-1])
+        return tuple(float(step * i) for i in range(int(low // step) + 1, int(high // step) + 1))
+    even = _inside(MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=whole).tick_values(low, high), low, high)
+    if low < 0 or high <= 0 or fullest(values, even) <= _CROWDED:
+        return even
+    start = max(float(np.quantile(values[values > 0], 0.05)), high / 10**6)
+    steep = _inside(LogLocator(subs=(1, 2, 5), numticks=most).tick_values(start, high), start, high)
+    steep = steep if not whole else tuple(one for one in steep if one >= 1)
+    return steep if fullest(values, steep) < fullest(values, even) else even
+
+
+def places(values: Floats, edges: tuple[float, ...]) -> Integers:
+    """Shape (n,): the bar of each value; bar i holds what is at least edge i - 1 and below edge i, the outer ones are open."""
+    return np.searchsorted(edges, values, side="right").astype(np.int64)
+
+
+def fullest(values: Floats, edges: tuple[float, ...]) -> float:
+    """The share of the values that stand in the fullest bar."""
+    return float(np.bincount(places(values, edges)).max() / len(values))
+
+
+def bound_text(value: float, scale: Scale) -> str:
+    """A bound as a person writes it: 10,000; 1996-03-01; 13:30."""
+    if scale is Scale.DATE:
+        return f"{_DAY_ZERO + timedelta(days=value):%Y-%m-%d}"
+    if scale is Scale.TIME:
+        return f"{timedelta(seconds=value)}".rjust(8, "0")[: 5 if value % 60 == 0 else 8]
+    return f"{value:,.10g}".replace("-", "\u2212")
+
+
+def _dates(low: float, high: float, most: int) -> tuple[float, ...]:
+    first, last = (_DAY_ZERO + timedelta(days=float(day)) for day in (low, max(high, low + 1)))
+    locator = AutoDateLocator(minticks=min(4, most), maxticks=most)  # type: ignore[no-untyped-call]  # matplotlib.dates has no types
+    ticks = locator.tick_values(first, last)  # type: ignore[no-untyped-call]  # as above
+    zero = date2num(_DAY_ZERO)  # type: ignore[no-untyped-call]  # as above
+    return _inside(ticks - zero, low, high)
+
+
+def _inside(ticks: Iterable[float], low: float, high: float) -> tuple[float, ...]:
+    """The bounds that cut the values: those up to `low` leave nothing below them."""
+    return tuple(float(tick) for tick in ticks if low < tick <= high)

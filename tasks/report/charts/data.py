@@ -1,0 +1,57 @@
+"""The charts' data that are computed from tables: part of the content, so that a page can be rebuilt from the record alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tasks.microdata.alignment import Alignment
+from tasks.microdata.schema import Schema
+from tasks.microdata.table import Microdata
+from tasks.microdata.units import units_of
+from tasks.report.charts.candidates import Candidates, candidates
+from tasks.report.charts.distributions import Distribution, distribution
+from tasks.report.charts.editions import RULES, Edition
+from tasks.report.charts.relations import Relations, relations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartData:
+    """What was computed from tables, as far as `edition` may show it; the other charts are drawn from the estimates."""
+
+    edition: Edition
+    distributions: tuple[Distribution, ...] = ()
+    relations: Relations = field(default_factory=Relations)
+    candidates: tuple[Candidates, ...] = ()
+
+
+def chart_data(
+    original: Microdata,
+    masked: Microdata,
+    alignment: Alignment,
+    schema: Schema,
+    touched: frozenset[str],
+    outcomes: dict[str, Microdata],
+    edition: Edition,
+) -> ChartData:
+    """The data of one edition.
+
+    original: the whole source. masked: row for row original.take(alignment.record). touched: the attributes that a mask named.
+    outcomes: by attack, those of the declared intruder.
+    Where a person has several rows, a bar needs as many times more: enough persons stand behind it, whoever's rows it holds.
+    """
+    rule = replace(RULES[edition], least=RULES[edition].least * most_rows_of_a_person(original, schema))
+    shown = (one for one in schema.attributes if one.published and one.name in touched)
+    same_records = original if alignment.complete else original.take(np.asarray(alignment.record))
+    return ChartData(
+        edition=edition,
+        distributions=tuple(distribution(original, masked, one, rule) for one in shown),
+        relations=relations(same_records, masked, schema, touched, rule),
+        candidates=tuple(candidates(attack, table, rule) for attack, table in outcomes.items()),
+    )
+
+
+def most_rows_of_a_person(original: Microdata, schema: Schema) -> int:
+    """How many rows the person with most rows has; 1 where the table has no person key."""
+    return int(np.bincount(units_of(original, schema).of_row, minlength=1).max()) or 1

@@ -1,0 +1,47 @@
+"""What a chart may show of the original, in each edition."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from tasks.score.rounding import FEW, rounded
+
+Edition = Literal["public", "internal"]
+_RECORDS_A_STEP = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How finely a distribution is drawn.
+
+    bars: the most that a measured scale is cut into. least: records of the original that stand behind each bar.
+    exact: are shares drawn as they are?
+    """
+
+    bars: int
+    least: int
+    exact: bool
+
+
+RULES: dict[Edition, Rule] = {"public": Rule(bars=12, least=10, exact=False), "internal": Rule(bars=24, least=3, exact=True)}
+
+
+def shown_share(count: int, total: int, rule: Rule) -> float:
+    """The share that a bar shows.
+
+    In the public edition it is rounded to 2 significant digits, and to steps of at least 5 records: for a small table two
+    digits would be the exact count. A bar of 10 records is never rounded to nothing.
+    Example: 13 of 944 are 1 % (steps of 1 %); 13 of 20,190 are 0.05 % (steps of 0.05 %).
+    """
+    if rule.exact or count == 0:
+        return count / total
+    step = step_of(total)
+    return rounded(round(count / total / step) * step, FEW)
+
+
+def step_of(total: int) -> float:
+    """The smallest of ..., 0.01, 0.02, 0.05, 0.1, ... that is worth 5 records; 1 for fewer than 5."""
+    power = 10.0 ** math.floor(math.log10(_RECORDS_A_STEP / total))
+    return min(1.0, next(power * one for one in (1, 2, 5, 10) if power * one * total >= _RECORDS_A_STEP))

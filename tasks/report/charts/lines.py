@@ -1,0 +1,43 @@
+"""A line through points: the rate by what the intruder knows."""
+
+from __future__ import annotations
+
+from matplotlib.ticker import MaxNLocator
+
+from tasks.report.charts.canvas import AFTER, INK, LINE, SOFT, TEXT, sheet, svg
+from tasks.report.charts.rows import axis_ticks, tick_text
+
+HEIGHT = 165.0
+
+
+def draw_line(
+    points: tuple[tuple[int, float], ...],
+    *,
+    most: float,
+    chance: float | None,
+    key: str,
+    title: str,
+    description: str,
+    below: str,
+) -> str:
+    """The points as an SVG. most: the top of the scale, common to charts that are compared. below: what the points count."""
+    with sheet(HEIGHT, left=46, right=16, top=12, bottom=40) as drawn:
+        axes = drawn.axes
+        ticks = axis_ticks(most, 120)
+        last = max(known for known, _ in points)
+        axes.set_ylim(0, ticks[-1])
+        axes.set_xlim(0.7, max(last, 2) + 0.15)
+        axes.set_yticks(ticks, [tick_text(tick, percent=True) for tick in ticks])
+        wanted = MaxNLocator(nbins=8, integer=True, steps=[1, 2, 5, 10]).tick_values(1, last)
+        marks = sorted({1, last, *(int(one) for one in wanted if 1 < one < last - 0.04 * last)})
+        axes.set_xticks(marks, [str(mark) for mark in marks])
+        axes.grid(axis="y", color=LINE, lw=0.8, clip_on=False)
+        axes.set_axisbelow(True)
+        axes.plot(*zip(*points, strict=True), color=AFTER, lw=2, clip_on=False)
+        for known, rate in points:  # a marker would be a link inside the picture: a short thick stroke with round ends is none
+            (dot,) = axes.plot([known, known], [rate, rate + 1e-9], color=AFTER, lw=8, solid_capstyle="round", clip_on=False)
+            dot.set_gid(drawn.titled(f"{known}: {tick_text(round(rate, 4), percent=True)}"))
+        if chance is not None:
+            axes.axhline(chance, color=INK, lw=1.2, ls=(0, (1, 2)), clip_on=False)
+        axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
+        return svg(drawn, key=key, title=title, description=description)

@@ -1,0 +1,66 @@
+"""The chart of the rate by subgroup: the tails of measured attributes and the rare categories.
+
+What it may tell: rates of attacks, which are public as they are. A rate over fewer than 10 people says too much of each and
+is as good as nothing as a figure: the public chart leaves such subgroups out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tasks.microdata.estimate import Estimate
+from tasks.report.charts.editions import Rule
+from tasks.score.policy import DECLARED
+
+MOST_ATTRIBUTES = 12
+MEASURE = "subgroup_reidentification"
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroup:
+    """A part of the targets, and the largest rate that an attack found there."""
+
+    attribute: str
+    part: str
+    rate: float
+    attack: str
+    n_targets: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subgroups:
+    """The subgroups by attribute, those with the largest rate first; overall: the largest rate over all targets.
+
+    n_small: subgroups left out because they are small. n_attributes: how many attributes there were to choose from.
+    """
+
+    subgroups: tuple[Subgroup, ...] = ()
+    overall: float | None = None
+    n_small: int = 0
+    n_attributes: int = 0
+
+
+def subgroups(estimates: tuple[Estimate, ...], rule: Rule) -> Subgroups:
+    """The declared intruder's largest rate in each subgroup, among the attacks run."""
+    own = [one for one in estimates if one.value is not None and one.intruder == DECLARED]
+    found = [one for one in own if one.measure == MEASURE and one.attribute is not None and one.subgroup is not None]
+    large = [one for one in found if (one.n_targets or 0) >= rule.least]
+    small = {(one.attribute, one.subgroup) for one in found} - {(one.attribute, one.subgroup) for one in large}
+    worst: dict[tuple[str, str], Estimate] = {}
+    for one in large:
+        key = (one.attribute or "", one.subgroup or "")
+        if key not in worst or (one.value or 0.0) > (worst[key].value or 0.0):
+            worst[key] = one
+    attributes = _by_rate(worst)
+    shown = [_subgroup(key, one) for name in attributes[:MOST_ATTRIBUTES] for key, one in worst.items() if key[0] == name]
+    overall = max((one.value or 0.0 for one in own if one.measure == "reidentification"), default=None)
+    return Subgroups(subgroups=tuple(shown), overall=overall, n_small=len(small), n_attributes=len(attributes))
+
+
+def _by_rate(worst: dict[tuple[str, str], Estimate]) -> list[str]:
+    names = dict.fromkeys(name for name, _ in worst)
+    return sorted(names, key=lambda name: -max(one.value or 0.0 for key, one in worst.items() if key[0] == name))
+
+
+def _subgroup(key: tuple[str, str], one: Estimate) -> Subgroup:
+    return Subgroup(key[0], key[1], one.value or 0.0, one.attack or "", one.n_targets or 0)

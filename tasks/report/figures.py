@@ -1,0 +1,249 @@
+"""The charts as the page shows them: each with its caption, what it says in words, and its figures as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from tasks.microdata.estimate import Estimate
+from tasks.report.charts.candidates import Candidates, bracket_text
+from tasks.report.charts.columns import Column, draw_columns
+from tasks.report.charts.distributions import Distribution
+from tasks.report.charts.editions import RULES
+from tasks.report.charts.heat import draw_heat
+from tasks.report.charts.knowledge import KNOWING, KnowledgeCurve, is_knowing, knowledge_curves, known_to
+from tasks.report.charts.lines import draw_line
+from tasks.report.charts.losses import Losses, losses
+from tasks.report.charts.relations import Pair
+from tasks.report.charts.rows import Row, draw_rows
+from tasks.report.charts.subgroups import Subgroups, subgroups
+from tasks.report.content import Content, extra_knowledge
+from tasks.report.meanings import meaning
+from tasks.report.numbers import count, in_unit, number, share
+from tasks.report.rows import TextRow
+from tasks.report.words import attack_named, attack_title
+from tasks.score.policy import DECLARED, INSIDER
+
+_WIDEST_MARK = 9
+_PARTS = {"bins": ("Range", "ranges"), "levels": ("Level", "levels"), "categories": ("Category", "categories")}
+_DASH = "\u2013"
+MOST_KNOWING = 4
+RATE = "reidentification"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A chart with its table. svg: ready for the page. first, heads: of the table."""
+
+    key: str
+    caption: str
+    svg: Markup
+    first: str
+    heads: tuple[str, ...]
+    rows: tuple[TextRow, ...]
+    note: str = ""
+
+
+def summary_figure(content: Content) -> Figure | None:
+    """The chart of the first screen: the largest rate by what an intruder knows, from one attribute to an insider."""
+    rungs = _rungs(content)
+    if not rungs:
+        return None
+    title = f"{meaning(RATE, content.counts).title} by what the intruder knows"
+    limits = {DECLARED: _limit(content, DECLARED), INSIDER: _limit(content, INSIDER)}
+    rows = tuple(
+        Row(label, (one.value or 0.0,), share(one.value or 0.0), limits.get(who), one.chance) for label, who, one in rungs
+    )
+    cells = tuple(TextRow(head=row.label, cells=(row.text, _limit_text(row.limit))) for row in rows)
+    said = f"{content.counts} linked to the right person, the worst found among the attacks run"
+    drawn = draw_rows(rows, key="chart-summary", title=title, description=_said_of(rows), percent=True, left=124)
+    return Figure(key="chart-summary", caption=f"{said[:1].upper()}{said[1:]}", svg=_safe(drawn), first="Who knows",
+                  heads=("Linked", "Limit"), rows=cells)  # fmt: skip
+
+
+def distribution_figures(content: Content) -> tuple[Figure, ...]:
+    """One chart for each masked attribute that has enough values."""
+    shown = content.charts.distributions if content.charts else ()
+    return tuple(_distribution(one, f"chart-distribution-{i}") for i, one in enumerate(shown) if one.bars)
+
+
+def without_distribution(content: Content) -> tuple[str, ...]:
+    """Masked attributes that have too few values for a chart."""
+    return tuple(one.attribute for one in (content.charts.distributions if content.charts else ()) if not one.bars)
+
+
+def relation_figures(content: Content) -> tuple[Figure, ...]:
+    """The heat map, where there are at least two attributes and a pair that changed places."""
+    found = content.charts.relations if content.charts else None
+    if found is None or not found.pairs:
+        return ()
+    places = {name: i for i, name in enumerate(found.attributes)}
+    defined = {(places[one.one], places[one.other]): one.difference for one in found.pairs if one.difference is not None}
+    title = "How far each rank correlation moved"
+    largest = max(defined.values(), default=0.0)
+    text = f"{len(defined)} pairs of {len(places)} attributes; the largest difference is {_moved(largest)}. Darker is more."
+    drawn = draw_heat(found.attributes, defined, key="chart-relations", title=title, description=text)
+    exact = content.edition == "internal"
+    rows = tuple(TextRow(head=f"{one.one} and {one.other}", cells=_pair_cells(one, exact=exact)) for one in found.pairs)
+    heads = ("Moved by", *(("Before", "After") if exact else ()))
+    note = _not_all(len(places), found.n_attributes, "attributes that changed most")
+    return (Figure(key="chart-relations", caption=title, svg=_safe(drawn), first="Pair", heads=heads, rows=rows, note=note),)
+
+
+def candidate_figures(content: Content) -> tuple[Figure, ...]:
+    """One chart for each attack by the declared intruder."""
+    shown = content.charts.candidates if content.charts else ()
+    return tuple(_candidates(content, one, f"chart-candidates-{i}") for i, one in enumerate(shown) if one.brackets)
+
+
+def knowledge_figures(content: Content) -> tuple[Figure, ...]:
+    """One chart for each attack that was made with less and less knowledge, all with one scale."""
+    curves = knowledge_curves(content.estimates, len(content.known))
+    most = max((point.rate for curve in curves for point in curve.points), default=0.0)
+    return tuple(_curve(content, curve, most, f"chart-knowledge-{i}") for i, curve in enumerate(curves))
+
+
+def subgroup_figures(content: Content) -> tuple[Figure, ...]:
+    """The rates of the subgroups, the worst found among the attacks run."""
+    found = subgroups(content.estimates, RULES[content.edition])
+    return (_subgroups(found, content),) if found.subgroups else ()
+
+
+def loss_figures(content: Content) -> tuple[Figure, ...]:
+    """One chart for each measure of loss."""
+    return tuple(_losses(one, f"chart-loss-{i}") for i, one in enumerate(losses(content.estimates)))
+
+
+def _rungs(content: Content) -> list[tuple[str, str, Estimate]]:
+    """Label, kind and figure of each bar of the summary: fewer attributes, the declared intruder, the worst insider."""
+    knowing = sorted({one.intruder or "" for one in content.figures(RATE) if is_knowing(one)}, key=known_to)
+    every = -(-len(knowing) // MOST_KNOWING) or 1
+    worst = [content.largest(one for one in content.figures(RATE) if one.intruder == name) for name in knowing[::every]]
+    rungs = [(_attributes(known_to(one.intruder or "")), KNOWING, one) for one in worst if one is not None]
+    declared, insider = (content.worst(RATE, declared=whose) for whose in (True, False))
+    if declared is not None:
+        rungs.append((f"all {len(content.known)} (declared)", DECLARED, declared))
+    if insider is not None:
+        rungs.append((f"also {extra_knowledge(insider.intruder or '')}", INSIDER, insider))
+    return rungs
+
+
+def _attributes(n: int) -> str:
+    return f"{n} attribute{'' if n == 1 else 's'}"
+
+
+def _limit(content: Content, who: str) -> float | None:
+    """The strictest limit on the rate of the declared intruder, or of the worst insider."""
+    names = (None, DECLARED) if who == DECLARED else (INSIDER,)
+    limits = (line.limit for line in content.policy if line.measure == RATE and line.intruder in names and line.attack is None)
+    return min(limits, default=None)
+
+
+def _limit_text(limit: float | None) -> str:
+    return _DASH if limit is None else f"at most {share(limit)}"
+
+
+def _said_of(rows: tuple[Row, ...]) -> str:
+    return "; ".join(f"{row.label}: {row.text}" for row in rows if row.values) + "."
+
+
+def _distribution(one: Distribution, key: str) -> Figure:
+    part, parts = {"bins": ("Range", "ranges"), "levels": ("Level", "levels"), "categories": ("Category", "categories")}[
+        one.form
+    ]
+    title = f"{one.attribute} before and after"
+    text = f"The shares of {len(one.bars)} {parts} in the original and in the release; the table below has the figures."
+    between = one.form == "bins"
+    if between or (one.form == "levels" and max(len(bar.label) for bar in one.bars) <= _WIDEST_MARK):
+        columns = tuple(Column(bar.label, bar.original, bar.released, bar.bound if between else bar.label) for bar in one.bars)
+        drawn = draw_columns(columns, between=between, key=key, title=title, description=text)
+    else:
+        bars = tuple(Row(bar.label, (bar.original, bar.released)) for bar in one.bars)
+        drawn = draw_rows(bars, key=key, title=title, description=text, percent=True)
+    rows = tuple(TextRow(head=bar.label, cells=(share(bar.original), share(bar.released))) for bar in one.bars)
+    return Figure(key=key, caption=one.attribute, svg=_safe(drawn), first=part, heads=("Before", "After"), rows=rows)
+
+
+def _candidates(content: Content, one: Candidates, key: str) -> Figure:
+    title = f"{attack_title(content.method_of(one.attack))}: candidate sets"
+    bars = tuple(Row(bracket_text(bracket), (bracket.share,), share(bracket.share)) for bracket in one.brackets)
+    caption = _title_of(content, one.attack)
+    drawn = draw_rows(bars, key=key, title=title, description=_said_of(bars), percent=True, left=88)
+    rows = tuple(TextRow(head=bar.label, cells=(bar.text,)) for bar in bars)
+    return Figure(
+        key=key, caption=caption, svg=_safe(drawn), first="Records in the set", heads=("Share of the targets",), rows=rows
+    )
+
+
+def _curve(content: Content, curve: KnowledgeCurve, most: float, key: str) -> Figure:
+    points = tuple((point.known, point.rate) for point in curve.points)
+    title = f"{attack_title(content.method_of(curve.attack))}: rate by what is known"
+    text = "; ".join(f"{known} known: {share(rate)}" for known, rate in points) + "."
+    drawn = draw_line(points, most=max(most, curve.chance or 0.0), chance=curve.chance, key=key, title=title, description=text,
+                      below="how many attributes are known")  # fmt: skip
+    rows = tuple(TextRow(head=count(known), cells=(share(rate),)) for known, rate in points)
+    note = "" if curve.chance is None else f"Dotted: blind guessing, {share(curve.chance)}."
+    return Figure(key=key, caption=_title_of(content, curve.attack), svg=_safe(drawn), first="Attributes known",
+                  heads=("Linked to the right person",), rows=rows, note=note)  # fmt: skip
+
+
+def _subgroups(found: Subgroups, content: Content) -> Figure:
+    title = "Re-identification rate by subgroup"
+    bars: list[Row] = []
+    for one in found.subgroups:
+        if one.attribute not in [row.label for row in bars if not row.values]:
+            bars.append(Row(one.attribute))
+        bars.append(Row(one.part, (one.rate,), share(one.rate)))
+    drawn = draw_rows(tuple(bars), key="chart-subgroups", title=title, description=_said_of(tuple(bars)), percent=True,
+                      line=found.overall)  # fmt: skip
+    rows = tuple(
+        TextRow(head=f"{one.attribute}: {one.part}", cells=(share(one.rate), count(one.n_targets), attack_named(one.attack)))
+        for one in found.subgroups
+    )
+    least = RULES[content.edition].least
+    small = f"{count(found.n_small)} with fewer than {least} {content.counts} not shown." if found.n_small else ""
+    overall = "" if found.overall is None else f"Dashed: all {content.counts} together, {share(found.overall)}."
+    shown = len({one.attribute for one in found.subgroups})
+    note = " ".join(filter(None, [overall, small, _not_all(shown, found.n_attributes, "attributes with the largest rates")]))
+    heads = ("Linked to the right person", content.counts.capitalize(), "Attack")
+    return Figure(key="chart-subgroups", caption=title, svg=_safe(drawn), first="Subgroup", heads=heads, rows=rows, note=note)
+
+
+def _losses(one: Losses, key: str) -> Figure:
+    title = meaning(one.measure).title
+    text_of = {loss.attribute: in_unit(loss.value, one.unit) for loss in one.losses}
+    if one.unit == "sqrt(2) sd":
+        text_of = {loss.attribute: number(loss.value) for loss in one.losses}
+    scale = 0.01 if one.unit == "percent" else 1.0
+    bars = tuple(Row(loss.attribute, (loss.value * scale,), text_of[loss.attribute]) for loss in one.losses)
+    drawn = draw_rows(
+        bars, key=key, title=f"{title} by attribute", description=_said_of(bars), percent=one.unit != "sqrt(2) sd"
+    )
+    rows = tuple(TextRow(head=bar.label, cells=(bar.text,)) for bar in bars)
+    note = _not_all(len(bars), one.n_attributes, "attributes with the largest losses")
+    return Figure(key=key, caption=title, svg=_safe(drawn), first="Attribute", heads=(title,), rows=rows, note=note)
+
+
+def _title_of(content: Content, attack: str) -> str:
+    method = content.method_of(attack)
+    return attack_title(method) if attack == method else f"{attack_title(method)} \u201c{attack}\u201d"
+
+
+def _pair_cells(pair: Pair, *, exact: bool) -> tuple[str, ...]:
+    if pair.difference is None:
+        return ("not defined", *((_DASH, _DASH) if exact else ()))
+    moved = number(pair.difference) if exact else _moved(pair.difference)
+    return (moved, *((number(pair.original or 0.0), number(pair.released or 0.0)) if exact else ()))
+
+
+def _moved(difference: float) -> str:
+    return f"{difference:.3g}" if difference else "under 0.0005"
+
+
+def _not_all(shown: int, there: int, which: str) -> str:
+    return "" if shown >= there else f"The {shown} of {there} {which} are shown."
+
+
+def _safe(drawn: str) -> Markup:
+    return Markup(drawn)  # noqa: S704  written by ElementTree, which escapes every text and attribute

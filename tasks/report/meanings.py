@@ -1,0 +1,157 @@
+"""What each measure is called and what it says, for readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tasks.microdata.units import Counts
+from tasks.report.numbers import SPACE
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A measure for readers: what it is called, what it says, and (losses) what it means for an analyst."""
+
+    title: str
+    sentence: str
+    analyst: str = ""
+
+
+MEANINGS = {
+    "reidentification": Meaning(
+        "Re-identification rate",
+        "Of all attacked records, the share that the intruder links to the right person; where t released records look equally "
+        "good, each counts 1/t.",
+    ),
+    "records_exposed": Meaning(
+        "Records exposed",
+        "The share of attacked records that are linked to the right released record alone, or to it and one look-alike.",
+    ),
+    "max_record_risk": Meaning(
+        "Maximum record risk",
+        "The risk of the person who is easiest to find: 100"
+        + SPACE
+        + "% means that there is a person who is linked to their own record alone.",
+    ),
+    "truth_among_nearest": Meaning(
+        "Truth among the nearest",
+        "The share of attacked records whose own released record is among the intruder's guesses, however many those are.",
+    ),
+    "mean_candidate_set_size": Meaning(
+        "Mean candidate set", "How many released records the intruder cannot tell apart, on average; more is safer."
+    ),
+    "known_links": Meaning(
+        "Links that can be asserted",
+        "The share of attacked records for which the intruder can rule out every released record but one.",
+    ),
+    "known_reidentification": Meaning(
+        "Asserted and correct", "The share of attacked records for which that one record is the right one."
+    ),
+    "linked_value_disclosed": Meaning(
+        "Confidential value disclosed",
+        "The share of attacked records whose confidential value is the most frequent one among the records they are linked to.",
+    ),
+    "linked_value_control": Meaning(
+        "Control",
+        "The same with the target's own record left out: what the linked records tell about somebody who is not there.",
+    ),
+    "subgroup_reidentification": Meaning(
+        "Re-identification in a subgroup",
+        "The re-identification rate among the people of one part of the table: the tails of a measured attribute, or the rare "
+        "categories.",
+    ),
+    "reidentification_present": Meaning(
+        "Re-identification of those present",
+        "The re-identification rate among the attacked records that are in the release; the others cannot be found there.",
+    ),
+    "false_links_absent": Meaning(
+        "Absent, and yet linked",
+        "The share of the attacked records outside the release that the intruder links to somebody all the same, and wrongly.",
+    ),
+    "records_absent": Meaning(
+        "Records absent",
+        "The share of the source's records that are not in the release: left out, suppressed or sampled away.",
+        "Counts and totals are those of fewer records, and who is missing may differ from who is there.",
+    ),
+    "groups_exposed": Meaning(
+        "Groups exposed",
+        "The share of groups (households, enterprises) of which the intruder links at least one member with a chance of one "
+        "half or more: who finds one member has found the others.",
+    ),
+    "sd_interval_disclosure": Meaning(
+        "Interval disclosure in standard deviations",
+        "The share of records whose original value lies within so many percent of a standard deviation of the released value.",
+    ),
+    "rank_interval_disclosure": Meaning(
+        "Interval disclosure",
+        "The share of records whose original value lies within so many percent of the ranks around the released value: what "
+        "somebody learns who has found the record.",
+    ),
+    "same_value_disclosure": Meaning(
+        "Same value",
+        "The share of records whose released value is the original one: how often the record can be taken at its word.",
+    ),
+    "k_anonymity": Meaning(
+        "k-anonymity",
+        "The smallest number of released records that look alike on all published quasi-identifiers together; more is safer.",
+    ),
+    "k_anonymity_subset": Meaning(
+        "k-anonymity over some attributes",
+        "The smallest number of released records that look alike on these attributes, for an intruder who knows no more.",
+    ),
+    "sse_percent": Meaning(
+        "Information loss (SSE)",
+        "Squared change of the masked numbers, in percent of their variation: 0 is no change, 100 is what replacing every "
+        "value by the mean would lose.",
+        "This much of the differences between people is no longer true: single records and small groups are blurred.",
+    ),
+    "il1s": Meaning(
+        "Change per cell (IL1s)",
+        "Mean absolute change of a masked number, where 1 is the standard deviation of the difference of two random people.",
+        "How far off a single released number is, on average.",
+    ),
+    "cells_changed": Meaning(
+        "Cells changed",
+        "The share of the masked cells whose value differs from the original.",
+        "Single cells are not to be read as facts about people; counts of exact values move with this share.",
+    ),
+    "mean_difference": Meaning(
+        "Shift of the mean",
+        "The distance between the mean of the original and that of the release, in standard deviations of the original.",
+        "Averages and totals of the attribute are off by this much.",
+    ),
+    "covariance_difference": Meaning(
+        "Change of covariances",
+        "Mean absolute difference of variances and covariances, in units of the original's standard deviations.",
+        "Spread and joint variation, and with them standard errors and regression slopes, are off by about this much.",
+    ),
+    "correlation_difference": Meaning(
+        "Change of correlations",
+        "Mean absolute difference of the correlations between numeric attributes, over the pairs in which one was masked.",
+        "A typical correlation in the release is off by this much.",
+    ),
+    "largest_correlation_difference": Meaning(
+        "Largest change of a correlation",
+        "The absolute difference of the correlation between the two numeric attributes that suffered most.",
+        "No correlation between numeric attributes is off by more than this.",
+    ),
+    "rank_correlation_difference": Meaning(
+        "Change of rank correlations",
+        "Mean absolute difference of Spearman's rank correlations between numeric and ordinal attributes.",
+        "Monotone relations, also between ordinal codes, are off by this much on average.",
+    ),
+}
+
+
+def meaning(measure: str, counts: Counts = "records") -> Meaning:
+    """The words on a measure, said of what its figure counts."""
+    words = MEANINGS[measure]
+    if counts == "records":
+        return words
+    if measure.startswith("k_anonymity"):
+        return replace(
+            words, sentence=words.sentence.replace("number of released records that", "number of persons whose records")
+        )
+    texts = (words.title.replace("Records", "Persons").replace("record risk", "risk of a person"), words.sentence)
+    title, sentence = (text.replace("attacked records", "attacked persons") for text in texts)
+    return replace(words, title=title, sentence=sentence)

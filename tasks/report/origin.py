@@ -1,0 +1,45 @@
+"""Who masked the table, in which order its rows stand, and who is not in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tasks.report.content import Content
+from tasks.report.numbers import count, share
+from tasks.report.words import listed, mask_title
+
+
+def masked_by(content: Content) -> str:
+    """One line for the head of the report: what was done to which attributes."""
+    steps = [f"{mask_title(step)}: {listed(step.attributes or ())}" for step in content.mechanisms]
+    done = "; then ".join(steps) or "nothing was masked"
+    if not content.masked_elsewhere:
+        return f"{done}."
+    tool = "by means that nobody named" if content.tool is None else f"with {content.tool}"
+    return f"Elsewhere, {tool}. As declared: {done}."
+
+
+def left_as_they_are(content: Content) -> tuple[str, ...]:
+    """The published attributes that no step touched."""
+    return tuple(name for name in content.schema.published if name not in content.masked)
+
+
+def not_published(content: Content) -> tuple[str, ...]:
+    return tuple(name for name in content.schema.names if name not in content.schema.published)
+
+
+def told_of_the_rows(content: Content) -> Iterator[str]:
+    """Sentences on where the masked table comes from, its digits, its order, and the records that are not in it."""
+    if content.masked_elsewhere:
+        tool = "by a tool that nobody named" if content.tool is None else f"with {content.tool}"
+        yield (
+            f"This table was masked elsewhere, {tool}; here it was attacked and measured as it came. The method and its "
+            "parameters are known only as they were declared, and nobody here knows a seed."
+        )
+    else:
+        yield "Masked numbers are published with as many decimals as the source shows."
+    order = "a random order" if content.keep_row_order is None else f"the source's order: {content.keep_row_order}"
+    yield f"The rows are in {order.rstrip('.')}."
+    if content.absent > 0:
+        part = share(content.absent / content.rows_in)
+        yield f"{count(content.absent)} of {count(content.rows_in)} records of the source ({part}) are not in the release."

@@ -1,0 +1,77 @@
+"""Parts of the targets that are easier to find than the mean says: people with extreme values and in rare categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Schema
+from tasks.microdata.table import Booleans, Floats, Microdata, shared_codes
+from tasks.microdata.units import Units
+from tasks.score.catalogue import HIGHEST, LOWEST, RARE
+
+TAIL, WIDEST_TAIL = 0.05, 0.10
+RARE_BELOW, WIDEST_RARE = 0.05, 0.50
+FEWEST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroup:
+    """Some of the units, by the original values of one attribute. members: shape (n_units,)."""
+
+    attribute: str
+    name: str
+    members: Booleans
+
+
+def subgroups_of(original: Microdata, schema: Schema, units: Units) -> tuple[Subgroup, ...]:
+    """The subgroups of all published quasi-identifiers and confidential attributes.
+
+    Numbers, dates, times and ordinal attributes have a tail at each end: the most extreme values, each with everybody who has
+    it, as long as these are at most 5 % of the units that have a value. Where the most extreme value alone has more, it is the
+    tail up to 10 %; beyond that there is none: half a table of zeros is no tail.
+    Nominal attributes and codes have their rare categories: those that less than 5 % of the units have, taken together, unless
+    they are more than half of all units (then being rare is the rule). A missing value is neither extreme nor a category.
+    Of persons with several rows the highest value counts for the upper tail, the lowest for the lower, and every category.
+    A subgroup of fewer than 10 units is left out: its rate would be about single people.
+
+    Returns them in the order of the table. Their names hold no value. Cost: O(n log n) for each attribute.
+    Example: 100 different ages: the tails are the five lowest and five highest, and are left out, being fewer than ten.
+    """
+    looked_at = schema.select(schema.with_role(Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL))
+    found = (subgroup for attribute in looked_at for subgroup in _of_attribute(original, attribute, units))
+    return tuple(subgroup for subgroup in found if subgroup.members.sum() >= FEWEST)
+
+
+def _of_attribute(original: Microdata, attribute: Attribute, units: Units) -> Iterator[Subgroup]:
+    if attribute.scale in CATEGORICAL:
+        yield Subgroup(attribute.name, RARE, _in_rare_category(original, attribute.name, units))
+        return
+    if original.missing(attribute.name).all():
+        return
+    positions = original.positions(attribute)
+    yield Subgroup(attribute.name, LOWEST, _tail(-positions, units))
+    yield Subgroup(attribute.name, HIGHEST, _tail(positions, units))
+
+
+def _tail(positions: Floats, units: Units) -> Booleans:
+    highest = np.full(units.n_units, np.nan)
+    np.fmax.at(highest, units.of_row, positions)
+    values, counts = np.unique(highest[~np.isnan(highest)], return_counts=True)
+    shares = np.cumsum(counts[::-1]) / max(int(counts.sum()), 1)
+    n_values = max(int((shares <= TAIL).sum()), int(len(shares) > 0 and shares[0] <= WIDEST_TAIL))
+    if n_values == 0:
+        return np.zeros(units.n_units, dtype=bool)
+    return np.asarray(highest >= values[-n_values])
+
+
+def _in_rare_category(original: Microdata, name: str, units: Units) -> Booleans:
+    (codes,) = shared_codes(original.column(name))
+    held = np.unique((codes * units.n_units + units.of_row)[codes >= 0])
+    code, unit = np.divmod(held, units.n_units)
+    rare = np.bincount(code, minlength=1) < RARE_BELOW * len(np.unique(unit))
+    members = np.zeros(units.n_units, dtype=bool)
+    members[unit[rare[code]]] = True
+    return members if members.sum() <= WIDEST_RARE * units.n_units else np.zeros_like(members)

@@ -1,0 +1,45 @@
+"""Whose linkage is scored: all rows, a sample of records, a sample of persons with all their rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tasks.attack.task import scored_targets
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
+from tasks.runtime.draws import chosen_draw
+
+
+@pytest.fixture
+def data(home):
+    return Microdata.of({"who": np.arange(300) % 90, "x": np.arange(300)})
+
+
+def schema_of(role):
+    return Schema((Attribute("who", role, Scale.NUMERIC, "declared"), Attribute("x", role, Scale.NUMERIC, "declared")))
+
+
+def test_everybody(data):
+    for role in (Role.OTHER, Role.QUASI_IDENTIFIER):
+        assert scored_targets(data, schema_of(role), 1.0, "not needed").tolist() == [*range(300)]
+
+
+def test_a_sample_of_records(data):
+    draw = chosen_draw(11)
+    found = scored_targets(data, schema_of(Role.OTHER), 0.2, draw)
+    assert len(found) == len(set(found.tolist())) == 60
+    assert found.tolist() != sorted(found.tolist())
+    assert found.tolist() == scored_targets(data, schema_of(Role.OTHER), 0.2, draw).tolist()
+    assert len(scored_targets(data, schema_of(Role.OTHER), 1e-6, draw)) == 1
+
+
+def test_a_sample_of_persons(data):
+    persons = Schema((Attribute("who", Role.PERSON, Scale.NUMERIC, "declared"), schema_of(Role.OTHER)["x"]))
+    found = scored_targets(data, persons, 0.1, chosen_draw(11))
+    who = np.arange(300) % 90
+    drawn = set(who[found].tolist())
+    assert len(drawn) == 9
+    assert sorted(found.tolist()) == np.flatnonzero(np.isin(who, list(drawn))).tolist()
+    # all rows of a person stand together, so that the order of the rows is that of the draw
+    assert len(np.flatnonzero(np.diff(who[found]))) == 8

@@ -1,0 +1,105 @@
+"""What a refused release is told to change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flows.console.advice import advice
+
+
+def line(measure: str, limit: float, value: float | None, **fields: Any) -> dict[str, Any]:
+    usual = {"line": 0, "attack": None, "intruder": "declared", "attribute": None, "p_percent": None, "direction": "at_most",
+             "deciding_bound": "value", "decision": "fail", "reason": "the value is beyond the limit"}  # fmt: skip
+    return {**usual, "measure": measure, "limit": limit, "deciding_value": value, **fields}
+
+
+def figure(measure: str, value: float, intruder: str | None = None, attribute: str | None = None) -> dict[str, Any]:
+    return {"measure": measure, "value": value, "intruder": intruder, "attribute": attribute, "subgroup": None}
+
+
+def spec(masking: list[dict[str, Any]] | None, **scales: str) -> dict[str, Any]:
+    roles = {"weight": "weight", "vote": "confidential"}
+    names = [{"name": name, "role": roles.get(name, "quasi_identifier"), "scale": scale} for name, scale in scales.items()]
+    return {"attributes": names, "masking": masking, "policy": [{"intruder": "insider"}] * 5}
+
+
+def told(criteria: list[dict[str, Any]], figures: list[dict[str, Any]], release: dict[str, Any]) -> list[str]:
+    return advice({"criteria": criteria, "estimates": figures}, {"spec": release})
+
+
+GROUPED = [{"method": "microaggregation", "attributes": ["age"], "k": 3, "blocks": None}]
+
+
+def test_a_certified_release_is_told_nothing():
+    assert told([line("reidentification", 0.4, 0.3, decision="pass")], [], spec(GROUPED, age="numeric")) == []
+
+
+def test_every_insider_beyond_the_limit_is_named_worst_first():
+    rates = {"insider:weight": 0.4, "insider:vote": 0.9, "insider:age": 0.1, "declared": 0.95}
+    figures = [figure("reidentification", rate, who) for who, rate in rates.items()]
+    release = spec(GROUPED, age="numeric", weight="numeric", vote="nominal")
+    found = told([line("reidentification", 0.3, 0.9, intruder="insider:vote", line=4)], figures, release)
+    assert [sentence.split()[0] for sentence in found] == ["vote", "weight"]
+    assert "90\u202f%; limit 30\u202f%" in found[0]
+    assert "masking step that takes its scale" in found[0]
+    assert "`attributes` of masking step 1" in found[1]
+    assert "policy line 5" in found[1]
+
+
+@pytest.mark.parametrize(
+    ("measure", "limit", "direction", "k"),
+    [("reidentification", 0.1, "at_most", 10), ("max_record_risk", 0.34, "at_most", 3), ("k_anonymity", 5, "at_least", 5)],
+)
+def test_k_is_raised_to_what_the_limit_needs(measure, limit, direction, k):
+    """Among k that look alike a guess is right once in k; three alike keep 0.34, so there is nothing to raise."""
+    figures = [figure("cells_changed", 0.5, attribute="age")]
+    found = told([line(measure, limit, 1.0, direction=direction)], figures, spec(GROUPED, age="numeric"))
+    assert any(f"from 3 to {k}" in sentence for sentence in found) == (k > 3)
+
+
+def test_known_columns_that_no_mask_touches_come_first():
+    figures = [figure("cells_changed", 0.5, attribute="age")]
+    found = told([line("reidentification", 0.1, 0.4)], figures, spec(GROUPED, age="numeric", sex="nominal", town="nominal"))
+    assert found[0].startswith("No mask touches sex and town")
+
+
+def test_blocks_are_joined_and_exchanged_categories_named():
+    steps = [
+        {"method": "microaggregation", "attributes": ["age", "pay"], "k": 10, "blocks": [["age"], ["pay"]]},
+        {"method": "pram", "attributes": ["town"], "retention": 0.8},
+        {"method": "rank_swapping", "attributes": ["rent"], "window_percent": 5.0},
+    ]
+    found = told(
+        [line("reidentification", 0.1, 0.4)], [figure("cells_changed", 0.5, attribute=a) for a in ("age", "pay")], spec(steps)
+    )
+    assert ["`blocks`" in found[0], "`retention` (now 0.8)" in found[1], "`window_percent`" in found[2]] == [True] * 3
+    groups = told([line("k_anonymity", 5, 1, direction="at_least")], [], spec(steps))
+    assert "makes no groups" in groups[1]
+
+
+def test_a_loss_names_the_attributes_that_lost_most():
+    figures = [figure("sse_percent", v, attribute=a) for a, v in (("age", 10.0), ("pay", 70.0), (None, 40.0))]
+    (found,) = told([line("sse_percent", 25, 40.0, intruder=None)], figures, spec(GROUPED, age="numeric"))
+    assert "most: pay 70\u202f%, age 10\u202f%" in found
+
+
+def test_what_could_not_be_decided_says_why_in_plain_characters():
+    undecided = line("reidentification", 0.1, 0.11, decision="undecided", reason="bad\n\x1b[1mname", deciding_bound="high")
+    found = told([undecided], [], spec(GROUPED))
+    assert "bad\\n\\x1b[1mname" in found[0]
+    assert "targets: 1.0" in found[1]
+
+
+def test_a_table_masked_elsewhere_is_masked_again_there():
+    release = {**spec(None, age="numeric"), "released": {"table": "x.csv"}}
+    found = told([line("reidentification", 0.1, 0.4)], [figure("cells_changed", 0.5, attribute="age")], release)
+    assert found == ["The table was masked elsewhere: mask it more strongly there, and certify the new table."]
+
+
+def test_a_line_on_one_insider_is_about_him_alone():
+    figures = [figure("reidentification", 0.9, who) for who in ("insider:vote", "insider:weight")]
+    release = {**spec(GROUPED, vote="nominal", weight="numeric"), "policy": [{"intruder": "insider:weight"}]}
+    found = told([line("reidentification", 0.3, 0.9, intruder="insider:weight")], figures, release)
+    assert [sentence.split()[0] for sentence in found] == ["weight"]

@@ -1,0 +1,187 @@
+"""`sdcert compare`: runs side by side, their public figures alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+from rich.cells import cell_len
+
+from flows.cli import run
+from flows.console.compare_specs import differences
+from tasks.microdata.estimate import Estimate
+
+
+def estimate(measure: str, value: float, unit: str = "share", **fields: Any) -> Estimate:
+    return Estimate(measure=measure, value=value, low=value, high=value, unit=unit, **fields)
+
+
+def estimates(rate: float, sse: float, attribute: str = "age") -> list[Estimate]:
+    return [
+        estimate("reidentification", rate, attack="distance_linkage", intruder="declared"),
+        estimate("reidentification", rate + 0.123456, attack="transparency", intruder="declared"),
+        estimate("reidentification", 0.9, attack="transparency", intruder="insider:vote"),
+        estimate("k_anonymity", 3, "records"),
+        estimate("sse_percent", sse, "percent"),
+        estimate("sse_percent", sse, "percent", attribute=attribute),
+        estimate("cells_changed", 0.5, attribute=attribute),
+        estimate("mean_difference", 0.123456789, "sd", attribute=attribute),
+    ]
+
+
+def criterion(value: float) -> dict[str, Any]:
+    fields = {"attack": "transparency", "intruder": "declared", "attribute": None, "p_percent": None, "reason": "", "line": 0}
+    decided = {"direction": "at_most", "limit": 0.3, "deciding_bound": "value", "deciding_value": value, "decision": "pass"}
+    return {"measure": "reidentification", "estimate": "", **fields, **decided}
+
+
+@pytest.fixture
+def keep(home):
+    """`keep(run, ...)` leaves a run in the private folder, as a certified release does."""
+
+    def call(name: str, rate: float = 0.1, sse: float = 20.0, **facts: Any) -> None:
+        folder = home / "runs" / name
+        folder.mkdir(parents=True)
+        found = estimates(rate, sse, facts.pop("attribute", "age"))
+        masking = [{"method": "microaggregation", "attributes": ["age"], "k": facts.pop("k", 10), "blocks": None}]
+        declared = [{"name": facts.pop("column", "age"), "role": "quasi_identifier", "scale": "numeric"}]
+        source = {"table": "/secret/place.csv"}
+        manifest = {
+            "run": name,
+            "release": "survey",
+            "status": "finished",
+            "started_at": "2026-11-01T00:00:00+00:00",
+            "process": 1,
+            "host": "elsewhere",
+            "seed": "5eed" * 16,
+            "spec": {"name": "r", "seed": 123456789, "source": source, "attributes": declared, "masking": masking},
+            "stages": {"ingest": {"cached": False, "produced": {"data": "table:0"}}},
+            "criteria": [criterion(rate + 0.123456)],
+            "verdict": "certified",
+            **facts,
+        }
+        (folder / "manifest.json").write_text(json.dumps({k: v for k, v in manifest.items() if v is not None}))
+        figures = [{**json.loads(TypeAdapter(Estimate).dump_json(one)), "parameters": dict(one.parameters)} for one in found]
+        (folder / "scorecard.json").write_text(json.dumps({"estimates": figures}))
+
+    return call
+
+
+def test_two_runs_side_by_side(keep, capsys):
+    keep("20261101T000000Z-aaaaaa", 0.1, 20.0, k=10)
+    keep("20261102T000000Z-bbbbbb", 0.05, 30.0, k=20)
+    assert run(["compare", "20261101T000000Z-aaaaaa", "20261102"]) == 0
+    out = capsys.readouterr().out
+    assert "A  20261101T000000Z-aaaaaa  survey  CERTIFIED" in out
+    rows = [" ".join(text.split()) for text in out.splitlines()]
+    assert "reidentification, declared intruder 22.3 % 17.3 % *" in rows
+    assert "sse_percent 20 % * 30 %" in rows
+    assert "k_anonymity 3 records 3 records" in rows
+    assert "masking[0].k: A 10, B 20" in out
+
+
+def test_the_worst_over_the_attacks_is_shown_and_public_figures_alone(keep, capsys):
+    keep("20261101T000000Z-aaaaaa", 0.1)
+    keep("20261102T000000Z-bbbbbb", 0.05)
+    assert run(["compare", "20261101", "20261102", "--json"]) == 0
+    out = capsys.readouterr().out
+    content = json.loads(out)
+    worst = next(row for row in content["risks"] if row["what"].endswith("worst insider"))
+    assert worst["values"] == [0.9, 0.9]
+    assert worst["best"] == []
+    assert not any(secret in out for secret in ("0.123456789", "5eed", "123456789", "/secret"))
+
+
+def test_losses_over_other_attributes_are_not_ranked(keep, capsys):
+    keep("20261101T000000Z-aaaaaa", 0.1, 20.0)
+    keep("20261102T000000Z-bbbbbb", 0.1, 30.0, attribute="pay")
+    assert run(["compare", "20261101", "20261102"]) == 0
+    out = capsys.readouterr().out
+    assert "Losses (not compared: other attributes are masked)" in out
+    assert "20\u202f% *" not in out
+
+
+def test_other_data_are_told(keep, capsys):
+    keep("20261101T000000Z-aaaaaa")
+    keep("20261102T000000Z-bbbbbb", stages={"ingest": {"cached": False, "produced": {"data": "table:1"}}})
+    run(["compare", "20261101", "20261102"])
+    assert "the source tables differ" in capsys.readouterr().out
+
+
+def test_a_line_that_one_run_lacks_is_a_dash(keep, capsys):
+    keep("20261101T000000Z-aaaaaa")
+    keep("20261102T000000Z-bbbbbb", criteria=[])
+    assert run(["compare", "20261101", "20261102"]) == 0
+    out = capsys.readouterr().out
+    assert next(text for text in out.splitlines() if text.startswith("reidentification: at most")).split()[-1] == "-"
+
+
+@pytest.mark.parametrize(("runs", "width"), [(2, 80), (6, 80), (6, 120)])
+def test_the_tables_fit_the_terminal(runs, width, keep, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    for number in range(runs):
+        keep(f"2026110{number}T000000Z-aaaaa{number}", 0.1 + number / 100, 20.0 + number, k=10 + number)
+    assert run(["compare", *(f"2026110{number}" for number in range(runs))]) == 0
+    out = capsys.readouterr().out
+    assert max(cell_len(text) for text in out.split("The release files")[0].splitlines()) <= width
+    assert "22.3\u202f% *" in out
+
+
+def test_names_are_plain_text(keep, capsys):
+    keep("20261101T000000Z-aaaaaa", column="[bold]x[/bold]\x1b[31m\n:smile:")
+    keep("20261102T000000Z-bbbbbb", column="age")
+    run(["compare", "20261101", "20261102"])
+    out = capsys.readouterr().out
+    assert "attributes.[bold]x[/bold]\\x1b[31m\\n:smile:.role: A quasi_identifier, B -" in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["20261101"], "One run cannot be compared"),
+        (["20261101", "20261101T000000Z-aaaaaa"], "mean the same run"),
+        (["20261101", "survy"], "did you mean `survey`?"),
+        (["20261101", "2026110"], "runs begin so"),
+        (["20261101", "20261103"], "it is failed"),
+        (["20261101", "20261104"], "it is ended by force"),
+        (["20261101", "survey"], "compare an earlier run: 20261102T000000Z-bbbbbb"),
+        (["20261101", ""], "no such run"),
+    ],
+)
+def test_a_run_that_cannot_be_compared_gets_one_message(words, says, keep, capsys):
+    import socket
+
+    keep("20261101T000000Z-aaaaaa")
+    keep("20261102T000000Z-bbbbbb")
+    keep("20261103T000000Z-cccccc", verdict=None, status="failed")
+    keep("20261104T000000Z-dddddd", verdict=None, status="running", host=socket.gethostname(), process=2**22 + 1)
+    assert run(["compare", *words]) == 2
+    captured = capsys.readouterr()
+    assert says in captured.err
+    assert captured.err.startswith("error: ")
+    assert captured.out == ""
+
+
+def test_a_damaged_scorecard_is_told(keep, home, capsys):
+    keep("20261101T000000Z-aaaaaa")
+    keep("20261102T000000Z-bbbbbb")
+    (home / "runs" / "20261102T000000Z-bbbbbb" / "scorecard.json").write_text("{")
+    assert run(["compare", "20261101", "20261102"]) == 2
+    assert "gone or damaged" in capsys.readouterr().err
+
+
+def test_differences_by_hand():
+    def spec(role: str, limit: float, names: list[str]) -> dict[str, Any]:
+        policy = [{"measure": "m", "at_most": limit}]
+        return {"attributes": [{"name": "a", "role": role}], "policy": policy, "masking": [{"attributes": names}]}
+
+    one, two = spec("weight", 0.1, ["a", "b"]), spec("other", 0.2, ["a", "c"])
+    assert differences([one, two]) == [
+        "attributes.a.role: A weight, B other",
+        "policy[0].at_most: A 0.1, B 0.2",
+        "masking[0].attributes: only A has b; only B has c",
+    ]
+    assert differences([one, one]) == []

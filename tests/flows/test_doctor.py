@@ -1,0 +1,187 @@
+"""`sdcert doctor`: what is wrong is named with what to do; what is secret is not; nothing is changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from flows.console import doctor, doctor_home
+from flows.cli import run
+
+KEY = bytes(range(32))
+SEED = b"the seed that nobody may see...."
+
+
+@pytest.fixture
+def furnished(home):
+    """A private folder as a first run leaves it."""
+    for folder in ("keys", "draws/seeds", "store/table", "runs"):
+        (home / folder).mkdir(parents=True, mode=0o700)
+    for path, content in (("keys/store.key", KEY), ("draws/survey.current", b"draw1"), ("draws/seeds/draw1", SEED)):
+        (home / path).write_bytes(content)
+        (home / path).chmod(0o600)
+    for path in [home, *home.rglob("*")]:
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    return home
+
+
+def keep_run(home, name: str, **facts: object) -> None:
+    folder = home / "runs" / name
+    folder.mkdir(mode=0o700)
+    manifest = {"run": name, "release": "survey", "status": "finished", "started_at": datetime.now(UTC).isoformat(),
+                "host": socket.gethostname(), "process": os.getpid(), **facts}  # fmt: skip
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "manifest.json").chmod(0o600)
+
+
+def examined(capsys) -> tuple[int, dict[str, list[dict[str, str]]], str]:
+    capsys.readouterr()
+    code = run(["doctor", "--json"])
+    out = capsys.readouterr().out
+    by_topic: dict[str, list[dict[str, str]]] = {}
+    for finding in json.loads(out)["findings"]:
+        by_topic.setdefault(finding["topic"], []).append(finding)
+    return code, by_topic, out
+
+
+def test_a_furnished_home_passes(furnished, capsys):
+    code, found, _ = examined(capsys)
+    assert code == 0
+    assert {finding["status"] for topic in ("home", "permissions", "keys", "seeds", "locks") for finding in found[topic]} == {
+        "ok"
+    }
+
+
+def test_a_home_that_is_absent_stays_absent(home, capsys):
+    code, found, _ = examined(capsys)
+    assert code == 0
+    assert "will be made at the first run" in found["home"][0]["says"]
+    assert not home.exists()
+
+
+def test_nothing_is_changed(furnished, capsys):
+    before = {path: (path.stat().st_mode, path.stat().st_size) for path in furnished.rglob("*")}
+    examined(capsys)
+    assert {path: (path.stat().st_mode, path.stat().st_size) for path in furnished.rglob("*")} == before
+
+
+def test_each_file_that_is_open_to_others_is_named(furnished, capsys):
+    (furnished / "draws" / "seeds" / "draw1").chmod(0o644)
+    (furnished / "store").chmod(0o750)
+    (furnished / "compiled").mkdir(mode=0o755)
+    code, found, _ = examined(capsys)
+    assert code == 1
+    told = [finding["says"] for finding in found["permissions"]]
+    assert len(told) == 2
+    assert any("draws/seeds/draw1" in says for says in told)
+    assert all(finding["to_do"].startswith("chmod go-rwx ") for finding in found["permissions"])
+
+
+def test_a_home_that_others_may_enter_fails(furnished, capsys):
+    furnished.chmod(0o755)
+    code, found, _ = examined(capsys)
+    assert (code, found["home"][0]["status"]) == (1, "fail")
+    assert found["home"][0]["to_do"].startswith("chmod 700 ")
+
+
+def test_machine_code_that_others_may_write_fails(furnished, capsys):
+    (furnished / "compiled").mkdir()
+    (furnished / "compiled").chmod(0o777)
+    assert examined(capsys)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "topic"),
+    [("keys/store.key", None, "keys"), ("keys/store.key", b"short", "keys"), ("draws/seeds/draw1", None, "seeds"),
+     ("draws/seeds/draw1", b"short", "seeds")],
+)  # fmt: skip
+def test_a_lost_or_torn_secret_fails(path, content, topic, furnished, capsys):
+    (furnished / path).unlink()
+    if content is not None:
+        (furnished / path).write_bytes(content)
+        (furnished / path).chmod(0o600)
+    code, found, _ = examined(capsys)
+    assert code == 1
+    assert found[topic][0]["status"] == "fail"
+
+
+def test_no_secret_and_no_address_is_printed(furnished, capsys, monkeypatch):
+    monkeypatch.setenv("PREFECT_API_URL", "http://steward:hush-hush@127.0.0.1:9/api")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://steward:hush-hush@127.0.0.1:9")
+    code, found, out = examined(capsys)
+    assert code == 1
+    assert [found[topic][0]["status"] for topic in ("prefect", "mlflow")] == ["fail", "warn"]
+    run(["doctor"])
+    out += capsys.readouterr().out
+    assert "PREFECT_API_URL" in out
+    assert not any(secret in out for secret in ("hush-hush", "127.0.0.1", SEED.decode(), KEY.hex()))
+
+
+def test_a_damaged_store_of_figures_is_a_warning(furnished, capsys):
+    store = furnished / "mlflow.db"
+    sqlite3.connect(store).close()
+    store.write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+    store.chmod(0o600)
+    code, found, _ = examined(capsys)
+    assert (code, found["mlflow"][0]["status"]) == (0, "warn")
+
+
+def test_dead_runs_and_runs_from_the_future_are_told(furnished, capsys):
+    keep_run(furnished, "20261101T000000Z-aaaaaa", status="running", process=2**22 + 1)
+    keep_run(furnished, "20261102T000000Z-bbbbbb", status="running", process=2**22 + 1, host="elsewhere")
+    keep_run(furnished, "20361102T000000Z-cccccc", started_at=(datetime.now(UTC) + timedelta(days=9)).isoformat())
+    _, found, _ = examined(capsys)
+    assert "1 runs began and were killed: 20261101T000000Z-aaaaaa" in found["runs"][0]["says"]
+    assert "20361102T000000Z-cccccc" in found["clock"][1]["says"]
+
+
+def test_a_file_in_the_place_of_the_home_fails(home, capsys):
+    home.write_text("")
+    code, found, _ = examined(capsys)
+    assert code == 1
+    assert "not a folder" in found["home"][0]["says"]
+
+
+def test_little_room_and_network_disks_are_told(furnished, capsys, monkeypatch):
+    monkeypatch.setattr(doctor_home, "LITTLE_BYTES", 2**62)
+    monkeypatch.setattr(doctor_home, "FEW_INODES", 2**62)
+    monkeypatch.setattr(doctor_home, "LITTLE_INODES", 2**62)
+    monkeypatch.setattr(doctor_home, "_file_system", lambda folder: "nfs4")
+    code, found, _ = examined(capsys)
+    assert code == (1 if os.statvfs(furnished).f_files else 0)
+    assert [found[topic][0]["status"] for topic in ("disk space", "file system")] == ["warn", "warn"]
+
+
+def test_locks_that_hold_nothing_fail(tmp_path, monkeypatch):
+    assert doctor_home._locks(tmp_path).status == "ok"
+    monkeypatch.setattr(doctor_home.fcntl, "flock", lambda file, how: None)
+    assert doctor_home._locks(tmp_path).status == "fail"
+
+
+def test_versions_are_compared_with_the_lock(tmp_path, monkeypatch):
+    import numpy
+
+    lock = tmp_path / "requirements.lock"
+    monkeypatch.setattr(doctor, "LOCK", lock)
+    lock.write_text(
+        f"numpy=={numpy.__version__} ; python_full_version >= '3.0' \\\n    --hash=sha256:00\n# via x\nnot-there==1 \\\n"
+    )
+    assert [finding.status for finding in doctor._packages()] == ["ok"]
+    lock.write_text("NumPy==0.1 ; python_full_version < '3.0' \\\nnumpy==0.2 \\\n")
+    (finding,) = doctor._packages()
+    assert (finding.status, "numpy" in finding.says) == ("warn", True)
+
+
+def test_the_terminal_shows_a_line_a_finding_and_what_is_not_protected(furnished, capsys):
+    assert run(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "Not protected, whatever stands above:" in out
+    assert "PCG64" in out
+    assert all(
+        line.split()[0] in {"ok", "warn", "fail", "to", "-", "Not"} or "ok," in line for line in out.splitlines() if line
+    )

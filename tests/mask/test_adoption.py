@@ -1,0 +1,140 @@
+"""Tables masked elsewhere: whose row is whose, what was changed, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tasks.classify.methods import ClassifyPlan, classify
+from tasks.ingest.codebook import AttributeSpec
+from tasks.mask.adoption import AdoptionPlan, ReleasedSpec, adopt
+from tasks.mask.microaggregation import Microaggregation
+from tasks.mask.released import Undeclared
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Role, Scale
+from tasks.microdata.table import Microdata
+
+ROWS = 6
+SOURCE = Microdata.of(
+    {
+        "id": np.arange(11, 11 + ROWS),
+        "age": np.array([20, 30, 40, 50, 60, 70]),
+        "income": [1.5, 2.5, 3.5, 4.5, 5.5, 6.5],
+        "vote": ["yes", "no", "no", "yes", None, "no"],
+    }
+)
+ATTRIBUTES = (
+    AttributeSpec(name="id", role=Role.IDENTIFIER),
+    AttributeSpec(name="age", role=Role.QUASI_IDENTIFIER, scale=Scale.NUMERIC),
+    AttributeSpec(name="income", role=Role.QUASI_IDENTIFIER, scale=Scale.NUMERIC),
+    AttributeSpec(name="vote", role=Role.CONFIDENTIAL, scale=Scale.NOMINAL),
+)
+SCHEMA = classify(SOURCE, ClassifyPlan(attributes=ATTRIBUTES, key="id"))
+
+
+def masked(*rows: str, head: str = "id,age,income,vote") -> str:
+    return "\n".join([head, *rows]) + "\n"
+
+
+WHOLE = masked("11,25,1.5,yes", "12,25,2.5,no", "13,40,3.5,no", "14,50,4.5,yes", "15,60,5.5,", "16,70,6.5,no")
+SHUFFLED = masked("16,70,6.5,no", "12,25,2.5,no", "14,50,4.5,yes", "11,25,1.5,yes")
+
+
+@pytest.fixture
+def adopted(tmp_path):
+    """`adopted(text, **fields)` adopts a CSV that was masked elsewhere."""
+
+    def call(text: str, **fields: object):
+        (tmp_path / "masked.csv").write_text(text)
+        spec = ReleasedSpec.model_validate({"table": str(tmp_path / "masked.csv"), **fields})
+        return adopt(SOURCE, SCHEMA, AdoptionPlan(released=spec, attributes=ATTRIBUTES, key="id"))
+
+    return call
+
+
+def test_aligned_by_row_it_is_taken_as_it_is(adopted):
+    found = adopted(WHOLE)
+    assert found.data.names == ("age", "income", "vote")
+    assert found.data.floats("age").tolist() == [25, 25, 40, 50, 60, 70]
+    assert found.alignment.complete
+    assert found.alignment.place.tolist() == list(range(ROWS))
+    assert found.mechanisms == (Undeclared(attributes=("age",)),)
+    assert "id" in found.notes[0]
+
+
+def test_aligned_by_key_some_records_are_absent(adopted):
+    found = adopted(SHUFFLED, align="key")
+    assert found.alignment.record.tolist() == [0, 1, 3, 5]
+    assert found.alignment.place.tolist() == [3, 1, 2, 0]
+    assert found.data.floats("income").tolist() == [1.5, 2.5, 4.5, 6.5]
+    assert found.alignment.masked_row.tolist() == [0, 1, -1, 2, -1, 3]
+    assert any("2 of 6" in note for note in found.notes)
+
+
+def test_a_declared_step_stands_and_what_it_does_not_cover_is_undeclared(adopted):
+    text = WHOLE.replace("3.5,no", "3.25,no")
+    found = adopted(text, mechanism=({"method": "microaggregation", "attributes": ("age",), "k": 2},))
+    assert found.mechanisms == (
+        Microaggregation(method="microaggregation", attributes=("age",), k=2),
+        Undeclared(attributes=("income",)),
+    )
+
+
+def test_an_untouched_table_has_no_mechanism(adopted):
+    text = WHOLE.replace("11,25", "11,20").replace("12,25", "12,30")
+    assert adopted(text).mechanisms == ()
+
+
+def test_whole_numbers_may_become_decimals(adopted):
+    found = adopted(WHOLE.replace("11,25", "11,25.5").replace("12,25", "12,25.5"))
+    assert found.data.floats("age")[:2].tolist() == [25.5, 25.5]
+    assert found.mechanisms == (Undeclared(attributes=("age",)),)
+
+
+WRONG = {
+    "rows-do-not-align": (SHUFFLED, {}),
+    "released-lacks-column": (masked("11,25,yes", "12,25,no", head="id,age,vote"), {"align": "key"}),
+    "released-has-column": (WHOLE.replace("vote", "vote,extra").replace("yes", "yes,1").replace("no", "no,2"), {}),
+    "key-does-not-align": (masked("11,25,1.5,yes", "11,25,2.5,no"), {"align": "key"}),
+    "no-key-column": ("\n".join(line.split(",", 1)[1] for line in WHOLE.splitlines()) + "\n", {"align": "key"}),
+    "released-other-kind": ("id,age,income,vote\n" + "".join(f"{11 + i},25,{i}.5,{i}\n" for i in range(ROWS)), {}),
+    "not-numeric": (WHOLE.replace("40", "forty"), {}),
+    "no-such-source": (None, {}),
+    "unknown-attribute": (WHOLE, {"mechanism": ({"method": "rank_swapping", "attributes": ("aeg",), "window_percent": 50.0},)}),
+}
+
+
+@pytest.mark.parametrize("code", WRONG)
+def test_what_is_refused(adopted, code, tmp_path):
+    text, fields = WRONG[code]
+    if text is None:
+        fields = {"table": str(tmp_path / "elsewhere.csv")}
+    if code == "released-has-column":
+        text = text.replace("5.5,", "5.5,,3")
+    with pytest.raises(InputError) as caught:
+        adopted(text or "", **fields)
+    error = caught.value
+    assert error.code == code
+    assert error.where.startswith("released")
+    assert error.allowed
+    assert error.remedy
+
+
+def test_a_key_of_nobody_is_refused(adopted):
+    with pytest.raises(InputError, match="1 have one that the source does not know"):
+        adopted(masked("11,25,1.5,yes", "99,25,2.5,no"), align="key")
+
+
+def test_an_unmasked_function_of_a_masked_column_is_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 90, 60)
+    source = Microdata.of({"age": age, "double_age": age * 2, "vote": rng.choice(["a", "b"], 60)})
+    attributes = (AttributeSpec(name="age", scale=Scale.NUMERIC), AttributeSpec(name="double_age", scale=Scale.NUMERIC))
+    schema = classify(source, ClassifyPlan(attributes=attributes))
+    votes = source.column("vote").to_pylist()
+    rows = [f"{a + 1},{2 * a},{v}" for a, v in zip(age, votes, strict=True)]
+    (tmp_path / "m.csv").write_text(masked(*rows, head="age,double_age,vote"))
+    plan = AdoptionPlan(released=ReleasedSpec(table=str(tmp_path / "m.csv")), attributes=attributes)
+    with pytest.raises(InputError) as caught:
+        adopt(source, schema, plan)
+    assert caught.value.code == "undoes-the-mask"

@@ -1,0 +1,87 @@
+"""Whoever masked the table, whatever it counts: the words follow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tasks.report import origin, residual, views
+from tasks.report.content import public_edition
+from tasks.report.meanings import meaning
+from tasks.report.page import render
+from tasks.score.verdict import decide
+
+
+def plain(sentences) -> str:
+    return "\n".join(sentences).replace("\u202f", " ")
+
+
+def test_a_table_masked_elsewhere_is_said_to_be_known_as_declared(certified):
+    elsewhere = replace(certified, masked_elsewhere=True, tool="sdcMicro 5.8")
+    assert origin.masked_by(elsewhere).startswith("Elsewhere, with sdcMicro 5.8. As declared: Microaggregation")
+    assert "was masked elsewhere, with sdcMicro 5.8; here it was attacked" in plain(origin.told_of_the_rows(elsewhere))
+    limits = plain(residual.known_limits(elsewhere))
+    assert "whether there was a seed" in limits
+    assert "PCG64" not in limits
+    assert "PCG64" in plain(residual.known_limits(certified))
+    assert "by means that nobody named" in origin.masked_by(replace(elsewhere, tool=None))
+
+
+def test_absent_records_are_counted(certified):
+    fewer = replace(certified, rows_out=900)
+    assert "44 of 944 records of the source (4.7 %) are not in the release." in plain(origin.told_of_the_rows(fewer))
+    assert "44 of 944 records" in render(fewer)
+    assert "not in the release" not in plain(origin.told_of_the_rows(certified))
+
+
+def test_a_kept_row_order_is_told_with_its_reason_and_its_attack(certified):
+    kept = replace(certified, keep_row_order="the rows are a time series")
+    assert plain(origin.told_of_the_rows(kept)).endswith("The rows are in the source's order: the rows are a time series.")
+    limits = plain(residual.known_limits(kept))
+    assert "random order" not in limits
+    assert "no attack tried it" in limits
+    attacked = replace(kept, attacks=(*kept.attacks, replace(kept.attacks[0], attack="row_position", method="row_position")))
+    assert "the attack by row position says" in plain(residual.known_limits(attacked))
+
+
+@pytest.fixture
+def of_persons(certified):
+    figures = tuple(
+        replace(one, counts="persons") if one.attack is not None or one.measure == "k_anonymity" else one
+        for one in certified.estimates
+    )
+    return replace(certified, estimates=figures, verdict=decide(certified.policy, figures), persons=500)
+
+
+def test_figures_of_persons_say_persons(of_persons):
+    assert of_persons.counts == "persons"
+    shown = {tile.title: tile for tile in views.tiles(of_persons)}
+    assert shown["Re-identification rate"].people == "about 94 of 944 persons"
+    assert shown["k-anonymity"].value.replace("\u202f", " ") == "10 persons"
+    assert shown["k-anonymity"].limit.replace("\u202f", " ") == "at least 10 persons"
+    assert "Persons exposed" in shown
+    told = plain(residual.residual_risks(of_persons))
+    assert "links 9.96 % of the persons to the right person" in told
+    assert "The 944 rows belong to 500 persons; the attacks look for persons, and their figures count persons." in plain(
+        residual.known_limits(of_persons)
+    )
+    assert "every person was attacked" in render(of_persons)
+    assert meaning("k_anonymity", "persons").sentence.startswith("The smallest number of persons whose records look alike")
+
+
+def test_what_was_rounded_to_none_is_not_said_to_be_none(certified):
+    rows = dict(zip(("popul", "age"), views.attribute_losses(certified)[1], strict=False))
+    assert rows["popul"].cells[-1].replace("\u202f", " ") == "under 0.0005 sd"
+
+
+def test_editions_do_not_mix(internal, detailed):
+    assert "Internal edition." in render(internal)
+    assert "Internal edition." not in render(detailed)
+    public = public_edition(internal)
+    assert (public.edition, public.charts) == ("public", None)
+    assert public_edition(detailed) == detailed
+    with pytest.raises(ValueError, match="charts of the internal one"):
+        replace(detailed, charts=internal.charts)
+    exact = next(one for one in internal.figures("sse_percent") if one.attribute is None)
+    assert exact.value == 8.1234567
