@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, assert_never
 
@@ -19,6 +19,7 @@ from tasks.mask.pram import Pram, randomise
 from tasks.mask.precision import Precision, precision_of
 from tasks.mask.rank_swapping import RankSwapping, rank_swap
 from tasks.mask.released import Undeclared
+from tasks.mask.shown_digits import as_shown, in_kinds_of, together
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import MaskTargets, Schema
 from tasks.microdata.table import Integers, Microdata
@@ -90,9 +91,11 @@ def resolved(step: Masking, schema: Schema, where: str) -> Masking:
 def conclusions(originals: Microdata, released: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...]) -> Knowledge:
     """What an intruder concludes who holds `originals` (his attributes, all records), the released table and the steps.
 
-    originals: one row per record, the columns he knows. released: the released table, rows in any order.
+    originals: one row per record, the columns he knows. released: the released table, rows in any order; one that was masked
+    elsewhere may show decimals where the source has whole numbers, and more or fewer digits than the source.
     """
-    precision = precision_of(originals, originals.names)
+    originals = in_kinds_of(originals, released)
+    precision = precision_of(together(originals, released.select(originals.names)), originals.names)
     knowledge = before_masking(originals)
     for step in mechanisms:
         match step:
@@ -106,7 +109,7 @@ def conclusions(originals: Microdata, released: Microdata, schema: Schema, mecha
                 knowledge = knowledge.doubting(step.attributes)
             case _:
                 assert_never(step)
-    return knowledge
+    return replace(knowledge, believed=as_shown(knowledge.believed, released))
 
 
 def describe() -> tuple[dict[str, str], ...]:

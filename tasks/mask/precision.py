@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.microdata.table import DATE, MOMENT, SECONDS_OF_A_DAY, TIME, Floats, Microdata
+from tasks.microdata.table import DATE, MOMENT, SECONDS_OF_A_DAY, TIME, Floats, Microdata, stored_integers
 
 MOST_DECIMALS = 15
-_DECIMALS_OF_A_SECOND = 6
 _WHOLE_IN_FLOAT = 2.0**53
 
 
@@ -23,23 +22,19 @@ class Grid:
 
     Two decimals: 1 / 100. Whole days: 1 / 1. Moments in whole seconds, counted in days: 1 / 86400. Times in whole minutes,
     counted in seconds: 60 / 1.
+    within_days: whole days are taken apart before rounding, because a float64 of days and microseconds has no digit to spare.
     """
 
     units: int
     parts: int
+    within_days: bool = False
 
 
 Precision = Mapping[str, Grid]
 
-_SECONDS = (3600, 60, 1)
-_FRACTIONS = tuple(10**d for d in range(1, _DECIMALS_OF_A_SECOND + 1))
-_GRIDS_OF_TIMES = (*(Grid(seconds, 1) for seconds in _SECONDS), *(Grid(1, parts) for parts in _FRACTIONS))
-_GRIDS_OF_MOMENTS = (
-    Grid(1, 1),
-    *(Grid(1, SECONDS_OF_A_DAY // seconds) for seconds in _SECONDS),
-    *(Grid(1, SECONDS_OF_A_DAY * parts) for parts in _FRACTIONS),
-)
-_GRIDS_OF_TYPE = {DATE: (Grid(1, 1),), MOMENT: _GRIDS_OF_MOMENTS, TIME: _GRIDS_OF_TIMES}
+_SECOND = 10**6  # microseconds
+_DAY = SECONDS_OF_A_DAY * _SECOND
+_STEPS = (_DAY, 3600 * _SECOND, 60 * _SECOND, *(10**d for d in range(6, -1, -1)))  # coarse to fine, each divides the one before
 
 
 def source_decimals(values: Floats) -> int:
@@ -59,6 +54,9 @@ def at_decimals(values: Floats, decimals: int) -> Floats:
 
 def at_precision(values: Floats, grid: Grid) -> Floats:
     """Values moved to the nearest point of the grid, halves to the even multiple; those too large for it in a float64 stay."""
+    if grid.within_days:
+        day = np.floor(values)
+        return day + at_precision(values - day, Grid(grid.units, grid.parts))
     roundable = np.abs(values) * (grid.parts / grid.units) < _WHOLE_IN_FLOAT
     multiples = np.rint(np.where(roundable, values, 0.0) * float(grid.parts) / grid.units)
     rounded: Floats = np.where(roundable, multiples * grid.units / float(grid.parts), values)
@@ -76,11 +74,14 @@ def precision_of(source: Microdata, names: Iterable[str]) -> Precision:
 
 def grid_of(source: Microdata, name: str) -> Grid:
     """The grid of one column of numbers, dates or times."""
-    values = source.floats(name)
-    grids = _GRIDS_OF_TYPE.get(source.column(name).type)
-    return Grid(1, 10 ** source_decimals(values)) if grids is None else _coarsest(values, grids)
-
-
-def _coarsest(values: Floats, grids: tuple[Grid, ...]) -> Grid:
-    present = values[~np.isnan(values)]
-    return next((grid for grid in grids if np.array_equal(at_precision(present, grid), present)), grids[-1])
+    column = source.column(name)
+    if column.type == DATE:
+        return Grid(1, 1)
+    if column.type not in (MOMENT, TIME):
+        return Grid(1, 10 ** source_decimals(source.floats(name)))
+    stored = stored_integers(column.drop_null()).to_numpy()
+    step = next(step for step in _STEPS if not (stored % step).any())
+    if column.type == MOMENT:
+        return Grid(1, _DAY // step, within_days=step < _DAY)
+    step = min(step, _STEPS[1])
+    return Grid(step // _SECOND, 1) if step >= _SECOND else Grid(1, _SECOND // step)

@@ -28,6 +28,20 @@ def as_shown(believed: Microdata, released: Microdata) -> Microdata:
     return believed
 
 
+def in_kinds_of(originals: Microdata, released: Microdata) -> Microdata:
+    """The intruder's columns of whole numbers as decimals where the released table shows decimals."""
+    for name in originals.names:
+        if originals.is_integer(name) and pa.types.is_floating(released.arrow.schema.field(name).type):
+            decimals = pa.array(originals.floats(name), from_pandas=True)
+            originals = Microdata(originals.arrow.set_column(originals.names.index(name), name, decimals))
+    return originals
+
+
+def together(originals: Microdata, released: Microdata) -> Microdata:
+    """The rows of both tables, whose columns are of the same kinds."""
+    return Microdata(pa.concat_tables([originals.arrow, released.arrow.select(list(originals.names))]))
+
+
 def _nearest_shown(values: Floats, released: Floats) -> Floats:
     shown = np.unique(released[~np.isnan(released)])
     if len(shown) == 0:

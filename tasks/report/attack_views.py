@@ -17,7 +17,7 @@ from tasks.report.words import attack_title, in_plain_words, intruder_in_words, 
 from tasks.score.catalogue import LINKAGE
 from tasks.score.policy import DECLARED
 
-RATES = tuple(measure.name for measure in LINKAGE if measure.about == "table")
+RATES = tuple(measure.name for measure in LINKAGE if measure.about == "table" or measure.name == "groups_exposed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -257,6 +257,7 @@ def test_nobody_is_found_in_an_independent_table(years, spec, method):
     assert np.mean(credits[1:]) == pytest.approx(60 * found.chance, abs=6 * np.std(credits) / 20)
     spread = (credits[0] - 60 * found.chance) / np.std(credits)
     assert spread < 4.5  # the permutation law at 1e-4, which 400 permutations give through its spread
+    assert spread + 10 / np.std(credits) > 4.5  # ten of sixty found for certain are noticed
 
 
 def test_targets_are_persons_in_the_order_of_their_draw(years):
