@@ -12,13 +12,13 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.issue import issue
 from flows.record import Journal
-from flows.release import ReleaseSpec, intruders_of, known_of, load_release
+from flows.release import ReleaseSpec, known_of, load_release
 from tasks.attack.task import attack_release
-from tasks.attack.threat import attack_id
+from tasks.attack.threat import attack_id, intruders
 from tasks.classify.task import classify_attributes
 from tasks.ingest.methods import IngestReport
 from tasks.ingest.task import ingest_source, source_digest
-from tasks.mask.task import Mechanisms, Steps, adopt_table, mask_table
+from tasks.mask.task import Steps, adopt_table, mask_table
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.report.task import write_report
@@ -101,8 +101,7 @@ def _attack(
 ) -> list[Produced]:
     """Every attack by every intruder, side by side; the order of the results is the order of the plan."""
     store = Store()
-    mechanisms = store.record(Ref(table["mechanisms"]), Mechanisms)
-    found = intruders_of(release, store.record(Ref(schema), Schema), mechanisms, store.table(Ref(table["released"])))
+    found = intruders(release.intruder, store.record(Ref(schema), Schema), store.table(Ref(table["released"])))
     jobs = {
         f"attack {attack_id(attack)} ({intruder.name})": (
             *masked,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from tasks.attack.methods import Attack
-from tasks.attack.threat import Intruder, IntruderSpec, Omission, attack_id, check_attacks, default_attacks, intruders
+from tasks.attack.threat import IntruderSpec, Omission, attack_id, check_attacks, default_attacks, intruders
 from tasks.classify.methods import ClassifyPlan
 from tasks.ingest.codebook import Attributes, AttributeSpec
 from tasks.ingest.codebook_file import load_codebook, merged
@@ -18,12 +18,11 @@ from tasks.ingest.expectations import Expectation
 from tasks.ingest.methods import IngestPlan
 from tasks.ingest.sources import SourceSpec
 from tasks.mask.adoption import AdoptionPlan, ReleasedSpec
-from tasks.mask.methods import Masking, Mechanism, resolved, targets
+from tasks.mask.methods import Masking, targets
 from tasks.microdata.document import read_document, validated
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Name, Reason, Slug, Spec
-from tasks.microdata.table import Microdata
 from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
@@ -180,10 +179,7 @@ def known_of(release: ReleaseSpec, schema: Schema | None = None) -> Known:
     )
     if schema is None:
         return known
-    if release.masking is None:  # who is an insider depends on what was changed, which only the released table tells
-        return dataclasses.replace(known, attributes=schema.published)
-    steps = tuple(resolved(step, schema, f"masking[{i}]") for i, step in enumerate(release.masking))
-    names = tuple(intruder.name for intruder in intruders(release.intruder, schema, steps))
+    names = tuple(intruder.name for intruder in intruders(release.intruder, schema))
     return dataclasses.replace(known, attributes=schema.published, intruders=names)
 
 
@@ -191,18 +187,6 @@ def _widths(release: ReleaseSpec, measure: str) -> tuple[float, ...]:
     """The widths of the intervals that one measure will be computed with."""
     specs = (one for one in (*ALWAYS, *release.measures) if isinstance(one, RankIntervalDisclosure | SdIntervalDisclosure))
     return tuple(dict.fromkeys(width for one in specs if one.measure == measure for width in one.p_percent))
-
-
-def intruders_of(
-    release: ReleaseSpec, schema: Schema, mechanisms: tuple[Mechanism, ...], released: Microdata
-) -> tuple[Intruder, ...]:
-    """Everybody who attacks the release: the declared intruder, each insider, and those who know fewer attributes.
-
-    Raises InputError where the policy names an insider who is none.
-    """
-    found = intruders(release.intruder, schema, mechanisms, released)
-    check_policy(release.policy, Known(intruders=tuple(intruder.name for intruder in found)))
-    return found
 
 
 def schema_of_release_files() -> dict[str, Any]:

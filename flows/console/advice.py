@@ -53,12 +53,17 @@ def _on_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict
     for name, value in _insiders_beyond(line, figures, spec).items():
         told = f"{beside_limit(value, line['limit'], unit)}; limit {limit_in_unit(line['limit'], unit)}"
         yield (
-            f"{shown(name)} is published unchanged, and somebody who knows it as well finds too much "
+            f"{shown(name)} is published {_fate(name, spec)}, and somebody who knows it as well finds too much "
             f"({line['measure']} {told}). "
             f"Treat it as known and mask it with the others: {_masked_with_others(name, spec)}. "
-            "Or keep it out of the file: `role: identifier`. "
+            "Or keep it out of the file: `role: withheld`. "
             f"Or raise the limit of {place}, if you can answer for that."
         )
+
+
+def _fate(name: str, spec: dict[str, Any]) -> str:
+    masked = any(name in (step.get("attributes") or ()) for step in spec.get("masking") or ())
+    return "masked apart from the others" if masked else "unchanged"
 
 
 def _insiders_beyond(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> dict[str, float]:

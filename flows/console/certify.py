@@ -141,7 +141,7 @@ def _unlimited(criteria: list[dict[str, Any]], spec: dict[str, Any]) -> list[str
         limited.add(("max_record_risk", "declared"))  # one lucky guess makes it 1
     wanted = {
         ("reidentification", "declared"): "on the share of records that the declared intruder finds (reidentification)",
-        ("reidentification", "insider"): "on insiders, who also know one attribute that is published unchanged",
+        ("reidentification", "insider"): "on insiders, who also know one more of the published attributes",
         ("max_record_risk", "declared"): "on the person who is easiest to find (max_record_risk)",
         ("k_anonymity", "declared"): "on the smallest group of records that look alike (k_anonymity)",
     }

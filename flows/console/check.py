@@ -62,7 +62,8 @@ class _Examined:
 
 
 def _examined(release: ReleaseSpec) -> _Examined:
-    from flows.release import intruders_of, known_of
+    from flows.release import known_of
+    from tasks.attack.threat import intruders
     from tasks.classify.methods import classify
     from tasks.ingest.methods import ingest
     from tasks.mask.adoption import adopt
@@ -78,7 +79,7 @@ def _examined(release: ReleaseSpec) -> _Examined:
     if release.adoption_plan is not None:
         adopted = adopt(found.data, schema, release.adoption_plan)
         mechanisms, published, notes = adopted.mechanisms, adopted.data, (*notes, *adopted.notes)
-    names = [intruder.name for intruder in intruders_of(release, schema, mechanisms, published)]
+    names = [intruder.name for intruder in intruders(release.intruder, schema, published)]
     masked = frozenset(name for step in mechanisms for name in step.attributes or ())
     return _Examined(found.report.source, found.data.n, schema, masked, names, notes)
 

@@ -268,12 +268,12 @@ def _without_rare_gaps(data: Microdata, columns: tuple[Drafted, ...], k: int) ->
 
 def _withheld(column: Drafted) -> Drafted:
     scale = column.attribute.scale
-    why = "too few rows share its gaps to hide among each other, so it is not published (`identifier` stands for that)"
+    why = "too few rows share its gaps to hide among each other, so it is not published"
     question = (
         "fill the gaps or leave those rows out at the source; then write "
         f"`role: quasi_identifier, scale: {scale}` and add it to the microaggregation, or leave it unpublished"
     )
-    return replace(column.changed(why, role=Role.IDENTIFIER), decide=(question,))
+    return replace(column.changed(why, role=Role.WITHHELD), decide=(question,))
 
 
 def _smallest_pattern(gaps: list[Integers], n: int) -> int:
@@ -343,9 +343,7 @@ def _policy(columns: tuple[Drafted, ...], masking: tuple[Step, ...], k: int, lim
         why = f"Every released record looks like at least {at_least - 1} others on all quasi-identifiers together."
         lines.append(Step({"measure": "k_anonymity", "at_least": at_least}, (why,)))
     if any(column.attribute.role in INSIDER_ROLES for column in columns):
-        why = (
-            "Somebody who also knows one column that is published unchanged (an insider) may find more, but no more than this."
-        )
+        why = "Somebody who also knows one more published column (an insider) may find more, but no more than this."
         lines.append(Step({"measure": "reidentification", "at_most": max(0.3, limit), "intruder": "insider"}, (why,)))
     return (*lines, _loss(columns, masking))
 

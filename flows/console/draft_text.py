@@ -31,7 +31,7 @@ ROLES = (
     "  confidential      what an intruder wants to learn and does not know. Published UNCHANGED unless a mask names it",
     "  identifier        names a person or company by itself; never published",
     "  group, person     the number of a household or company; of a person who has several rows; never published",
-    "  derived           follows from other columns and would undo their mask; never published",
+    "  derived, withheld follows from other columns and would undo their mask; kept back for another reason; never published",
     "  weight, other     a survey weight; anything else; published unchanged unless a mask names it",
 )
 MASKING = (

@@ -48,7 +48,7 @@ class Omission(Spec):
 class Intruder:
     """One intruder.
 
-    `declared`; or `insider:<attribute>`, who also knows one attribute that no mask touched; or `knowing:<i>`, who knows the
+    `declared`; or `insider:<attribute>`, who also knows one other published attribute; or `knowing:<i>`, who knows the
     first i of the declared intruder's attributes in a greedy order, which `greedy` says.
     """
 
@@ -58,23 +58,21 @@ class Intruder:
     greedy: bool = False
 
 
-def intruders(
-    spec: IntruderSpec, schema: Schema, mechanisms: tuple[Mechanism, ...], released: Microdata | None = None
-) -> tuple[Intruder, ...]:
+def intruders(spec: IntruderSpec, schema: Schema, released: Microdata | None = None) -> tuple[Intruder, ...]:
     """The declared intruder, then the insiders, then those of the knowledge curve.
 
-    An insider knows all quasi-identifiers and one attribute that is published unchanged: confidential attributes and weights
-    are link keys too (a person knows how a colleague votes). One of them for each such attribute, in the order of the table;
-    those who know nothing beyond the declared intruder are left out.
+    An insider knows all quasi-identifiers and one other published attribute: confidential attributes and weights are link keys
+    too (a person knows how a colleague votes). One of them for each such attribute, in the order of the table; those who know
+    nothing beyond the declared intruder are left out. SCIENCE asks for the attributes that are published unchanged; those that
+    a mask touched are among them here, because a light mask hides little, and because the transparency attack can follow a
+    joint mask only if it knows all that was masked together.
     The intruders of the curve know the first 1..d-1 of the d >= 2 attributes of the declared one, in the order of `by_telling`;
     there are none without the released table, or with `curve: false`. Their figures decide nothing.
 
     Raises InputError where the spec names an attribute that does not exist or is not published, or nothing can be known.
     """
     declared = Intruder("declared", _known(spec, schema), spec.participation_known)
-    touched = {name for step in mechanisms for name in step.attributes or ()}
-    keys = schema.with_role(Role.QUASI_IDENTIFIER)
-    extra = [name for name in schema.with_role(*INSIDER_ROLES) if name not in touched]
+    keys, extra = schema.with_role(Role.QUASI_IDENTIFIER), schema.with_role(*INSIDER_ROLES)
     insiders = (Intruder(f"insider:{name}", (*keys, name), spec.participation_known) for name in extra)
     curve = () if released is None or not spec.curve else _curve(declared, released)
     return (declared, *(insider for insider in insiders if not set(insider.knows) <= set(declared.knows)), *curve)

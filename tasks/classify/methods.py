@@ -10,12 +10,14 @@ from tasks.classify.dependence import find_dependences
 from tasks.classify.evidence import facts_of
 from tasks.classify.finding import ENOUGH_ROWS, Dependence
 from tasks.classify.roles import attribute_of
+from tasks.classify.weights import group_in_words, weight_in_words
 from tasks.ingest.codebook import Attributes, by_name
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, Attribute, MaskTargets, Role, Schema
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
+from tasks.microdata.units import check_units
 
 _NAMED_FINDINGS = 5
 
@@ -59,12 +61,12 @@ def classify(data: Microdata, plan: ClassifyPlan) -> Schema:
     schema = Schema(attributes)
     _refuse_unlisted_categories(data, schema)
     _refuse_unpublished(schema, plan)
-    _refuse_repeated_persons(data, schema)
+    check_units(data, schema)
     _refuse_incomparable(data, schema)
     masked = masked_attributes(schema, plan.masks)
     _refuse_nothing_to_mask(data, masked)
     refuse_undone_masks(data, schema, masked)
-    return _with_search_told(schema, data, masked)
+    return _with_search_told(_with_weights_told(schema, data), data, masked)
 
 
 def masked_attributes(schema: Schema, masks: tuple[MaskTargets, ...]) -> tuple[str, ...]:
@@ -95,19 +97,6 @@ def _refuse_ambiguous_key(data: Microdata, key: str | None) -> None:
         what = f"The key `{key}` does not tell the units apart: {missing} rows have none, {repeated} repeat an earlier one."
         remedy = "name another key, or remove `key`; several rows of one person: declare the column `role: person`"
         raise InputError("ambiguous-key", "key", what, "a column with a different value in every row", remedy)
-
-
-def _refuse_repeated_persons(data: Microdata, schema: Schema) -> None:
-    """Groups of k rows may hold one person; until persons are counted, such a table must not be certified by its rows."""
-    for name in schema.with_role(Role.PERSON):
-        present = data.column(name).drop_null()
-        repeated = len(present) - len(present.unique())
-        if repeated:
-            what = (
-                f"{repeated} rows repeat a person of `{name}`: figures that count rows would hide how well a person is found."
-            )
-            remedy = "keep one row per person, or aggregate the rows of each person, and certify that table"
-            raise InputError("repeated-person", f"attributes.{name}", what, "one row per person in this version", remedy)
 
 
 def _refuse_incomparable(data: Microdata, schema: Schema) -> None:
@@ -198,6 +187,13 @@ def _refuse_dependent(found: tuple[Dependence, ...]) -> None:
         "no function of masked columns published unmasked",
         f"declare `{open_}: {{role: derived, from: [{hidden}]}}` (it is then not published), or mask it together with {hidden}",
     )
+
+
+def _with_weights_told(schema: Schema, data: Microdata) -> Schema:
+    """What weights and group keys reveal, as their evidence."""
+    told = {name: weight_in_words(data, schema, name) for name in schema.with_role(Role.WEIGHT)}
+    told |= {name: (group_in_words(data, name),) for name in schema.with_role(Role.GROUP)}
+    return Schema(tuple(replace(a, evidence=(*a.evidence, *told.get(a.name, ()))) for a in schema.attributes))
 
 
 def _with_search_told(schema: Schema, data: Microdata, masked: tuple[str, ...]) -> Schema:

@@ -24,7 +24,7 @@ class Estimate:
     chance, chance_kind: what a guess without the release would score, and what kind; None where there is no such thing.
     credit: how a hit is counted (`shared`: a tie of t candidates earns 1/t; `indicator`; None).
     n_targets, n_in_release: how many targets were scored, how many of them are in the release; None for whole-table measures.
-    subgroup: the part of the targets that the figure is about, e.g. `highest 5 %` of the attribute; None: all targets.
+    subgroup: the part of the targets that the figure is about, e.g. `highest values` of the attribute; None: all targets.
     counts: what the targets are.
     unit: `share`, `percent`, `records`, or the unit of the attribute.
     """

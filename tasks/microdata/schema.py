@@ -18,6 +18,7 @@ class Role(StrEnum):
     PERSON = "person"  # the key of a unit with several rows; never published
     GROUP = "group"  # household, enterprise: the key of a group of units; never published
     DERIVED = "derived"  # a function of other attributes; not published, because it would undo their mask
+    WITHHELD = "withheld"  # not published, for a reason of the publisher's own
     OTHER = "other"
 
 
@@ -35,7 +36,7 @@ class Scale(StrEnum):
 
 MEASURED = frozenset({Scale.NUMERIC, Scale.DATE, Scale.TIME})  # differences mean something
 CATEGORICAL = frozenset({Scale.NOMINAL, Scale.CODE, Scale.FREE_TEXT})  # only equality does
-UNPUBLISHED = frozenset({Role.IDENTIFIER, Role.PERSON, Role.GROUP, Role.DERIVED})
+UNPUBLISHED = frozenset({Role.IDENTIFIER, Role.PERSON, Role.GROUP, Role.DERIVED, Role.WITHHELD})
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ def _insiders(content: Content) -> Iterator[str]:
         return
     using = ", using how the masking works" if uses_the_masking(content, first.attack) else ""
     yield (
-        f"An insider (somebody who also knows {extra_knowledge(first.intruder or '')}, which is published unchanged) links "
+        f"An insider (somebody who also knows {_as_published(content, extra_knowledge(first.intruder or ''))}) links "
         f"{_figure(first)} of the {first.counts} to the right person ({attack_named(first.attack)}{using})."
     )
     names = dict.fromkeys(one.intruder for one in content.figures("reidentification", declared=False))
@@ -132,7 +132,12 @@ def _insiders(content: Content) -> Iterator[str]:
     ranked = sorted(filter(None, worst), key=lambda one: -(one.value or 0.0))
     if ranked:
         others = [f"{_figure(one)} knowing {extra_knowledge(one.intruder or '')}" for one in ranked]
-        yield f"The other insiders, who know one unchanged attribute each, link {listed(others)}."
+        yield f"The other insiders, who know one more attribute each, link {listed(others)}."
+
+
+def _as_published(content: Content, attribute: str) -> str:
+    fate = "which is masked too" if attribute in content.masked else "which is published unchanged"
+    return f"{attribute}, {fate}"
 
 
 def _worst_insider(content: Content) -> Estimate | None:

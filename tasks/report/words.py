@@ -52,6 +52,7 @@ ROLES = {
     Role.PERSON: "person key",
     Role.GROUP: "group key",
     Role.DERIVED: "derived",
+    Role.WITHHELD: "withheld",
     Role.OTHER: "other",
 }
 
@@ -130,6 +131,8 @@ def why_unpublished(attribute: Attribute) -> str:
             return "it is the key that joins the rows of one person"
         case Role.GROUP:
             return "it is the key of a group of units, such as a household"
+        case Role.WITHHELD:
+            return "it is kept back by the publisher"
         case Role.DERIVED:
             return f"it is computed from {listed(attribute.derived_from)} and would undo what was done there"
         case _:

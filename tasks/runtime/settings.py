@@ -81,6 +81,7 @@ def prepare_environment() -> Home:
         "MLFLOW_LOGGING_LEVEL": "ERROR",
         "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",
         "GX_ANALYTICS_ENABLED": "false",
+        "MPLCONFIGDIR": str(home.folder("matplotlib")),
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",

@@ -42,7 +42,7 @@ def covariance_difference(tables: Aligned) -> Estimate:
 
     Example: one masked attribute whose values were all replaced by the mean: its variance is lost, the figure is 1.
     """
-    columns = {attribute.name: tables.positions(attribute) for attribute in tables.of_scale(*MEASURED)}
+    columns = {attribute.name: tables.positions(attribute) for attribute in _varying(tables, *MEASURED)}
     pairs = combinations_with_replacement(columns, 2)
     changes = [_covariance_change(columns[j], columns[k]) for j, k in _masked_pairs(tables, pairs)]
     return _summary("covariance_difference", changes, np.mean)
@@ -61,7 +61,7 @@ def correlation_differences(tables: Aligned) -> tuple[Estimate, Estimate]:
 
     Example: each attribute permuted by itself: the release's correlations are near 0, and the figure is near the mean |r|.
     """
-    columns = {attribute.name: tables.positions(attribute) for attribute in tables.of_scale(*MEASURED)}
+    columns = {attribute.name: tables.positions(attribute) for attribute in _varying(tables, *MEASURED)}
     pairs = _masked_pairs(tables, combinations(columns, 2))
     changes = [_change(_correlation, columns[j], columns[k]) for j, k in pairs]
     return (
@@ -80,10 +80,20 @@ def rank_correlation_difference(tables: Aligned) -> Estimate:
 
     Example: a masked attribute that kept its order, ties included, changed nothing: 0.
     """
-    columns = {attribute.name: _ranked(tables, attribute) for attribute in tables.of_scale(*MEASURED, Scale.ORDINAL)}
+    columns = {attribute.name: _ranked(tables, attribute) for attribute in _varying(tables, *MEASURED, Scale.ORDINAL)}
     pairs = _masked_pairs(tables, combinations(columns, 2))
     changes = [_change(_rank_correlation, columns[j], columns[k]) for j, k in pairs]
     return _summary("rank_correlation_difference", changes, np.mean)
+
+
+def _varying(tables: Aligned, *scales: Scale) -> list[Attribute]:
+    """The published attributes of the given scales but for constants that stayed constant: they have no relation to lose."""
+    return [one for one in tables.of_scale(*scales) if not all(_constant(column) for column in tables.positions(one))]
+
+
+def _constant(values: Floats) -> bool:
+    present = values[~np.isnan(values)]
+    return len(present) > 0 and bool(present.min() == present.max())
 
 
 def _masked_pairs(tables: Aligned, pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:

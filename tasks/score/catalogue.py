@@ -12,7 +12,7 @@ Better = Literal["lower", "higher"]
 Subject = Literal["table", "attribute", "table_and_attribute"]
 
 
-LOWEST, HIGHEST, RARE = "lowest 5 %", "highest 5 %", "rare categories"
+LOWEST, HIGHEST, RARE = "lowest values", "highest values", "rare categories"
 SUBGROUPS = (LOWEST, HIGHEST, RARE)
 
 

@@ -27,8 +27,8 @@ class PolicyLine(Spec):
         limit, naming one needs `accept_other_attacks` with the reason.
     intruder: `declared` (default), `insider` (the worst of all insiders), or one of them, e.g. `insider:vote`.
     attribute: which attribute; default: the figure of the table, or the worst of the attributes where there is none.
-    subgroup: which part of the targets, for figures by subgroup: `lowest 5 %`, `highest 5 %`, `rare categories`; default: the
-        worst of them.
+    subgroup: which part of the targets, for figures by subgroup: `lowest values`, `highest values` or `rare categories`;
+        default: the worst of them.
     p_percent: which width, for interval disclosure.
     """
 

@@ -203,7 +203,7 @@ def test_neighbours_and_insiders_of_anes96(anes96):
         masked = original
         for j, name in enumerate(keys):
             masked = masked.with_positions(schema[name], means[:, j])
-        for who in intruders(Spec(), schema, ()):
+        for who in intruders(Spec(), schema):
             result = attack(original, masked, schema, (), linkage(), who, targets=np.arange(original.n))
             figures[k, who.name] = mean(result)
     assert figures[8, "declared"] == pytest.approx(0.098, abs=5e-4)
@@ -218,7 +218,7 @@ def test_anes96_as_it_is_shipped(anes96):
     done = mask(original, schema, (joint(10),), seed=SEED, path=())
     figures = {}
     for spec in default_attacks(done.mechanisms):
-        for who in intruders(Spec(), schema, done.mechanisms):
+        for who in intruders(Spec(), schema):
             result = attack(original, done.data, schema, done.mechanisms, spec, who, targets=np.arange(original.n))
             figures[spec.method, who.name] = result
     assert {r.status for r in figures.values()} == {"ok"}

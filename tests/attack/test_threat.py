@@ -34,11 +34,12 @@ def schema():
     return Schema(tuple(Attribute(name, role, Scale.NUMERIC, "declared") for name, role in roles.items()))
 
 
-def test_the_declared_intruder_and_one_insider_per_unchanged_attribute(schema):
-    found = intruders(IntruderSpec(), schema, (SWAP,))
+def test_the_declared_intruder_and_one_insider_per_other_published_attribute(schema):
+    found = intruders(IntruderSpec(), schema)
     assert [(one.name, one.knows) for one in found] == [
         ("declared", ("age", "sex")),
         ("insider:vote", ("age", "sex", "vote")),
+        ("insider:debt", ("age", "sex", "debt")),
         ("insider:weight", ("age", "sex", "weight")),
         ("insider:remark", ("age", "sex", "remark")),
     ]
@@ -46,7 +47,7 @@ def test_the_declared_intruder_and_one_insider_per_unchanged_attribute(schema):
 
 def test_an_insider_who_knows_nothing_more_is_left_out(schema):
     spec = IntruderSpec(knows=("sex", "age", "vote"), participation_known=False)
-    found = intruders(spec, schema, ())
+    found = intruders(spec, schema)
     assert [one.name for one in found] == ["declared", "insider:debt", "insider:weight", "insider:remark"]
     assert not any(one.participation_known for one in found)
 
@@ -57,14 +58,14 @@ def test_an_insider_who_knows_nothing_more_is_left_out(schema):
 )
 def test_what_cannot_be_known(schema, knows, code, said):
     with pytest.raises(InputError) as refused:
-        intruders(IntruderSpec(knows=knows), schema, ())
+        intruders(IntruderSpec(knows=knows), schema)
     assert refused.value.code == code
     assert said in str(refused.value)
 
 
 def test_somebody_who_knows_nothing_is_refused(schema):
     with pytest.raises(InputError) as refused:
-        intruders(IntruderSpec(), Schema((schema["vote"],)), ())
+        intruders(IntruderSpec(), Schema((schema["vote"],)))
     assert refused.value.code == "nothing-known"
 
 
@@ -123,14 +124,14 @@ def test_the_order_of_the_curve_by_hand():
 
 def test_the_intruders_of_the_curve(schema):
     spec = IntruderSpec(knows=("sex", "age", "vote"), participation_known=False)
-    found = {one.name: one for one in intruders(spec, schema, (SWAP,), RELEASED)}
-    assert list(found) == ["declared", "insider:weight", "insider:remark", "knowing:1", "knowing:2"]
+    found = {one.name: one for one in intruders(spec, schema, RELEASED)}
+    assert list(found) == ["declared", "insider:debt", "insider:weight", "insider:remark", "knowing:1", "knowing:2"]
     assert found["knowing:1"].knows == ("vote",)
     assert found["knowing:2"].knows == ("vote", "sex")
-    assert [one.greedy for one in found.values()] == [False, False, False, True, True]
+    assert [one.greedy for one in found.values()] == [False, False, False, False, True, True]
     assert not found["knowing:2"].participation_known
-    assert "knowing:1" not in {one.name for one in intruders(spec, schema, (SWAP,))}
+    assert "knowing:1" not in {one.name for one in intruders(spec, schema)}
     without = spec.model_copy(update={"curve": False})
-    assert "knowing:1" not in {one.name for one in intruders(without, schema, (SWAP,), RELEASED)}
+    assert "knowing:1" not in {one.name for one in intruders(without, schema, RELEASED)}
     one_known = IntruderSpec(knows=("age",))
-    assert not [one for one in intruders(one_known, schema, (), RELEASED) if one.greedy]
+    assert not [one for one in intruders(one_known, schema, RELEASED) if one.greedy]

@@ -38,7 +38,17 @@ def _samples():
 SAMPLES = _samples()
 certified, refused, undecided = SAMPLES.certified, SAMPLES.refused, SAMPLES.undecided
 detailed, internal, hostile = SAMPLES.detailed, SAMPLES.internal, SAMPLES.hostile
-WHICH = ("detailed", "refused", "undecided", "internal", "hostile")
+MADE_BY_HAND = ("detailed", "refused", "undecided", "internal", "hostile")
+REAL = ("anes96", "randhie", "household")
+RELEASES = Path(__file__).resolve().parent.parent.parent / "params" / "releases"
+
+
+def pytest_generate_tests(metafunc):
+    """Every test of `which` report runs on those made by hand and, in the slow suite, on those of the shipped releases."""
+    named = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "which" in metafunc.fixturenames and "which" not in named:
+        real = [pytest.param(name, marks=pytest.mark.slow) for name in REAL]
+        metafunc.parametrize("which", [*MADE_BY_HAND, *real])
 
 
 @pytest.fixture(scope="session")
@@ -54,17 +64,34 @@ def browser():
 
 
 @pytest.fixture(scope="session")
-def reports(request, tmp_path_factory) -> dict[str, Path]:
-    """The pages as files. Real reports can be added here: anything that opens by `file://`."""
-    folder = tmp_path_factory.mktemp("reports")
-    paths = {name: folder / f"{name}.html" for name in WHICH}
-    for name, path in paths.items():
-        path.write_text(stamped(render(request.getfixturevalue(name)), STAMP), encoding="utf-8")
-    return paths
+def report(request, tmp_path_factory):
+    """`report(name)` is the page of that name as a file: rendered, or certified as a steward would."""
+    folder, made = tmp_path_factory.mktemp("reports"), {}
+
+    def render_or_certify(name: str) -> Path:
+        if name not in made:
+            made[name] = _certified(request, name, folder) if name in REAL else folder / f"{name}.html"
+            if name not in REAL:
+                made[name].write_text(stamped(render(request.getfixturevalue(name)), STAMP), encoding="utf-8")
+        return made[name]
+
+    return render_or_certify
+
+
+def _certified(request, name: str, folder: Path) -> Path:
+    if name == "household":
+        request.getfixturevalue("reference")
+    request.getfixturevalue("prefect")
+    from flows.certify import certify_tagged
+    from flows.release import load_release
+
+    done = certify_tagged(load_release(RELEASES / f"{name}.yaml"), output=str(folder / "releases"))
+    assert done["verdict"] == "certified"
+    return Path(done["folder"]) / "report.html"
 
 
 @pytest.fixture
-def opened(browser, reports):
+def opened(browser, report):
     """Opens a report: its name, and what the context should be like. Whatever it asks the network for is noted, and refused."""
     contexts = []
 
@@ -74,7 +101,7 @@ def opened(browser, reports):
         asked: list[str] = []
         context.route(lambda url: not url.startswith("file:"), lambda route: (asked.append(route.request.url), route.abort()))
         page = context.new_page()
-        page.goto(reports[name].as_uri())
+        page.goto(report(name).as_uri())
         page.asked = asked
         return page
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-WHICH = ("detailed", "refused", "undecided", "internal", "hostile")
 SERIOUS = ("serious", "critical")
 BOXES = """() => [...document.querySelectorAll('svg.chart')].map(svg => {
   const frame = svg.getBoundingClientRect();
@@ -38,7 +37,6 @@ def overlapping(texts, slack=2.0):
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("which", WHICH)
 def test_every_chart_draws_and_its_texts_are_legible(opened, which, width):
     page = opened(which, width=width)
     charts = page.evaluate(BOXES)
@@ -56,7 +54,6 @@ def test_every_chart_draws_and_its_texts_are_legible(opened, which, width):
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
-@pytest.mark.parametrize("which", WHICH)
 def test_the_page_never_scrolls_sideways(opened, which, width):
     page = opened(which, width=width)
     for details in page.query_selector_all("details"):
@@ -65,7 +62,6 @@ def test_the_page_never_scrolls_sideways(opened, which, width):
     assert page.evaluate(WIDER) == []
 
 
-@pytest.mark.parametrize("which", WHICH)
 def test_nothing_is_asked_of_the_network(opened, which):
     page = opened(which)
     page.wait_for_load_state("networkidle")
@@ -86,7 +82,6 @@ def test_the_policy_of_the_page_stops_what_would_run_or_fetch(opened):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("which", WHICH)
 def test_axe_finds_nothing_serious(opened, which, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     page = opened(which, color_scheme=scheme, bypass_csp=True)  # axe is a script: the page's own policy would stop it

@@ -171,11 +171,12 @@ def test_a_key_that_does_not_tell_units_apart_is_refused(values: list[object]) -
         classify(TABLE.with_column("pid", pa.array(values)), plan())
 
 
-def test_rows_that_repeat_a_person_are_refused() -> None:
-    persons = TABLE.with_column("pid", pa.array([i // 2 for i in range(N)]))
+def test_a_row_without_its_person_is_refused_and_repeated_persons_are_not() -> None:
     declared = {"pid": {"role": "person", "scale": "nominal"}, "opinion": {"order": ["low", "mid", "high"]}}
-    with pytest.raises(InputError, match="repeat a person"):
-        classify(persons, plan(key=None, attributes=declared))
+    persons = TABLE.with_column("pid", pa.array([i // 2 for i in range(N)]))
+    assert classify(persons, plan(key=None, attributes=declared))["pid"].role == Role.PERSON
+    with pytest.raises(InputError, match="whose rows they are is not known"):
+        classify(TABLE.with_column("pid", pa.array([None, *range(1, N)])), plan(key=None, attributes=declared))
 
 
 @pytest.mark.parametrize(

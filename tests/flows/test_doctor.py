@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from flows.console import doctor, doctor_home
 from flows.cli import run
+from flows.console import doctor, doctor_home
 
 KEY = bytes(range(32))
 SEED = b"the seed that nobody may see...."

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flows.console.advice import advice
 from flows.cli import run
+from flows.console.advice import advice
 from flows.console.draft_rules import draft_of
 from flows.console.draft_text import text_of
 from flows.console.inert import shown

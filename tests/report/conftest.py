@@ -180,8 +180,8 @@ def more_attack_figures() -> tuple[Estimate, ...]:
         _figure("subgroup_reidentification", rate, attack=attack, intruder="declared", attribute=name, subgroup=part,
                 credit="shared", n_targets=n, n_in_release=n)
         for attack, more in (("distance_linkage", 1.0), ("transparency", 1.2))
-        for name, part, rate, n in (("age", "lowest 5 %", 0.11, 48), ("age", "highest 5 %", 0.16, 47),
-                                    ("popul", "highest 5 %", 0.31, 47), ("popul", "rare categories", 0.4, 6))
+        for name, part, rate, n in (("age", "lowest values", 0.11, 48), ("age", "highest values", 0.16, 47),
+                                    ("popul", "highest values", 0.31, 47), ("popul", "rare categories", 0.4, 6))
         for rate in (rate * more,)
     ]  # fmt: skip
     return (*fewer, *parts)

@@ -226,8 +226,8 @@ def test_subgroups_show_the_worst_attack_and_no_small_ones():
         return rate(value, "declared", attack, measure="subgroup_reidentification", attribute=attribute, subgroup=subgroup,
                     n_targets=n)  # fmt: skip
 
-    figures = (rate(0.1, "declared"), part(0.2, "age", "lowest 5 %", 47), part(0.3, "age", "lowest 5 %", 47, "other"),
-               part(1.0, "town", "rare categories", 4), part(0.9, "size", "highest 5 %", 47))  # fmt: skip
+    figures = (rate(0.1, "declared"), part(0.2, "age", "lowest values", 47), part(0.3, "age", "lowest values", 47, "other"),
+               part(1.0, "town", "rare categories", 4), part(0.9, "size", "highest values", 47))  # fmt: skip
     found = subgroups(figures, PUBLIC)
     assert [(one.attribute, one.rate, one.attack) for one in found.subgroups] == [
         ("size", 0.9, "linkage"),

@@ -38,23 +38,23 @@ def members(values, scale=Scale.NUMERIC, **more):
 
 
 def test_tails_by_hand():
-    assert members(np.arange(200)) == {"lowest 5 %": [*range(10)], "highest 5 %": [*range(190, 200)]}
+    assert members(np.arange(200)) == {"lowest values": [*range(10)], "highest values": [*range(190, 200)]}
     assert members(np.arange(199)) == {}  # nine at each end
     # 48 zeros are 24 percent and no tail; of the highest value there are 16, 8 percent: it alone is the tail
     popul = np.concatenate([np.zeros(48), np.arange(1, 137), np.full(16, 999)])
-    assert members(popul) == {"highest 5 %": [*range(184, 200)]}
-    assert members(np.concatenate([np.arange(179), np.full(21, 999)])) == {"lowest 5 %": [*range(10)]}  # 10.5 percent
+    assert members(popul) == {"highest values": [*range(184, 200)]}
+    assert members(np.concatenate([np.arange(179), np.full(21, 999)])) == {"lowest values": [*range(10)]}  # 10.5 percent
     # the next value would make it 11 of 200
     assert members(np.concatenate([np.arange(189), [500] * 1, [999] * 10])) == {
-        "lowest 5 %": [*range(10)],
-        "highest 5 %": [*range(190, 200)],
+        "lowest values": [*range(10)],
+        "highest values": [*range(190, 200)],
     }
     assert members([None] * 5) == members([7.0] * 300) == {}
 
 
 def test_missing_values_belong_to_no_tail():
     values = [*range(200), *[None] * 100]
-    assert members(values) == {"lowest 5 %": [*range(10)], "highest 5 %": [*range(190, 200)]}
+    assert members(values) == {"lowest values": [*range(10)], "highest values": [*range(190, 200)]}
 
 
 def test_rare_categories_by_hand():
@@ -85,7 +85,7 @@ def test_persons_count_by_their_extreme_rows():
     data = Microdata.of({"a": np.where(rows % 2, np.where(rows < 20, 2000, 1000), rows // 2), "who": rows // 2})
     schema = schema_of(Scale.NUMERIC, who=Role.PERSON)
     found = {one.name: np.flatnonzero(one.members).tolist() for one in subgroups_of(data, schema, units_of(data, schema))}
-    assert found == {"lowest 5 %": [*range(10)], "highest 5 %": [*range(10)]}
+    assert found == {"lowest values": [*range(10)], "highest values": [*range(10)]}
     codes = Microdata.of({"a": np.where(rows % 2, 1, np.where(rows < 30, 2, 3)), "who": rows // 2})
     schema = schema_of(Scale.CODE, who=Role.PERSON)
     wide = [one for one in subgroups_of(codes, schema, units_of(codes, schema)) if one.name == "rare categories"]
@@ -103,7 +103,7 @@ def test_tails_are_small_whole_and_extreme(seed, n, different):
         assert 10 <= len(found) <= 0.10 * n
         ends = (
             (values[inside].min(), values[~inside].max())
-            if name == "highest 5 %"
+            if name == "highest values"
             else (-values[inside].max(), -values[~inside].min())
         )
         assert ends[0] > ends[1]
@@ -139,25 +139,25 @@ def scored(release, targets=None, who=("declared",)):
 def test_rates_of_subgroups(release):
     found = {(e.attribute, e.subgroup): e for e in scored(release, who=("declared", "insider:vote")) if e.subgroup}
     assert {key: (e.value, e.n_targets) for key, e in found.items()} == {
-        ("a", "lowest 5 %"): (0.5, 20),
-        ("a", "highest 5 %"): (1.0, 20),
+        ("a", "lowest values"): (0.5, 20),
+        ("a", "highest values"): (1.0, 20),
         ("vote", "rare categories"): (1.0, 12),
     }
     assert {e.intruder for e in found.values()} == {"declared"}
     assert {(e.chance, e.basis, e.low == e.high) for e in found.values()} == {(1 / 400, "exact", True)}
-    assert found["a", "highest 5 %"].id == "subgroup_reidentification|distance_linkage|declared|a|highest 5 %"
+    assert found["a", "highest values"].id == "subgroup_reidentification|distance_linkage|declared|a|highest values"
 
 
 def test_samples_of_subgroups(release):
     targets = np.random.default_rng(3).permutation(400)[:300]
     found = {(e.attribute, e.subgroup): e for e in scored(release, targets) if e.subgroup}
-    lowest = found["a", "lowest 5 %"]
+    lowest = found["a", "lowest values"]
     inside = int((targets < 20).sum())
     assert (lowest.n_targets, lowest.basis) == (inside, "sampled_targets")
     bounds = bounded_mean_interval(np.full(inside, 0.5), 20)
     assert (lowest.low, lowest.high) == (bounds.low, bounds.high)
     few = [e for e in scored(release, np.arange(100)) if e.subgroup]
-    assert [(e.attribute, e.subgroup) for e in few] == [("a", "lowest 5 %")]  # nobody of the others was drawn
+    assert [(e.attribute, e.subgroup) for e in few] == [("a", "lowest values")]  # nobody of the others was drawn
 
 
 def test_policy_lines_about_subgroups(release):
@@ -166,21 +166,21 @@ def test_policy_lines_about_subgroups(release):
 
     policy = (
         line(),
-        line(subgroup="lowest 5 %"),
-        line(subgroup="highest 5 %"),
+        line(subgroup="lowest values"),
+        line(subgroup="highest values"),
         line(attribute="vote"),
-        line(attribute="vote", subgroup="lowest 5 %"),
+        line(attribute="vote", subgroup="lowest values"),
         PolicyLine(measure="reidentification", at_most=0.6),
     )
     check_policy(policy, Known(attributes=("a", "vote"), intruders=("declared",)))
     found = decide(policy, scored(release)).criteria
     assert [one.decision for one in found] == ["fail", "pass", "fail", "fail", "undecided", "pass"]
     assert [(one.attribute, one.subgroup) for one in found] == [
-        ("a", "highest 5 %"),
-        ("a", "lowest 5 %"),
-        ("a", "highest 5 %"),
+        ("a", "highest values"),
+        ("a", "lowest values"),
+        ("a", "highest values"),
         ("vote", "rare categories"),
-        ("vote", "lowest 5 %"),
+        ("vote", "lowest values"),
         (None, None),
     ]
 
@@ -190,7 +190,7 @@ def test_policy_lines_about_subgroups(release):
     [
         ({"measure": "subgroup_reidentification", "subgroup": "the old"}, "policy[0].subgroup"),
         ({"measure": "subgroup_reidentification", "intruder": "insider"}, "policy[0].intruder"),
-        ({"measure": "reidentification", "subgroup": "lowest 5 %"}, "policy[0].subgroup"),
+        ({"measure": "reidentification", "subgroup": "lowest values"}, "policy[0].subgroup"),
         ({"measure": "reidentification", "intruder": "knowing:1"}, "policy[0].intruder"),
         ({"measure": "false_links_absent"}, "policy[0].measure"),
     ],
@@ -203,7 +203,7 @@ def test_lines_that_cannot_be_meant(fields, where):
 
 def test_what_of_subgroups_is_public():
     exact = Estimate(
-        measure="subgroup_reidentification", attack="x", intruder="declared", attribute="a", subgroup="highest 5 %",
+        measure="subgroup_reidentification", attack="x", intruder="declared", attribute="a", subgroup="highest values",
         value=17 / 123, low=17 / 123, high=17 / 123, unit="share", n_targets=123, n_in_release=118, chance=123 / 45678,
         chance_kind="uniform_guess",
     )  # fmt: skip
