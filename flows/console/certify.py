@@ -107,7 +107,7 @@ def _print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) ->
         say(f"  {line['decision']:<10}{criterion_in_words(line)}")
         if line["decision"] == "undecided":
             say(f"            {line['reason']}")
-    for gap in _unlimited(scorecard["criteria"], manifest["spec"]):
+    for gap in _unlimited(scorecard, manifest["spec"]):
         say(f"  no limit  {gap}")
     say("")
     say(f"{scorecard['release']}: {scorecard['verdict'].upper()}")
@@ -132,9 +132,11 @@ def _print_advice(say: Callable[[str], None], sentences: list[str]) -> None:
         say(f"  - {sentence}")
 
 
-def _unlimited(criteria: list[dict[str, Any]], spec: dict[str, Any]) -> list[str]:
+def _unlimited(scorecard: dict[str, Any], spec: dict[str, Any]) -> list[str]:
     """What a reader would expect a policy to limit, and this one does not."""
-    limited = {(line["measure"], (line["intruder"] or "declared").partition(":")[0]) for line in criteria}
+    limited = {(line["measure"], (line["intruder"] or "declared").partition(":")[0]) for line in scorecard["criteria"]}
+    if not any((figure["intruder"] or "").startswith("insider:") for figure in scorecard["estimates"]):
+        limited.add(("reidentification", "insider"))  # there is none
     if any(step["method"] in VALUES_MOVE for step in spec.get("masking") or ()):
         limited.add(("k_anonymity", "declared"))  # it bounds nothing there
     if {("records_exposed", "declared"), ("known_reidentification", "declared")} <= limited:

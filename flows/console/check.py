@@ -93,7 +93,7 @@ def plan(release: Any, intruders: list[str]) -> list[tuple[str, str]]:
     if release.released is not None:
         declared = "; ".join(map(_with_parameters, release.released.mechanism)) or "by a method that is not declared"
         rows.append(("mask", f"taken from {release.released.label}, aligned by {release.released.align}; masked {declared}"))
-    rows += [("attack", f"{_with_parameters(attack)} by {', '.join(intruders)}") for attack in release.attacks_to_run]
+    rows += [("attack", f"{_with_parameters(attack)} by {_listed(intruders)}") for attack in release.attacks_to_run]
     rows += [("attack", f"{omission.attack} is omitted: {omission.reason}") for omission in release.omit]
     added = "".join(f"; {_with_parameters(measure)}" for measure in release.measures)
     rows.append(("score", f"the measures that always run{added}"))
@@ -105,6 +105,13 @@ def plan(release: Any, intruders: list[str]) -> list[tuple[str, str]]:
         )
     )
     return rows
+
+
+def _listed(intruders: list[str]) -> str:
+    """The intruders by name, those of the knowledge curve as one."""
+    named = [name for name in intruders if not name.startswith("knowing:")]
+    fewer = len(intruders) - len(named)
+    return ", ".join([*named, *([f"and by who knows 1 to {fewer} of the declared intruder's attributes"] if fewer else [])])
 
 
 def _counted(count: int, noun: str) -> str:

@@ -20,7 +20,7 @@ from flows.console.doctor_home import Finding, fail, findings_of_home, fine, war
 from flows.console.inert import shown
 from tasks.runtime.settings import Home
 
-LOCK = Path(__file__).resolve().parent.parent / "requirements.lock"
+LOCK = Path(__file__).resolve().parents[2] / "requirements.lock"
 SECONDS_TO_ANSWER = 5
 _NAMED = 6
 OPTIONAL = {

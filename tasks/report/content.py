@@ -16,6 +16,7 @@ from tasks.microdata.units import Counts
 from tasks.report.charts.data import ChartData
 from tasks.report.charts.editions import Edition
 from tasks.report.publication import Context, Publish
+from tasks.score.catalogue import LOSS
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine
 from tasks.score.rounding import public, public_criteria
 from tasks.score.verdict import ROUNDING_ERROR, Criterion, Verdict
@@ -118,6 +119,14 @@ class Content:
             wanted = declared is None or (estimate.intruder == DECLARED if declared else is_insider(estimate))
             if estimate.measure == measure and estimate.value is not None and wanted:
                 yield estimate
+
+    def losses(self) -> Iterator[Estimate]:
+        """What was lost in the whole table, in the order of the catalogue; that nobody is absent is no loss."""
+        for measure in LOSS:
+            for one in self.estimates:
+                nobody_absent = one.measure == "records_absent" and one.value == 0
+                if one.measure == measure.name and one.attribute is None and not nobody_absent:
+                    yield one
 
     def worst(self, measure: str, *, declared: bool | None = None, attribute: str | None = None) -> Estimate | None:
         """The largest figure of one measure, among all attacks run."""

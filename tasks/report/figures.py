@@ -57,7 +57,7 @@ def summary_figure(content: Content) -> Figure | None:
     )
     cells = tuple(TextRow(head=row.label, cells=(row.text, _limit_text(row.limit))) for row in rows)
     said = f"{content.counts} linked to the right person, the worst found among the attacks run"
-    drawn = draw_rows(rows, key="chart-summary", title=title, description=_said_of(rows), percent=True, left=124)
+    drawn = draw_rows(rows, key="chart-summary", title=title, description=_said_of(rows), percent=True, left=150)
     return Figure(key="chart-summary", caption=f"{said[:1].upper()}{said[1:]}", svg=_safe(drawn), first="Who knows",
                   heads=("Linked", "Limit"), rows=cells)  # fmt: skip
 
@@ -123,7 +123,7 @@ def _rungs(content: Content) -> list[tuple[str, str, Estimate]]:
     rungs = [(_attributes(known_to(one.intruder or "")), KNOWING, one) for one in worst if one is not None]
     declared, insider = (content.worst(RATE, declared=whose) for whose in (True, False))
     if declared is not None:
-        rungs.append((f"all {len(content.known)} (declared)", DECLARED, declared))
+        rungs.append((f"all {len(content.known)} attributes", DECLARED, declared))
     if insider is not None:
         rungs.append((f"also {extra_knowledge(insider.intruder or '')}", INSIDER, insider))
     return rungs

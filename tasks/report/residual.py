@@ -13,7 +13,6 @@ from tasks.report.randomised import randomised_in_words
 from tasks.report.rows import unit_of
 from tasks.report.unlimited import NO_LINE, is_limited, not_limited
 from tasks.report.words import attack_named, listed, somebody, uses_the_masking
-from tasks.score.catalogue import LOSS
 
 NOT_IN_CATALOGUE = (
     "probabilistic record linkage",
@@ -63,7 +62,7 @@ def _leading(content: Content) -> tuple[list[str], list[str]]:
 
 def fitness(content: Content) -> tuple[str, ...]:
     """What the release is fit for, as sentences: the losses measured on the whole table, and `kept_and_unknown`."""
-    measured = (one for measure in LOSS for one in content.figures(measure.name) if one.attribute is None)
+    measured = (one for one in content.losses() if one.value is not None)
     losses = (
         f"{MEANINGS[one.measure].title}: {in_unit(one.value or 0.0, one.unit)}. {MEANINGS[one.measure].analyst}"
         for one in measured

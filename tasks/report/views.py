@@ -185,8 +185,6 @@ def _of_attributes(one: Estimate) -> str:
 
 def loss_rows(content: Content) -> tuple[FigureRow, ...]:
     """The losses of the whole table; `note` says what each means for an analyst."""
-    names = [measure.name for measure in LOSS]
-    figures = [one for one in content.estimates if one.measure in names and one.attribute is None]
     return tuple(
         FigureRow(
             title=MEANINGS[one.measure].title,
@@ -195,7 +193,7 @@ def loss_rows(content: Content) -> tuple[FigureRow, ...]:
             chance="",
             note=" ".join(filter(None, [MEANINGS[one.measure].analyst, _sentence(one.reason)])),
         )
-        for one in figures
+        for one in content.losses()
     )
 
 

@@ -121,12 +121,12 @@ def test_pictures_do_not_depend_on_the_machines_settings(detailed):
 def test_the_summary_climbs_from_little_knowledge_to_an_insider(detailed, certified):
     found = figures.summary_figure(detailed)
     assert found is not None
-    assert [row.head for row in found.rows] == ["1 attribute", "2 attributes", "3 attributes", "all 4 (declared)", "also PID"]
+    assert [row.head for row in found.rows] == ["1 attribute", "2 attributes", "3 attributes", "all 4 attributes", "also PID"]
     assert [row.cells[0].replace("\u202f", " ") for row in found.rows] == ["0.60 %", "1.8 %", "5.5 %", "9.96 %", "44.8 %"]
     assert [row.cells[1].replace("\u202f", " ") for row in found.rows[-2:]] == ["at most 15 %", "at most 50 %"]
     bare = figures.summary_figure(certified)
     assert bare is not None
-    assert [row.head for row in bare.rows] == ["all 4 (declared)", "also PID"]
+    assert [row.head for row in bare.rows] == ["all 4 attributes", "also PID"]
 
 
 def test_the_public_tables_hold_no_correlation_of_the_original(detailed, internal):
