@@ -35,6 +35,7 @@ RELEASE: dict[str, Any] = {
         "vote": {"role": "confidential", "scale": "nominal"},
     },
     "masking": [{"method": "microaggregation", "attributes": ["age", "income", "town"], "k": 5}],
+    "intruder": {"curve": False},
     "policy": [{"measure": "reidentification", "at_most": 0.4}],
 }
 
