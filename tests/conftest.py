@@ -18,8 +18,9 @@ _SESSION = Path(tempfile.mkdtemp(prefix="sdcert-tests-"))
 atexit.register(shutil.rmtree, _SESSION, ignore_errors=True)
 
 os.environ["SDCERT_HOME"] = str(_SESSION / "home")
-os.environ["SDCERT_COMPILED"] = str(_SESSION / "compiled")
-for _name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
+if "PYTEST_XDIST_WORKER" not in os.environ:  # what is compiled serves all workers
+    os.environ["SDCERT_COMPILED"] = str(_SESSION / "compiled")
+for _name in ("PREFECT_API_URL", "PREFECT_HOME", "PREFECT_RESULTS_LOCAL_STORAGE_PATH", "MLFLOW_TRACKING_URI", "MPLCONFIGDIR"):
     os.environ.pop(_name, None)
 
 from tasks.runtime.settings import prepare_environment  # noqa: E402  # the home must be named first
