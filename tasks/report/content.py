@@ -120,6 +120,12 @@ class Content:
             if estimate.measure == measure and estimate.value is not None and wanted:
                 yield estimate
 
+    def documented(self, attribute: str) -> str:
+        """What a codebook says that an attribute is, with its unit: `Age at the interview (years)`; empty where nobody said."""
+        column = next((one for one in self.ingest.columns if one.name == attribute), None)
+        label, unit = (None, None) if column is None else (column.label, column.unit)
+        return " ".join(filter(None, [label, unit and (f"({unit})" if label else f"in {unit}")]))
+
     def losses(self) -> Iterator[Estimate]:
         """What was lost in the whole table, in the order of the catalogue; that nobody is absent is no loss."""
         for measure in LOSS:

@@ -65,7 +65,11 @@ def summary_figure(content: Content) -> Figure | None:
 def distribution_figures(content: Content) -> tuple[Figure, ...]:
     """One chart for each masked attribute that has enough values."""
     shown = content.charts.distributions if content.charts else ()
-    return tuple(_distribution(one, f"chart-distribution-{i}") for i, one in enumerate(shown) if one.bars)
+    return tuple(
+        _distribution(one, f"chart-distribution-{i}", content.documented(one.attribute))
+        for i, one in enumerate(shown)
+        if one.bars
+    )
 
 
 def without_distribution(content: Content) -> tuple[str, ...]:
@@ -148,7 +152,7 @@ def _said_of(rows: tuple[Row, ...]) -> str:
     return "; ".join(f"{row.label}: {row.text}" for row in rows if row.values) + "."
 
 
-def _distribution(one: Distribution, key: str) -> Figure:
+def _distribution(one: Distribution, key: str, documented: str) -> Figure:
     part, parts = {"bins": ("Range", "ranges"), "levels": ("Level", "levels"), "categories": ("Category", "categories")}[
         one.form
     ]
@@ -162,7 +166,8 @@ def _distribution(one: Distribution, key: str) -> Figure:
         bars = tuple(Row(bar.label, (bar.original, bar.released)) for bar in one.bars)
         drawn = draw_rows(bars, key=key, title=title, description=text, percent=True)
     rows = tuple(TextRow(head=bar.label, cells=(share(bar.original), share(bar.released))) for bar in one.bars)
-    return Figure(key=key, caption=one.attribute, svg=_safe(drawn), first=part, heads=("Before", "After"), rows=rows)
+    caption, heads = one.attribute, ("Before", "After")
+    return Figure(key=key, caption=caption, svg=_safe(drawn), first=part, heads=heads, rows=rows, note=documented)
 
 
 def _candidates(content: Content, one: Candidates, key: str) -> Figure:

@@ -63,6 +63,7 @@ class PolicyRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeRow:
     name: str
+    documented: str
     role: str
     scale: str
     decided_by: str
@@ -132,6 +133,7 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
         rows.append(
             AttributeRow(
                 name=attribute.name,
+                documented=content.documented(attribute.name),
                 role=ROLES[attribute.role],
                 scale=str(attribute.scale),
                 decided_by="declared" if attribute.decided_by == "declared" else "found by the pipeline",

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 
 from tasks.microdata.table import Microdata
 from tasks.report.content import Content, extra_knowledge
+from tasks.report.page import render
 
 
 @pytest.mark.parametrize("which", ["certified", "refused", "undecided"])
@@ -45,3 +46,15 @@ def test_what_is_read_off(certified):
     assert certified.worst("known_links") is None
     assert certified.figure(None) is None
     assert [extra_knowledge(name) for name in ("declared", "insider:a:b")] == ["", "a:b"]
+
+
+def test_what_a_codebook_says_stands_beside_the_name(certified):
+    said = [
+        replace(column, label=label, unit=unit)
+        for column, (label, unit) in zip(
+            certified.ingest.columns, [("Age", "years"), (None, "SEK"), ("Vote", None)] + [(None, None)] * 99, strict=False
+        )
+    ]
+    content = replace(certified, ingest=replace(certified.ingest, columns=tuple(said)))
+    assert [content.documented(column.name) for column in said[:4]] == ["Age (years)", "in SEK", "Vote", ""]
+    assert "Age (years)" in render(content)
