@@ -17,8 +17,6 @@ from flows.console.words import criterion_in_words
 from flows.progress import Lines, listener
 from tasks.microdata.errors import InputError
 
-VALUES_MOVE = ("pram", "rank_swapping")
-
 
 def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, new_draw: bool) -> int:
     """Run the flow, tell how it goes on stderr, and end with the verdict, the deciding figures and the files."""
@@ -92,6 +90,7 @@ def _check_output(output: Path, release: str) -> None:
 
 def _print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> None:
     from flows.console.advice import advice
+    from flows.console.unlimited import unlimited
     from flows.history import manifest_of, manifest_path
 
     manifest = manifest_of(scorecard["run"])
@@ -107,7 +106,7 @@ def _print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) ->
         say(f"  {line['decision']:<10}{criterion_in_words(line)}")
         if line["decision"] == "undecided":
             say(f"            {line['reason']}")
-    for gap in _unlimited(scorecard, manifest["spec"]):
+    for gap in unlimited(scorecard, manifest["spec"]):
         say(f"  no limit  {gap}")
     say("")
     say(f"{scorecard['release']}: {scorecard['verdict'].upper()}")
@@ -130,21 +129,3 @@ def _print_advice(say: Callable[[str], None], sentences: list[str]) -> None:
         say("What would help:")
     for sentence in sentences:
         say(f"  - {sentence}")
-
-
-def _unlimited(scorecard: dict[str, Any], spec: dict[str, Any]) -> list[str]:
-    """What a reader would expect a policy to limit, and this one does not."""
-    limited = {(line["measure"], (line["intruder"] or "declared").partition(":")[0]) for line in scorecard["criteria"]}
-    if not any((figure["intruder"] or "").startswith("insider:") for figure in scorecard["estimates"]):
-        limited.add(("reidentification", "insider"))  # there is none
-    if any(step["method"] in VALUES_MOVE for step in spec.get("masking") or ()):
-        limited.add(("k_anonymity", "declared"))  # it bounds nothing there
-    if {("records_exposed", "declared"), ("known_reidentification", "declared")} <= limited:
-        limited.add(("max_record_risk", "declared"))  # one lucky guess makes it 1
-    wanted = {
-        ("reidentification", "declared"): "on the share of records that the declared intruder finds (reidentification)",
-        ("reidentification", "insider"): "on insiders, who also know one more of the published attributes",
-        ("max_record_risk", "declared"): "on the person who is easiest to find (max_record_risk)",
-        ("k_anonymity", "declared"): "on the smallest group of records that look alike (k_anonymity)",
-    }
-    return [words for what, words in wanted.items() if what not in limited]

@@ -11,11 +11,15 @@ from rich.console import Console
 import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
 from flows.console.inert import shown
 from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Role
 
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
     from tasks.mask.methods import Mechanism
     from tasks.microdata.schema import Schema
+
+
+_DECIDED = {"declared": "declared", "pipeline": "found from the column"}
 
 
 def print_plan(path: Path) -> int:
@@ -41,8 +45,8 @@ def print_plan(path: Path) -> int:
     for attribute in examined.schema.attributes:
         masked = attribute.name in examined.masked
         fate = "not published" if not attribute.published else "masked" if masked else "published unmasked"
-        say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({attribute.decided_by})")
-    for note in examined.notes:
+        say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
+    for note in (*examined.notes, *_unmasked_keys(examined)):
         say(f"warning: {note}")
     say("")
     say(f"{path}: the release file fits its table; nothing was masked or written")
@@ -61,13 +65,25 @@ class _Examined:
     notes: tuple[str, ...]
 
 
+def _unmasked_keys(examined: _Examined) -> list[str]:
+    """A warning for quasi-identifiers that no mask touches."""
+    keys = examined.schema.with_role(Role.QUASI_IDENTIFIER)
+    open_ = [name for name in keys if name not in examined.masked]
+    if not open_:
+        return []
+    listed = ", ".join(open_)
+    return [
+        f"published as they are although an intruder may know them: {listed}; name them in a mask, or declare what they are"
+    ]
+
+
 def _examined(release: ReleaseSpec) -> _Examined:
     from flows.release import known_of
     from tasks.attack.threat import intruders
     from tasks.classify.methods import classify
     from tasks.ingest.methods import ingest
     from tasks.mask.adoption import adopt
-    from tasks.mask.methods import resolved
+    from tasks.mask.methods import refuse_unfit, resolved
     from tasks.score.policy import check_policy
 
     found = ingest(release.ingest_plan)
@@ -76,6 +92,7 @@ def _examined(release: ReleaseSpec) -> _Examined:
     published, notes = found.data.select(schema.published), found.report.notes
     steps = enumerate(release.masking or ())
     mechanisms: tuple[Mechanism, ...] = tuple(resolved(step, schema, f"masking[{i}]") for i, step in steps)
+    refuse_unfit(published, schema, mechanisms)
     if release.adoption_plan is not None:
         adopted = adopt(found.data, schema, release.adoption_plan)
         mechanisms, published, notes = adopted.mechanisms, adopted.data, (*notes, *adopted.notes)

@@ -40,41 +40,6 @@ GROUPED = "it can then move to the microaggregation, which hides more than excha
 SAME = ("copy", "one_to_one", "rank_correlation")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drafted:
-    """One column of the draft. why: what was found and what follows. decide: what only a person can know."""
-
-    attribute: Attribute
-    facts: Facts
-    missing: tuple[str, ...] = ()
-    why: tuple[str, ...] = ()
-    decide: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.attribute.name
-
-    @property
-    def known(self) -> bool:
-        return self.attribute.role is Role.QUASI_IDENTIFIER
-
-    @property
-    def groupable(self) -> bool:
-        return self.known and self.attribute.scale in GROUPABLE and self.facts.n_distinct > 1
-
-    @property
-    def exchangeable(self) -> bool:
-        fits = self.attribute.scale in EXCHANGEABLE and 1 < self.facts.n_distinct <= MOST_CATEGORIES
-        return self.known and fits and not self.groupable
-
-    def as_derived(self, sources: tuple[str, ...], why: str) -> Drafted:
-        attribute = replace(self.attribute, role=Role.DERIVED, derived_from=sources)
-        return replace(self, attribute=attribute, why=(_counted(self.facts), why))
-
-    def changed(self, why: str, **fields: Any) -> Drafted:
-        return replace(self, attribute=replace(self.attribute, **fields), why=(*self.why, why))
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """One entry of a list in the draft, and why it is there."""
@@ -118,77 +83,6 @@ def draft_of(data: Microdata, missing: Mapping[str, tuple[str, ...]], *, name: s
     masked = {name for step in masking for name in step.fields["attributes"]}
     told = tuple(_told(column, masked) for column in columns)
     return Draft(name=name, source=source, columns=told, masking=masking, policy=_policy(told, masking, k, limit))
-
-
-def _drafted(facts: Facts, missing: tuple[str, ...]) -> Drafted:
-    declared = AttributeSpec(name=facts.name, missing=missing) if missing else None
-    try:
-        attribute = attribute_of(facts, declared, is_key=False, is_known=False)
-    except InputError as error:
-        return _identifier(facts, missing, error)
-    column = Drafted(attribute=attribute, facts=facts, missing=missing, why=(_counted(facts),))
-    if missing:
-        column = replace(column, why=(*column.why, "cells that usually mean `no value` are declared `missing`"))
-    if facts.n_distinct < 2 and (facts.n_missing == 0 or facts.n_distinct == 0) and column.known:
-        return column.changed("it says the same of everybody, so it tells an intruder nothing", role=Role.OTHER)
-    if column.known and facts.n_distinct == 2 and attribute.scale is Scale.NOMINAL and facts.kind != "text":
-        why = "two codes: any order of two is an order, so it can be grouped with the others (a group shows its majority)"
-        return column.changed(why, scale=Scale.ORDINAL)
-    return _with_scale_and_role_told(column)
-
-
-def _identifier(facts: Facts, missing: tuple[str, ...], error: InputError) -> Drafted:
-    reason = error.what.rpartition("declared: ")[2].rstrip(".")
-    attribute = Attribute(facts.name, Role.IDENTIFIER, Scale.NOMINAL, "declared")
-    why = (f"it looks like something that names a person or company: {reason}", "so it is not published")
-    decide = ("if it is a measurement and names nobody, write `role: quasi_identifier`",)
-    return Drafted(attribute=attribute, facts=facts, missing=missing, why=why, decide=decide)
-
-
-def _counted(facts: Facts) -> str:
-    told = "1 value" if facts.n_distinct == 1 else f"{facts.n_distinct:,} different values"
-    return told if not facts.n_missing else f"{told}, {facts.n_missing:,} of {facts.n:,} rows have none"
-
-
-def _with_scale_and_role_told(column: Drafted) -> Drafted:
-    match column.attribute.role:
-        case Role.WEIGHT if column.facts.n_distinct == 1:
-            return replace(column, why=(*column.why, "a survey weight by its name; equal for all, it tells nothing"))
-        case Role.WEIGHT:
-            why = "a survey weight by its name; analysts need it as it is, so it is published unmasked"
-            question = "a weight may tell the size of a household or its district: the policy line on insiders says if it does"
-            if column.facts.near_unique:
-                question = (
-                    "nearly all its values differ: who knows one finds its record; coarsen it, or mask it with the others"
-                )
-            return replace(column, why=(*column.why, why), decide=(question,))
-        case Role.GROUP:
-            return replace(column, why=(*column.why, "the number of a household, company or place by its name: not published"))
-        case Role.PERSON:
-            return replace(column, why=(*column.why, "the number of a person by its name, and it repeats: not published"))
-        case Role.QUASI_IDENTIFIER:
-            why, decide = _scale_told(column)
-            return replace(column, why=(*column.why, why), decide=decide)
-        case _:
-            return column
-
-
-def _scale_told(column: Drafted) -> tuple[str, tuple[str, ...]]:
-    facts, scale = column.facts, column.attribute.scale
-    if scale is Scale.ORDINAL:
-        return "a few whole-number codes, taken as ordered", (
-            "do the codes have an order? If they only name things, write `scale: nominal`",
-        )
-    if scale is Scale.NUMERIC and facts.near_unique:
-        return "numbers, nearly all different: who knows one finds its record, so it must be masked", ()
-    if scale is Scale.NUMERIC:
-        return "numbers", ()
-    if scale is Scale.NOMINAL and facts.kind == "text" and facts.n_distinct == 2:
-        return "two text categories", (f"name both, `scale: ordinal, order: [one, other]`, in any order: {GROUPED}",)
-    if scale is Scale.NOMINAL and facts.kind == "text" and facts.few_categories:
-        order = "do they have an order? Then write `scale: ordinal, order: [lowest, ..., highest]` with every category"
-        return "text categories", (f"{order}: {GROUPED}",)
-    return f"{scale.replace('_', ' ')} values", ()
 
 
 def _told(column: Drafted, masked: set[str]) -> Drafted:

@@ -36,9 +36,11 @@ class Conditions:
 
 
 def intersected(
-    both: Comparison, conditions: Conditions, *, few: int = 0
+    both: Comparison, conditions: Conditions, *, searching: Booleans, few: int = 0
 ) -> tuple[Integers, Integers, Integers, tuple[Integers, Integers]]:
-    """For each distinct record the rows that meet all conditions: the best of them, and the size of the whole set.
+    """For each searching distinct record the rows that meet all conditions: the best of them, and the size of the whole set.
+
+    searching: shape (r,); the sets of the other records are left empty, and what is found for these depends on none of them.
 
     The best are first those that are the record's image with the largest probability (`likelihood`; without randomised
     attributes all are equally likely), and of these the nearest.
@@ -47,16 +49,14 @@ def intersected(
     where it is 0 there is no nearest row either. Last, starts and distinct rows of the whole sets that hold at most `few`
     released rows; the others stand empty in it.
     """
-    offsets = np.cumsum([0, *(len(codes) for codes in conditions.allowed)])[:-1, np.newaxis]
     group_starts, rows = _groups(conditions)
     starts, found, whole, few_starts, members = _intersect(
         both.own,
         both.shown[rows],
         both.nominal,
         both.weight,
-        conditions.begins + offsets,
-        conditions.ends + offsets,
-        np.concatenate(conditions.allowed),
+        searching,
+        *_joined_lists(conditions),
         np.ascontiguousarray(conditions.shown[:, rows]),
         conditions.low,
         conditions.high,
@@ -70,6 +70,28 @@ def intersected(
         few,
     )
     return starts, rows[found], whole, (few_starts, rows[members])
+
+
+def ruled_out(conditions: Conditions, records: Integers, rows: Integers) -> Booleans:
+    """Shape (q,): is the distinct row rows[e] outside the set of possible images of the distinct record records[e]?"""
+    return _ruled_out(
+        records,
+        rows,
+        *_joined_lists(conditions),
+        conditions.shown,
+        conditions.low,
+        conditions.high,
+        conditions.positions,
+        conditions.laws.log_probability,
+        conditions.laws.own_at,
+        conditions.laws.shown_at,
+    )
+
+
+def _joined_lists(conditions: Conditions) -> tuple[Integers, Integers, Integers]:
+    """Where the codes allowed by each list begin and end for each record, in one array of all of them."""
+    offsets = np.cumsum([0, *(len(codes) for codes in conditions.allowed)])[:-1, np.newaxis]
+    return conditions.begins + offsets, conditions.ends + offsets, np.concatenate(conditions.allowed)
 
 
 def _groups(conditions: Conditions) -> tuple[Integers, Integers]:
@@ -87,6 +109,7 @@ def _intersect(
     shown_values: Floats,
     nominal: Booleans,
     weight: Floats,
+    searching: Booleans,
     begins: Integers,
     ends: Integers,
     allowed: Integers,
@@ -115,6 +138,9 @@ def _intersect(
         )
     used = 0
     for i in range(len(own)):
+        starts[i + 1], few_starts[i + 1] = used, few_starts[i]
+        if not searching[i]:
+            continue
         first, least = used, np.inf
         n_images = _write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
         likeliest = -np.inf
@@ -134,12 +160,37 @@ def _intersect(
                 least = min(least, distance)
         used = _keep_nearest(found, distances, first, used, least)
         starts[i + 1] = used
-        few_starts[i + 1] = few_starts[i]
         for row in possible[: n_images if whole[i] <= few else 0]:
             members = with_room(members, few_starts[i + 1])
             members[few_starts[i + 1]] = row
             few_starts[i + 1] += 1
     return starts, found[:used].copy(), whole, few_starts, members[: few_starts[-1]].copy()
+
+
+@njit
+def _ruled_out(
+    records: Integers,
+    rows: Integers,
+    begins: Integers,
+    ends: Integers,
+    allowed: Integers,
+    shown: Integers,
+    low: Floats,
+    high: Floats,
+    positions: Floats,
+    log_probability: Floats,
+    own_at: Integers,
+    shown_at: Integers,
+) -> Booleans:
+    outside = np.zeros(len(records), dtype=np.bool_)
+    possible, scores = np.empty(1, dtype=np.int64), np.empty(1)
+    for e in range(len(records)):
+        i, row, n_possible = records[e], rows[e], 0
+        if _is_listed(allowed, begins[0, i], ends[0, i], shown[0, row]):
+            n_possible = _within(positions, row, row + 1, low[i], high[i], possible, 0)
+        n_possible = _showing(shown, possible, n_possible, begins[:, i], ends[:, i], allowed)
+        outside[e] = rule_out(log_probability, own_at[i], shown_at, possible, n_possible, scores) == 0
+    return outside
 
 
 @njit

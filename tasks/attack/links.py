@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.guesses import Guesses
-from tasks.microdata.table import Integers
+from tasks.attack.intersection import Conditions, ruled_out
+from tasks.microdata.table import Booleans, Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class Links:
     sound_sizes: shape (number of search classes,): size of the sound set the link was chosen from; None where there is none.
     small_sets: starts and found classes of the sound sets that hold few rows (as many as the attack was asked to write out);
         the others stand empty in it.
+    conditions: what the sound sets follow from, by search and found class.
+    Links and sets are made for the records that the attack was asked for; of other searching records they stand empty.
     """
 
     found_class: Integers
@@ -27,6 +30,7 @@ class Links:
     classes: Integers
     sound_sizes: Integers | None = None
     small_sets: tuple[Integers, Integers] | None = None
+    conditions: Conditions | None = None
 
     def guesses(self, searching: Integers) -> Guesses:
         """The guesses of the given searching records, in that order."""
@@ -36,6 +40,12 @@ class Links:
         entries = np.arange(starts[-1]) + np.repeat(self.starts[searched] - starts[:-1], sizes)
         sound = None if self.sound_sizes is None else self.sound_sizes[searched]
         return Guesses(self.found_class, starts, self.classes[entries], sound)
+
+    def rules_out(self, searching: Integers, found: Integers) -> Booleans:
+        """Shape (q,): is found record found[e] outside the sound set of searching record searching[e]? Never without sets."""
+        if self.conditions is None:
+            return np.zeros(len(searching), dtype=bool)
+        return ruled_out(self.conditions, self.search_class[searching], self.found_class[found])
 
     def inverted(self) -> Links:
         """The same links seen from the found records: which searching records are linked to each; may be none."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, assert_never
 
+import numpy as np
 from pydantic import Field
 
 from tasks.attack.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.links import Links
-from tasks.attack.outcome import AttackResult, Scene, outcomes_of
+from tasks.attack.outcome import AttackResult, Scene, outcomes_of, searching_records
 from tasks.attack.row_position import RowPosition, link_by_position
 from tasks.attack.threat import Intruder, attack_id
 from tasks.attack.transparency import Transparency, link_by_mechanism
@@ -40,8 +41,8 @@ def attack(
 ) -> AttackResult:
     """Let one intruder attack a masked table, and score how the targets fare.
 
-    Every record is attacked; `targets` chooses whose outcome is scored. Where the schema names a person key, the targets are
-    the persons of these rows, of whom the intruder holds all rows (see `fare`).
+    The intruder holds every record; `targets` chooses whose outcome is scored. Where the schema names a person key, the targets
+    are the persons of these rows, of whom the intruder holds all rows (see `fare`).
 
     Parameters
     ----------
@@ -49,15 +50,17 @@ def attack(
         not use this, the scoring does; of `alignment.place` an attack may use the order of the released file.
     mechanisms: the masking steps as they were applied. targets: rows of the original, shape (t,), t >= 1, absent ones included.
 
-    Returns the result; an attack that cannot run has a status and a reason instead of outcomes, never a rate of 0. A target
-    that is not in the release has credit 0.
+    Returns the result; an attack that cannot run has a status and a reason instead of outcomes, never a rate of 0. So has one
+    whose steps rule out the true row of a record that is released: they are not what was done, and its rate would say
+    nothing. A target that is not in the release has credit 0.
     Raises ValueError where the tables do not fit their alignment, InputError where an attribute cannot be compared, or it is
     not clear which rows are whose.
     """
     scene = Scene.of(original, masked, schema, alignment)
     blank = _unanswered(spec, intruder, mechanisms, scene)
     try:
-        links, remark = _links(scene, schema, mechanisms, spec, intruder)
+        links, remark = _links(scene, schema, mechanisms, spec, intruder, targets)
+        _check_that_true_rows_are_left(links, scene.alignment)
     except NotApplicable as answer:
         return replace(blank, status="not_applicable", reason=answer.reason)
     except AttackFailed as answer:
@@ -104,21 +107,38 @@ _INFERS = {
 
 
 def _links(
-    scene: Scene, schema: Schema, mechanisms: tuple[Mechanism, ...], spec: Attack, intruder: Intruder
+    scene: Scene, schema: Schema, mechanisms: tuple[Mechanism, ...], spec: Attack, intruder: Intruder, targets: Integers
 ) -> tuple[Links, str]:
-    """The links of the whole file, and what else is to be said of the intruder's knowledge of the masking."""
+    """The links of the targets at least, and what else is to be said of the intruder's knowledge of the masking."""
     original, masked = scene.original, scene.masked
     match spec:
         case DistanceLinkage():
             return link_by_distance(original, masked, schema, spec, intruder.knows), ""
         case Transparency():
             few = int(scene.released.sizes.max()) if scene.units.counts == "persons" else 0
-            links, knowledge = link_by_mechanism(original, masked, schema, mechanisms, intruder.knows, few=few)
+            needed = searching_records(scene.units, targets)
+            links, knowledge = link_by_mechanism(
+                original, masked, schema, mechanisms, intruder.knows, few=few, searching=needed
+            )
             return links, _remark(knowledge, intruder, complete=scene.alignment.complete)
         case RowPosition():
             return link_by_position(scene.alignment.order, original.n), ""
         case _:
             assert_never(spec)
+
+
+def _check_that_true_rows_are_left(links: Links, alignment: Alignment) -> None:
+    """Raises AttackFailed where the sound set of a released record lacks its own row. Only the evaluator can know this."""
+    if links.conditions is None:
+        return
+    outside = links.rules_out(alignment.record, np.arange(len(alignment.record)))
+    if outside.any():
+        whose = "records" if alignment.complete else "released records"
+        otherwise = "" if alignment.complete else ", or were applied before or after records were left out"
+        share = f"{100 * float(outside.mean()):.3g} %"
+        raise AttackFailed(
+            f"the stated steps rule out the true row of {share} of the {whose}: they are not those that were applied{otherwise}"
+        )
 
 
 def _unanswered(spec: Attack, intruder: Intruder, mechanisms: tuple[Mechanism, ...], scene: Scene) -> AttackResult:

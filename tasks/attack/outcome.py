@@ -118,6 +118,11 @@ def persons_of(units: Units, targets: Integers) -> Integers:
     return persons[np.sort(np.unique(persons, return_index=True)[1])]
 
 
+def searching_records(units: Units, targets: Integers) -> Integers:
+    """The records whose links the scoring needs: the targets, or all rows of the targeted persons."""
+    return units.rows().of(persons_of(units, targets))[0] if units.counts == "persons" else targets
+
+
 def _of_records(
     scene: Scene, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
 ) -> Microdata:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+
 from tasks.attack.distance_linkage import DistanceLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.transparency import Transparency
-from tasks.mask.images import row_codes
+from tasks.mask.images import joint_codes, row_codes
 from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
@@ -18,6 +20,8 @@ from tasks.microdata.table import Microdata
 
 AnyAttack = DistanceLinkage | Transparency | RowPosition
 ATTACKS = {"distance_linkage": DistanceLinkage, "transparency": Transparency, "row_position": RowPosition}
+MOST_RUNGS = 13  # of the knowledge curve one by one; with more attributes these many are known
+RUNGS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 INSIDER_ROLES = (Role.CONFIDENTIAL, Role.WEIGHT, Role.OTHER)
 CURVE = "knowing"
 
@@ -65,15 +69,20 @@ def intruders(spec: IntruderSpec, schema: Schema, released: Microdata | None = N
     too (a person knows how a colleague votes). One of them for each such attribute, in the order of the table; those who know
     nothing beyond the declared intruder are left out. SCIENCE asks for the attributes that are published unchanged; those that
     a mask touched are among them here, because a light mask hides little, and because the transparency attack can follow a
-    joint mask only if it knows all that was masked together.
+    joint mask only if it knows all that was masked together. Where the declared intruder does not know all quasi-identifiers,
+    somebody who does is an insider too, named by the first of them that the declared one lacks.
     The intruders of the curve know the first 1..d-1 of the d >= 2 attributes of the declared one, in the order of `by_telling`;
     there are none without the released table, or with `curve: false`. Their figures decide nothing.
 
     Raises InputError where the spec names an attribute that does not exist or is not published, or nothing can be known.
     """
     declared = Intruder("declared", _known(spec, schema), spec.participation_known)
-    keys, extra = schema.with_role(Role.QUASI_IDENTIFIER), schema.with_role(*INSIDER_ROLES)
-    insiders = (Intruder(f"insider:{name}", (*keys, name), spec.participation_known) for name in extra)
+    keys = schema.with_role(Role.QUASI_IDENTIFIER)
+    unknown = [name for name in keys if name not in declared.knows][:1]  # who knows all keys is one intruder, whatever his name
+    insiders = (
+        Intruder(f"insider:{name}", tuple(dict.fromkeys((*keys, name))), spec.participation_known)
+        for name in (*unknown, *schema.with_role(*INSIDER_ROLES))
+    )
     curve = () if released is None or not spec.curve else _curve(declared, released)
     return (declared, *(insider for insider in insiders if not set(insider.knows) <= set(declared.knows)), *curve)
 
@@ -84,15 +93,18 @@ def by_telling(released: Microdata, names: tuple[str, ...]) -> tuple[str, ...]:
     Formula in words: the one with which the released records show most different combinations. Their number over the records is
     the mean of 1/F, F the records that show the same: the rate of an intruder who knows these attributes as they are released.
     Of equally telling attributes the first in the table. Greedy is not best: some other set of i attributes may tell more.
-    Cost: d^2 / 2 passes over the released table.
+    Once all released records differ the rest follows in the order of the table. Cost: at most d^2 / 2 passes over the records.
     """
-    left = [name for name in released.names if name in names]
+    left = {name: row_codes(released, (name,)) for name in released.names if name in names}
     order: list[str] = []
-    while left:
-        best = max(left, key=lambda name: _n_combinations(released, (*order, name)))  # the first of several
-        left.remove(best)
+    together = np.zeros(released.n, dtype=np.int64)
+    while left and int(together.max(initial=0)) + 1 < released.n:
+        joined = {name: joint_codes([together, codes], released.n) for name, codes in left.items()}
+        best = max(joined, key=lambda name: int(joined[name].max(initial=-1)))  # the first of several
+        together = joined[best]
+        del left[best]
         order.append(best)
-    return tuple(order)
+    return (*order, *left)
 
 
 def required(mechanism: Mechanism) -> tuple[str, ...]:
@@ -147,14 +159,20 @@ def check_attacks(
                 "give each an `id`",
                 name,
             )
-    planned = {spec.method for spec in attacks} | {omission.attack for omission in omit}
+    planned = {spec.method for spec in attacks if _in_the_scenario(spec)} | {omission.attack for omission in omit}
     names = _required(steps, keeps_row_order=keeps_row_order)
     for name in names:
         if name not in planned:
             who = "a release that keeps the row order" if name == "row_position" else "the masking steps"
-            what = f"{who} must face the attack `{name}`, which is neither in `attacks` nor in `omit`"
+            how = " (to_release, scaled by the release)" if name == "distance_linkage" else ""
+            what = f"{who} must face the attack `{name}`{how}, which is neither in `attacks` nor in `omit`"
             allowed = f"attacks: {', '.join(names)}"
             raise InputError("required-attack-missing", "attacks", what, allowed, "add it, or omit it with a reason", name)
+
+
+def _in_the_scenario(spec: AnyAttack) -> bool:
+    """Other directions and scales than an intruder's are there to reproduce papers."""
+    return not isinstance(spec, DistanceLinkage) or (spec.direction, spec.scale_by) == ("to_release", "release")
 
 
 def _required(steps: tuple[Mechanism, ...], *, keeps_row_order: bool) -> tuple[str, ...]:
@@ -164,12 +182,9 @@ def _required(steps: tuple[Mechanism, ...], *, keeps_row_order: bool) -> tuple[s
 
 def _curve(declared: Intruder, released: Microdata) -> tuple[Intruder, ...]:
     order = by_telling(released, declared.knows)
-    firsts = (order[:i] for i in range(1, len(order)))
+    sizes = range(1, len(order)) if len(order) <= MOST_RUNGS else [size for size in RUNGS if size < len(order)]
+    firsts = (order[:size] for size in sizes)
     return tuple(Intruder(f"{CURVE}:{len(names)}", names, declared.participation_known, greedy=True) for names in firsts)
-
-
-def _n_combinations(released: Microdata, names: tuple[str, ...]) -> int:
-    return int(row_codes(released, names).max(initial=-1)) + 1
 
 
 def _check_omission(omission: Omission, attacks: tuple[AnyAttack, ...], where: str) -> None:

@@ -37,6 +37,7 @@ def link_by_mechanism(
     knows: tuple[str, ...],
     *,
     few: int = 0,
+    searching: Integers | None = None,
 ) -> tuple[Links, Knowledge]:
     """Link each record to the likeliest rows among those that can be its image, and of these to the nearest.
 
@@ -52,30 +53,36 @@ def link_by_mechanism(
     original, masked: tables of n and m <= n rows; the order of their rows is not used. Fewer: some records are not released.
     mechanisms: the masking steps in order, with their attributes. knows: the attributes the intruder knows.
     few: sound sets of at most so many rows are written out in the links.
+    searching: the records whose links are wanted; default: all. The intruder still holds all, and nothing found changes.
 
     Returns the links, with the sizes of the intersections (sound: the true row is never left out if every record is in the
     release and the steps are those that were applied), and what was concluded of each attribute. By chance the credit is 1/n.
 
-    A record whose intersection is empty is not released, and has no guess.
+    A record whose intersection is empty is not released, and has no guess. An intersection that holds rows, but not the true
+    one, cannot be noticed here: who knows the true row asks `Links.rules_out`.
 
     Raises NotApplicable where no steps are known or they say nothing of what the intruder knows, AttackFailed where more
-    intersections are empty than records are absent: then the steps or their parameters are not those that were applied to the
-    whole table.
-    Cost: O(n log n) where an attribute is predicted to the value, O(n * rows within the window) for swaps alone; memory is
-    linear. Source: Nin, Herranz and Torra (2008); Torra's slides of 2016. Done otherwise than there: ranks of the released
-    column with ties widening the window, and a partition that is repeated instead of estimated from the centroids.
+    of the wanted intersections are empty than records are absent: then the steps or their parameters are not those that were
+    applied to the whole table.
+    Cost: O(n log n) where an attribute is predicted to the value, O(n * rows within the window) for swaps alone, n being
+    the wanted records unless there are laws, which are summed over all; memory is linear. Source: Nin, Herranz and Torra
+    (2008); Torra's slides of 2016. Done otherwise than there: ranks of the released column with ties widening the window, and a
+    partition that is repeated instead of estimated from the centroids.
     Example: after joint microaggregation with distinct records each intersection is exactly the record's group.
     """
     knowledge = _knowledge(original, masked, schema, mechanisms, knows)
     both = _without_randomised(compare(original, masked, schema, knows, "release"), knowledge, knows)
-    starts, classes, sizes, small = intersected(both, _conditions(knowledge, masked, schema, both), few=few)
-    without_image = sizes[both.own_of_record] == 0
+    conditions = _conditions(knowledge, masked, schema, both)
+    kinds = both.own_of_record if searching is None else both.own_of_record[searching]
+    wanted = np.bincount(kinds, minlength=len(both.own)) > 0
+    starts, classes, sizes, small = intersected(both, conditions, searching=wanted, few=few)
+    without_image = (sizes == 0)[both.own_of_record][wanted[both.own_of_record]]
     if without_image.sum() > original.n - masked.n:
         share = float(without_image.mean())
         raise AttackFailed(
             f"no released row can be the image of {share:.2%} of the records: the stated steps are not those that were applied"
         )
-    return Links(both.shown_of_row, both.own_of_record, starts, classes, sizes, small), knowledge
+    return Links(both.shown_of_row, both.own_of_record, starts, classes, sizes, small, conditions), knowledge
 
 
 def _knowledge(

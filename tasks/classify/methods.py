@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow.compute as pc
 
 from tasks.classify.dependence import find_dependences
 from tasks.classify.evidence import facts_of
@@ -20,6 +21,7 @@ from tasks.microdata.table import Microdata
 from tasks.microdata.units import check_units
 
 _NAMED_FINDINGS = 5
+_EXACT_DOUBLE = 2**53  # from here on whole numbers and their neighbours are one double
 
 
 class ClassifyPlan(Spec):
@@ -62,7 +64,7 @@ def classify(data: Microdata, plan: ClassifyPlan) -> Schema:
     _refuse_unlisted_categories(data, schema)
     _refuse_unpublished(schema, plan)
     check_units(data, schema)
-    _refuse_incomparable(data, schema)
+    refuse_incomparable(data, schema)
     masked = masked_attributes(schema, plan.masks)
     _refuse_nothing_to_mask(data, masked)
     refuse_undone_masks(data, schema, masked)
@@ -99,26 +101,30 @@ def _refuse_ambiguous_key(data: Microdata, key: str | None) -> None:
         raise InputError("ambiguous-key", "key", what, "a column with a different value in every row", remedy)
 
 
-def _refuse_incomparable(data: Microdata, schema: Schema) -> None:
+def refuse_incomparable(data: Microdata, schema: Schema, where: str = "attributes") -> None:
     """Numbers whose differences a float64 cannot hold would be compared wrongly, and a risk understated."""
     for attribute in schema.select(schema.published):
         if attribute.scale in CATEGORICAL or data.is_text(attribute.name):
             continue
         if data.is_calendar(attribute.name):
             _refuse_too_fine_moments(data, attribute)
-            continue
-        values = data.floats(attribute.name)
-        present = values[~np.isnan(values)]
-        if len(present) == 0 or present.min() == present.max():
-            continue
-        with np.errstate(over="ignore", under="ignore"):
-            variance = float(np.var(present))
-        exact = not data.is_integer(attribute.name) or float(np.abs(present).max()) < 2.0**53
-        if not exact or not 1e-300 < variance < 1e300:
+        elif not _comparable(data, attribute.name):
             what = f"The numbers of `{attribute.name}` are too large or too small to be compared in double precision."
             allowed = "whole numbers below 2^53, and numbers whose variance is between 1e-300 and 1e300"
             remedy = "change the unit; for a code declare `scale: nominal`, for a number that names a unit `role: identifier`"
-            raise InputError("incomparable-numbers", f"attributes.{attribute.name}", what, allowed, remedy)
+            raise InputError("incomparable-numbers", f"{where}.{attribute.name}", what, allowed, remedy)
+
+
+def _comparable(data: Microdata, name: str) -> bool:
+    column = data.column(name).drop_null()
+    if len(column.unique()) < 2:
+        return True
+    if data.is_integer(name):  # before anything is a double: large neighbours are one double
+        ends = pc.min_max(column).as_py()
+        return bool(ends["min"] > -_EXACT_DOUBLE and ends["max"] < _EXACT_DOUBLE)
+    values = data.floats(name)
+    with np.errstate(over="ignore", under="ignore"):
+        return 1e-300 < float(np.nanvar(values)) < 1e300
 
 
 def _refuse_too_fine_moments(data: Microdata, attribute: Attribute) -> None:

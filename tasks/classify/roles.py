@@ -130,7 +130,7 @@ def _refuse_published_free_text(facts: Facts, declared: AttributeSpec, *, is_key
         f"attributes.{facts.name}",
         f"The column `{facts.name}` {'looks like' if proposed else 'is declared'} free text ({seen}), and would be published.",
         "free text that is not published",
-        f"declare `{facts.name}: {{role: identifier}}` (it is then not published); if it holds categories, `scale: nominal`",
+        f"declare `{facts.name}: {{role: withheld}}` (it is then not published); if it holds categories, `scale: nominal`",
     )
 
 

@@ -78,7 +78,7 @@ def validate(
         odd = next(i for i, rows in enumerate(failing) if agreed[i] != (len(rows) == 0))
         raise RuntimeError(f"validation disagrees with its own count: {in_words(wanted[odd])}")
     checks = tuple(Check(in_words(e), len(rows) == 0, len(rows)) for e, rows in zip(wanted, failing, strict=True))
-    _refuse_failed(checks, failing, label)
+    _refuse_failed(checks, failing, _first_unlisted(wanted, failing, data), label)
     return checks
 
 
@@ -91,12 +91,20 @@ def _from_schema(attributes: Sequence[AttributeSpec], data: Microdata) -> list[A
     ]
 
 
-def _refuse_failed(checks: tuple[Check, ...], failing: Sequence[Integers], label: str) -> None:
+def _first_unlisted(wanted: Sequence[AnyExpectation], failing: Sequence[Integers], data: Microdata) -> object:
+    """The first value that is not among declared ones: for the terminal alone, where a typo is then seen at once."""
+    found = ((e, rows[0]) for e, rows in zip(wanted, failing, strict=True) if isinstance(e, InSet) and len(rows))
+    first = next(found, None)
+    return None if first is None else data.column(first[0].attribute)[int(first[1])].as_py()
+
+
+def _refuse_failed(checks: tuple[Check, ...], failing: Sequence[Integers], unlisted: object, label: str) -> None:
     told = [f"{c.expectation} ({_counted(c, rows)})" for c, rows in zip(checks, failing, strict=True) if not c.passed]
     if told:
         raise InputError("expectation-failed", f"{label}: {len(told)} of {len(checks)} expectations",
                          "The table does not fulfil: " + "; ".join(told) + ".", "a table that fulfils every expectation",
-                         "correct the source or the expectation")  # fmt: skip
+                         "correct the source or the expectation; add a category that is missing from `order` or `categories`",
+                         value=unlisted)  # fmt: skip
 
 
 def _counted(check: Check, rows: Integers) -> str:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.classify.methods import refuse_undone_masks
+from tasks.classify.methods import refuse_incomparable, refuse_undone_masks
 from tasks.ingest.codebook import Attributes
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec
 from tasks.mask.methods import Masking, Mechanism, resolved
 from tasks.mask.released import Undeclared
+from tasks.mask.row_order import refuse_other_order
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
@@ -67,14 +68,18 @@ def adopt(original: Microdata, schema: Schema, plan: AdoptionPlan) -> Adopted:
 
     Returns the table with what is known of its mechanism; the mechanism is never guessed from the values.
     Raises InputError for a table that cannot be read or lacks a published column, columns that the source does not have or
-    that hold another kind of values; rows that are not those of the source (`align: row`); a key that is missing, repeated,
-    or unknown to the source (`align: key`); a published unmasked column that undoes what was masked; a step that does not fit.
+    that hold another kind of values; rows that are not, or not in the order of, those of the source (`align: row`); a key
+    that is missing, repeated, or unknown to the source (`align: key`); a published unmasked column that undoes what was
+    masked; a step that does not fit.
     Cost: reading the table; O(n log n) to align it.
     """
     given, notes = _read(original, schema, plan)
     record, rows = _aligned(original, given, plan)
     data = Microdata(pa.table({name: given.column(name) for name in schema.published})).take(rows)
     _refuse_other_kinds(original, data)
+    refuse_incomparable(data, schema, where="released")
+    if plan.released.align == "row":
+        refuse_other_order(original, given, data)
     mechanisms = _mechanisms(original.take(record), data, schema, plan)
     touched = tuple(name for name in schema.names if any(name in (step.attributes or ()) for step in mechanisms))
     refuse_undone_masks(original, schema, touched)
@@ -108,6 +113,9 @@ def _read(original: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Micr
 
 
 def _in_released(error: InputError) -> InputError:
+    if error.code == "not-numeric":
+        remedy = f"{error.remedy}; bands such as 40-49 are not compared with numbers: give their midpoints"
+        error = replace(error, remedy=remedy)
     return InputError(error.code, f"released: {error.where}", error.what, error.allowed, error.remedy, error.value)
 
 
@@ -166,7 +174,7 @@ def _refuse_other_kinds(original: Microdata, data: Microdata) -> None:
         both_numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in (was, now))
         if was != now and not both_numbers and not pc.all(pc.is_null(data.column(name))).as_py():
             what = f"The column holds {now} values in the released table and {was} values in the source."
-            remedy = "correct the table, or declare the attribute's scale or missing codes"
+            remedy = "publish values of the source's kind (for bands of numbers their midpoints), or declare missing codes"
             raise InputError("released-other-kind", f"released: column {name}", what, f"{was} values", remedy)
 
 

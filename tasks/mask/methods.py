@@ -88,6 +88,13 @@ def resolved(step: Masking, schema: Schema, where: str) -> Masking:
     return step.model_copy(update={"attributes": fitting_attributes(targets(step), schema, where)})
 
 
+def refuse_unfit(data: Microdata, schema: Schema, steps: tuple[Mechanism, ...]) -> None:
+    """Refuse steps that `mask` would refuse for what the table holds, without masking it. steps: resolved."""
+    for i, step in enumerate(steps):
+        if isinstance(step, Microaggregation):
+            microaggregation.refuse_unfit(data, schema, step, where=f"masking[{i}]")
+
+
 def conclusions(originals: Microdata, released: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...]) -> Knowledge:
     """What an intruder concludes who holds `originals` (his attributes, all records), the released table and the steps.
 

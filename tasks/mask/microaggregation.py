@@ -84,28 +84,36 @@ def microaggregate(data: Microdata, schema: Schema, spec: Microaggregation, *, p
     """
     for block in spec.groups:
         positions = np.column_stack([checked_positions(data, schema, name, where) for name in block])
+        refuse_small_patterns(positions, block, spec.k, where=where)
         ordinal = np.array([schema[name].scale is Scale.ORDINAL for name in block])
-        masked = aggregated(positions, ordinal, spec.k, where=where)
+        masked = aggregated(positions, ordinal, spec.k)
         for j, name in enumerate(block):
             values = masked[:, j] if ordinal[j] else at_precision(masked[:, j], precision[name])
             data = data.with_positions(schema[name], values)
     return data
 
 
-def aggregated(positions: Floats, ordinal: Booleans, k: int, *, where: str) -> Floats:
+def refuse_unfit(data: Microdata, schema: Schema, spec: Microaggregation, *, where: str) -> None:
+    """Refuse before anything is masked what `microaggregate` would refuse. spec: with its attributes resolved."""
+    for block in spec.groups:
+        positions = np.column_stack([checked_positions(data, schema, name, where) for name in block])
+        refuse_small_patterns(positions, block, spec.k, where=where)
+
+
+def aggregated(positions: Floats, ordinal: Booleans, k: int) -> Floats:
     """The values of one block after microaggregation, before rounding.
 
-    positions: shape (n, p), NaN is missing; ordinal: shape (p,). Raises InputError where a pattern has under k records.
+    positions: shape (n, p), NaN is missing; ordinal: shape (p,). Every pattern of missing values has k records.
     """
     result = positions.copy()
-    for rows, columns, groups in pattern_groups(positions, k, where=where):
+    for rows, columns, groups in pattern_groups(positions, k):
         for j in columns:
             summary = _group_medians if ordinal[j] else _group_means
             result[rows, j] = summary(positions[rows, j], groups)
     return result
 
 
-def pattern_groups(positions: Floats, k: int, *, where: str) -> list[tuple[Integers, Integers, Integers]]:
+def pattern_groups(positions: Floats, k: int) -> list[tuple[Integers, Integers, Integers]]:
     """For each pattern of missing values: its rows, the columns they have, and the group of each row."""
     scaled = _scaled(positions)
     present = ~np.isnan(positions)
@@ -116,7 +124,6 @@ def pattern_groups(positions: Floats, k: int, *, where: str) -> list[tuple[Integ
         columns = np.flatnonzero(present[rows[0]])
         if len(columns) == 0:
             continue
-        _refuse_small(len(rows), k, complete=len(columns) == positions.shape[1], where=where)
         # in lexicographic order, so that sums come out the same to the last bit whatever the order of the file
         rows = rows[np.lexsort(positions[np.ix_(rows, columns)].T[::-1])]
         found.append((rows, columns, partition(scaled[np.ix_(rows, columns)], k)))
@@ -151,17 +158,32 @@ def _scaled(positions: Floats) -> Floats:
     return scaled
 
 
-def _refuse_small(size: int, k: int, *, complete: bool, where: str) -> None:
-    if size >= k:
-        return
-    if complete:
-        what = f"k is {k}, but only {size} records have all attributes of a block"
-        remedy = "lower k, or mask fewer attributes together"
-    else:
-        what = f"only {size} records share a pattern of missing values within a block, fewer than k = {k}"
-        remedy = "put the attribute with gaps into a block of its own (`blocks`), or lower k"
+def refuse_small_patterns(positions: Floats, block: tuple[str, ...], k: int, *, where: str) -> None:
+    """InputError where fewer than k records share a pattern of missing values within a block, so also where k > n.
+
+    positions: shape (n, p), one column for each name of `block`, NaN is missing.
+    """
+    present = ~np.isnan(positions)
+    pattern = joint_codes(list(present.T), len(positions))
+    for code, size in enumerate(np.bincount(pattern)):
+        lacking = tuple(np.array(block)[~present[np.argmax(pattern == code)]])
+        if size < k and len(lacking) < len(block):
+            raise _too_small(int(size), k, lacking, where)
+
+
+def _too_small(size: int, k: int, lacking: tuple[str, ...], where: str) -> InputError:
     allowed = "k at most the number of records that have the same attributes"
-    raise InputError("group-too-small", f"{where}.k", what, allowed, remedy, k)
+    if not lacking:
+        what = f"k is {k}, but only {size} records have all attributes of a block"
+        return InputError("group-too-small", f"{where}.k", what, allowed, "lower k, or mask fewer attributes together", k)
+    which = " and ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
+    who = "1 record has" if size == 1 else f"{size} records have"
+    what = f"only {who} no value of {which} (and all others of the block), fewer than k = {k}: they cannot hide in a group"
+    remedy = (
+        f"fill the gaps or leave those rows out at the source, or keep {lacking[0]} back (`role: withheld`); a block of its "
+        "own (`blocks`) would mask it too, but who combines the blocks finds nearly everybody"
+    )
+    return InputError("group-too-small", f"{where}.k", what, allowed, remedy, k)
 
 
 def _group_means(values: Floats, groups: Integers) -> Floats:

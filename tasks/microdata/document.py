@@ -168,12 +168,19 @@ def _explained(error: ValidationError, model: type[BaseModel], document: Documen
     first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])  # a slip explains a gap
     place = _place_in_document(first["loc"], document.content)
     value = _value_at(document.content, place)
-    more = "" if len(details) == 1 else f" ({len(details) - 1} more after this one)"
+    others = {other for detail in details if not _same(other := _place_in_document(detail["loc"], document.content), place)}
+    more = f" ({len(others)} more after this one)" if others else ""
     unknown = first["type"] == "extra_forbidden"
     what = f"unknown field `{place[-1]}`{more}" if unknown else f"{_dotted(place) or 'the file'}: {_lower(first['msg'])}{more}"
     allowed, remedy = _guidance(first, model, place)
     shown = None if unknown or first["type"] == "missing" or isinstance(value, dict | list) else value
     return InputError("release-file", document.where(place), what, allowed, remedy, shown)
+
+
+def _same(other: Path_, place: Path_) -> bool:
+    """Is one place inside the other? A value that fits no member of a union is told once for each."""
+    shorter = min(len(other), len(place))
+    return other[:shorter] == place[:shorter]
 
 
 def _guidance(detail: ErrorDetails, model: type[BaseModel], place: Path_) -> tuple[str, str]:

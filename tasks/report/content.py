@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -103,6 +104,10 @@ class Content:
         """Attacks that ran on at least one intruder's knowledge, in order."""
         return tuple(dict.fromkeys(result.attack for result in self.attacks if result.status == "ok"))
 
+    def is_public(self, attribute: str) -> bool:
+        """Does the released table hold this column of the source cell by cell, so that exact counts of it tell nothing more?"""
+        return self.certified and attribute in self.schema.published and attribute not in self.masked and not self.absent
+
     def methods(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(step.method for step in self.mechanisms))
 
@@ -162,6 +167,7 @@ class Content:
 def public_edition(content: Content, charts: ChartData | None = None) -> Content:
     """The content with its figures rounded as `score.rounding` says: what may leave the private folders. Idempotent.
 
+    Evidence and notes hold exact counts of the source: only those of columns that the release holds as they are stay in it.
     charts: those of the public edition, which cannot be had from the internal ones; default: the content's own where they are
     public already, else none.
     """
@@ -169,7 +175,23 @@ def public_edition(content: Content, charts: ChartData | None = None) -> Content
     verdict = Verdict(content.verdict.verdict, criteria)
     own = content.charts if content.charts is not None and content.charts.edition == "public" else None
     figures = public(content.estimates)
-    return replace(content, estimates=figures, verdict=verdict, edition="public", charts=charts or own)
+    schema, ingest = _schema_without_counts(content), _ingest_without_counts(content)
+    return replace(
+        content, schema=schema, ingest=ingest, estimates=figures, verdict=verdict, edition="public", charts=charts or own
+    )
+
+
+def _schema_without_counts(content: Content) -> Schema:
+    attributes = content.schema.attributes
+    return Schema(tuple(one if content.is_public(one.name) else replace(one, evidence=()) for one in attributes))
+
+
+def _ingest_without_counts(content: Content) -> IngestReport:
+    columns = tuple(one if content.is_public(one.name) else replace(one, notes=()) for one in content.ingest.columns)
+    private = [re.escape(one.name) for one in columns if not content.is_public(one.name)]
+    named = re.compile(rf"(?<!\w)(?:{'|'.join(private)})(?!\w)") if private else None
+    notes = tuple(note for note in content.ingest.notes if named is None or not named.search(note))
+    return replace(content.ingest, columns=columns, notes=notes)
 
 
 def is_insider(estimate: Estimate) -> bool:

@@ -22,8 +22,8 @@ from tasks.report.content import Content, extra_knowledge
 from tasks.report.meanings import meaning
 from tasks.report.numbers import count, in_unit, number, share
 from tasks.report.rows import TextRow
-from tasks.report.words import attack_named, attack_title
-from tasks.score.policy import DECLARED, INSIDER
+from tasks.report.words import attack_named, attack_title, in_plain_words
+from tasks.score.policy import DECLARED, INSIDER, cannot_fail
 
 _WIDEST_MARK = 9
 _PARTS = {"bins": ("Range", "ranges"), "levels": ("Level", "levels"), "categories": ("Category", "categories")}
@@ -56,7 +56,7 @@ def summary_figure(content: Content) -> Figure | None:
         Row(label, (one.value or 0.0,), share(one.value or 0.0), limits.get(who), one.chance) for label, who, one in rungs
     )
     cells = tuple(TextRow(head=row.label, cells=(row.text, _limit_text(row.limit))) for row in rows)
-    said = f"{content.counts} linked to the right person, the worst found among the attacks run"
+    said = f"{content.counts} linked to the right person; each bar is the worst over the attacks run"
     drawn = draw_rows(rows, key="chart-summary", title=title, description=_said_of(rows), percent=True, left=150)
     return Figure(key="chart-summary", caption=f"{said[:1].upper()}{said[1:]}", svg=_safe(drawn), first="Who knows",
                   heads=("Linked", "Limit"), rows=cells)  # fmt: skip
@@ -108,10 +108,40 @@ def knowledge_figures(content: Content) -> tuple[Figure, ...]:
     return tuple(_curve(content, curve, most, f"chart-knowledge-{i}") for i, curve in enumerate(curves))
 
 
+def without_knowledge_figure(content: Content) -> tuple[str, ...]:
+    """A sentence on each attack that has no such chart though it ran: why somebody who knows less has no figure."""
+    drawn = {curve.attack for curve in knowledge_curves(content.estimates, len(content.known))}
+    silent: dict[str, str] = {}
+    for result in content.attacks:
+        if result.intruder.startswith(KNOWING) and result.status != "ok" and result.attack not in drawn:
+            silent.setdefault(result.attack, result.reason or "no reason was given")
+    return tuple(
+        f"No curve for the {attack_named(attack)}, by somebody who knows less: {in_plain_words(reason).rstrip('.')}."
+        for attack, reason in silent.items()
+    )
+
+
 def subgroup_figures(content: Content) -> tuple[Figure, ...]:
     """The rates of the subgroups, the worst found among the attacks run."""
     found = subgroups(content.estimates, RULES[content.edition])
-    return (_subgroups(found, content),) if found.subgroups else ()
+    return (_subgroups(found, content),) if len(_rates_shown(found)) > 1 else ()
+
+
+def alike_subgroups(content: Content) -> str:
+    """The sentence that stands for a chart whose bars would all be equal; empty where they are not."""
+    found = subgroups(content.estimates, RULES[content.edition])
+    rates = _rates_shown(found)
+    if len(rates) != 1:
+        return ""
+    if len(found.subgroups) == 1:
+        (only,) = found.subgroups
+        return f"The only subgroup is {only.attribute}, {only.part}: {share(only.rate)}."
+    together = "" if found.overall is None else f" Of all {content.counts} together it is {share(found.overall)}."
+    return f"In each of the {len(found.subgroups)} subgroups it is {rates.pop()}: none is found more easily.{together}"
+
+
+def _rates_shown(found: Subgroups) -> set[str]:
+    return {share(one.rate) for one in found.subgroups}
 
 
 def loss_figures(content: Content) -> tuple[Figure, ...]:
@@ -140,8 +170,8 @@ def _attributes(n: int) -> str:
 def _limit(content: Content, who: str) -> float | None:
     """The strictest limit on the rate of the declared intruder, or of the worst insider."""
     names = (None, DECLARED) if who == DECLARED else (INSIDER,)
-    limits = (line.limit for line in content.policy if line.measure == RATE and line.intruder in names and line.attack is None)
-    return min(limits, default=None)
+    lines = (line for line in content.policy if line.measure == RATE and line.intruder in names and line.attack is None)
+    return min((line.limit for line in lines if not cannot_fail(line)), default=None)
 
 
 def _limit_text(limit: float | None) -> str:

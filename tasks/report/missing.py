@@ -21,12 +21,18 @@ def missing_in_words(content: Content) -> tuple[str, ...]:
     masked = [name for name in content.masked if name in missing]
     if not masked:
         return ()
-    counts = listed(f"{name} ({count(missing[name])} of {count(content.rows_in)})" for name in masked)
+    exact = content.edition == "internal" or _gaps_are_released(content)
+    counts = listed(f"{name} ({count(missing[name])} of {count(content.rows_in)})" if exact else name for name in masked)
     told = (
         f"Missing values stay missing in the release and are visible there: {counts}. Whoever knows that a person gave no "
         "answer can look for the gap."
     )
     return (told, *dict.fromkeys(_treatments(content, set(masked))))
+
+
+def _gaps_are_released(content: Content) -> bool:
+    """Can everybody count the source's gaps in the released table?"""
+    return content.certified and not content.masked_elsewhere and not content.absent
 
 
 def _treatments(content: Content, masked: set[str]) -> Iterator[str]:

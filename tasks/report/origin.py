@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tasks.microdata.schema import Scale
 from tasks.report.content import Content
 from tasks.report.numbers import count, share
 from tasks.report.words import listed, mask_title
@@ -36,7 +37,7 @@ def told_of_the_rows(content: Content) -> Iterator[str]:
             f"This table was masked elsewhere, {tool}; here it was attacked and measured as it came. The method and its "
             "parameters are known only as they were declared, and nobody here knows a seed."
         )
-    else:
+    elif any(content.schema[name].scale is Scale.NUMERIC for name in content.masked):
         yield "Masked numbers are published with as many decimals as the source shows."
     order = "a random order" if content.keep_row_order is None else f"the source's order: {content.keep_row_order}"
     yield f"The rows are in {order.rstrip('.')}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import shorten
 
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
@@ -12,7 +13,7 @@ from tasks.report.numbers import count, in_unit, share
 from tasks.report.randomised import randomised_in_words
 from tasks.report.rows import unit_of
 from tasks.report.unlimited import NO_LINE, is_limited, not_limited
-from tasks.report.words import attack_named, listed, somebody, uses_the_masking
+from tasks.report.words import attack_named, in_plain_words, listed, somebody, uses_the_masking
 
 NOT_IN_CATALOGUE = (
     "probabilistic record linkage",
@@ -20,6 +21,7 @@ NOT_IN_CATALOGUE = (
     "the consistency attack on rank swapping",
     "membership inference",
 )
+_LONGEST_REASON = 160
 NOT_IN_LAW = "This is not a determination of anonymity in law."
 
 
@@ -215,10 +217,17 @@ def _pairs_of_swaps(content: Content) -> Iterator[str]:
 
 
 def _not_run(content: Content) -> Iterator[str]:
-    failed = [result.attack for result in content.attacks if result.status == "failed"]
-    silent = dict.fromkeys([*(omission.attack for omission in content.omitted), *failed])
+    silent = {one.attack: f"left out: {_in_short(one.reason)}" for one in content.omitted}
+    for result in content.attacks:
+        if result.status == "failed":
+            silent.setdefault(result.attack, f"failed: {_in_short(result.reason or 'no reason was given')}")
     if silent:
-        yield f"Not assessed, because the attack was left out or failed: {listed(map(attack_named, silent))}."
+        yield f"Not assessed: {'; '.join(f'{attack_named(attack)} ({why})' for attack, why in silent.items())}."
+
+
+def _in_short(reason: str) -> str:
+    """The first sentence of a reason, at most so long that it can stand in brackets."""
+    return shorten(in_plain_words(reason).partition(". ")[0].rstrip("."), _LONGEST_REASON, placeholder="\u2026")
 
 
 def _figure(estimate: Estimate) -> str:

@@ -10,6 +10,8 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from tasks.mask.methods import Mechanism
+from tasks.mask.pram import Pram
 from tasks.report import residual
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.page import Stamp
@@ -39,7 +41,7 @@ from tasks.report.predicate import (
     WorkingPartyCriteria,
     WorkingPartyCriterion,
 )
-from tasks.report.words import linkage_settings, reason_in_words
+from tasks.report.words import linkage_settings, matrix_in_words, reason_in_words
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Criterion
 
@@ -268,8 +270,14 @@ def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
 
 
 def _parameters(content: Content, name: str) -> tuple[MaskClaim, ...]:
-    steps = (step.model_dump(mode="json", exclude_none=True) for step in content.steps_on(name))
-    return tuple(MaskClaim(method=step["method"], parameters=_without(step, "method")) for step in steps)
+    return tuple(MaskClaim(method=step.method, parameters=_without_cells(step)) for step in content.steps_on(name))
+
+
+def _without_cells(step: Mechanism) -> dict[str, Any]:
+    """A matrix by its size alone: its keys are categories of the source, its cells can tell how frequent they are there."""
+    parameters = step.model_dump(mode="json", exclude={"method", "matrix"}, exclude_none=True)
+    size = {"matrix": matrix_in_words(step)} if isinstance(step, Pram) and step.matrix is not None else {}
+    return parameters | size
 
 
 def _without(fields: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content, is_insider
 from tasks.report.numbers import SPACE
 from tasks.report.words import attack_named, somebody
-from tasks.score.policy import DECLARED, INSIDER, PolicyLine
+from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail
 
 NO_LINE = "No policy line limits this."
 _CERTAIN = 1.0
@@ -16,8 +16,8 @@ _UNIQUE = 1.0
 
 
 def is_limited(content: Content, figure: Estimate) -> bool:
-    """Does a policy line hold this figure against a limit?"""
-    return any(_covers(line, figure) for line in content.policy)
+    """Does a policy line hold this figure against a limit that can be broken?"""
+    return any(_covers(line, figure) and not cannot_fail(line) for line in content.policy)
 
 
 def not_limited(content: Content) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tasks.ingest.methods import ColumnReport
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
 from tasks.report.meanings import MEANINGS, meaning
@@ -25,11 +26,18 @@ from tasks.report.words import (
     why_unpublished,
 )
 from tasks.score.catalogue import LOSS, MEASURES
-from tasks.score.policy import INSIDER, PolicyLine
+from tasks.score.policy import INSIDER, PolicyLine, cannot_fail
 from tasks.score.rounding import STATISTICS
 from tasks.score.verdict import Criterion
 
 MOST_TILES = 4
+MOST_SINGLE = 6
+CANNOT_FAIL = "This limit cannot be broken."
+LEFT_OUT = (
+    "Of columns that the release does not hold as they are, the evidence, the notes and the number of missing values are exact "
+    "counts of the original: they stand in the internal edition alone."
+)
+_DASH = "\u2013"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +123,7 @@ def policy_rows(content: Content) -> tuple[PolicyRow, ...]:
             status=DECISIONS[criterion.decision],
             found=found_in_words(criterion, content.counts_behind(criterion)),
             who=by_whom(content, criterion),
-            note=_caution(content.figure(criterion.estimate)),
+            note=" ".join(filter(None, [CANNOT_FAIL * cannot_fail(line), _caution(content.figure(criterion.estimate))])),
             reason=reason_in_words(line, criterion, content.counts_behind(criterion)),
         )
         for line, criterion in content.lines()
@@ -137,7 +145,7 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
                 role=ROLES[attribute.role],
                 scale=str(attribute.scale),
                 decided_by="declared" if attribute.decided_by == "declared" else "found by the pipeline",
-                missing="" if column is None else count(column.n_missing),
+                missing=_missing(content, column),
                 evidence=tuple(map(in_plain_words, attribute.evidence)),
                 notes=() if column is None else column.notes,
                 treatment=treatment if attribute.published else f"not published: {why_unpublished(attribute)}",
@@ -145,6 +153,46 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
             )
         )
     return tuple(rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreatmentRow:
+    """Attributes of one role that were treated alike. members: names and what a codebook says of each."""
+
+    members: tuple[tuple[str, str], ...]
+    role: str
+    treatment: str
+
+
+def treatment_rows(content: Content) -> tuple[TreatmentRow, ...]:
+    """What became of the attributes: one row each, or, where there are many, one for all of a role that were treated alike."""
+    rows = attribute_rows(content)
+    if len(rows) <= MOST_SINGLE:
+        return tuple(_treatment_row([one]) for one in rows)
+    alike: dict[tuple[str, str], list[AttributeRow]] = {}
+    for one in rows:
+        alike.setdefault((one.role, one.treatment), []).append(one)
+    return tuple(_treatment_row(group) for group in alike.values())
+
+
+def _treatment_row(alike: list[AttributeRow]) -> TreatmentRow:
+    members = tuple((one.name, one.documented) for one in alike)
+    return TreatmentRow(members=members, role=alike[0].role, treatment=alike[0].treatment)
+
+
+def evidence_rows(content: Content) -> tuple[AttributeRow, ...]:
+    """The attributes of whose classification this edition tells the evidence."""
+    return tuple(row for row in attribute_rows(content) if row.evidence or row.notes)
+
+
+def counts_are_left_out(content: Content) -> bool:
+    """Does the public edition hold back exact counts that the internal one has?"""
+    return content.edition == "public" and not all(map(content.is_public, content.schema.names))
+
+
+def _missing(content: Content, column: ColumnReport | None) -> str:
+    shown = column is not None and (content.edition == "internal" or content.is_public(column.name))
+    return count(column.n_missing) if column is not None and shown else _DASH
 
 
 def disclosure_rows(content: Content) -> tuple[tuple[str, ...], tuple[TextRow, ...]]:
@@ -157,7 +205,13 @@ def disclosure_rows(content: Content) -> tuple[tuple[str, ...], tuple[TextRow, .
         same = [one for one in content.figures("same_value_disclosure") if one.attribute == name]
         near = [[one for one in content.figures(measure) if _is_of(one, name, width)] for measure, width in widths]
         rows.append(TextRow(head=name, cells=tuple(_against_chance(found) for found in (same, *near))))
-    return head, tuple(rows)
+    return _without_empty_columns(head, rows)
+
+
+def _without_empty_columns(head: tuple[str, ...], rows: list[TextRow]) -> tuple[tuple[str, ...], tuple[TextRow, ...]]:
+    kept = [place for place in range(len(head)) if any(row.cells[place] != _DASH for row in rows)]
+    shown = (TextRow(head=row.head, cells=tuple(row.cells[place] for place in kept)) for row in rows if kept)
+    return tuple(head[place] for place in kept), tuple(shown)
 
 
 _WIDTHS_OF = {"rank_interval_disclosure": "the ranks", "sd_interval_disclosure": "a standard deviation"}
@@ -264,7 +318,7 @@ def _limit_bar(estimate: Estimate | None, limit: float, unit: str) -> Bar | None
 
 def _against_chance(found: list[Estimate]) -> str:
     if not found:
-        return "\u2013"
+        return _DASH
     chance = "" if found[0].chance is None else f" (chance {share(found[0].chance)})"
     return f"{figure_text(found[0])}{chance}"
 

@@ -77,8 +77,8 @@ def mask_in_words(step: Mechanism, schema: Schema) -> str:
             )
         case Pram():
             return (
-                f"In {listed(step.attributes or ())}, every cell by itself was drawn anew among its categories: {step.rule}. "
-                "Whoever knows this rule can correct how often a category occurs; a single cell may be true or not."
+                f"In {listed(step.attributes or ())}, every cell by itself was drawn anew among its categories: {_rule(step)}. "
+                f"{_correction(step)}; a single cell may be true or not."
             )
         case Undeclared():
             return f"{listed(step.attributes)} had been masked before, elsewhere, by a method that nobody declared."
@@ -103,7 +103,25 @@ def mask_title(step: Mechanism) -> str:
 def _pram_title(step: Pram) -> str:
     if step.retention is not None:
         return f"PRAM, values kept with probability {number(step.retention)}"
-    return "PRAM, stated matrix" if step.epsilon is None else f"PRAM, randomised response with epsilon {number(step.epsilon)}"
+    if step.epsilon is not None:
+        return f"PRAM, randomised response with epsilon {number(step.epsilon)}"
+    return f"PRAM by {matrix_in_words(step)}"
+
+
+def matrix_in_words(step: Pram) -> str:
+    """A stated matrix by its size: which categories it is over, and their chances, are not for the public."""
+    return f"a matrix of {len(step.matrix or ())} categories"
+
+
+def _rule(step: Pram) -> str:
+    return step.rule if step.matrix is None else f"each value drawn by {matrix_in_words(step)}"
+
+
+def _correction(step: Pram) -> str:
+    if step.matrix is None:
+        return "Whoever knows this rule can correct how often a category occurs"
+    held_back = "The chances in the matrix are not published, as they could tell what is not released"
+    return f"{held_back}; who has them can correct how often a category occurs"
 
 
 def mask_of_attribute(step: Mechanism, attribute: Attribute) -> str:
@@ -115,7 +133,7 @@ def mask_of_attribute(step: Mechanism, attribute: Attribute) -> str:
         case RankSwapping():
             return f"exchanged within {number(step.window_percent)}{SPACE}% of the ranks"
         case Pram():
-            return f"randomised: {step.rule}"
+            return f"randomised: {_rule(step)}"
         case Undeclared():
             return "masked elsewhere; the method was not declared"
         case _:
@@ -126,7 +144,8 @@ def why_unpublished(attribute: Attribute) -> str:
     """The reason why a column is not in the released table."""
     match attribute.role:
         case Role.IDENTIFIER:
-            return "it names a unit by itself"
+            named = "it is declared an identifier"
+            return named if attribute.decided_by == "declared" else "it was found to tell single units apart"
         case Role.PERSON:
             return "it is the key that joins the rows of one person"
         case Role.GROUP:
@@ -288,9 +307,9 @@ def verdict_in_words(content: Content) -> str:
         case "certified":
             return f"Certified: {_of_all(lines, len(decisions))} {'is' if len(decisions) == 1 else 'are'} kept."
         case "refused":
-            return f"Not certified: {decisions.count('fail')} of {lines} {_is(decisions.count('fail'))} broken."
+            return f"Not certified: {_some_of(decisions.count('fail'), len(decisions), 'is broken', 'are broken')}."
         case "undecided":
-            return f"Not certified: {decisions.count('undecided')} of {lines} could not be decided."
+            return f"Not certified: {_some_of(decisions.count('undecided'), len(decisions), *['could not be decided'] * 2)}."
         case _:
             assert_never(content.verdict.verdict)
 
@@ -299,8 +318,12 @@ def _of_all(lines: str, how_many: int) -> str:
     return "its only policy line" if how_many == 1 else f"all {lines}"
 
 
-def _is(how_many: int) -> str:
-    return "is" if how_many == 1 else "are"
+def _some_of(how_many: int, among: int, one: str, several: str) -> str:
+    if among == 1:
+        return f"its only policy line {one}"
+    if how_many == among:
+        return f"all {count(among)} policy lines {several}"
+    return f"one of the {count(among)} policy lines {one}" if how_many == 1 else f"{how_many} of {among} policy lines {several}"
 
 
 def _microaggregation_in_words(step: Microaggregation, schema: Schema) -> str:

@@ -99,6 +99,14 @@ def check_policy(policy: tuple[PolicyLine, ...], known: Known, where: str = "pol
         _check_line(line, known, f"{where}[{i}]")
 
 
+def cannot_fail(line: PolicyLine) -> bool:
+    """Is the limit at the end of the measure's range, so that no release can break it? It is legal, and limits nothing."""
+    measure = MEASURES[line.measure]
+    if line.direction == "at_most":
+        return measure.largest is not None and line.limit >= measure.largest
+    return line.limit <= (1 if measure.unit in ("records", "persons") else 0)
+
+
 def _check_line(line: PolicyLine, known: Known, where: str) -> None:
     measure = _measure(line.measure, f"{where}.measure")
     _check_limit(line, measure, where)

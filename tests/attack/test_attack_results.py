@@ -199,7 +199,7 @@ def test_neighbours_and_insiders_of_anes96(anes96):
     positions = np.column_stack([original.floats(name) for name in keys])
     figures = {}
     for k in (8, 10):
-        means = aggregated(positions, np.zeros(4, dtype=bool), k, where="")
+        means = aggregated(positions, np.zeros(4, dtype=bool), k)
         masked = original
         for j, name in enumerate(keys):
             masked = masked.with_positions(schema[name], means[:, j])

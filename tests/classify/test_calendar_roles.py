@@ -85,7 +85,7 @@ def test_free_text_is_refused_where_it_would_be_published(values, declared):
     with pytest.raises(InputError) as caught:
         attribute("remark", values, **declared)
     assert caught.value.code == "free-text"
-    assert "remark: {role: identifier}" in caught.value.remedy
+    assert "remark: {role: withheld}" in caught.value.remedy
     assert "ankle" not in str(caught.value)
 
 

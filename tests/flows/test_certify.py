@@ -95,11 +95,11 @@ def test_the_second_run_computes_nothing_and_is_recorded_as_completely(certify, 
     assert {len(tags) for tags in stages} == {len(ALL)}
 
 
-def test_a_changed_attack_recomputes_that_attack_and_what_follows(certify):
+def test_an_added_attack_computes_that_attack_and_what_follows(certify):
     certify({"attacks": ATTACKS})
-    _, manifest = certify({"attacks": [{"method": "distance_linkage", "scale_by": "original"}, {"method": "transparency"}]})
-    changed = {"attack distance_linkage (declared)", "attack distance_linkage (insider:vote)", "score", "report"}
-    assert computed(manifest) == changed
+    _, manifest = certify({"attacks": [*ATTACKS, {"method": "distance_linkage", "id": "by-original", "scale_by": "original"}]})
+    added = {"attack by-original (declared)", "attack by-original (insider:vote)", "score", "report"}
+    assert computed(manifest) == added
 
 
 def test_a_changed_policy_recomputes_no_attack(certify):

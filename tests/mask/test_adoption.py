@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tasks.classify.methods import ClassifyPlan, classify
@@ -138,3 +140,61 @@ def test_an_unmasked_function_of_a_masked_column_is_refused(tmp_path):
     with pytest.raises(InputError) as caught:
         adopt(source, schema, plan)
     assert caught.value.code == "undoes-the-mask"
+
+
+def shuffled_survey(tmp_path, change=lambda frame: frame, **released):
+    """A table of 80 rows, its copy under `change` in the same order but for the rows, adopted by row."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {"age": rng.integers(18, 90, 80), "town": rng.integers(0, 10**6, 80), "vote": rng.choice(["a", "b"], 80)}
+    )
+    attributes = tuple(
+        AttributeSpec(name=name, role=Role.QUASI_IDENTIFIER, scale=Scale.NUMERIC if name != "vote" else Scale.NOMINAL)
+        for name in frame
+    )
+    source = Microdata.of({name: pa.array(frame[name]) for name in frame})
+    change(frame.copy()).to_csv(tmp_path / "m.csv", index=False)
+    schema = classify(source, ClassifyPlan(attributes=attributes))
+    return adopt(source, schema, AdoptionPlan(released=ReleasedSpec(table=str(tmp_path / "m.csv")), attributes=attributes))
+
+
+def swapped(frame, seed=1):
+    return frame.apply(lambda column: column.sample(frac=1, random_state=seed + len(column.name)).to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda frame: frame.sample(frac=1, random_state=1), "exactly the rows of the source, in another order"),
+        (lambda frame: frame.assign(age=frame.age // 10).sample(frac=1, random_state=1), "no column"),
+        (swapped, "no column"),
+    ],
+)  # fmt: skip
+def test_rows_in_another_order_are_refused(tmp_path, change, words):
+    with pytest.raises(InputError, match=f"(?i){words}"):
+        shuffled_survey(tmp_path, change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda frame: frame,
+        lambda frame: frame.assign(age=frame.age // 10 * 10),
+        lambda frame: swapped(frame).assign(vote=frame.vote),
+    ],
+)  # fmt: skip
+def test_rows_in_order_pass_however_strong_the_mask_of_some(tmp_path, change):
+    assert shuffled_survey(tmp_path, change).alignment.complete
+
+
+def test_an_identifier_in_both_tables_gives_another_order_away(adopted):
+    lines = WHOLE.splitlines()
+    with pytest.raises(InputError, match="`id`, which is not published, stands in both tables"):
+        adopted("\n".join([lines[0], lines[2], lines[1], *lines[3:]]) + "\n")
+
+
+def test_numbers_that_a_double_cannot_tell_apart_are_refused():
+    numbers = Microdata.of({"code": np.array([2**60 + i % 5 for i in range(20)]), "vote": ["a", "b"] * 10})
+    attributes = (AttributeSpec(name="code", role=Role.QUASI_IDENTIFIER, scale=Scale.NUMERIC),)
+    with pytest.raises(InputError, match="double precision"):
+        classify(numbers, ClassifyPlan(attributes=attributes))

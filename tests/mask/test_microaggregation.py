@@ -75,10 +75,10 @@ def test_invariants(seed, n, k, gaps):
     k = min(k, *(size for size in (complete, n - complete) if size))
     if k < 2 or len(np.unique(positions[:, 0])) < 2 or complete < 2:
         return
-    result = aggregated(positions, np.array([False, False]), k, where="")
+    result = aggregated(positions, np.array([False, False]), k)
     np.testing.assert_allclose(np.nansum(result, axis=0), np.nansum(positions, axis=0), atol=1e-9)
     assert (np.isnan(result) == np.isnan(positions)).all()
-    for rows, columns, groups in pattern_groups(positions, k, where=""):
+    for rows, columns, groups in pattern_groups(positions, k):
         assert k <= np.bincount(groups).min() <= np.bincount(groups).max() <= 2 * k - 1
         shown = result[np.ix_(rows, columns)]
         assert all((shown[groups == g] == shown[groups == g][0]).all() for g in np.unique(groups))
@@ -94,7 +94,7 @@ def test_the_order_of_the_file_moves_nothing(seed, n):
     order = rng.permutation(n)
     ordinal = np.array([True, False])
     pairs, shuffled = (
-        sorted(map(tuple, np.hstack([x, aggregated(x, ordinal, 2, where="")]).tolist())) for x in (positions, positions[order])
+        sorted(map(tuple, np.hstack([x, aggregated(x, ordinal, 2)]).tolist())) for x in (positions, positions[order])
     )
     assert pairs == shuffled  # to the last bit
 

@@ -16,6 +16,8 @@ _DAY_ZERO = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME_STEPS = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 10800, 21600)
 _TAIL = 0.02
 _CROWDED = 0.5
+_LONG = 10_000
+_SIZES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def bounds(values: Floats, scale: Scale, most: int, *, whole: bool) -> tuple[float, ...]:
@@ -59,6 +61,16 @@ def bound_text(value: float, scale: Scale) -> str:
     if scale is Scale.TIME:
         return f"{timedelta(seconds=value)}".rjust(8, "0")[: 5 if value % 60 == 0 else 8]
     return f"{value:,.10g}".replace("-", "\u2212")
+
+
+def mark_text(value: float, scale: Scale) -> str:
+    """A bound as it stands under a chart, short: 50 k, 2.5 M; in full where that would cut digits."""
+    for size, unit in _SIZES:
+        if scale not in (Scale.DATE, Scale.TIME) and abs(value) >= max(size, _LONG):
+            short = f"{value / size:.4g}"
+            exact = float(short) * size == value
+            return f"{short}\u202f{unit}".replace("-", "\u2212") if exact else bound_text(value, scale)
+    return bound_text(value, scale)
 
 
 def _dates(low: float, high: float, most: int) -> tuple[float, ...]:

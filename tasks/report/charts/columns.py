@@ -10,6 +10,7 @@ from tasks.report.charts.rows import axis_ticks, tick_text
 HEIGHT = 150.0
 _LEFT, _RIGHT = 42.0, 10.0
 _GAP = 8.0
+_BESIDE_ZERO = 3.0  # a mark may reach so far to the left: beyond it stands the 0 of the other axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def _marks(marks: list[str], between: bool) -> list[tuple[float, str]]:
     """From the left on, each mark that has room beside the last."""
     step = (WIDTH - _LEFT - _RIGHT) / len(marks)
     shown: list[tuple[float, str]] = []
-    end = -_LEFT
+    end = -_BESIDE_ZERO
     for i, text in enumerate(marks):
         place = i - 0.5 if between else float(i)
         centre = (place + 0.5) * step

@@ -18,13 +18,14 @@ import pyarrow.compute as pc
 
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Scale
 from tasks.microdata.table import Floats, Integers, Microdata
-from tasks.report.charts.bounds import bound_text, bounds, places
+from tasks.report.charts.bounds import bound_text, bounds, mark_text, places
 from tasks.report.charts.editions import Rule, shown_share
 from tasks.report.charts.pooling import Span, enough, pooled
 
 MOST_CATEGORIES = 12
 MOST_LEVELS = 24
 OTHER = "all other"
+ALL = "all values"
 Counts = tuple[list[int], list[int]]  # before and after, by place
 
 
@@ -32,7 +33,7 @@ Counts = tuple[list[int], list[int]]  # before and after, by place
 class Bar:
     """One bar: what it holds, and its share of the original's and of the release's values.
 
-    bound: what stands at its lower end on a measured scale; empty for the first bar and elsewhere.
+    bound: what stands at its lower end on a measured scale, in short; empty for the first bar and elsewhere.
     """
 
     label: str
@@ -61,13 +62,18 @@ def distribution(original: Microdata, released: Microdata, attribute: Attribute,
     """
     if attribute.scale in CATEGORICAL:
         bars = _categories(original.column(attribute.name), released.column(attribute.name), rule)
-        return Distribution(attribute=attribute.name, form="categories", bars=bars)
+        return Distribution(attribute=attribute.name, form="categories", bars=_if_telling(bars))
     before, after = (_present(table.positions(attribute)) for table in (original, released))
     measured = attribute.scale in MEASURED
     whole = attribute.scale is Scale.NUMERIC and original.is_integer(attribute.name)
     draw = _bins if measured else _levels
     bars = draw(before, after, attribute, rule, whole) if len(before) and len(after) else ()
-    return Distribution(attribute=attribute.name, form="bins" if measured else "levels", bars=bars)
+    return Distribution(attribute=attribute.name, form="bins" if measured else "levels", bars=_if_telling(bars))
+
+
+def _if_telling(bars: tuple[Bar, ...]) -> tuple[Bar, ...]:
+    """None where all values are pooled into one bar, which says nothing."""
+    return () if len(bars) == 1 and bars[0].label in (OTHER, ALL) else bars
 
 
 def _present(values: Floats) -> Floats:
@@ -82,14 +88,15 @@ def _bins(before: Floats, after: Floats, attribute: Attribute, rule: Rule, whole
     texts = [bound_text(edge, attribute.scale) for edge in edges]
     last = [bound_text(edge - 1, attribute.scale) for edge in edges]
     labels = [_bin_label(span, texts, last, whole) for span in spans]
-    starts = ["" if first == 0 else texts[first - 1] for first, _ in spans]
+    marks = [mark_text(edge, attribute.scale) for edge in edges]
+    starts = ["" if first == 0 else marks[first - 1] for first, _ in spans]
     return _bars(labels, starts, spans, counts, rule)
 
 
 def _bin_label(span: Span, texts: list[str], last: list[str], whole: bool) -> str:
     first, end = span
     if first == 0 and end > len(texts):
-        return "all values"
+        return ALL
     if first == 0:
         return f"under {texts[end - 1]}"
     if end > len(texts):
@@ -117,7 +124,7 @@ def _level_label(span: Span, texts: list[str]) -> str:
     if first == last:
         return texts[first]
     if first == 0:
-        return "all values" if last == len(texts) - 1 else f"up to {texts[last]}"
+        return ALL if last == len(texts) - 1 else f"up to {texts[last]}"
     return f"from {texts[first]}" if last == len(texts) - 1 else f"{texts[first]} to {texts[last]}"
 
 

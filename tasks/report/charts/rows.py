@@ -50,7 +50,7 @@ def draw_rows(
         drawn.axes.set_ylim(sum(row.height for row in rows), 0)
         _labels(drawn, rows, tops, left)
         if line is not None:
-            drawn.axes.axvline(line, color=INK, lw=1, ls=(0, (2, 2)), clip_on=False)
+            drawn.axes.axvline(line, color=INK, lw=1.2, ls=(0, (6, 4)), clip_on=False)
         return svg(drawn, key=key, title=title, description=description)
 
 
