@@ -55,7 +55,7 @@ def certify(
 
 @app.command()
 def check(release: ReleaseFile) -> int:
-    """Validate a release file against its table and print what would be done. Masks and writes nothing."""
+    """What a release file would do with its table. Masks and writes nothing."""
     from flows.console.check import print_plan
 
     return print_plan(release)
@@ -70,7 +70,7 @@ def init(
     name: Annotated[str | None, typer.Option(help="name of the release; default: from the table", show_default=False)] = None,
     force: Annotated[bool, typer.Option("--force", help="write over an existing file")] = False,
 ) -> int:
-    """Draft a release file for a table, with comments that say why, and check it."""
+    """Draft a release file for a table, and check it. Its comments say why each line is there."""
     from flows.console.draft import init_release
 
     return init_release(table, output, name, force=force)
@@ -108,7 +108,7 @@ def runs(last: Annotated[int, typer.Option(help="how many", min=1)] = 20) -> int
 
 @app.command()
 def methods(stage: Annotated[str | None, typer.Argument(help="mask, attack or score", show_default=False)] = None) -> int:
-    """The methods of a stage: what each does, its parameters, and what an intruder who knows it can do."""
+    """The methods of a stage, and their parameters. Masks: also what an intruder who knows them can do."""
     from flows.console.tables import print_methods
 
     return print_methods(stage)
@@ -116,7 +116,7 @@ def methods(stage: Annotated[str | None, typer.Argument(help="mask, attack or sc
 
 @app.command()
 def datasets() -> int:
-    """The tables that come with the installed packages, for trying things out."""
+    """The tables that have a name, for trying things out."""
     from flows.console.tables import print_datasets
 
     return print_datasets()

@@ -15,6 +15,12 @@ _LINKAGE = {measure.name for measure in LINKAGE}
 _LOSS = {measure.name for measure in LOSS}
 _GROUPABLE = (None, "numeric", "ordinal")
 _NAMED = 3
+POSITION = "row_position"
+ELSEWHERE = "in the tool that made the table"
+_SHUFFLE = (
+    "Take `keep_row_order` out: the released rows stand in the source's order, and whoever has that order finds people by "
+    "their place alone, however strong the masks are. Without it the rows are shuffled."
+)
 
 
 def advice(scorecard: dict[str, Any], manifest: dict[str, Any]) -> list[str]:
@@ -27,8 +33,9 @@ def advice(scorecard: dict[str, Any], manifest: dict[str, Any]) -> list[str]:
     Pure: nothing is read from disk. Each sentence stands once, in the order of the policy.
     """
     spec = manifest["spec"]
+    figures = [figure for figure in scorecard["estimates"] if figure.get("attack") not in _by_position(spec)]
     lines = [line for line in scorecard["criteria"] if line["decision"] != "pass"]
-    said = (sentence for line in lines for sentence in _about(line, scorecard["estimates"], spec))
+    said = (sentence for line in lines for sentence in _about(line, figures, spec))
     return list(dict.fromkeys(said))
 
 
@@ -38,14 +45,23 @@ def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, 
         yield f"{place} ({line['measure']}) could not be decided: {shown(line['reason'])}."
         if line["deciding_bound"] in ("low", "high"):
             yield "Attack every record (`intruder: {targets: 1.0}`): then there is no sampling error left to doubt."
+    elif line["attack"] is not None and line["attack"] in _by_position(spec):
+        yield _SHUFFLE
     elif (line["intruder"] or "").startswith(INSIDER):
         yield from _on_insiders(line, figures, spec, place)
     elif line["measure"] in _LINKAGE or line["measure"].startswith("k_anonymity"):
         yield from _on_the_declared(line, figures, spec)
     elif line["measure"] in _LOSS:
-        yield from _on_losses(line, figures, place)
+        yield from _on_losses(line, figures, spec, place)
     else:
-        yield f"Mask {_of(line)}more strongly, or raise the limit of {place} if you can answer for it."
+        there = f" {ELSEWHERE}" if spec.get("released") else ""
+        yield f"Mask {_of(line)}more strongly{there}, or raise the limit of {place} if you can answer for it."
+
+
+def _by_position(spec: dict[str, Any]) -> set[str]:
+    """The ids of the attacks that look at no value, only at where a row stands."""
+    stated = spec.get("attacks") or ()
+    return {POSITION} | {attack["id"] for attack in stated if attack["method"] == POSITION and attack.get("id")}
 
 
 def _on_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
@@ -62,6 +78,8 @@ def _on_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict
 
 
 def _fate(name: str, spec: dict[str, Any]) -> str:
+    if spec.get("released"):
+        return "as the table holds it"
     masked = any(name in (step.get("attributes") or ()) for step in spec.get("masking") or ())
     return "masked apart from the others" if masked else "unchanged"
 
@@ -80,6 +98,8 @@ def _insiders_beyond(line: dict[str, Any], figures: list[dict[str, Any]], spec: 
 
 
 def _masked_with_others(name: str, spec: dict[str, Any]) -> str:
+    if spec.get("released"):
+        return f"mask it {ELSEWHERE}, and declare it `role: quasi_identifier` under `attributes` (line `{shown(name)}`)"
     scale = next((a.get("scale") for a in spec["attributes"] if a["name"] == name), None)
     step = next((i for i, s in enumerate(_steps(spec)) if s["method"] == "microaggregation"), None)
     role = f"give it `role: quasi_identifier` under `attributes` (line `{shown(name)}`)"
@@ -91,7 +111,8 @@ def _masked_with_others(name: str, spec: dict[str, Any]) -> str:
 def _on_the_declared(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
     unmasked = _unmasked(figures, spec)
     if unmasked:
-        yield f"No mask touches {_listed(unmasked)}, which the intruder knows: name it in a masking step, or do not publish it."
+        way = f"mask it {ELSEWHERE}" if spec.get("released") else "name it in a masking step"
+        yield f"No mask touches {_listed(unmasked)}, which the intruder knows: {way}, or do not publish it."
     ways = [way for i, step in enumerate(_steps(spec)) for way in _stronger(i, step, line)]
     yield from ways
     if spec.get("released"):
@@ -130,7 +151,7 @@ def _stronger(place: int, step: dict[str, Any], line: dict[str, Any]) -> Iterato
 
 
 def _exchange_more(step: dict[str, Any], named: str) -> Iterator[str]:
-    field = next((name for name in ("retention", "epsilon") if step.get(name) is not None), None)
+    field = _says_how_much(step)
     now = "Exchange more by the matrix" if field is None else f"Lower `{field}` (now {step[field]:g})"
     yield (
         f"{now} of {named}; or give its categories an order (`scale: ordinal, order: [...]`) and move them to a "
@@ -148,16 +169,51 @@ def _needed_k(line: dict[str, Any]) -> int | None:
     return None
 
 
-def _on_losses(line: dict[str, Any], figures: list[dict[str, Any]], place: str) -> Iterator[str]:
+def _on_losses(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
     unit = MEASURES[line["measure"]].unit
     parts = [f for f in figures if f["measure"] == line["measure"] and f["attribute"] and f["value"] is not None]
     worst = sorted(parts, key=lambda f: -f["value"])[:_NAMED] if MEASURES[line["measure"]].better == "lower" else []
     most = ", ".join(f"{shown(f['attribute'])} {beside_limit(f['value'], line['limit'], unit)}" for f in worst)
     told = f" (most: {most})" if most else ""
-    yield (
-        f"The masks cost too much ({line['measure']}{told}): publish fewer attributes, so that the rest can be grouped more "
-        f"closely; or lower k (more risk); or raise the limit of {place}, if the table is still fit for its purpose."
-    )
+    concerned = {line["attribute"]} if line["attribute"] else {f["attribute"] for f in parts}
+    ways = "; or ".join(_weaker_masks(spec, concerned))
+    limit = f"or raise the limit of {place}, if the table is still fit for its purpose"
+    yield f"The masks cost too much ({line['measure']}{told}): {ways}; {limit}."
+
+
+def _weaker_masks(spec: dict[str, Any], concerned: set[str]) -> Iterator[str]:
+    """How the steps that mask the concerned attributes would cost less; every one of them adds to the risk."""
+    steps = [(i, s) for i, s in enumerate(_steps(spec)) if not concerned or _masks_some(s, concerned)]
+    if spec.get("released"):
+        yield f"mask less {ELSEWHERE} (more risk)"
+    elif any(step["method"] == "microaggregation" for _, step in steps) or not steps:
+        yield "publish fewer attributes, so that the rest can be grouped more closely"
+    yield from (_weaker(step, f"masking step {i + 1}") for i, step in steps)
+
+
+def _masks_some(step: dict[str, Any], names: set[str]) -> bool:
+    return step.get("attributes") is None or bool(names & set(step["attributes"]))
+
+
+def _weaker(step: dict[str, Any], named: str) -> str:
+    match step["method"]:
+        case "microaggregation":
+            return f"lower `k` of {named} (now {step['k']}; more risk)"
+        case "rank_swapping":
+            return f"lower `window_percent` of {named} (now {step['window_percent']:g}; more risk)"
+        case "pram":
+            return f"{_exchange_less(step, named)}, so that fewer cells are exchanged (more risk)"
+        case method:
+            return f"mask less in {named} ({method}; more risk)"
+
+
+def _exchange_less(step: dict[str, Any], named: str) -> str:
+    field = _says_how_much(step)
+    return f"let more stay by the `matrix` of {named}" if field is None else f"raise `{field}` of {named} (now {step[field]:g})"
+
+
+def _says_how_much(step: dict[str, Any]) -> str | None:
+    return next((name for name in ("retention", "epsilon") if step.get(name) is not None), None)
 
 
 def _unmasked(figures: list[dict[str, Any]], spec: dict[str, Any]) -> list[str]:

@@ -8,21 +8,19 @@ import flows.environment  # noqa: F401  # a private home and no telemetry, befor
 import os
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import ValidationError
 from rich.console import Console
 
+from flows.console.draft_cells import Reading, readings_of
 from flows.console.draft_rules import Draft, draft_of
 from flows.console.draft_text import text_of
 from flows.console.inert import shown
 from tasks.ingest import sources
-from tasks.ingest.codebook import AttributeSpec
 from tasks.ingest.datasets import DATASETS
-from tasks.ingest.methods import IngestPlan, ingest
-from tasks.ingest.numerals import NUMBER, is_missing_word
+from tasks.ingest.methods import IngestPlan, typed_and_validated
 from tasks.ingest.sources import SourceSpec
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role
@@ -34,18 +32,17 @@ from tasks.runtime.files import write_whole
 DATASET = "dataset:"
 READABLE = 0o644
 WHERE = "sdcert init"
-_MOST_WORDS = 20
 
 
 def init_release(table: str, output: Path | None, name: str | None, *, force: bool) -> int:
     """Draft a release file for a table, write it, run `sdcert check` on it, and say what to do next."""
     source = source_of(table)
-    sources.files(source)  # a missing table is told before anything else
+    _refuse_absent(source)
     release = _name(name, table)
     path = output or Path(f"{release}.yaml")
     _refuse_output(path, source, force=force)
-    data, missing = _read(source)
-    draft = draft_of(data, missing, name=release, source=_as_written(source, path))
+    data, readings = _read(source)
+    draft = draft_of(data, readings, name=release, source=_as_written(source, path))
     _write(path, text_of(draft))
     _say_what_was_drafted(draft, path)
     return _checked(path)
@@ -100,33 +97,23 @@ def _refuse_output(path: Path, source: SourceSpec, *, force: bool) -> None:
         raise InputError("output", where, problem, allowed, "choose another --output", str(path))
 
 
-def _read(source: SourceSpec) -> tuple[Microdata, dict[str, tuple[str, ...]]]:
-    """The table, and the cells that usually mean "no value" in columns of numbers, by column."""
+def _refuse_absent(source: SourceSpec) -> None:
+    """A missing table is told before anything else, in the words of the command: there is no release file yet."""
     try:
-        return ingest(IngestPlan(source=source)).data, {}
+        sources.files(source)
     except InputError as error:
-        if error.code != "undeclared-missing":
+        if "source.table" not in error.remedy:
             raise
-    words = _missing_words(source)
-    declared = tuple(AttributeSpec(name=name, missing=found) for name, found in words.items())
-    return ingest(IngestPlan(source=source, attributes=declared)).data, words
+        remedy = "check the path; it is relative to the folder that you are in"
+        raise replace(error, where=f"{WHERE} TABLE", remedy=remedy) from None
 
 
-def _missing_words(source: SourceSpec) -> dict[str, tuple[str, ...]]:
+def _read(source: SourceSpec) -> tuple[Microdata, dict[str, Reading]]:
+    """The table, and how the text of its columns is written where ingest has to be told."""
     raw = sources.read(source)
-    found = {name: _words_of(raw.table.column(name)) for name in raw.table.column_names}
-    return {name: words for name, words in found.items() if words}
-
-
-def _words_of(cells: pa.ChunkedArray) -> tuple[str, ...]:
-    if not pa.types.is_string(cells.type):
-        return ()
-    number = pc.fill_null(pc.match_substring_regex(cells, NUMBER), True)
-    others = pc.unique(cells.filter(pc.invert(number)))
-    if len(others) == 0 or len(others) > _MOST_WORDS or pc.all(pc.invert(number)).as_py():
-        return ()
-    words = tuple(sorted(others.to_pylist()))
-    return words if all(is_missing_word(word) for word in words) else ()
+    readings = readings_of(raw)
+    declared = tuple(reading.declared for reading in readings.values() if reading.declared is not None)
+    return typed_and_validated(raw, IngestPlan(source=source, attributes=declared)).data, readings
 
 
 def _as_written(source: SourceSpec, path: Path) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -114,8 +114,7 @@ def _numbers(cells: pa.Array, declared: AttributeSpec, raw: RawTable) -> Reading
     return Reading(
         declared=declared if declared.missing else None,
         doubt=(
-            "are its points thousands separators? Then every value is a thousandth of what it should be: take them out "
-            f"{AGAIN}"
+            f"are its points thousands separators? Then every value is a thousandth of what it should be: take them out {AGAIN}"
             if raw.delimiter == ";" and _grouped(cells, r"\.", _POINT_GROUP)
             else None
         ),
@@ -150,7 +149,7 @@ def _almost(cells: pa.Array) -> Reading | None:
         return None
     others = cells.filter(pc.invert(pc.match_substring_regex(cells, NUMBER))).to_pylist()
     separated = any(re.match(_THOUSANDS, cell) for cell in others)
-    told = "it has thousands separators" if separated else next(iter(sorted({why_not_a_number(cell)[0] for cell in others})))
+    told = "it has thousands separators" if separated else min(why_not_a_number(cell)[0] for cell in others)
     remove = "take the thousands separators out" if separated else "write plain numbers (no units, signs or blanks)"
     why = f"it holds numbers that cannot be read as they are written: of some cells, {told}; so it is not published"
     return Reading(undecided=(why, f"{remove} {AGAIN}"))
@@ -191,6 +190,6 @@ def _all(cells: pa.Array, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(cells, pattern)).as_py())
 
 
-def spelled(code: int, codes: Sequence[str], number: Callable[[str], float]) -> tuple[str, ...]:
+def spelled(code: int, codes: Sequence[str]) -> tuple[str, ...]:
     """How a code is written in the cells; as a whole number where the source holds numbers."""
-    return tuple(cell for cell in codes if number(cell) == code) or (str(code),)
+    return tuple(cell for cell in codes if float(cell.replace(",", ".")) == code) or (str(code),)

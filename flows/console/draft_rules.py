@@ -13,19 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from flows.console.draft_cells import Reading
+from flows.console.draft_columns import Drafted, drafted
 from tasks.attack.threat import INSIDER_ROLES
 from tasks.classify.dependence import find_dependences
-from tasks.classify.evidence import Facts, facts_of
 from tasks.classify.finding import Dependence, column_of, screen_rows
 from tasks.classify.pairs import pair_dependence
-from tasks.classify.roles import attribute_of
-from tasks.ingest.codebook import AttributeSpec
 from tasks.mask.images import joint_codes
-from tasks.mask.microaggregation import SCALES as GROUPABLE
-from tasks.mask.pram import MOST_CATEGORIES
-from tasks.mask.pram import SCALES as EXCHANGEABLE
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.table import Integers, Microdata
 
 K = 10
@@ -36,7 +32,7 @@ ALWAYS_HOLDS = 0.9999  # less is a likeness that analysts want, and both columns
 MOST_EPSILON = 3.0
 SHARE_OF_ROWS = 4  # k is at most a fourth of the rows
 MOST_COMPARED = 80  # columns; every pair of them is compared
-GROUPED = "it can then move to the microaggregation, which hides more than exchanging categories does"
+CELLS_CHANGED = 0.5  # the limit of the loss, unless the drafted epsilon changes more
 SAME = ("copy", "one_to_one", "rank_correlation")
 
 
@@ -59,17 +55,17 @@ class Draft:
     policy: tuple[Step, ...]
 
 
-def draft_of(data: Microdata, missing: Mapping[str, tuple[str, ...]], *, name: str, source: dict[str, str]) -> Draft:
+def draft_of(data: Microdata, readings: Mapping[str, Reading], *, name: str, source: dict[str, str]) -> Draft:
     """Propose a release file for a table.
 
     Parameters
     ----------
-    data: the table as ingest reads it. missing: cells that were declared to mean "no value", by column.
+    data: the table as ingest reads it. readings: how the text of a column is written, where ingest had to be told; by name.
     name: of the release. source: as it will stand in the file.
 
     Raises InputError where no column can be masked: there is nothing that a policy could be about.
     """
-    columns = tuple(_drafted(facts_of(data, column), missing.get(column, ())) for column in data.names)
+    columns = tuple(drafted(data, column, readings.get(column, Reading())) for column in data.names)
     columns = _without_what_undoes_masks(data, _without_equivalents(data, columns))
     wanted = K_BESIDE_EXCHANGE if any(column.exchangeable for column in columns) else K
     k = max(SMALLEST_K, min(wanted, data.n // SHARE_OF_ROWS))
@@ -82,7 +78,7 @@ def draft_of(data: Microdata, missing: Mapping[str, tuple[str, ...]], *, name: s
                          "see `sdcert methods mask`, and write the release file by hand")  # fmt: skip
     masked = {name for step in masking for name in step.fields["attributes"]}
     told = tuple(_told(column, masked) for column in columns)
-    return Draft(name=name, source=source, columns=told, masking=masking, policy=_policy(told, masking, k, limit))
+    return Draft(name=name, source=source, columns=told, masking=masking, policy=_policy(data, told, masking, k, limit))
 
 
 def _told(column: Drafted, masked: set[str]) -> Drafted:
@@ -220,7 +216,7 @@ def _kept(epsilon: float, categories: int) -> float:
     return float(np.exp(epsilon) / (np.exp(epsilon) + categories - 1))
 
 
-def _policy(columns: tuple[Drafted, ...], masking: tuple[Step, ...], k: int, limit: float) -> tuple[Step, ...]:
+def _policy(data: Microdata, columns: tuple[Drafted, ...], masking: tuple[Step, ...], k: int, limit: float) -> tuple[Step, ...]:
     first = f"Somebody who knows all quasi-identifiers of everybody finds at most {limit:.0%} of the people."
     lines = [Step({"measure": "reidentification", "at_most": limit}, (first,))]
     if any(step.fields["method"] == "pram" for step in masking):
@@ -239,7 +235,7 @@ def _policy(columns: tuple[Drafted, ...], masking: tuple[Step, ...], k: int, lim
     if any(column.attribute.role in INSIDER_ROLES for column in columns):
         why = "Somebody who also knows one more published column (an insider) may find more, but no more than this."
         lines.append(Step({"measure": "reidentification", "at_most": max(0.3, limit), "intruder": "insider"}, (why,)))
-    return (*lines, _loss(columns, masking))
+    return (*lines, _loss(data, columns, masking))
 
 
 def _one_group_of_all(columns: tuple[Drafted, ...], masking: tuple[Step, ...]) -> bool:
@@ -248,10 +244,39 @@ def _one_group_of_all(columns: tuple[Drafted, ...], masking: tuple[Step, ...]) -
     return alone and all(column.name in masked for column in columns if column.known)
 
 
-def _loss(columns: tuple[Drafted, ...], masking: tuple[Step, ...]) -> Step:
+def _loss(data: Microdata, columns: tuple[Drafted, ...], masking: tuple[Step, ...]) -> Step:
     grouped = {name for step in masking if step.fields["method"] == "microaggregation" for name in step.fields["attributes"]}
     if any(c.name in grouped and c.attribute.scale is Scale.NUMERIC for c in columns):
         why = "And the table must still be worth something: at most this percentage of the variation of the numbers is lost."
         return Step({"measure": "sse_percent", "at_most": 40}, (why, "Choose it from what the table is for."))
     why = "And the table must still be worth something: at most this share of the masked cells differs from the original."
-    return Step({"measure": "cells_changed", "at_most": 0.5}, (why, "Choose it from what the table is for."))
+    limit, expected = _cells_changed(data, columns, masking)
+    told = "Choose it from what the table is for."
+    if limit > CELLS_CHANGED:
+        told = (
+            f"The masks above are expected to change about {expected:.0%} of them. If that is too much, raise `epsilon` (more "
+            "risk), publish fewer columns, or give categories an order and group them; then lower this limit."
+        )
+    return Step({"measure": "cells_changed", "at_most": limit}, (why, told))
+
+
+def _cells_changed(data: Microdata, columns: tuple[Drafted, ...], masking: tuple[Step, ...]) -> tuple[float, float]:
+    """A limit that the masks can keep, and the share of cells that they are expected to change."""
+    facts = {column.name: column.facts for column in columns}
+    epsilons = {name: step.fields.get("epsilon") for step in masking for name in step.fields["attributes"]}
+    shares = [
+        _share_grouped(data, name)
+        if epsilon is None
+        else facts[name].n_present / data.n * (1 - _kept(epsilon, facts[name].n_distinct))
+        for name, epsilon in epsilons.items()
+    ]
+    expected = float(np.mean(shares))
+    chance = 4 * float(np.sqrt(expected * (1 - expected) / (data.n * len(shares))))
+    return min(1.0, max(CELLS_CHANGED, float(np.ceil(20 * (expected + chance))) / 20)), expected
+
+
+def _share_grouped(data: Microdata, name: str) -> float:
+    """The share of cells that differ if everybody is given the median: smaller groups are nearer to their members."""
+    values = data.floats(name)[~data.missing(name)]
+    median = np.sort(values)[(len(values) - 1) // 2]
+    return float((values != median).sum()) / data.n

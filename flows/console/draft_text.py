@@ -12,10 +12,13 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from flows.console.draft_rules import Draft, Drafted, Step
+from flows.console.draft_columns import Drafted
+from flows.console.draft_rules import Draft, Step
 from flows.console.inert import shown
+from tasks.microdata.schema import Scale
 
 WIDTH = 120
+_ONE_LINE = 1_000_000
 _PLAIN = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[a-z_][a-z0-9_./-]*", re.IGNORECASE | re.ASCII)
 
 HEAD = (
@@ -84,12 +87,17 @@ def _attributes(columns: Sequence[Drafted]) -> CommentedMap:
 
 def _declaration(column: Drafted) -> dict[str, Any]:
     fields: dict[str, Any] = {"role": str(column.attribute.role)}
-    if column.attribute.published:
+    declared = column.reading.declared
+    if column.attribute.published or column.attribute.scale is Scale.FREE_TEXT:
         fields["scale"] = str(column.attribute.scale)
     if column.attribute.derived_from:
         fields["from"] = _list(column.attribute.derived_from)
-    if column.missing:
-        fields["missing"] = _list(column.missing)
+    if declared is not None and declared.decimal is not None:
+        fields["decimal"] = _text(declared.decimal)
+    if declared is not None and declared.date_format is not None:
+        fields["date_format"] = _text(declared.date_format)
+    if column.reading.missing:
+        fields["missing"] = _list(column.reading.missing)
     return fields
 
 
@@ -138,7 +146,7 @@ def _wrapped(line: str) -> list[str]:
 
 def _dumped(root: CommentedMap, *, plain: bool) -> str:
     yaml = YAML()
-    yaml.width = WIDTH
+    yaml.width = WIDTH if plain else _ONE_LINE  # an escaped name that is broken over two lines is not read back as it was
     yaml.allow_unicode = plain
     yaml.indent(mapping=2, sequence=4, offset=2)
     sink = io.StringIO()

@@ -159,17 +159,26 @@ def conclude(knowledge: Knowledge, schema: Schema, spec: RankSwapping, *, releas
 
     A swap permutes a column, so its values can be ranked in the released table itself: a value with ranks lo..hi there was
     exchanged with one at ranks lo - w..hi + w at the furthest (ties widen the window). This holds if the swap is the last step
-    on the attribute and the table was not sampled. Of an attribute that he is not certain of before the step nothing follows.
+    on the attribute. Where records were left out, before or after the swap, the ranks are those of the rows that are left or
+    those of all: the interval covers both. Of an attribute that he is not certain of before the step nothing follows.
     """
     for name in spec.attributes or ():
         if not knowledge.is_certain((name,)):
             knowledge = knowledge.doubting((name,))
             continue
         attribute = schema[name]
-        low, high = swap_interval(knowledge.believed.positions(attribute), released.positions(attribute), spec.window_percent)
+        low, high = _interval(knowledge.believed.positions(attribute), released.positions(attribute), spec.window_percent)
         rest = knowledge.without((name,))
         knowledge = replace(rest, between=(*rest.between, Between(name, low, high)))
     return knowledge
+
+
+def _interval(values: Floats, released: Floats, window_percent: float) -> tuple[Floats, Floats]:
+    low, high = swap_interval(values, released, window_percent)
+    if len(released) == len(values):
+        return low, high
+    low_of_all, high_of_all = swap_interval(values, values, window_percent)
+    return np.minimum(low, low_of_all), np.maximum(high, high_of_all)
 
 
 def swap_interval(values: Floats, released: Floats, window_percent: float) -> tuple[Floats, Floats]:

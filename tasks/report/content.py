@@ -183,15 +183,21 @@ def public_edition(content: Content, charts: ChartData | None = None) -> Content
 
 def _schema_without_counts(content: Content) -> Schema:
     attributes = content.schema.attributes
-    return Schema(tuple(one if content.is_public(one.name) else replace(one, evidence=()) for one in attributes))
+    return Schema(tuple(replace(one, evidence=_for_the_public(content, one.evidence, one.name)) for one in attributes))
 
 
 def _ingest_without_counts(content: Content) -> IngestReport:
-    columns = tuple(one if content.is_public(one.name) else replace(one, notes=()) for one in content.ingest.columns)
-    private = [re.escape(one.name) for one in columns if not content.is_public(one.name)]
-    named = re.compile(rf"(?<!\w)(?:{'|'.join(private)})(?!\w)") if private else None
-    notes = tuple(note for note in content.ingest.notes if named is None or not named.search(note))
-    return replace(content.ingest, columns=columns, notes=notes)
+    columns = tuple(replace(one, notes=_for_the_public(content, one.notes, one.name)) for one in content.ingest.columns)
+    return replace(content.ingest, columns=columns, notes=_for_the_public(content, content.ingest.notes))
+
+
+def _for_the_public(content: Content, lines: tuple[str, ...], about: str | None = None) -> tuple[str, ...]:
+    """The lines about a public column that name no other one: what a weight tells of a masked column is a count of that."""
+    private = [re.escape(name) for name in content.schema.names if not content.is_public(name)]
+    if about is not None and not content.is_public(about):
+        return ()
+    named = re.compile(rf"(?<!\w)(?:{'|'.join(private)})(?!\w)")
+    return tuple(line for line in lines if not (private and named.search(line)))
 
 
 def is_insider(estimate: Estimate) -> bool:

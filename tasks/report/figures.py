@@ -28,6 +28,7 @@ from tasks.score.policy import DECLARED, INSIDER, cannot_fail
 _WIDEST_MARK = 9
 _PARTS = {"bins": ("Range", "ranges"), "levels": ("Level", "levels"), "categories": ("Category", "categories")}
 _DASH = "\u2013"
+_BESIDE_PARTS = 120.0  # room for `rare categories`
 MOST_KNOWING = 4
 RATE = "reidentification"
 
@@ -231,7 +232,7 @@ def _subgroups(found: Subgroups, content: Content) -> Figure:
             bars.append(Row(one.attribute))
         bars.append(Row(one.part, (one.rate,), share(one.rate)))
     drawn = draw_rows(tuple(bars), key="chart-subgroups", title=title, description=_said_of(tuple(bars)), percent=True,
-                      line=found.overall)  # fmt: skip
+                      line=found.overall, left=_BESIDE_PARTS)  # fmt: skip
     rows = tuple(
         TextRow(head=f"{one.attribute}: {one.part}", cells=(share(one.rate), count(one.n_targets), attack_named(one.attack)))
         for one in found.subgroups

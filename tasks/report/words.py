@@ -321,6 +321,8 @@ def _of_all(lines: str, how_many: int) -> str:
 def _some_of(how_many: int, among: int, one: str, several: str) -> str:
     if among == 1:
         return f"its only policy line {one}"
+    if how_many == among == 2:
+        return f"both policy lines {several}"
     if how_many == among:
         return f"all {count(among)} policy lines {several}"
     return f"one of the {count(among)} policy lines {one}" if how_many == 1 else f"{how_many} of {among} policy lines {several}"

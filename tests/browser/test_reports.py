@@ -62,6 +62,23 @@ def test_the_page_never_scrolls_sideways(opened, which, width):
     assert page.evaluate(WIDER) == []
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_usual_name_is_not_broken_inside(opened, width):
+    page = opened("detailed", width=width)
+    for details in page.query_selector_all("details"):
+        details.evaluate("one => one.open = true")
+    assert page.evaluate(BROKEN.replace("NAME", "household_weights")) == 0
+    assert page.evaluate(BROKEN.replace("NAME", "household_weights" * 4)) > 0
+
+
+BROKEN = """() => [...document.querySelectorAll('tbody th')].filter(head => {
+  head.textContent = 'NAME';
+  const text = document.createRange();
+  text.selectNodeContents(head);
+  return new Set([...text.getClientRects()].map(box => box.top)).size > 1;
+}).length"""
+
+
 def test_nothing_is_asked_of_the_network(opened, which):
     page = opened(which)
     page.wait_for_load_state("networkidle")

@@ -103,3 +103,49 @@ def test_a_line_on_one_insider_is_about_him_alone():
     release = {**spec(GROUPED, vote="nominal", weight="numeric"), "policy": [{"intruder": "insider:weight"}]}
     found = told([line("reidentification", 0.3, 0.9, intruder="insider:weight")], figures, release)
     assert [sentence.split()[0] for sentence in found] == ["weight"]
+
+
+PRAM = [{"method": "pram", "attributes": ["town"], "epsilon": 0.5}]
+
+
+def test_a_loss_by_exchanged_categories_is_mended_by_epsilon():
+    """k has no meaning where PRAM alone masks; beside a microaggregation both ways are named."""
+    broken, figures = line("cells_changed", 0.5, 0.8, intruder=None), [figure("cells_changed", 0.8, attribute="town")]
+    (alone,) = told([broken], figures, spec(PRAM, town="nominal"))
+    assert "raise `epsilon` of masking step 1 (now 0.5)" in alone
+    assert "`k`" not in alone
+    both = told([broken], [*figures, figure("cells_changed", 0.9, attribute="age")], spec(GROUPED + PRAM))[0]
+    assert "lower `k` of masking step 1 (now 3" in both
+    assert "raise `epsilon` of masking step 2" in both
+    (kept,) = told([broken], figures, spec([{"method": "pram", "attributes": ["town"], "retention": 0.4}]))
+    assert "raise `retention`" in kept
+
+
+@pytest.mark.parametrize("name", ["row_position", "by_place"])
+@pytest.mark.parametrize("who", ["declared", "insider:vote"])
+def test_what_the_row_position_found_is_no_matter_of_masks(name, who):
+    stated = [{"method": "row_position", "id": "by_place"}, {"method": "distance_linkage", "id": None}]
+    release = {**spec(GROUPED, age="numeric", vote="nominal"), "attacks": stated, "keep_row_order": "a panel"}
+    found = {**figure("reidentification", 1.0, who), "attack": name}
+    (said,) = told([line("reidentification", 0.1, 1.0, attack=name, intruder=who)], [found], release)
+    assert said.startswith("Take `keep_row_order` out")
+    assert not any(word in said for word in ("`k`", "quasi_identifier", "masking step"))
+
+
+def test_an_insider_is_not_blamed_for_what_the_row_position_found():
+    figures = [
+        {**figure("reidentification", 1.0, f"insider:{who}"), "attack": "row_position"} for who in ("vote", "weight")
+    ] + [{**figure("reidentification", 0.6, "insider:vote"), "attack": "distance_linkage"}]
+    failed = line("reidentification", 0.3, 0.6, intruder="insider:vote", attack="distance_linkage")
+    found = told([failed], figures, spec(GROUPED, age="numeric", vote="nominal", weight="numeric"))
+    assert [sentence.split()[0] for sentence in found] == ["vote"]
+
+
+def test_a_table_masked_elsewhere_has_no_masking_step_to_name():
+    release = {**spec(None, age="numeric", weight="numeric"), "released": {"table": "x.csv"}}
+    lines = [line("reidentification", 0.1, 0.4), line("reidentification", 0.1, 0.5, intruder="insider:weight", line=1),
+             line("cells_changed", 0.1, 0.5, intruder=None, line=2)]  # fmt: skip
+    found = told(lines, [figure("reidentification", 0.5, "insider:weight")], release)
+    assert len(found) == 4
+    assert not any("masking step" in sentence for sentence in found)
+    assert all("in the tool that made the table" in sentence for sentence in (found[0], found[2], found[3]))

@@ -39,6 +39,14 @@ def drawn(original, released, scale, rule=COUNTED, order=None):
     return distribution(Microdata.of({"x": original}), Microdata.of({"x": released}), attribute(scale, order=order), rule)
 
 
+def test_one_bar_of_everything_is_no_chart():
+    single = [f"v{i}" for i in range(60)]
+    assert drawn(single, single, Scale.NOMINAL).bars == ()
+    assert [bar.label for bar in drawn(["a"] * 30 + single, ["a"] * 30 + single, Scale.NOMINAL).bars] == ["a", OTHER]
+    assert [bar.label for bar in drawn(["a"] * 30, ["a"] * 30, Scale.NOMINAL).bars] == ["a"]
+    assert drawn([float(i) for i in range(12)], [float(i) for i in range(12)], Scale.NUMERIC).bars == ()
+
+
 def test_neighbours_are_pooled_until_there_are_enough():
     assert pooled((4, 7, 20, 1), (4, 7, 20, 1), 10) == ((0, 2), (2, 4))
     assert pooled((4, 5), (9, 0), 10) == ()

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.microdata.schema import Scale
 from tasks.report import figures
+from tasks.report.charts.bounds import mark_text
 from tasks.report.charts.canvas import TEXT, printable, short, width_of
 from tasks.report.charts.columns import Column, draw_columns
 from tasks.report.charts.rows import Row, draw_rows
@@ -37,6 +39,58 @@ def parsed(picture: str) -> ElementTree.Element:
 def every_figure(content: Content) -> list[figures.Figure]:
     overview = figures.summary_figure(content)
     return [*([overview] if overview else []), *(one for make in ALL for one in make(content))]
+
+
+def test_large_bounds_are_short_and_stand_clear_of_the_zero():
+    marks = [mark_text(5e6 * i, Scale.NUMERIC) for i in range(1, 11)]
+    assert [one.replace("\u202f", " ") for one in marks[:3]] == ["5 M", "10 M", "15 M"]
+    columns = [Column(f"bar {i}", 0.1, 0.1, mark) for i, mark in enumerate(["", *marks])]
+    root = parsed(draw_columns(tuple(columns), between=True, **NAMED))
+    texts = [one.text for one in root.iter("text")]
+    assert len([one for one in texts if one.endswith("M")]) >= 5
+    full = [Column(f"bar {i}", 0.1, 0.1, f"{5 * i},000,000") for i in range(11)]
+    drawn = parsed(draw_columns(tuple(full), between=True, **NAMED))
+    assert "0,000,000" not in [one.text for one in drawn.iter("text")]  # it would stand on the 0 % of the other axis
+
+
+@pytest.mark.parametrize(
+    ("value", "scale", "mark"),
+    [(9_999, Scale.NUMERIC, "9,999"), (10_000, Scale.NUMERIC, "10 k"), (12_500, Scale.NUMERIC, "12.5 k"),
+     (123_456, Scale.NUMERIC, "123,456"), (-2_500_000, Scale.NUMERIC, "\u22122.5 M"), (2e9, Scale.NUMERIC, "2 G"),
+     (20_000, Scale.DATE, "2024-10-04"), (45_000, Scale.TIME, "12:30")],
+)  # fmt: skip
+def test_a_mark_is_short_where_it_says_the_same(value, scale, mark):
+    assert mark_text(float(value), scale).replace("\u202f", " ") == mark
+
+
+def test_equal_rates_are_one_sentence(detailed):
+    assert figures.alike_subgroups(detailed) == ""
+    equal = tuple(replace(one, value=0.051234, low=0.051234, high=0.051234) if one.measure == "subgroup_reidentification"
+                  else one for one in detailed.estimates)  # fmt: skip
+    content = replace(detailed, estimates=equal)
+    assert figures.subgroup_figures(content) == ()
+    told = "In each of the 4 subgroups it is 5.1 %: none is found more easily. Of all records together it is 9.96 %."
+    assert figures.alike_subgroups(content).replace("\u202f", " ") == told
+    assert "In each of the 4 subgroups" in render(content)
+
+
+def test_an_attack_without_a_curve_says_why(detailed):
+    assert figures.without_knowledge_figure(detailed) == ()
+    own = next(one for one in detailed.attacks if one.intruder == "declared")
+    silent = [replace(own, attack="row_position", method="row_position", intruder=f"knowing:{n}", status="not_applicable",
+                      reason="it knows no attribute of rank_swapping") for n in (1, 2)]  # fmt: skip
+    content = replace(detailed, attacks=(*detailed.attacks, *silent))
+    told = "No curve for the attack by row position, by somebody who knows less: it knows no attribute of rank swapping."
+    assert figures.without_knowledge_figure(content) == (told,)
+    assert told in render(content)
+
+
+def test_the_line_of_all_is_dashed_and_that_of_chance_dotted(detailed):
+    (bars,), (curve, *_) = figures.subgroup_figures(detailed), figures.knowledge_figures(detailed)
+    dashes = [re.findall(r"stroke-dasharray: ([\d.]+),([\d.]+)", one.svg) for one in (bars, curve)]
+    assert all(float(stroke) >= 6 for stroke, _ in dashes[0])
+    assert all(float(stroke) <= 2 for stroke, _ in dashes[1])
+    assert all(dashes)
 
 
 @pytest.mark.parametrize("which", ["certified", "refused", "undecided", "detailed", "internal"])

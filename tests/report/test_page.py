@@ -14,12 +14,15 @@ from jinja2 import UndefinedError
 from markupsafe import escape
 
 from tasks.attack.threat import Omission
+from tasks.microdata.schema import Schema
 from tasks.report import page as page_module
+from tasks.report.content import public_edition
 from tasks.report.meanings import MEANINGS
 from tasks.report.page import Stamp, render, stamped
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Verdict, decide
 
+KEYS, SECRETS = ("popul", "age", "educ", "income"), ("TVnews", "selfLR", "ClinLR", "DoleLR", "PID", "vote")
 WHICH = ("certified", "refused", "undecided")
 STAMP = Stamp(run="20261121T093000Z-1f2e3d", issued_at=datetime(2026, 11, 21, 9, 31, tzinfo=UTC), attempts=1)
 BLOCKS = {"td", "th", "dt", "dd", "p", "li", "div", "span", "summary", "h1", "h2", "h3", "h4", "tr", "caption", "title"}
@@ -206,11 +209,63 @@ def test_what_the_release_file_does_not_state_is_one_line(certified):
 
 def test_missing_values_are_told_where_a_masked_column_has_any(certified, refused):
     assert "Missing values" not in said(render(certified))
-    for content, said_of in ((certified, "miss the same attributes"), (refused, "records without a value take no part")):
+    told = ((certified, "miss the same attributes", "popul (12 of 944)"),
+            (refused, "records without a value take no part", "popul"))  # fmt: skip
+    for content, said_of, counted in told:
         columns = tuple(replace(one, n_missing=12 if one.name == "popul" else 0) for one in content.ingest.columns)
         text = said(render(replace(content, ingest=replace(content.ingest, columns=columns))))
-        assert "Missing values stay missing in the release and are visible there: popul (12 of 944)." in text
+        assert f"Missing values stay missing in the release and are visible there: {counted}." in text
         assert said_of in text
+
+
+def with_counts(content, **changes):
+    """The content with an own canary as evidence and as note of each column, and an own number of missing values."""
+    schema = Schema(tuple(replace(one, evidence=(f"{one.name}-evidence",)) for one in content.schema.attributes))
+    columns = tuple(
+        replace(one, n_missing=600 + i, notes=(f"{one.name}-note",)) for i, one in enumerate(content.ingest.columns)
+    )
+    notes = ("texts that begin like a spreadsheet formula: logpopul (3 cells)", "the encoding was guessed", "vote (7 cells)")
+    return replace(content, schema=schema, ingest=replace(content.ingest, columns=columns, notes=notes), **changes)
+
+
+def test_counts_of_columns_that_are_not_published_as_they_are_stay_in_the_house(internal):
+    full = with_counts(internal)
+    public, private = said(render(public_edition(full))), said(render(full))
+    for i, name in enumerate(full.schema.names):
+        kept = name in SECRETS
+        for canary in (f"{name}-evidence", f"{name}-note"):
+            assert canary in private
+            assert (canary in public) == kept, canary
+        assert f" {600 + i} " in private
+        assert (f" {600 + i} " in public) == kept or name in KEYS, name  # gaps of masked columns are seen in the release
+    assert "logpopul (3 cells)" in private
+    assert "logpopul (3 cells)" not in public
+    assert "the encoding was guessed" in public
+    assert "vote (7 cells)" in public
+    assert public.count("they stand in the internal edition alone") == 1
+    assert "they stand in the internal edition alone" not in private
+
+
+def test_nothing_is_counted_of_a_source_that_is_not_released_whole(internal, refused):
+    for content in (with_counts(internal, rows_out=900), with_counts(refused)):
+        text = said(render(public_edition(content)))
+        assert not re.search(r"-evidence|-note| 60\d ", text)
+        assert "cells)" not in text
+    lines = ("50 distinct of 944 values", "the weight `vote` tells popul (for 85% of the rows, by chance 70%)")
+    told = Schema(tuple(replace(one, evidence=lines) for one in internal.schema.attributes))
+    text = said(render(public_edition(replace(internal, schema=told))))
+    assert "tells popul" not in text
+    assert text.count("50 distinct of 944 values") == len(SECRETS)
+    again = public_edition(with_counts(internal))
+    assert public_edition(again) == again
+
+
+def test_a_limit_that_cannot_be_broken_is_marked(certified):
+    lines = (PolicyLine(measure="reidentification", at_most=1.0), PolicyLine(measure="records_exposed", at_most=0.5))
+    text = said(render(replace(certified, policy=lines, verdict=decide(lines, certified.estimates))))
+    assert text.count("This limit cannot be broken.") == 1
+    assert "Not limited by the policy Somebody who knows" in text
+    assert "This limit cannot be broken." not in said(render(certified))
 
 
 def test_no_word_promises_too_much(content):

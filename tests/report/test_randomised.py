@@ -62,7 +62,7 @@ def test_nothing_is_said_of_other_masks(certified):
          "randomised: each value kept with probability 0.8, else any other of its categories"),
         (EPSILON, "PRAM, randomised response with epsilon 1.5",
          "randomised: each value by randomised response with epsilon 1.5"),
-        (MATRIX, "PRAM, stated matrix", "randomised: each value drawn by a stated matrix"),
+        (MATRIX, "PRAM by a matrix of 2 categories", "randomised: each value drawn by a matrix of 2 categories"),
     ],
 )  # fmt: skip
 def test_the_step_in_words(certified, step, title, phrase):
@@ -70,7 +70,8 @@ def test_the_step_in_words(certified, step, title, phrase):
     assert words.mask_of_attribute(step, EDUC) == phrase
     sentence = words.mask_in_words(step, certified.schema)
     assert sentence.startswith(f"In {words.listed(step.attributes)}, every cell by itself was drawn anew")
-    assert step.rule in sentence
+    assert phrase.removeprefix("randomised: ") in sentence
+    assert ("chances in the matrix are not published" in sentence) == (step is MATRIX)
 
 
 def test_gaps_stay(randomised):
@@ -89,7 +90,19 @@ def test_the_statement_gives_the_epsilons(randomised):
     assert canonical(filled)  # no infinity, which JSON does not have
     rules = [claim["parameters"] for one in filled["attributes"] if one["name"] == "educ" for claim in one["parameters"]]
     assert rules[1] == {"attributes": ["educ"], "retention": 0.8}
-    assert rules[3]["matrix"] == {"1": {"1": 0.5, "2": 0.5}, "2": {"1": 0.1, "2": 0.9}}
+    assert rules[3] == {"attributes": ["educ"], "matrix": "a matrix of 2 categories"}
+
+
+def test_no_category_and_no_cell_of_a_matrix_leaves_the_house(certified):
+    cells = {"canary-one": {"canary-one": 0.71234, "canary-two": 0.28766}, "canary-two": {"canary-one": 0.4, "canary-two": 0.6}}
+    step = Pram(method="pram", attributes=("educ",), matrix=cells)
+    stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
+    content = replace(certified, mechanisms=(step,), randomised=(Randomisation("educ", 1.25, 2, False),))
+    filled = predicate(content, stamp, source_digest="0" * 64)
+    for text in (canonical(filled).decode(), render(content)):
+        assert "matrix of 2 categories" in text
+        assert not any(secret in text for secret in ("canary", "71234", "28766"))
+    assert next(one["epsilon"] for one in filled["attributes"] if one["name"] == "educ") == 1.25
 
 
 def test_both_kinds_of_intervals_stand_side_by_side(certified):

@@ -29,10 +29,14 @@ def test_the_insiders_are_named_with_their_figures(certified):
 
 
 def test_an_attack_left_out_or_failed_is_named(refused, undecided):
-    assert "Not assessed, because the attack was left out or failed: transparency attack." in plain(residual.summary(refused))
-    assert "Not assessed, because the attack was left out or failed: transparency attack." in plain(
-        residual.residual_risks(undecided)
-    )
+    left_out = "Not assessed: transparency attack (left out: the board has seen it on an earlier draft)."
+    assert left_out in plain(residual.summary(refused))
+    failed = "transparency attack (failed: the intersections are empty: the parameters are not those of the mask)."
+    assert f"Not assessed: {failed}" in plain(residual.residual_risks(undecided))
+    attacks = tuple(replace(one, reason="it broke off. " + "more " * 99) for one in undecided.attacks)
+    assert "transparency attack (failed: it broke off)." in plain(residual.summary(replace(undecided, attacks=attacks)))
+    endless = tuple(replace(one, reason="word " * 99) for one in undecided.attacks)
+    assert len(residual.summary(replace(undecided, attacks=endless))[-1]) < 250
 
 
 def test_a_swap_is_said_to_hide_less_than_its_attacks_found(certified, refused):
@@ -67,9 +71,13 @@ def test_alarming_figures_without_a_limit_are_told(certified):
     assert "a risk of 100 %, by somebody who knows popul, age, educ and income (distance-based linkage)" in plain(told[3:])
     assert residual.summary(bare) == ()
     declared, insider = (PolicyLine(measure="reidentification", at_most=0.5, intruder=who) for who in ("declared", "insider"))
-    limits = (PolicyLine(measure="k_anonymity", at_least=1), PolicyLine(measure="max_record_risk", at_most=1.0),
-              PolicyLine(measure="max_record_risk", at_most=1.0, intruder="insider"))  # fmt: skip
+    limits = (PolicyLine(measure="k_anonymity", at_least=2), PolicyLine(measure="max_record_risk", at_most=0.9),
+              PolicyLine(measure="max_record_risk", at_most=0.9, intruder="insider"))  # fmt: skip
     assert residual.unlimited(_with(bare, declared, insider, *limits)) == ()
+    whose = [(measure, who) for measure in ("max_record_risk", "reidentification") for who in ("declared", "insider")]
+    empty = [PolicyLine(measure=measure, at_most=1.0, intruder=who) for measure, who in whose]
+    empty.append(PolicyLine(measure="k_anonymity", at_least=1))
+    assert residual.unlimited(_with(bare, loss, *empty)) == told  # a limit that cannot be broken limits nothing
     vote = PolicyLine(measure="reidentification", at_most=0.5, intruder="insider:vote")
     assert "knows PID" in residual.unlimited(_with(bare, declared, vote, *limits))[0]
 

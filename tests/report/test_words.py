@@ -71,6 +71,12 @@ def test_why_a_column_is_not_published(role):
             words.why_unpublished(attribute)
 
 
+def test_an_identifier_is_not_said_to_name_anybody():
+    column = Attribute(name="turnover", role=Role.IDENTIFIER, scale=Scale.NUMERIC, decided_by="declared")
+    assert words.why_unpublished(column) == "it is declared an identifier"
+    assert words.why_unpublished(replace(column, decided_by="pipeline")) == "it was found to tell single units apart"
+
+
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
@@ -138,7 +144,15 @@ def test_bounds_say_where_they_come_from(certified, undecided):
 def test_verdicts(certified, refused, undecided):
     assert words.verdict_in_words(certified) == "Certified: all 4 policy lines are kept."
     assert words.verdict_in_words(refused) == "Not certified: 3 of 4 policy lines are broken."
-    assert words.verdict_in_words(undecided) == "Not certified: 2 of 2 policy lines could not be decided."
+    assert words.verdict_in_words(undecided) == "Not certified: both policy lines could not be decided."
+    one, *others = refused.verdict.criteria
+    decisions = [replace(one, decision="fail"), *(replace(other, decision="pass") for other in others)]
+    broken = replace(refused, verdict=Verdict("refused", tuple(decisions)))
+    assert words.verdict_in_words(broken) == "Not certified: one of the 4 policy lines is broken."
+    every = replace(refused, verdict=Verdict("refused", tuple(replace(other, decision="fail") for other in decisions)))
+    assert words.verdict_in_words(every) == "Not certified: all 4 policy lines are broken."
+    only = replace(refused, policy=refused.policy[:1], verdict=Verdict("refused", tuple(decisions[:1])))
+    assert words.verdict_in_words(only) == "Not certified: its only policy line is broken."
     rehearsal = replace(certified, not_for_publication=True)
     assert words.verdict_in_words(rehearsal) == "Rehearsal: it would be certified, with all 4 policy lines kept."
     single = replace(certified, policy=certified.policy[:1], verdict=Verdict("certified", certified.verdict.criteria[:1]))

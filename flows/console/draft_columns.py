@@ -1,0 +1,175 @@
+"""What a first release file proposes for one column: role and scale, the reasons, and what only a person can decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flows.console.draft_cells import AGAIN, GROUP_IT, Reading, missing_codes, spelled
+from tasks.classify.evidence import Facts, facts_of, named_like_identifier, names_people
+from tasks.classify.roles import attribute_of
+from tasks.mask.microaggregation import SCALES as GROUPABLE
+from tasks.mask.pram import MOST_CATEGORIES
+from tasks.mask.pram import SCALES as EXCHANGEABLE
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
+from tasks.microdata.table import Microdata
+
+GROUPED = "it can then move to the microaggregation, which hides more than exchanging categories does"
+MOSTLY = 0.5
+AS_READ = Reading()
+FREE_TEXT = (
+    "is this free text (somebody's own words)? Then write `scale: free_text, role: withheld`: no mask takes out what it tells"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafted:
+    """One column of the draft. why: what was found and what follows. decide: what only a person can know."""
+
+    attribute: Attribute
+    facts: Facts
+    reading: Reading = AS_READ
+    why: tuple[str, ...] = ()
+    decide: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.attribute.name
+
+    @property
+    def known(self) -> bool:
+        return self.attribute.role is Role.QUASI_IDENTIFIER
+
+    @property
+    def groupable(self) -> bool:
+        return self.known and self.attribute.scale in GROUPABLE and self.facts.n_distinct > 1
+
+    @property
+    def exchangeable(self) -> bool:
+        fits = self.attribute.scale in EXCHANGEABLE and 1 < self.facts.n_distinct <= MOST_CATEGORIES
+        return self.known and fits and not self.groupable
+
+    def as_derived(self, sources: tuple[str, ...], why: str) -> Drafted:
+        attribute = replace(self.attribute, role=Role.DERIVED, derived_from=sources)
+        return replace(self, attribute=attribute, why=(_counted(self.facts), why))
+
+    def changed(self, why: str, **fields: Any) -> Drafted:
+        return replace(self, attribute=replace(self.attribute, **fields), why=(*self.why, why))
+
+
+def drafted(data: Microdata, name: str, reading: Reading) -> Drafted:
+    """The proposal for one column, as it is read by `reading`."""
+    facts = facts_of(data, name)
+    column = _drafted(facts, reading)
+    if column.attribute.role in UNPUBLISHED or facts.kind not in {"integer", "double"}:
+        return column
+    codes = missing_codes(data.floats(name)[~data.missing(name)])
+    asked = tuple(_code_question(cell) for code in codes for cell in spelled(code, reading.codes))
+    doubts = () if reading.doubt is None else (reading.doubt,)
+    return replace(column, decide=(*column.decide, *asked, *doubts))
+
+
+def _code_question(cell: str) -> str:
+    return f'is {cell} a code for missing? Then write `missing: ["{cell}"]`: now it is masked as a number like the others'
+
+
+def _drafted(facts: Facts, reading: Reading) -> Drafted:
+    if reading.undecided is not None:
+        why, question = reading.undecided
+        attribute = Attribute(facts.name, Role.WITHHELD, Scale.NOMINAL, "declared")
+        return Drafted(attribute=attribute, facts=facts, why=(_counted(facts), why), decide=(question,))
+    try:
+        attribute = attribute_of(facts, reading.declared, is_key=False, is_known=False)
+    except InputError as error:
+        return _unpublished(facts, reading, error)
+    told = [_counted(facts)]
+    if reading.missing:
+        told.append("cells that usually mean `no value` are declared `missing`")
+    if reading.found is not None:
+        told.append(reading.found)
+    column = Drafted(attribute=attribute, facts=facts, reading=reading, why=tuple(told))
+    if facts.n_distinct < 2 and (facts.n_missing == 0 or facts.n_distinct == 0) and column.known:
+        return column.changed("it says the same of everybody, so it tells an intruder nothing", role=Role.OTHER)
+    if column.known and facts.n_distinct == 2 and attribute.scale is Scale.NOMINAL and facts.kind != "text":
+        two = "two codes: any order of two is an order, so it can be grouped with the others (a group shows its majority)"
+        return column.changed(two, scale=Scale.ORDINAL)
+    return _with_scale_and_role_told(column)
+
+
+def _unpublished(facts: Facts, reading: Reading, error: InputError) -> Drafted:
+    """What classify refuses to guess: free text, and what looks like an identifier."""
+    named = named_like_identifier(facts.name)
+    if facts.prose >= MOSTLY and (named is None or not names_people(named)):
+        return _free_text(facts, reading)
+    reason = error.what.rpartition("declared: ")[2].rstrip(".") if error.code == "undeclared-identifier" else f"it is {named}"
+    attribute = Attribute(facts.name, Role.IDENTIFIER, Scale.NOMINAL, "declared")
+    why = (f"it looks like something that names a person or company: {reason}", "so it is not published")
+    return Drafted(attribute=attribute, facts=facts, reading=reading, why=why, decide=(_if_it_names_nobody(facts),))
+
+
+def _if_it_names_nobody(facts: Facts) -> str:
+    if facts.kind == "text":
+        return (
+            "if it names nobody: as text that hardly repeats it fits no mask. Write numbers without units or separators, dates "
+            f"as YYYY-MM-DD, categories in fewer groups {AGAIN}, or leave it unpublished"
+        )
+    scale = "date" if facts.calendar else "numeric"
+    return f"if it is a measurement and names nobody, write `role: quasi_identifier, scale: {scale}` {GROUP_IT}"
+
+
+def _free_text(facts: Facts, reading: Reading) -> Drafted:
+    attribute = Attribute(facts.name, Role.WITHHELD, Scale.FREE_TEXT, "declared")
+    why = f"it looks like free text: {facts.prose:.0%} are long texts with blanks; so it is not published"
+    question = "is this free text? Then leave it so. If it holds categories, write `role: quasi_identifier, scale: nominal` and mask it"
+    return Drafted(attribute=attribute, facts=facts, reading=reading, why=(_counted(facts), why), decide=(question,))
+
+
+def _counted(facts: Facts) -> str:
+    told = "1 value" if facts.n_distinct == 1 else f"{facts.n_distinct:,} different values"
+    return told if not facts.n_missing else f"{told}, {facts.n_missing:,} of {facts.n:,} rows have none"
+
+
+def _with_scale_and_role_told(column: Drafted) -> Drafted:
+    match column.attribute.role:
+        case Role.WEIGHT if column.facts.n_distinct == 1:
+            return replace(column, why=(*column.why, "a survey weight by its name; equal for all, it tells nothing"))
+        case Role.WEIGHT:
+            why = "a survey weight by its name; analysts need it as it is, so it is published unmasked"
+            question = "a weight may tell the size of a household or its district: the policy line on insiders says if it does"
+            if column.facts.near_unique:
+                question = (
+                    "nearly all its values differ: who knows one finds its record; coarsen it, or mask it with the others"
+                )
+            return replace(column, why=(*column.why, why), decide=(question,))
+        case Role.GROUP:
+            return replace(column, why=(*column.why, "the number of a household, company or place by its name: not published"))
+        case Role.PERSON:
+            return replace(column, why=(*column.why, "the number of a person by its name, and it repeats: not published"))
+        case Role.QUASI_IDENTIFIER if column.facts.prose >= MOSTLY and not column.facts.few_categories:
+            return _free_text(column.facts, column.reading)
+        case Role.QUASI_IDENTIFIER:
+            why, decide = _scale_told(column)
+            return replace(column, why=(*column.why, why), decide=decide)
+        case _:
+            return column
+
+
+def _scale_told(column: Drafted) -> tuple[str, tuple[str, ...]]:
+    facts, scale = column.facts, column.attribute.scale
+    if scale is Scale.ORDINAL:
+        return "a few whole-number codes, taken as ordered", (
+            "do the codes have an order? If they only name things, write `scale: nominal`",
+        )
+    if scale is Scale.NUMERIC and facts.near_unique:
+        return "numbers, nearly all different: who knows one finds its record, so it must be masked", ()
+    if scale is Scale.NUMERIC:
+        return "numbers", ()
+    if scale is Scale.NOMINAL and facts.prose >= MOSTLY:
+        return "text categories, most of them long texts with blanks", (FREE_TEXT,)
+    if scale is Scale.NOMINAL and facts.kind == "text" and facts.n_distinct == 2:
+        return "two text categories", (f"name both, `scale: ordinal, order: [one, other]`, in any order: {GROUPED}",)
+    if scale is Scale.NOMINAL and facts.kind == "text" and facts.few_categories:
+        order = "do they have an order? Then write `scale: ordinal, order: [lowest, ..., highest]` with every category"
+        return "text categories", (f"{order}: {GROUPED}",)
+    return f"{scale.replace('_', ' ')} values", ()
