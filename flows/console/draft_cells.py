@@ -21,9 +21,10 @@ from tasks.microdata.table import Floats
 MOST_WORDS = 20
 CODES = (-9, -99, -999, -9999, -8, -98, -998, 99, 999, 9999, 98, 998, 9998)  # usual numbers for "no answer", "does not know"
 FAR = 0.25  # of the range of the other values
-_THOUSANDS = r"^-?[1-9][0-9]{0,2}([.,'’ \u00a0\u202f][0-9]{3})+([.,][0-9]+)?$"
+_MARKS = "[.,'\u2019 \u00a0\u202f]"
+_THOUSANDS = rf"^-?[1-9][0-9]{{0,2}}({_MARKS}[0-9]{{3}})+([.,][0-9]+)?$"
 _COMMA_GROUP, _POINT_GROUP = (rf"^-?[1-9][0-9]{{0,2}}({mark}[0-9]{{3}})+$" for mark in (",", r"\."))
-_AMOUNT = r"(0|[1-9][0-9]*|[1-9][0-9]{0,2}([.,'’ \u00a0\u202f][0-9]{3})+)([.,][0-9]+)?"
+_AMOUNT = rf"(0|[1-9][0-9]*|[1-9][0-9]{{0,2}}({_MARKS}[0-9]{{3}})+)([.,][0-9]+)?"
 _ALMOST = rf"^\s*[€$£]?\s*[+-]?\s*{_AMOUNT}\s*[%€$£]?\s*$"
 _DAYS = {
     "%d.%m.%Y": r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}",

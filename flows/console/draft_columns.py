@@ -121,7 +121,10 @@ def _if_it_names_nobody(facts: Facts) -> str:
 def _free_text(facts: Facts, reading: Reading) -> Drafted:
     attribute = Attribute(facts.name, Role.WITHHELD, Scale.FREE_TEXT, "declared")
     why = f"it looks like free text: {facts.prose:.0%} are long texts with blanks; so it is not published"
-    question = "is this free text? Then leave it so. If it holds categories, write `role: quasi_identifier, scale: nominal` and mask it"
+    question = (
+        "is this free text? Then leave it so. If it holds categories, write `role: quasi_identifier, scale: nominal`, "
+        "and mask it"
+    )
     return Drafted(attribute=attribute, facts=facts, reading=reading, why=(_counted(facts), why), decide=(question,))
 
 
