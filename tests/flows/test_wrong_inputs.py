@@ -60,7 +60,7 @@ CASES = {
     "text declared numeric": (attribute(vote={"role": "confidential", "scale": "numeric"}), "vote"),
     "text declared dates": (attribute(vote={"role": "confidential", "scale": "date"}), "YYYY-MM-DD"),
     "years of two digits": (attribute(vote={"role": "confidential", "date_format": "%d/%m/%y"}), "%y"),
-    "free text that would be published": (attribute(vote={"role": "confidential", "scale": "free_text"}), "role: identifier"),
+    "free text that would be published": (attribute(vote={"role": "confidential", "scale": "free_text"}), "role: withheld"),
     "formulas that are refused": (
         {**lines("1,30.5,1.5,3,=yes"), "publish": {"formulas": "refuse"}},
         "vote (1 cell)",
