@@ -134,13 +134,18 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except BrokenPipeError:
-        sys.stdout = None  # the reader is gone: nothing may be flushed at exit
-        return CERTIFIED
+        return _unread(arguments)
     except (Exception, SystemExit) as error:
         return explain(error, arguments)
     if code == INTERRUPTED:  # typer turns Ctrl-C into this code by itself
         return _interrupted()
     return code if isinstance(code, int) else CERTIFIED
+
+
+def _unread(arguments: list[str]) -> int:
+    """The reader of the output is gone. Whoever asked for a verdict and did not read it is not told that it is good."""
+    sys.stdout = None  # nothing may be flushed at exit
+    return BROKEN if arguments[:1] == ["certify"] else CERTIFIED
 
 
 def _interrupted() -> int:
@@ -153,8 +158,8 @@ def explain(error: BaseException, arguments: list[str]) -> int:
     from tasks.microdata.errors import InputError
 
     real = getattr(error, "cause", None) or error
-    if isinstance(real, SystemExit):  # how Prefect answers SIGTERM
-        return _interrupted()
+    if isinstance(real, SystemExit):  # rich says 1 where the reader of a pipe is gone; Prefect answers SIGTERM with another
+        return _unread(arguments) if real.code == 1 else _interrupted()
     if isinstance(real, InputError):
         sys.stderr.write(f"error: {real}\n")
         return WRONG_INPUT

@@ -64,3 +64,16 @@ def test_the_schema_knows_the_example_of_the_documentation():
     spec = ReleaseSpec.model_validate_json(json.dumps(example))
     assert spec == ReleaseSpec.model_validate_json(spec.model_dump_json(by_alias=True))
     assert hash(spec) == hash(ReleaseSpec.model_validate_json(json.dumps(example)))
+
+
+@pytest.mark.parametrize(("words", "code"), [(["methods", "score"], 0), (["certify", "x.yaml"], 3)])
+@pytest.mark.parametrize("gone", [BrokenPipeError(), SystemExit(1)], ids=["the system's", "rich's"])
+def test_a_reader_who_left_is_not_told_that_a_release_is_good(monkeypatch, words, code, gone):
+    from flows import cli
+
+    def left(**_):
+        raise gone
+
+    monkeypatch.setattr(cli, "app", left)
+    monkeypatch.setattr("sys.stdout", None)
+    assert cli.run(words) == code
