@@ -19,12 +19,13 @@ import os, signal, sys
 import flows.environment
 import {module} as module
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
+assert hasattr(module, "{function}")
 module.{function} = die
 from flows.cli import run
 sys.exit(run(sys.argv[1:]))
 """
 PLACES = {
-    "ingest": ("tasks.ingest.task", "ingest"),
+    "ingest": ("tasks.ingest.task", "typed_and_validated"),
     "classify": ("tasks.classify.task", "classify"),
     "mask": ("tasks.mask.task", "mask"),
     "attack": ("tasks.attack.task", "attack"),
