@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flows.publish import as_json
 from flows.release import schema_of_release_files
-from tasks.report.predicate import Predicate
+from tasks.report.predicate import schema_of_predicates
 from tasks.runtime.files import write_whole
 
 FOLDER = Path(__file__).resolve().parent.parent / "params" / "schema"
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "params" / "schema"
 
 def schemas() -> dict[str, bytes]:
     """File name to content."""
-    return {"release.json": as_json(schema_of_release_files()), "predicate.json": as_json(Predicate.model_json_schema())}
+    return {"release.json": as_json(schema_of_release_files()), "predicate.json": as_json(schema_of_predicates())}
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ from typing import Any
 
 from flows.console.inert import shown
 from tasks.report.numbers import beside_limit, limit_in_unit
+from tasks.report.words import listed
 from tasks.score.catalogue import LINKAGE, LOSS, MEASURES
+from tasks.score.policy import INSIDER
 
-INSIDER = "insider"
 _LINKAGE = {measure.name for measure in LINKAGE}
 _LOSS = {measure.name for measure in LOSS}
 _GROUPABLE = (None, "numeric", "ordinal")
@@ -230,5 +231,4 @@ def _of(line: dict[str, Any]) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    told = [shown(name) for name in names]
-    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    return listed(map(shown, names))

@@ -92,7 +92,7 @@ def _modal_credits(
             continue
         linked_classes = classes[starts[s] : starts[s + 1]]
         in_set[linked_classes] = s
-        n_met = _tally(linked_classes, value_starts, values, value_counts, counts, met)
+        n_met = tally(linked_classes, value_starts, values, value_counts, counts, met)
         top = _highest(counts, met[:n_met])
         for t in targets[target_starts[s] : target_starts[s + 1]]:
             linked[t] = _credit(counts[truth[t]], top[0], top[1], otherwise[truth[t]])
@@ -119,10 +119,10 @@ def _own_values(rows: Integers, class_of_row: Integers, value_of_row: Integers, 
 
 
 @njit
-def _tally(
+def tally(
     classes: Integers, value_starts: Integers, values: Integers, value_counts: Integers, counts: Integers, met: Integers
 ) -> int:
-    """Count the values of some classes into `counts`; `met` lists the values that occur. Returns how many do."""
+    """Count the values (or units) of some classes into `counts`; `met` lists those that occur. Returns how many do."""
     n_met = 0
     for c in classes:
         for e in range(value_starts[c], value_starts[c + 1]):

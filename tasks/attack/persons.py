@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.attack.disclosure import tally
 from tasks.attack.links import Links
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
@@ -194,24 +195,9 @@ def _tally_units(
     for s in range(len(starts) - 1):
         if target_starts[s] == target_starts[s + 1]:
             continue
-        n_met = _hold(classes[starts[s] : starts[s + 1]], unit_starts, units, unit_counts, held, met)
+        n_met = tally(classes[starts[s] : starts[s + 1]], unit_starts, units, unit_counts, held, met)
         total = held[met[:n_met]].sum()
         for t in targets[target_starts[s] : target_starts[s + 1]]:
             rows[t], distinct[t], mine[t] = total, n_met, held[own[t]]
         held[met[:n_met]] = 0
     return rows, distinct, mine
-
-
-@njit
-def _hold(
-    classes: Integers, unit_starts: Integers, units: Integers, unit_counts: Integers, held: Integers, met: Integers
-) -> int:
-    """Count the rows of each unit in some classes into `held`; `met` lists the units that occur. Returns how many do."""
-    n_met = 0
-    for c in classes:
-        for e in range(unit_starts[c], unit_starts[c + 1]):
-            if held[units[e]] == 0:
-                met[n_met] = units[e]
-                n_met += 1
-            held[units[e]] += unit_counts[e]
-    return n_met

@@ -11,10 +11,10 @@ from tasks.classify.dependence import find_dependences
 from tasks.classify.evidence import facts_of
 from tasks.classify.finding import ENOUGH_ROWS, Dependence
 from tasks.classify.roles import attribute_of
-from tasks.classify.weights import group_in_words, weight_in_words
+from tasks.classify.weights import weight_reveals
 from tasks.ingest.codebook import Attributes, by_name
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import CATEGORICAL, Attribute, MaskTargets, Role, Schema
+from tasks.microdata.schema import CATEGORICAL, Attribute, MaskTargets, Schema
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
@@ -197,8 +197,7 @@ def _refuse_dependent(found: tuple[Dependence, ...]) -> None:
 
 def _with_weights_told(schema: Schema, data: Microdata) -> Schema:
     """What weights and group keys reveal, as their evidence."""
-    told = {name: weight_in_words(data, schema, name) for name in schema.with_role(Role.WEIGHT)}
-    told |= {name: (group_in_words(data, name),) for name in schema.with_role(Role.GROUP)}
+    told = weight_reveals(data, schema)
     return Schema(tuple(replace(a, evidence=(*a.evidence, *told.get(a.name, ()))) for a in schema.attributes))
 
 

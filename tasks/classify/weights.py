@@ -11,7 +11,7 @@ from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
 NOTABLE = 0.05  # how far above chance a share is before it is told
 
 
-def weight_reveals(data: Microdata, schema: Schema) -> tuple[str, ...]:
+def weight_reveals(data: Microdata, schema: Schema) -> dict[str, tuple[str, ...]]:
     """What the weights and the groups of a table reveal, as sentences that hold counts and shares alone.
 
     Of a weight: how many different ones there are, how many rows have one of their own (published, it singles them out), and
@@ -20,13 +20,12 @@ def weight_reveals(data: Microdata, schema: Schema) -> tuple[str, ...]:
     many rows are alone in theirs; a size can be recognised where the release shows it.
 
     A missing weight or group is left out; a missing value of an attribute is a value of its own.
-    Returns one sentence or more for each weight and group, in the order of the table; none where there are no such attributes.
+    Returns the sentences of each weight and group by its name; empty where there are no such attributes.
     Cost: O(n log n) for each pair of a weight and an attribute.
     Example: one weight for all rows: it singles nobody out and tells nothing.
     """
-    weights = (sentence for name in schema.with_role(Role.WEIGHT) for sentence in weight_in_words(data, schema, name))
-    groups = (group_in_words(data, name) for name in schema.with_role(Role.GROUP))
-    return (*weights, *groups)
+    told = {name: weight_in_words(data, schema, name) for name in schema.with_role(Role.WEIGHT)}
+    return told | {name: (group_in_words(data, name),) for name in schema.with_role(Role.GROUP)}
 
 
 def weight_in_words(data: Microdata, schema: Schema, name: str) -> tuple[str, ...]:

@@ -26,7 +26,6 @@ from tasks.report.words import attack_named, attack_title, in_plain_words
 from tasks.score.policy import DECLARED, INSIDER, cannot_fail
 
 _WIDEST_MARK = 9
-_PARTS = {"bins": ("Range", "ranges"), "levels": ("Level", "levels"), "categories": ("Category", "categories")}
 _DASH = "\u2013"
 _BESIDE_PARTS = 120.0  # room for `rare categories`
 MOST_KNOWING = 4

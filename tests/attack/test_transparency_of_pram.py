@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.datasets import anes96
 
 from tasks.attack.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.methods import attack
@@ -238,7 +239,7 @@ def test_what_the_intruder_knows_is_told(people):
 
 def test_anes96_masked_in_three_ways(table):
     # FINDINGS section 14: k = 5 of (age, income), a 10 % swap of popul, educ by PRAM 0.8: plain linkage still finds 0.57
-    frame = pytest.importorskip("statsmodels.api").datasets.anes96.load_pandas().data
+    frame = anes96.load_pandas().data
     scales = {"age": Scale.NUMERIC, "income": Scale.ORDINAL, "popul": Scale.NUMERIC, "educ": Scale.ORDINAL}
     original, schema = table({name: frame[name].to_numpy() for name in scales}, scales=scales)
     swap = RankSwapping(method="rank_swapping", attributes=("popul",), window_percent=10.0)

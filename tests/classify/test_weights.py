@@ -26,6 +26,11 @@ def schema_of(data):
     return Schema(tuple(Attribute(name, ROLES[name], Scale.NOMINAL, "declared") for name in data.names))
 
 
+def told(data):
+    """All sentences, weights first."""
+    return tuple(sentence for sentences in weight_reveals(data, schema_of(data)).values() for sentence in sentences)
+
+
 def test_worked_table():
     # weights 7.5 and 2.5 are those of the regions; one row has a weight of its own, one has none
     data = Microdata.of(
@@ -37,7 +42,7 @@ def test_worked_table():
             "id": [1, 2, 3, 4, 5, 6, 7, 8],
         }
     )
-    assert weight_reveals(data, schema_of(data)) == (
+    assert told(data) == (
         "the weight `wgt` has 3 different values in 7 rows; 1 rows (14.3%) have one that no other row has",
         "the weight `wgt` tells region (for 100% of the rows, by chance 27%)",
         "the 4 groups of `house` have 1 to 3 rows, 1.8 on average; 2 rows (28.6%) are alone in theirs",
@@ -46,16 +51,16 @@ def test_worked_table():
 
 def test_what_tells_nothing():
     data = Microdata.of({"wgt": [1.5] * 6, "region": ["n", "s"] * 3})
-    assert weight_reveals(data, schema_of(data)) == (
+    assert told(data) == (
         "the weight `wgt` has 1 different values in 6 rows; 0 rows (0.0%) have one that no other row has",
         "the weight `wgt` tells no other attribute",
     )
     unique = Microdata.of({"wgt": np.arange(6.0) + 1, "region": ["n", "s"] * 3})
-    assert weight_reveals(unique, schema_of(unique))[1] == "the weight `wgt` tells no other attribute"
+    assert told(unique)[1] == "the weight `wgt` tells no other attribute"
     empty = Microdata.of({"wgt": [None, None], "house": [None, None], "region": ["n", "s"]})
-    assert weight_reveals(empty, schema_of(empty)) == ("no row has a group of `house`",)
+    assert told(empty) == ("no row has a group of `house`",)
     plain = Microdata.of({"region": ["n", "s"]})
-    assert weight_reveals(plain, schema_of(plain)) == ()
+    assert told(plain) == ()
 
 
 @settings(deadline=None, max_examples=40)
@@ -73,5 +78,5 @@ def test_chance_is_the_mean_over_all_permutations(rows):
 
 def test_no_value_is_told():
     data = Microdata.of({"wgt": [12345.5] * 4 + [777.25] * 4, "region": ["north"] * 4 + ["south"] * 4, "house": [4711] * 8})
-    text = " ".join(weight_reveals(data, schema_of(data)))
+    text = " ".join(told(data))
     assert not any(value in text for value in ("12345", "777", "north", "south", "4711"))
