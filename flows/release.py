@@ -12,9 +12,9 @@ from pydantic import Field, model_validator
 from tasks.attack.methods import Attack
 from tasks.attack.threat import IntruderSpec, Omission, attack_id, check_attacks, default_attacks, intruders
 from tasks.classify.methods import ClassifyPlan
-from tasks.ingest.codebook import Attributes, AttributeSpec
-from tasks.ingest.codebook_file import load_codebook, merged
-from tasks.ingest.expectations import Expectation
+from tasks.ingest.checks.expectations import Expectation
+from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec
+from tasks.ingest.codebooks.codebook_file import load_codebook, merged
 from tasks.ingest.methods import IngestPlan
 from tasks.ingest.sources import SourceSpec
 from tasks.mask.adoption import AdoptionPlan, ReleasedSpec

@@ -19,8 +19,8 @@ from flows.console.draft_rules import Draft, draft_of
 from flows.console.draft_text import text_of
 from flows.console.inert import shown
 from tasks.ingest import sources
-from tasks.ingest.datasets import DATASETS
 from tasks.ingest.methods import IngestPlan, typed_and_validated
+from tasks.ingest.readers.datasets import DATASETS
 from tasks.ingest.sources import SourceSpec
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.iso_cells import by_format, kind_of
-from tasks.ingest.numerals import COMMA_NUMBER, NUMBER, is_missing_word, why_not_a_number
-from tasks.ingest.raw import RawTable
+from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.columns.iso_cells import by_format, kind_of
+from tasks.ingest.columns.numerals import COMMA_NUMBER, NUMBER, is_missing_word, why_not_a_number
+from tasks.ingest.readers.raw import RawTable
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Floats
 

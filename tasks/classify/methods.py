@@ -12,7 +12,7 @@ from tasks.classify.evidence import facts_of
 from tasks.classify.finding import ENOUGH_ROWS, Dependence
 from tasks.classify.roles import attribute_of
 from tasks.classify.weights import weight_reveals
-from tasks.ingest.codebook import Attributes, by_name
+from tasks.ingest.codebooks.codebook import Attributes, by_name
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, Attribute, MaskTargets, Schema
 from tasks.microdata.spec import Name, Spec

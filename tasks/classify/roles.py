@@ -18,7 +18,7 @@ from tasks.classify.evidence import (
     named_like_survey_weight,
     names_people,
 )
-from tasks.ingest.codebook import AttributeSpec
+from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
 

@@ -8,15 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.ingest import sources
-from tasks.ingest.codebook import Attributes, AttributeSpec, Documentation, by_name
-from tasks.ingest.codebook_file import refuse_contradiction
-from tasks.ingest.expectations import Expectation
-from tasks.ingest.formulas import formula_notes
-from tasks.ingest.logical import from_typed
-from tasks.ingest.raw import RawTable
+from tasks.ingest.checks.expectations import Expectation
+from tasks.ingest.checks.formulas import formula_notes
+from tasks.ingest.checks.validation import Check, validate
+from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec, Documentation, by_name
+from tasks.ingest.codebooks.codebook_file import refuse_contradiction
+from tasks.ingest.columns.logical import from_typed
+from tasks.ingest.columns.typing_rules import from_text
+from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.sources import SourceSpec
-from tasks.ingest.typing_rules import from_text
-from tasks.ingest.validation import Check, validate
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Spec
 from tasks.microdata.suggestion import did_you_mean

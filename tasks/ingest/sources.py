@@ -8,11 +8,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tasks.ingest import compressed, datasets, delimited, folder, parquet, sql, statistical
-from tasks.ingest.datasets import DATASETS as DATASETS
-from tasks.ingest.datasets import DatasetName
-from tasks.ingest.datasets import list_datasets as list_datasets
-from tasks.ingest.raw import RawTable
+from tasks.ingest.readers import compressed, datasets, delimited, folder, parquet, sql, statistical
+from tasks.ingest.readers.datasets import DATASETS as DATASETS
+from tasks.ingest.readers.datasets import DatasetName
+from tasks.ingest.readers.datasets import list_datasets as list_datasets
+from tasks.ingest.readers.raw import RawTable
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.suggestion import did_you_mean

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.ingest.methods import IngestPlan, typed_and_validated
-from tasks.ingest.raw import RawTable
+from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.sources import SourceSpec, parts, read
 from tasks.microdata.errors import InputError
 from tasks.runtime.artifacts import Ref, Store

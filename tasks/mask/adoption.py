@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.classify.methods import refuse_incomparable, refuse_undone_masks
-from tasks.ingest.codebook import Attributes
+from tasks.ingest.codebooks.codebook import Attributes
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec
 from tasks.mask.methods import Masking, Mechanism, resolved

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from tasks.mask.fitting import checked_positions
 from tasks.mask.images import Knowledge, Shown, joint_codes, row_codes
-from tasks.mask.mdav import partition
+from tasks.mask.partitions.mdav import partition
 from tasks.mask.precision import Precision, at_precision
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale, Schema

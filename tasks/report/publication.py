@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import Field
 
-from tasks.ingest.formulas import formulas_in_words
+from tasks.ingest.checks.formulas import formulas_in_words
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Share, Spec
 from tasks.microdata.table import CALENDAR_TYPES, Microdata, iso_texts

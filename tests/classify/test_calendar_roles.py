@@ -11,7 +11,7 @@ from tasks.classify.dependence import find_dependences
 from tasks.classify.evidence import facts_of, named_like_birth
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.classify.roles import attribute_of
-from tasks.ingest.codebook import AttributeSpec
+from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata

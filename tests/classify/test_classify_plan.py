@@ -5,7 +5,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from tasks.classify.methods import ClassifyPlan, classify, masked_attributes
-from tasks.ingest.codebook import AttributeSpec
+from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.sources import SourceSpec, read
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import MaskTargets, Role, Scale, Schema

@@ -11,7 +11,7 @@ from tasks.classify.evidence import (
     named_like_survey_weight,
 )
 from tasks.classify.roles import attribute_of, looks_like_identifier
-from tasks.ingest.codebook import AttributeSpec
+from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.microdata.table import Microdata

@@ -10,7 +10,7 @@ from flows.cli import run
 from flows.console.draft_cells import Reading, missing_codes, readings_of
 from flows.console.draft_rules import draft_of
 from flows.console.draft_text import text_of
-from tasks.ingest.raw import RawTable
+from tasks.ingest.readers.raw import RawTable
 from tasks.microdata.document import read_document
 from tasks.microdata.schema import Role
 from tasks.microdata.table import Microdata

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.formulas import formula_notes
-from tasks.ingest.logical import from_typed
-from tasks.ingest.typing_rules import from_text
+from tasks.ingest.checks.formulas import formula_notes
+from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.columns.logical import from_typed
+from tasks.ingest.columns.typing_rules import from_text
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import DATE, MOMENT, TIME, Microdata, iso_texts

@@ -4,7 +4,7 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 
-from tasks.ingest.codebook import Attributes, AttributeSpec, by_name
+from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec, by_name
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.spec import Spec
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.ingest.categories import Category, Hierarchy, Tree
-from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.codebook_file import Codebook, Entry, load_codebook, merged
+from tasks.ingest.codebooks.categories import Category, Hierarchy, Tree
+from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.codebooks.codebook_file import Codebook, Entry, load_codebook, merged
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec
 from tasks.microdata.errors import InputError

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.ingest import compressed
+from tasks.ingest.readers import compressed
 from tasks.ingest.sources import SourceSpec, parts, read
 from tasks.microdata.errors import InputError
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.ingest.delimited import read
-from tasks.ingest.raw import RawTable
+from tasks.ingest.readers.delimited import read
+from tasks.ingest.readers.raw import RawTable
 from tasks.microdata.errors import InputError
 
 

@@ -13,7 +13,7 @@ import pyreadstat
 import pytest
 from sqlalchemy import create_engine, text
 
-from tasks.ingest.codebook import AttributeSpec
+from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec
 from tasks.runtime.artifacts import Ref, Store, content_address

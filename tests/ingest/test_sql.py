@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
 
-from tasks.ingest.rows import as_columns, in_canonical_order
+from tasks.ingest.readers.rows import as_columns, in_canonical_order
+from tasks.ingest.readers.statement import checked_statement, is_ordered
 from tasks.ingest.sources import SourceSpec, files, reachable, read
-from tasks.ingest.statement import checked_statement, is_ordered
 from tasks.microdata.errors import InputError
 
 ROWS = [(3, "b", 0.5), (None, "a", 2.5), (1, None, None), (1, "Å'\";", -1.0)]

@@ -6,10 +6,10 @@ import pandas as pd
 import pyreadstat
 import pytest
 
-from tasks.ingest import statistical
-from tasks.ingest.categories import Category
+from tasks.ingest.codebooks.categories import Category
 from tasks.ingest.methods import IngestPlan, ingest
-from tasks.ingest.raw import RawTable
+from tasks.ingest.readers import statistical
+from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.sources import SourceSpec, read
 from tasks.microdata.errors import InputError
 

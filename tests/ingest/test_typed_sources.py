@@ -6,10 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.ingest import parquet
-from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.logical import from_typed
+from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.columns.logical import from_typed
 from tasks.ingest.methods import IngestPlan, ingest
+from tasks.ingest.readers import parquet
 from tasks.ingest.sources import SourceSpec, files, list_datasets, read
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale

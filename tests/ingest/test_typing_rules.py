@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.typing_rules import from_text
+from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.columns.typing_rules import from_text
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.expectations import Expectation
+from tasks.ingest.checks.expectations import Expectation
+from tasks.ingest.checks.validation import validate
+from tasks.ingest.checks.violations import violations
+from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.methods import IngestPlan, IngestReport, ingest
 from tasks.ingest.sources import SourceSpec
-from tasks.ingest.validation import validate
-from tasks.ingest.violations import violations
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata

@@ -17,10 +17,10 @@ import pyreadstat
 import pytest
 from pydantic import ValidationError
 
-from tasks.ingest import compressed, statistical
-from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.codebook_file import load_codebook, merged
+from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.codebooks.codebook_file import load_codebook, merged
 from tasks.ingest.methods import IngestPlan, ingest
+from tasks.ingest.readers import compressed, statistical
 from tasks.ingest.sources import SourceSpec, reachable
 from tasks.microdata.errors import InputError
 

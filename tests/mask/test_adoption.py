@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tasks.classify.methods import ClassifyPlan, classify
-from tasks.ingest.codebook import AttributeSpec
+from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.mask.adoption import AdoptionPlan, ReleasedSpec, adopt
 from tasks.mask.microaggregation import Microaggregation
 from tasks.mask.released import Undeclared

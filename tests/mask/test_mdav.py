@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.mask.mdav import partition
+from tasks.mask.partitions.mdav import partition
 
 
 def sets_of(groups):

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 
 from tasks.attack.outcome import AttackResult
 from tasks.attack.threat import IntruderSpec, Omission
+from tasks.ingest.checks.validation import Check
 from tasks.ingest.methods import ColumnReport, IngestReport
-from tasks.ingest.validation import Check
 from tasks.mask.microaggregation import Microaggregation
 from tasks.mask.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment

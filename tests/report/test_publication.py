@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.ingest import delimited, parquet
-from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.logical import from_typed
-from tasks.ingest.typing_rules import from_text
+from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.columns.logical import from_typed
+from tasks.ingest.columns.typing_rules import from_text
+from tasks.ingest.readers import delimited, parquet
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
 from tasks.report.publication import Context, Publish, encode, file_name, refuse_formulas

@@ -14,9 +14,7 @@ from typing import Any, assert_never
 import numpy as np
 import pandas as pd
 
-from tasks.ingest.code_values import values_of
-from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.expectations import (
+from tasks.ingest.checks.expectations import (
     AnyExpectation,
     Between,
     Expectation,
@@ -31,7 +29,9 @@ from tasks.ingest.expectations import (
     in_words,
     kind_of_bound,
 )
-from tasks.ingest.violations import as_number, series, violations
+from tasks.ingest.checks.violations import as_number, series, violations
+from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.columns.code_values import values_of
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.suggestion import did_you_mean

@@ -13,10 +13,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.ingest.calendar_rules import as_declared, as_found, type_without_values
-from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.iso_cells import kind_of
-from tasks.ingest.numerals import COMMA_NUMBER, INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
+from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.columns.calendar_rules import as_declared, as_found, type_without_values
+from tasks.ingest.columns.iso_cells import kind_of
+from tasks.ingest.columns.numerals import COMMA_NUMBER, INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 

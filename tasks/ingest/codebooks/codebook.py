@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, GetJson
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from tasks.ingest.categories import Coded, Hierarchy, Words, codes_of
-from tasks.ingest.iso_cells import target_of_format
+from tasks.ingest.codebooks.categories import Coded, Hierarchy, Words, codes_of
+from tasks.ingest.columns.iso_cells import target_of_format
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.table import TIME

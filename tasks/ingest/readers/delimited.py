@@ -14,8 +14,8 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.ingest.encoding import decode
-from tasks.ingest.raw import RawTable, refuse_bad_names
+from tasks.ingest.readers.encoding import decode
+from tasks.ingest.readers.raw import RawTable, refuse_bad_names
 from tasks.microdata.errors import InputError
 
 DELIMITERS = (",", ";", "\t", "|")

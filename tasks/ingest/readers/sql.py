@@ -19,9 +19,9 @@ from sqlalchemy import URL, Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
-from tasks.ingest.raw import RawTable, refuse_bad_names
-from tasks.ingest.rows import as_columns, in_canonical_order
-from tasks.ingest.statement import checked_statement, is_ordered
+from tasks.ingest.readers.raw import RawTable, refuse_bad_names
+from tasks.ingest.readers.rows import as_columns, in_canonical_order
+from tasks.ingest.readers.statement import checked_statement, is_ordered
 from tasks.microdata.errors import InputError
 
 Answer = TypeVar("Answer")

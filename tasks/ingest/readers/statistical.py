@@ -12,8 +12,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyreadstat
 
-from tasks.ingest.labels import codebook_of, is_called_missing
-from tasks.ingest.raw import RawTable, refuse_bad_names
+from tasks.ingest.readers.labels import codebook_of, is_called_missing
+from tasks.ingest.readers.raw import RawTable, refuse_bad_names
 from tasks.microdata.errors import InputError
 
 Program = Literal["spss", "stata", "sas"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.ingest.calendar_rules import as_declared, type_without_values
-from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.numerals import NUMBER
+from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.columns.calendar_rules import as_declared, type_without_values
+from tasks.ingest.columns.numerals import NUMBER
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, MOMENT, TIME, in_calendar, iso_texts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tasks.ingest.categories import Category
-from tasks.ingest.codebook_file import Codebook, Entry
+from tasks.ingest.codebooks.categories import Category
+from tasks.ingest.codebooks.codebook_file import Codebook, Entry
 
 _LONGEST = 300
 

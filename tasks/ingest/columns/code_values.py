@@ -6,7 +6,7 @@ import re
 
 import pyarrow as pa
 
-from tasks.ingest.numerals import INTEGER, NUMBER
+from tasks.ingest.columns.numerals import INTEGER, NUMBER
 from tasks.microdata.errors import InputError
 
 Value = str | bool | int | float

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.ingest.expectations import (
+from tasks.ingest.checks.expectations import (
     AnyExpectation,
     Between,
     HoldsNumbers,

@@ -11,8 +11,8 @@ from typing import Literal, get_args
 
 import pyarrow as pa
 
-from tasks.ingest import delimited
-from tasks.ingest.raw import RawTable
+from tasks.ingest.readers import delimited
+from tasks.ingest.readers.raw import RawTable
 from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import TASKS
 

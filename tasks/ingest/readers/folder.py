@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from tasks.ingest import parquet
-from tasks.ingest.numerals import INTEGER
-from tasks.ingest.raw import RawTable, refuse_bad_names
+from tasks.ingest.columns.numerals import INTEGER
+from tasks.ingest.readers import parquet
+from tasks.ingest.readers.raw import RawTable, refuse_bad_names
 from tasks.microdata.errors import InputError
 
 _LAKES = {"_delta_log": "a Delta Lake table", "metadata": "an Iceberg table", ".hoodie": "a Hudi table"}

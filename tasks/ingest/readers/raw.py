@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.ingest.codebook_file import Codebook
+from tasks.ingest.codebooks.codebook_file import Codebook
 from tasks.microdata.errors import InputError
 
 

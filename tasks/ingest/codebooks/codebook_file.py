@@ -12,8 +12,8 @@ from pydantic import BeforeValidator, GetJsonSchemaHandler, TypeAdapter, Validat
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from tasks.ingest.categories import Coded, Words, codes_of
-from tasks.ingest.codebook import AttributeSpec, Documentation, by_name
+from tasks.ingest.codebooks.categories import Coded, Words, codes_of
+from tasks.ingest.codebooks.codebook import AttributeSpec, Documentation, by_name
 from tasks.microdata.document import read_document, validated
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Spec

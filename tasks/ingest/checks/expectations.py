@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self, assert_never
 import pyarrow as pa
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from tasks.ingest.iso_cells import kind_of, parsed
+from tasks.ingest.columns.iso_cells import kind_of, parsed
 from tasks.microdata.spec import Name, Names, Spec
 from tasks.microdata.table import stored_integers
 

@@ -6,8 +6,8 @@ import re
 
 import pyarrow as pa
 
-from tasks.ingest.codebook import AttributeSpec
-from tasks.ingest.iso_cells import (
+from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.columns.iso_cells import (
     DECLARE_FORMAT,
     LIKE_CALENDAR,
     UTC_NOTE,
@@ -18,7 +18,7 @@ from tasks.ingest.iso_cells import (
     target_of_format,
     wrong_rows,
 )
-from tasks.ingest.numerals import is_missing_word
+from tasks.ingest.columns.numerals import is_missing_word
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import DATE, TIME

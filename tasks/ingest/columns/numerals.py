@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tasks.ingest.iso_cells import DECLARE_FORMAT, LIKE_CALENDAR
+from tasks.ingest.columns.iso_cells import DECLARE_FORMAT, LIKE_CALENDAR
 
 INTEGER = r"^(0|-?[1-9][0-9]*)$"
 NUMBER = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
