@@ -17,7 +17,7 @@ from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec
 from tasks.ingest.codebooks.codebook_file import load_codebook, merged
 from tasks.ingest.methods import IngestPlan
 from tasks.ingest.sources import SourceSpec
-from tasks.mask.adoption import AdoptionPlan, ReleasedSpec
+from tasks.mask.elsewhere.adoption import AdoptionPlan, ReleasedSpec
 from tasks.mask.methods import Masking, targets
 from tasks.microdata.document import read_document, validated
 from tasks.microdata.errors import InputError

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from flows.console.inert import shown
+from tasks.microdata.words import listed
 from tasks.report.numbers import beside_limit, limit_in_unit
-from tasks.report.words import listed
 from tasks.score.catalogue import LINKAGE, LOSS, MEASURES
 from tasks.score.policy import INSIDER
 

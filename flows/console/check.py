@@ -82,22 +82,22 @@ def _examined(release: ReleaseSpec) -> _Examined:
     from tasks.attack.threat import intruders
     from tasks.classify.methods import classify
     from tasks.ingest.methods import ingest
-    from tasks.mask.adoption import adopt
-    from tasks.mask.methods import refuse_unfit, resolved
+    from tasks.mask.elsewhere.adoption import adopt
+    from tasks.mask.methods import refuse_unfit, resolved_steps
     from tasks.score.policy import check_policy
 
     found = ingest(release.ingest_plan)
     schema = classify(found.data, release.classify_plan)
     check_policy(release.policy, known_of(release, schema))
     published, notes = found.data.select(schema.published), found.report.notes
-    steps = enumerate(release.masking or ())
-    mechanisms: tuple[Mechanism, ...] = tuple(resolved(step, schema, f"masking[{i}]") for i, step in steps)
-    refuse_unfit(published, schema, mechanisms)
+    steps = resolved_steps(release.masking or (), schema, "masking")
+    refuse_unfit(found.data, schema, steps)
+    mechanisms: tuple[Mechanism, ...] = steps
     if release.adoption_plan is not None:
         adopted = adopt(found.data, schema, release.adoption_plan)
         mechanisms, published, notes = adopted.mechanisms, adopted.data, (*notes, *adopted.notes)
     names = [intruder.name for intruder in intruders(release.intruder, schema, published)]
-    masked = frozenset(name for step in mechanisms for name in step.attributes or ())
+    masked = frozenset(name for step in mechanisms for name in step.masked)
     return _Examined(found.report.source, found.data.n, schema, masked, names, notes)
 
 

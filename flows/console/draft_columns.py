@@ -8,9 +8,9 @@ from typing import Any
 from flows.console.draft_cells import AGAIN, GROUP_IT, Reading, missing_codes, spelled
 from tasks.classify.evidence import Facts, facts_of, named_like_identifier, names_people
 from tasks.classify.roles import attribute_of
-from tasks.mask.microaggregation import SCALES as GROUPABLE
-from tasks.mask.pram import MOST_CATEGORIES
-from tasks.mask.pram import SCALES as EXCHANGEABLE
+from tasks.mask.categories.pram import MOST_CATEGORIES
+from tasks.mask.categories.pram import SCALES as EXCHANGEABLE
+from tasks.mask.groups.microaggregation import SCALES as GROUPABLE
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
 from tasks.microdata.table import Microdata

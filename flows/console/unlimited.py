@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tasks.score.anonymity import VALUES_MOVE
+from pydantic import TypeAdapter
+
+from tasks.mask.methods import Masking
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail
 
 WANTED = {
@@ -27,7 +29,8 @@ def unlimited(scorecard: dict[str, Any], spec: dict[str, Any]) -> list[str]:
     needless = set()
     if not any((figure["intruder"] or "").startswith(f"{INSIDER}:") for figure in scorecard["estimates"]):
         needless.add(("reidentification", INSIDER))
-    if any(step["method"] in VALUES_MOVE for step in spec.get("masking") or ()):
+    steps = TypeAdapter(tuple[Masking, ...]).validate_json(json.dumps(spec.get("masking") or ()))
+    if any(step.values_move for step in steps):
         needless.add(("k_anonymity", DECLARED))
     if {("records_exposed", DECLARED), ("known_reidentification", DECLARED)} <= limited:
         needless.add(("max_record_risk", DECLARED))

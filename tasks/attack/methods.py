@@ -16,14 +16,11 @@ from tasks.attack.threat import Intruder, attack_id
 from tasks.attack.transparency import Transparency, link_by_mechanism
 from tasks.mask.images import Knowledge
 from tasks.mask.methods import Mechanism
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.pram import Pram
-from tasks.mask.rank_swapping import RankSwapping
-from tasks.mask.released import Undeclared
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
+from tasks.microdata.words import listed
 
 Attack = Annotated[DistanceLinkage | Transparency | RowPosition, Field(discriminator="method")]
 
@@ -167,32 +164,21 @@ def _known_data(spec: Attack, intruder: Intruder, *, complete: bool) -> str:
     if isinstance(spec, RowPosition):
         return f"the order of the source's records, and {there}"
     chosen = " (those that leave the released records least alike, chosen one by one)" if intruder.greedy else ""
-    return f"the original {_listed(intruder.knows)} of every record{chosen}, and {there}"
+    return f"the original {listed(intruder.knows)} of every record{chosen}, and {there}"
 
 
 def _known_steps(mechanisms: tuple[Mechanism, ...]) -> str:
-    steps = ", then ".join(_in_words(step) for step in mechanisms) or "no step"
+    steps = ", then ".join(_in_strata(step) for step in mechanisms) or "no step"
     return f"the masking steps and their parameters, not the seed: {steps}"
 
 
-def _in_words(step: Mechanism) -> str:
-    match step:
-        case Microaggregation():
-            blocks = " and of ".join(_listed(block) for block in step.groups)
-            return f"microaggregation of {blocks}, each group of {step.k} or more"
-        case RankSwapping():
-            return f"rank swapping of {_listed(step.attributes or ())} within {step.window_percent:g} percent of the ranks"
-        case Pram():
-            return f"PRAM of {_listed(step.attributes or ())}, {step.rule}"
-        case Undeclared():
-            return f"a method that nobody declared, which changed {_listed(step.attributes)}"
-        case _:
-            assert_never(step)
+def _in_strata(step: Mechanism) -> str:
+    return step.rule if step.by is None else f"{step.rule}, within each stratum by {listed(step.by)}"
 
 
 def _remark(knowledge: Knowledge, intruder: Intruder, *, complete: bool) -> str:
     unclear = (
-        f"; heuristic in {_listed(knowledge.unclear)}, of which nothing is concluded and only the distance is used"
+        f"; heuristic in {listed(knowledge.unclear)}, of which nothing is concluded and only the distance is used"
         if knowledge.unclear
         else ""
     )
@@ -208,7 +194,3 @@ def _soundness(intruder: Intruder, *, complete: bool) -> str:
     if not intruder.participation_known:
         return "; the candidate sets are not sound, because the record may not be in the release"
     return "; the candidate sets are sound: the true row is never left out"
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

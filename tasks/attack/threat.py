@@ -109,11 +109,7 @@ def by_telling(released: Microdata, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def required(mechanism: Mechanism) -> tuple[str, ...]:
     """The attacks that a table masked in this way must face."""
-    match mechanism.method:
-        case "microaggregation" | "rank_swapping" | "pram":
-            return ("distance_linkage", "transparency")
-        case "undeclared":
-            return ("distance_linkage",)
+    return ("distance_linkage", "transparency") if mechanism.can_be_followed else ("distance_linkage",)
 
 
 def default_attacks(

@@ -101,7 +101,7 @@ def _knowledge(
 
 def _without_randomised(both: Comparison, knowledge: Knowledge, knows: tuple[str, ...]) -> Comparison:
     """The comparison without the attributes of which a law is known: their distance adds nothing to it."""
-    randomised = {law.name for law in knowledge.laws}
+    randomised = {name for law in knowledge.laws for name in law.names}
     return replace(both, weight=np.where([name in randomised for name in knows], 0.0, both.weight))
 
 

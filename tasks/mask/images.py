@@ -42,11 +42,12 @@ class Between:
 class Law:
     """The row of record i shows category s with probability probability[own[i], s]; released row l shows category shown[l].
 
-    own: shape (n,), shown: shape (m,): codes 0..c-1, c is a missing value, c + 1 what no record can show.
-    probability: shape (c + 2, c + 2).
+    A category is a combination of values of `names`; the attributes of one law were randomised together.
+    own: shape (n,), shown: shape (m,): codes of the rows and columns of `probability`, which is square and has a category for
+    missing values and one for what no record can show.
     """
 
-    name: str
+    names: tuple[str, ...]
     own: Integers
     shown: Integers
     probability: Floats
@@ -58,6 +59,8 @@ class Knowledge:
 
     believed: one row per record, one column per known attribute: its value after those steps, as far as he can follow.
     unclear: known attributes of which nothing is concluded any more. laws: attributes that were randomised after `believed`.
+    complete: does he know all the records that the next step is applied to? Not after some were sampled: then he cannot repeat
+    what depends on all of them.
     """
 
     believed: Microdata
@@ -65,6 +68,7 @@ class Knowledge:
     between: tuple[Between, ...] = ()
     unclear: tuple[str, ...] = ()
     laws: tuple[Law, ...] = ()
+    complete: bool = True
 
     def is_certain(self, names: Iterable[str]) -> bool:
         """Does the intruder know what each record shows in all of these attributes?"""
@@ -75,10 +79,25 @@ class Knowledge:
         """The same with every conclusion about `names` dropped."""
         dropped = frozenset(names)
         kept = (replace(part, names=tuple(n for n in part.names if n not in dropped)) for part in self.shown)
-        between = tuple(part for part in self.between if part.name not in dropped)
-        unclear = tuple(name for name in self.unclear if name not in dropped)
-        laws = tuple(law for law in self.laws if law.name not in dropped)
-        return Knowledge(self.believed, tuple(part for part in kept if part.names), between, unclear, laws)
+        laws = tuple(law for law in self.laws if dropped.isdisjoint(law.names))
+        halved = (name for law in self.laws if law not in laws for name in law.names)  # nothing is left of a joint law
+        return replace(
+            self,
+            shown=tuple(part for part in kept if part.names),
+            between=tuple(part for part in self.between if part.name not in dropped),
+            unclear=tuple(name for name in (*self.unclear, *halved) if name not in dropped),
+            laws=laws,
+        )
+
+    def of_rows(self, rows: Integers, released: Integers) -> Knowledge:
+        """The same for some of the records, and some of the released rows."""
+        return replace(
+            self,
+            believed=self.believed.take(rows),
+            shown=tuple(replace(part, twins=part.twins[rows]) for part in self.shown),
+            between=tuple(replace(part, low=part.low[rows], high=part.high[rows]) for part in self.between),
+            laws=tuple(replace(law, own=law.own[rows], shown=law.shown[released]) for law in self.laws),
+        )
 
     def doubting(self, names: Iterable[str]) -> Knowledge:
         """The same with nothing concluded about those of `names` that the intruder knows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import secrets
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, assert_never
@@ -11,49 +11,42 @@ from typing import Annotated, assert_never
 import numpy as np
 from pydantic import Field
 
-from tasks.mask import microaggregation, pram, rank_swapping
+from tasks.mask.categories import pram
+from tasks.mask.categories.pram import Pram
+from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.elsewhere.shown_digits import as_shown, in_kinds_of, together
 from tasks.mask.fitting import fitting_attributes
+from tasks.mask.groups import microaggregation
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.images import Knowledge, before_masking
-from tasks.mask.microaggregation import Microaggregation, microaggregate
-from tasks.mask.pram import Pram, randomise
-from tasks.mask.precision import Precision, precision_of
-from tasks.mask.rank_swapping import RankSwapping, rank_swap
-from tasks.mask.released import Undeclared
-from tasks.mask.shown_digits import as_shown, in_kinds_of, together
-from tasks.microdata.randomness import stream
+from tasks.mask.precision import precision_of
+from tasks.mask.ranks import rank_swapping
+from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.step import Site, View
+from tasks.mask.strata import concluded_in_strata, in_strata, refuse_unfit_strata
+from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.schema import MaskTargets, Schema
 from tasks.microdata.table import Integers, Microdata
 
 Masking = Annotated[Microaggregation | RankSwapping | Pram, Field(discriminator="method")]  # what a release file may ask for
 Mechanism = Annotated[Microaggregation | RankSwapping | Pram | Undeclared, Field(discriminator="method")]  # what was done
-Draw = Callable[..., np.random.Generator]  # the stream of a step, or of a named part of it
+
+DESCRIPTIONS = (microaggregation.DESCRIPTION, rank_swapping.DESCRIPTION, pram.DESCRIPTION)
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
     """A masked table before it is shuffled.
 
-    data: the published columns, masked, in the order of the source's rows.
+    data: the published columns, masked; row i is the released form of record record[i] of the source, ascending.
     mechanisms: the steps with their attributes resolved: all that an intruder can know who knows the method. Never the seed.
     order: a random permutation of the rows: row order[i] of `data` is row i of the released file.
     """
 
     data: Microdata
+    record: Integers
     mechanisms: tuple[Mechanism, ...]
     order: Integers
-
-
-def targets(step: Masking) -> MaskTargets:
-    """Which attributes a step names, and which scales it can mask."""
-    match step:
-        case Microaggregation():
-            return MaskTargets(step.named, microaggregation.SCALES)
-        case RankSwapping():
-            return MaskTargets(step.attributes, rank_swapping.SCALES)
-        case Pram():
-            return MaskTargets(step.attributes, pram.SCALES)
-        case _:
-            assert_never(step)
 
 
 def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: bytes, path: tuple[str, ...]) -> Masked:
@@ -71,28 +64,53 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
 
     Raises InputError for a step that does not fit the table. Example: without steps the published columns come back unchanged.
     """
-    mechanisms = tuple(resolved(step, schema, f"masking[{i}]") for i, step in enumerate(steps))
-    published = data.select(schema.published)
-    precision = precision_of(published, {name for step in mechanisms for name in step.attributes or ()})
+    mechanisms = resolved_steps(steps, schema, "masking")
+    published, record = data.select(schema.published), np.arange(data.n, dtype=np.int64)
+    precision = precision_of(published, {name for step in mechanisms for name in step.masked})
     for i, step in enumerate(mechanisms):
         draw = partial(stream, seed, *path, f"{i}:{step.method}", _canonical(step))
-        published = _applied(published, data, schema, step, precision=precision, draw=draw, where=f"masking[{i}]")
+        site = Site(published, data.take(record), data, schema, precision, draw, f"masking[{i}]")
+        published = _masked(site, step)
     # steps and columns are in the path: two different releases of one source must not show their rows in one order
     steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.published)
-    order = stream(seed, *path, "order", *steps_and_columns).permutation(data.n)
-    return Masked(published, mechanisms, order)
+    order = stream(seed, *path, "order", *steps_and_columns).permutation(published.n)
+    return Masked(published, record, mechanisms, order)
 
 
-def resolved(step: Masking, schema: Schema, where: str) -> Masking:
-    """The step with the attributes it masks written out; InputError where one of them does not fit."""
-    return step.model_copy(update={"attributes": fitting_attributes(targets(step), schema, where)})
+def resolved_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tuple[Masking, ...]:
+    """The steps with the attributes they mask written out; InputError where one of them does not fit.
+
+    where: the place of the list in the release file.
+    """
+    found = tuple(_resolved(step, schema, f"{where}[{i}]") for i, step in enumerate(steps))
+    refuse_unfit_strata(found, schema, where)
+    return found
 
 
-def refuse_unfit(data: Microdata, schema: Schema, steps: tuple[Mechanism, ...]) -> None:
-    """Refuse steps that `mask` would refuse for what the table holds, without masking it. steps: resolved."""
+def targets(step: Masking) -> MaskTargets:
+    """Which attributes a step names, and which scales it can mask."""
+    return MaskTargets(step.named, next(one.scales for one in DESCRIPTIONS if one.method == step.method))
+
+
+def refuse_unfit(data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
+    """Refuse steps that `mask` would refuse for what the table holds; quick, and nothing is kept. steps: resolved.
+
+    Steps that are costly are looked at only; the others are carried out with random numbers that nobody uses again.
+    """
+    published = data.select(schema.published)
+    precision = precision_of(published, {name for step in steps for name in step.masked})
     for i, step in enumerate(steps):
-        if isinstance(step, Microaggregation):
-            microaggregation.refuse_unfit(data, schema, step, where=f"masking[{i}]")
+        draw = partial(stream, secrets.token_bytes(SEED_BYTES), "check")
+        site = Site(published, data, data, schema, precision, draw, f"masking[{i}]")
+        published = _looked_at(site, step) if isinstance(step, Microaggregation) else _masked(site, step)
+
+
+def _looked_at(site: Site, step: Microaggregation) -> Microdata:
+    def looked(part: Site) -> Microdata:
+        microaggregation.refuse_unfit(part, step)
+        return part.data
+
+    return looked(site) if step.by is None else in_strata(site, step.by, looked)
 
 
 def conclusions(originals: Microdata, released: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...]) -> Knowledge:
@@ -103,67 +121,55 @@ def conclusions(originals: Microdata, released: Microdata, schema: Schema, mecha
     """
     originals = in_kinds_of(originals, released)
     precision = precision_of(together(originals, released.select(originals.names)), originals.names)
-    knowledge = before_masking(originals)
+    view = View(before_masking(originals), originals, originals, released, schema, precision)
     for step in mechanisms:
-        match step:
-            case Microaggregation():
-                knowledge = microaggregation.conclude(knowledge, schema, step, precision=precision)
-            case RankSwapping():
-                knowledge = rank_swapping.conclude(knowledge, schema, step, released=released)
-            case Pram():
-                knowledge = pram.conclude(knowledge, originals, schema, step, released=released)
-            case Undeclared():
-                knowledge = knowledge.doubting(step.attributes)
-            case _:
-                assert_never(step)
-    return replace(knowledge, believed=as_shown(knowledge.believed, released))
+        view = replace(view, knowledge=_concluded(view, step))
+    return replace(view.knowledge, believed=as_shown(view.knowledge.believed, released))
 
 
 def describe() -> tuple[dict[str, str], ...]:
     """One row per method, for `sdcert methods mask`."""
-    return (
-        {
-            "method": "microaggregation",
-            "what it does": "groups records by MDAV and publishes the group's mean (ordinal: its median category)",
-            "scales": "numeric, ordinal, date, time",
-            "parameters": "k (smallest group), attributes, blocks (parts grouped separately; default: all jointly)",
-            "an intruder who knows it": "repeats the partition on his own file and is left with one group; the groups of "
-            "two or more blocks intersect, and little is left to guess",
-            "answered by": "transparency",
-        },
-        {
-            "method": "rank_swapping",
-            "what it does": "exchanges pairs of values whose ranks are near, in each attribute alone",
-            "scales": "numeric, ordinal, date, time",
-            "parameters": "window_percent (how far a value moves, in percent of the ranks), attributes",
-            "an intruder who knows it": "lists for each attribute the rows within the window and intersects the lists; "
-            "a single row left is a certain match",
-            "answered by": "transparency",
-        },
-        {
-            "method": "pram",
-            "what it does": "draws each category anew by a transition matrix, each cell by itself",
-            "scales": "nominal, code, ordinal",
-            "parameters": "one of retention (probability that a category stays), epsilon (randomised response), matrix; "
-            "attributes",
-            "an intruder who knows it": "weighs each row by Bayes' rule: how probable it is as the image of his "
-            "record, against how probable it is at all",
-            "answered by": "transparency",
-        },
-    )
+    return tuple(one.row() for one in DESCRIPTIONS)
 
 
-def _applied(
-    data: Microdata, source: Microdata, schema: Schema, step: Masking, *, precision: Precision, draw: Draw, where: str
-) -> Microdata:
+def _resolved(step: Masking, schema: Schema, where: str) -> Masking:
+    return step.model_copy(update={"attributes": fitting_attributes(targets(step), schema, where)})
+
+
+def _masked(site: Site, step: Masking) -> Microdata:
+    if step.by is not None:
+        return in_strata(site, step.by, lambda part: _masked_together(part, step))
+    return _masked_together(site, step)
+
+
+def _masked_together(site: Site, step: Masking) -> Microdata:
     match step:
         case Microaggregation():
-            return microaggregate(data, schema, step, precision=precision, where=where)
+            return microaggregation.microaggregate(site, step)
         case RankSwapping():
-            return rank_swap(data, schema, step, rng=draw(), where=where)
+            return rank_swapping.rank_swap(site, step)
         case Pram():
-            rngs = {name: draw(name) for name in step.attributes or ()}
-            return randomise(data, source, schema, step, rngs=rngs, where=where)
+            return pram.randomise(site, step)
+        case _:
+            assert_never(step)
+
+
+def _concluded(view: View, step: Mechanism) -> Knowledge:
+    if isinstance(step, Undeclared):
+        return view.knowledge.doubting(step.attributes)
+    if step.by is not None:
+        return concluded_in_strata(view, step, lambda part: _concluded_together(part, step))
+    return _concluded_together(view, step)
+
+
+def _concluded_together(view: View, step: Masking) -> Knowledge:
+    match step:
+        case Microaggregation():
+            return microaggregation.conclude(view, step)
+        case RankSwapping():
+            return rank_swapping.conclude(view, step)
+        case Pram():
+            return pram.conclude(view, step)
         case _:
             assert_never(step)
 

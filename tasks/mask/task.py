@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.mask.adoption import AdoptionPlan, adopt
+from tasks.mask.elsewhere.adoption import AdoptionPlan, adopt
 from tasks.mask.methods import Masking, Mechanism, mask
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.randomness import stream
@@ -34,8 +34,8 @@ def mask_table(data: str, schema: str, steps: str, draw: str, row_order: str) ->
     source, wanted = store.table(Ref(data)), store.record(Ref(steps), Steps)
     path = ("mask", content_address(source))
     done = mask(source, store.record(Ref(schema), Schema), wanted, seed=seed_of(draw), path=path)
-    order = done.order if row_order == "shuffled" else np.arange(source.n, dtype=np.int64)
-    return _kept(store, done.data, Alignment.complete_in(order), done.mechanisms)
+    order = done.order if row_order == "shuffled" else np.arange(done.data.n, dtype=np.int64)
+    return _kept(store, done.data, Alignment(done.record, np.argsort(order), source.n), done.mechanisms)
 
 
 @stage("adopt", rooms=ROOMS)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from tasks.attack.outcome import AttackResult
 from tasks.attack.threat import IntruderSpec, Omission
 from tasks.ingest.methods import IngestReport
+from tasks.mask.categories.pram import Randomisation
 from tasks.mask.methods import Mechanism
-from tasks.mask.pram import Randomisation
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.units import Counts
@@ -91,7 +91,7 @@ class Content:
     @property
     def masked(self) -> tuple[str, ...]:
         """Published attributes that at least one step touched, in the order of the table."""
-        touched = {name for step in self.mechanisms for name in step.attributes or ()}
+        touched = {name for step in self.mechanisms for name in step.masked}
         return tuple(name for name in self.schema.published if name in touched)
 
     @property
@@ -112,7 +112,7 @@ class Content:
         return tuple(dict.fromkeys(step.method for step in self.mechanisms))
 
     def steps_on(self, attribute: str) -> tuple[Mechanism, ...]:
-        return tuple(step for step in self.mechanisms if attribute in (step.attributes or ()))
+        return tuple(step for step in self.mechanisms if attribute in step.masked)
 
     def figure(self, identity: str | None) -> Estimate | None:
         """The estimate of this id."""

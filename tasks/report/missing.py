@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
 
-from tasks.mask.methods import Mechanism
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.pram import Pram
-from tasks.mask.rank_swapping import RankSwapping
-from tasks.mask.released import Undeclared
+from tasks.microdata.words import listed
 from tasks.report.content import Content
+from tasks.report.masks.words import told
 from tasks.report.numbers import count
-from tasks.report.words import listed
 
 
 def missing_in_words(content: Content) -> tuple[str, ...]:
@@ -37,22 +32,5 @@ def _gaps_are_released(content: Content) -> bool:
 
 def _treatments(content: Content, masked: set[str]) -> Iterator[str]:
     for step in content.mechanisms:
-        if masked & set(step.attributes or ()):
-            yield _treatment(step)
-
-
-def _treatment(step: Mechanism) -> str:
-    match step:
-        case Microaggregation():
-            return (
-                "Microaggregation groups records only with those that miss the same attributes, by the attributes they have, "
-                "so every present value is masked."
-            )
-        case RankSwapping():
-            return "Rank swapping exchanges present values only with present ones; records without a value take no part."
-        case Pram():
-            return "PRAM draws present values anew; a gap stays a gap, so that it is certain who gave no answer."
-        case Undeclared():
-            return "The table was masked elsewhere: how missing values were treated there is not known."
-        case _:
-            assert_never(step)
+        if masked & set(step.masked):
+            yield told(step, content.schema).missing

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.microdata.schema import Scale
+from tasks.microdata.words import listed
 from tasks.report.content import Content
+from tasks.report.masks.words import told
 from tasks.report.numbers import count, share
-from tasks.report.words import listed, mask_title
 
 
 def masked_by(content: Content) -> str:
     """One line for the head of the report: what was done to which attributes."""
-    steps = [f"{mask_title(step)}: {listed(step.attributes or ())}" for step in content.mechanisms]
+    steps = [f"{told(step, content.schema).title}: {listed(step.masked)}" for step in content.mechanisms]
     done = "; then ".join(steps) or "nothing was masked"
     if not content.masked_elsewhere:
         return f"{done}."

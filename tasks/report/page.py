@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from tasks.report import attack_views, figures, missing, origin, residual, views, words
 from tasks.report.content import Content
+from tasks.report.masks import words as masks
 from tasks.report.meanings import MEANINGS
 from tasks.report.numbers import count
 
@@ -53,6 +54,7 @@ def render(content: Content) -> str:
         "views": views,
         "attacks": attack_views,
         "words": words,
+        "masks": masks,
         "residual": residual,
         "missing": missing,
         "origin": origin,

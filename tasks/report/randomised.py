@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from tasks.mask.pram import Randomisation
+from tasks.mask.categories.pram import Randomisation
 from tasks.report.content import Content
 from tasks.report.numbers import number
 

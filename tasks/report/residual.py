@@ -7,13 +7,14 @@ from textwrap import shorten
 
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
+from tasks.microdata.words import listed
 from tasks.report.content import Content, extra_knowledge, is_insider
 from tasks.report.meanings import MEANINGS
 from tasks.report.numbers import count, in_unit, share
 from tasks.report.randomised import randomised_in_words
 from tasks.report.rows import unit_of
 from tasks.report.unlimited import NO_LINE, is_limited, not_limited
-from tasks.report.words import attack_named, in_plain_words, listed, somebody, uses_the_masking
+from tasks.report.words import attack_named, in_plain_words, somebody, uses_the_masking
 
 NOT_IN_CATALOGUE = (
     "probabilistic record linkage",
@@ -207,7 +208,7 @@ def _unmasked_keys(content: Content) -> Iterator[str]:
 
 
 def _pairs_of_swaps(content: Content) -> Iterator[str]:
-    swapped = {name for step in content.mechanisms if step.method == "rank_swapping" for name in step.attributes or ()}
+    swapped = {name for step in content.mechanisms if step.method == "rank_swapping" for name in step.masked}
     if swapped:
         yield (
             "Rank swapping exchanges pairs of values. An attack that uses this (the consistency attack) is not in this "

@@ -10,10 +10,11 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import Mechanism
-from tasks.mask.pram import Pram
 from tasks.report import residual
 from tasks.report.content import Content, extra_knowledge
+from tasks.report.masks.pram import matrix_in_words
 from tasks.report.page import Stamp
 from tasks.report.predicate import (
     ATTACK_CATALOGUE_VERSION,
@@ -41,7 +42,7 @@ from tasks.report.predicate import (
     WorkingPartyCriteria,
     WorkingPartyCriterion,
 )
-from tasks.report.words import linkage_settings, matrix_in_words, reason_in_words
+from tasks.report.words import linkage_settings, reason_in_words
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Criterion
 
@@ -274,8 +275,8 @@ def _parameters(content: Content, name: str) -> tuple[MaskClaim, ...]:
 
 
 def _without_cells(step: Mechanism) -> dict[str, Any]:
-    """A matrix by its size alone: its keys are categories of the source, its cells can tell how frequent they are there."""
-    parameters = step.model_dump(mode="json", exclude={"method", "matrix"}, exclude_none=True)
+    """Without what names categories; a matrix by its size alone: its cells can tell how frequent they are in the source."""
+    parameters = _without(step.public(), "method")
     size = {"matrix": matrix_in_words(step)} if isinstance(step, Pram) and step.matrix is not None else {}
     return parameters | size
 

@@ -10,8 +10,8 @@ from functools import partial
 
 from tasks.attack.outcome import AttackResult
 from tasks.ingest.methods import IngestReport
+from tasks.mask.categories.pram import randomisations
 from tasks.mask.methods import Mechanism
-from tasks.mask.pram import randomisations
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata

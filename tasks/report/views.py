@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from tasks.ingest.methods import ColumnReport
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.words import listed
 from tasks.report.content import Content
+from tasks.report.masks.words import told
 from tasks.report.meanings import MEANINGS, meaning
 from tasks.report.numbers import SPACE, beside_limit, count, in_unit, limit_in_unit, number, share
 from tasks.report.rows import Bar, FigureRow, TextRow, figure_text, nearly_none, people_text, unit_of
@@ -19,8 +21,6 @@ from tasks.report.words import (
     found_in_words,
     in_plain_words,
     intruder_in_words,
-    listed,
-    mask_of_attribute,
     reason_in_words,
     requirement,
     why_unpublished,
@@ -137,7 +137,7 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
     for attribute in content.schema.attributes:
         column = found.get(attribute.name)
         steps = content.steps_on(attribute.name)
-        treatment = "; then ".join(mask_of_attribute(step, attribute) for step in steps) or "published as it is"
+        treatment = "; then ".join(told(step, content.schema).attribute(attribute) for step in steps) or "published as it is"
         rows.append(
             AttributeRow(
                 name=attribute.name,

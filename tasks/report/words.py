@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import assert_never
 
 from tasks.attack.outcome import AttackResult
-from tasks.mask.methods import Mechanism
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.pram import Pram
-from tasks.mask.rank_swapping import RankSwapping
-from tasks.mask.released import Undeclared
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.schema import Attribute, Role
 from tasks.microdata.units import Counts
+from tasks.microdata.words import listed
 from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.meanings import meaning
@@ -55,89 +50,6 @@ ROLES = {
     Role.WITHHELD: "withheld",
     Role.OTHER: "other",
 }
-
-
-def listed(names: Iterable[str]) -> str:
-    """`a, b and c`."""
-    all_names = tuple(names)
-    return " and ".join(filter(None, [", ".join(all_names[:-1]), *all_names[-1:]]))
-
-
-def mask_in_words(step: Mechanism, schema: Schema) -> str:
-    """One masking step for somebody who uses the data."""
-    match step:
-        case Microaggregation():
-            return _microaggregation_in_words(step, schema)
-        case RankSwapping():
-            apart = ", each attribute by itself," if len(step.attributes or ()) > 1 else ","
-            return (
-                f"In {listed(step.attributes or ())}{apart} values were exchanged between records whose ranks "
-                f"differ by at most {number(step.window_percent)}{SPACE}% of the number of records. Each column keeps exactly "
-                "its values; which record holds which value is blurred."
-            )
-        case Pram():
-            return (
-                f"In {listed(step.attributes or ())}, every cell by itself was drawn anew among its categories: {_rule(step)}. "
-                f"{_correction(step)}; a single cell may be true or not."
-            )
-        case Undeclared():
-            return f"{listed(step.attributes)} had been masked before, elsewhere, by a method that nobody declared."
-        case _:
-            assert_never(step)
-
-
-def mask_title(step: Mechanism) -> str:
-    match step:
-        case Microaggregation():
-            return f"Microaggregation, groups of at least {step.k}"
-        case RankSwapping():
-            return f"Rank swapping, window {number(step.window_percent)}{SPACE}%"
-        case Pram():
-            return _pram_title(step)
-        case Undeclared():
-            return "Masked elsewhere, method not declared"
-        case _:
-            assert_never(step)
-
-
-def _pram_title(step: Pram) -> str:
-    if step.retention is not None:
-        return f"PRAM, values kept with probability {number(step.retention)}"
-    if step.epsilon is not None:
-        return f"PRAM, randomised response with epsilon {number(step.epsilon)}"
-    return f"PRAM by {matrix_in_words(step)}"
-
-
-def matrix_in_words(step: Pram) -> str:
-    """A stated matrix by its size: which categories it is over, and their chances, are not for the public."""
-    return f"a matrix of {len(step.matrix or ())} categories"
-
-
-def _rule(step: Pram) -> str:
-    return step.rule if step.matrix is None else f"each value drawn by {matrix_in_words(step)}"
-
-
-def _correction(step: Pram) -> str:
-    if step.matrix is None:
-        return "Whoever knows this rule can correct how often a category occurs"
-    held_back = "The chances in the matrix are not published, as they could tell what is not released"
-    return f"{held_back}; who has them can correct how often a category occurs"
-
-
-def mask_of_attribute(step: Mechanism, attribute: Attribute) -> str:
-    """What a step did to one attribute, in a phrase."""
-    match step:
-        case Microaggregation():
-            centre = "median category" if attribute.scale is Scale.ORDINAL else "mean"
-            return f"replaced by the {centre} of a group of at least {step.k} records"
-        case RankSwapping():
-            return f"exchanged within {number(step.window_percent)}{SPACE}% of the ranks"
-        case Pram():
-            return f"randomised: {_rule(step)}"
-        case Undeclared():
-            return "masked elsewhere; the method was not declared"
-        case _:
-            assert_never(step)
 
 
 def why_unpublished(attribute: Attribute) -> str:
@@ -326,20 +238,3 @@ def _some_of(how_many: int, among: int, one: str, several: str) -> str:
     if how_many == among:
         return f"all {count(among)} policy lines {several}"
     return f"one of the {count(among)} policy lines {one}" if how_many == 1 else f"{how_many} of {among} policy lines {several}"
-
-
-def _microaggregation_in_words(step: Microaggregation, schema: Schema) -> str:
-    groups = [listed(block) for block in step.groups]
-    together = len(groups) == 1
-    alike = "alike in them taken together" if together and len(step.groups[0]) > 1 else "alike in it"
-    named = groups[0] if together else f"each of these sets of attributes by itself ({'; '.join(groups)})"
-    ordinal = {schema[name].scale is Scale.ORDINAL for block in step.groups for name in block}
-    centre = {
-        frozenset({False}): "mean",
-        frozenset({True}): "median category",
-    }.get(frozenset(ordinal), "mean (ordinal codes: their median category)")
-    return (
-        f"In {named}, records were put into groups of at least {step.k} that are "
-        f"{alike if together else 'alike in that set'}, and each value was replaced by its group's {centre}. "
-        f"At least {step.k} released records share each combination of these values{'' if together else ' within a set'}."
-    )

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
+from tasks.mask.methods import Mechanism
 from tasks.microdata.schema import Attribute, Scale, Schema
 from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
-
-
-class Mechanism(Protocol):
-    """A masking step as it was carried out."""
-
-    @property
-    def method(self) -> str: ...
-
-    @property
-    def attributes(self) -> tuple[str, ...] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +27,7 @@ class Aligned:
 
     def touched(self, *scales: Scale) -> tuple[Attribute, ...]:
         """The published attributes of the given scales that a step masked, in the order of the table."""
-        names = {name for step in self.mechanisms for name in step.attributes or ()}
+        names = {name for step in self.mechanisms for name in step.masked}
         found = (attribute for attribute in self.schema.attributes if attribute.name in names and attribute.published)
         return tuple(attribute for attribute in found if attribute.scale in scales)
 

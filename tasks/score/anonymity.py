@@ -15,8 +15,6 @@ from tasks.microdata.table import Integers, Microdata, shared_codes
 from tasks.microdata.units import units_of
 from tasks.score.aligned import Aligned
 
-VALUES_MOVE = frozenset({"rank_swapping", "pram", "noise_addition"})  # a record's values are no longer its own
-
 
 class KAnonymitySubset(Spec):
     """Parameters of k-anonymity over some quasi-identifiers: what an intruder faces who knows no more than these."""
@@ -97,9 +95,7 @@ def _estimate(tables: Aligned, measure: str, names: tuple[str, ...], *, attribut
 def _caution(tables: Aligned, names: tuple[str, ...]) -> str | None:
     if not names:
         return "no quasi-identifier is published, so all records look alike"
-    moved = [
-        step.method for step in tables.mechanisms if step.method in VALUES_MOVE and set(step.attributes or ()) & set(names)
-    ]
+    moved = [step.method for step in tables.mechanisms if step.values_move and set(step.masked) & set(names)]
     if not moved:
         return None
     return f"after {', '.join(dict.fromkeys(moved))} k bounds nothing: records that look alike are not those of the same people"

@@ -7,12 +7,13 @@ from typing import Annotated, assert_never
 from pydantic import Field
 
 from tasks.attack.outcome import AttackResult, Scene
+from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
-from tasks.score.aligned import Aligned, Mechanism
+from tasks.score.aligned import Aligned
 from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
 from tasks.score.association import association_estimates
 from tasks.score.catalogue import MEASURES

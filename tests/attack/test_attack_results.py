@@ -14,8 +14,8 @@ from tasks.attack.outcome import AttackResult
 from tasks.attack.threat import Intruder, default_attacks, intruders
 from tasks.attack.threat import IntruderSpec as Spec
 from tasks.attack.transparency import Transparency
+from tasks.mask.groups.microaggregation import Microaggregation, aggregated
 from tasks.mask.methods import mask
-from tasks.mask.microaggregation import Microaggregation, aggregated
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata

@@ -18,9 +18,9 @@ from tasks.attack.persons import fare, fare_searched
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency import Transparency, link_by_mechanism
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.rank_swapping import RankSwapping
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema

@@ -8,8 +8,8 @@ from tasks.attack.distance_linkage import DistanceLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import IntruderSpec, Omission, by_telling, check_attacks, default_attacks, intruders, required
 from tasks.attack.transparency import Transparency
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.rank_swapping import RankSwapping
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tasks.attack.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.transparency import link_by_mechanism
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import conclusions, mask
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.rank_swapping import RankSwapping, window_ranks
+from tasks.mask.ranks.rank_swapping import RankSwapping, window_ranks
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata

@@ -13,10 +13,10 @@ from tasks.attack.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder, check_attacks, default_attacks, required
 from tasks.attack.transparency import Transparency, link_by_mechanism
+from tasks.mask.categories.pram import Pram
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.pram import Pram
-from tasks.mask.rank_swapping import RankSwapping
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
 from tasks.microdata.schema import Scale

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.release import known_of, load_release
-from tasks.mask.pram import Pram
+from tasks.mask.categories.pram import Pram
 from tasks.microdata.errors import InputError
 
 HEAD = """

@@ -9,9 +9,9 @@ import pytest
 
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.ingest.codebooks.codebook import AttributeSpec
-from tasks.mask.adoption import AdoptionPlan, ReleasedSpec, adopt
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.released import Undeclared
+from tasks.mask.elsewhere.adoption import AdoptionPlan, ReleasedSpec, adopt
+from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata

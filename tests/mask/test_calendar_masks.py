@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
-from tasks.mask.microaggregation import Microaggregation
 from tasks.mask.precision import Grid, at_precision, grid_of
-from tasks.mask.rank_swapping import RankSwapping
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import DATE, MOMENT, TIME, Microdata, stored_integers

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from tasks.mask.categories.pram import Pram
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, describe, mask
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.pram import Pram
 from tasks.mask.precision import source_decimals
-from tasks.mask.rank_swapping import RankSwapping
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
@@ -165,8 +165,8 @@ def test_decimals_that_were_written_are_found(whole, decimals):
 
 
 def test_two_releases_with_other_columns_do_not_stand_in_one_order() -> None:
+    from tasks.mask.groups.microaggregation import Microaggregation
     from tasks.mask.methods import mask
-    from tasks.mask.microaggregation import Microaggregation
     from tasks.microdata.schema import Attribute, Role, Scale, Schema
     from tasks.microdata.table import Microdata
 

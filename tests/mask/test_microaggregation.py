@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from sites import site_of
 
-from tasks.mask.microaggregation import Microaggregation, aggregated, microaggregate, pattern_groups
-from tasks.mask.precision import precision_of
+from tasks.mask.groups.microaggregation import Microaggregation, aggregated, microaggregate, pattern_groups
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
@@ -19,7 +19,7 @@ from tasks.microdata.table import Microdata
 def masked(data, schema, **parameters):
     parameters = {"attributes": schema.names, **parameters}
     spec = Microaggregation(method="microaggregation", **parameters)
-    return microaggregate(data, schema, spec, precision=precision_of(data, schema.names), where="masking[0]")
+    return microaggregate(site_of(data, schema), spec)
 
 
 def test_worked_table_of_means(numbers):

@@ -10,10 +10,10 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import chisquare
 
+from tasks.mask.categories.pram import Pram, category_texts, drawn_categories, randomisations, transition_matrix
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, conclusions, mask
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.pram import Pram, category_texts, drawn_categories, randomisations, transition_matrix
-from tasks.mask.rank_swapping import RankSwapping
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
@@ -231,7 +231,7 @@ def known(survey, *steps, names=("code", "rank", "income")):
 def test_the_law_that_an_intruder_concludes(survey):
     found, done = known(survey, pram("code", retention=0.6))
     (law,) = found.laws
-    assert law.name == "code"
+    assert law.names == ("code",)
     assert law.probability[:5, :5].diagonal().tolist() == [0.6] * 5
     assert law.probability[5].tolist() == [0, 0, 0, 0, 0, 1, 0]  # a gap stays a gap
     assert (law.probability[:, 6] == 0).all()  # what is no category is nobody's
@@ -254,7 +254,7 @@ def test_what_is_known_before_counts_and_what_comes_after_undoes_it(survey):
     alone = Microaggregation(method="microaggregation", attributes=("rank",), k=50)  # who of equals is in which group?
     swap = RankSwapping(method="rank_swapping", attributes=("rank",), window_percent=10.0)
     followed, _ = known(survey, coarse, pram("rank"))
-    assert [law.name for law in followed.laws] == ["rank"]
+    assert [law.names for law in followed.laws] == [("rank",)]
     for steps in ((swap, pram("rank")), (pram("rank"), swap), (pram("rank"), alone), (alone, pram("rank"))):
         found, _ = known(survey, *steps)
         assert (found.laws, found.between, found.unclear) == ((), (), ("rank",))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.mask.pram import Pram, transition_matrix
-from tasks.mask.randomised_response import epsilon_of, estimated_marginals
+from tasks.mask.categories.pram import Pram, transition_matrix
+from tasks.mask.categories.randomised_response import epsilon_of, estimated_marginals
 from tasks.microdata.errors import NotApplicable
 
 WARNER = np.array([[0.875, 0.125], [0.375, 0.625]])  # p = 0.5, p' = 0.75, Yes first

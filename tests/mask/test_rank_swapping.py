@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import chisquare
+from sites import site_of
 
-from tasks.mask.rank_swapping import RankSwapping, exchange_ranks, rank_swap, swap_interval, swapped_rows, window_ranks
+from tasks.mask.ranks.rank_swapping import RankSwapping, exchange_ranks, rank_swap, swap_interval, swapped_rows, window_ranks
 from tasks.microdata.errors import InputError
 
 LEVEL = 1e-4
@@ -21,7 +22,7 @@ LEVEL = 1e-4
 def masked(data, schema, *, seed=0, **parameters):
     parameters = {"attributes": schema.names, **parameters}
     spec = RankSwapping(method="rank_swapping", **parameters)
-    return rank_swap(data, schema, spec, rng=np.random.default_rng(seed), where="masking[0]")
+    return rank_swap(site_of(data, schema, seed=seed), spec)
 
 
 def exchange_slowly(window, uniforms):

@@ -13,8 +13,8 @@ from tasks.attack.outcome import AttackResult
 from tasks.attack.threat import IntruderSpec, Omission
 from tasks.ingest.checks.validation import Check
 from tasks.ingest.methods import ColumnReport, IngestReport
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.rank_swapping import RankSwapping
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role, Scale, Schema

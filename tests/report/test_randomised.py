@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import TypeAdapter
 
-from tasks.mask.pram import Pram, Randomisation
+from tasks.mask.categories.pram import Pram, Randomisation
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.report import words
 from tasks.report.content import Content
+from tasks.report.masks.words import told
 from tasks.report.missing import missing_in_words
 from tasks.report.page import Stamp, render
 from tasks.report.predicate import Predicate
@@ -66,9 +67,9 @@ def test_nothing_is_said_of_other_masks(certified):
     ],
 )  # fmt: skip
 def test_the_step_in_words(certified, step, title, phrase):
-    assert words.mask_title(step) == title
-    assert words.mask_of_attribute(step, EDUC) == phrase
-    sentence = words.mask_in_words(step, certified.schema)
+    assert told(step, certified.schema).title == title
+    assert told(step, certified.schema).attribute(EDUC) == phrase
+    sentence = told(step, certified.schema).text
     assert sentence.startswith(f"In {words.listed(step.attributes)}, every cell by itself was drawn anew")
     assert phrase.removeprefix("randomised: ") in sentence
     assert ("chances in the matrix are not published" in sentence) == (step is MATRIX)

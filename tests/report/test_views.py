@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tasks.mask.pram import Pram
+from tasks.mask.categories.pram import Pram
 from tasks.microdata.schema import Schema
 from tasks.report.origin import told_of_the_rows
 from tasks.report.views import MOST_SINGLE, disclosure_rows, treatment_rows

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tasks.attack.threat import ATTACKS as RUNNABLE
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.rank_swapping import RankSwapping
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
 from tasks.report import meanings, words
 from tasks.report.content import public_edition
+from tasks.report.masks.words import told
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Verdict, decide
@@ -37,27 +38,27 @@ def test_listed():
 def test_masks(certified):
     schema = certified.schema
     joint = Microaggregation(method="microaggregation", attributes=("age", "educ"), k=10)
-    assert words.mask_in_words(joint, schema) == (
+    assert told(joint, schema).text == (
         "In age and educ, records were put into groups of at least 10 that are alike in them taken together, and each value "
         "was replaced by its group's mean (ordinal codes: their median category). At least 10 released records share each "
         "combination of these values."
     )
     apart = Microaggregation(method="microaggregation", attributes=("age", "popul"), blocks=(("age",), ("popul",)), k=3)
-    assert "each of these sets of attributes by itself (age; popul)" in words.mask_in_words(apart, schema)
-    assert "its group's mean. At least 3" in words.mask_in_words(apart, schema)
+    assert "each of these sets of attributes by itself (age; popul)" in told(apart, schema).text
+    assert "its group's mean. At least 3" in told(apart, schema).text
     alone = Microaggregation(method="microaggregation", attributes=("educ",), k=3)
-    assert "alike in it, and each value was replaced by its group's median category." in words.mask_in_words(alone, schema)
+    assert "alike in it, and each value was replaced by its group's median category." in told(alone, schema).text
     swap = RankSwapping(method="rank_swapping", attributes=("popul", "age"), window_percent=2.5)
-    assert plain(words.mask_in_words(swap, schema)) == (
+    assert plain(told(swap, schema).text) == (
         "In popul and age, each attribute by itself, values were exchanged between records whose ranks differ by at most 2.5 % "
         "of the number of records. Each column keeps exactly its values; which record holds which value is blurred."
     )
-    assert [plain(words.mask_title(step)) for step in (joint, swap)] == [
+    assert [plain(told(step, schema).title) for step in (joint, swap)] == [
         "Microaggregation, groups of at least 10",
         "Rank swapping, window 2.5 %",
     ]
-    assert words.mask_of_attribute(joint, schema["educ"]) == "replaced by the median category of a group of at least 10 records"
-    assert plain(words.mask_of_attribute(swap, schema["age"])) == "exchanged within 2.5 % of the ranks"
+    assert told(joint, schema).attribute(schema["educ"]) == "replaced by the median category of a group of at least 10 records"
+    assert plain(told(swap, schema).attribute(schema["age"])) == "exchanged within 2.5 % of the ranks"
 
 
 @pytest.mark.parametrize("role", list(Role))

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 from tasks.attack.outcome import AttackResult, Scene
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score.aligned import Aligned
 
 
-@dataclass(frozen=True)
-class Step:
-    """A masking step as the measures see it."""
-
-    attributes: tuple[str, ...]
-    method: str = "microaggregation"
+def grouped(*names):
+    """A masking step on these attributes."""
+    return Microaggregation(method="microaggregation", attributes=names, k=2)
 
 
 def attribute(name, *, role=Role.QUASI_IDENTIFIER, scale=Scale.NUMERIC, order=None):
@@ -33,7 +29,7 @@ def pair_of():
     def make(original, masked, described=(), steps=None):
         by_name = {one.name: one for one in described}
         schema = Schema(tuple(by_name.get(name, attribute(name)) for name in original))
-        steps = (Step(tuple(masked)),) if steps is None else steps
+        steps = (grouped(*masked),) if steps is None else steps
         return Aligned(Microdata.of(original), Microdata.of(masked), schema, tuple(steps))
 
     return make

@@ -10,9 +10,9 @@ import pytest
 from tasks.attack.comparison import compare
 from tasks.attack.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.transparency import link_by_mechanism
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
-from tasks.mask.microaggregation import Microaggregation
-from tasks.mask.rank_swapping import RankSwapping
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score.aligned import Aligned

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.score.interval_disclosure import (
@@ -27,8 +27,8 @@ def nominal(name: str) -> Attribute:
     return Attribute(name=name, role=Role.QUASI_IDENTIFIER, scale=Scale.NOMINAL, decided_by="declared")
 
 
-def step(*names: str) -> SimpleNamespace:
-    return SimpleNamespace(method="microaggregation", attributes=names)
+def step(*names: str) -> Microaggregation:
+    return Microaggregation(method="microaggregation", attributes=names, k=2)
 
 
 def spec(*p: float, attributes: tuple[str, ...] | None = None) -> RankIntervalDisclosure:

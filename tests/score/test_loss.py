@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.microdata.table import Microdata
 from tasks.score.association import (
@@ -34,8 +34,8 @@ def described(name: str, scale: Scale, role: Role = Role.QUASI_IDENTIFIER) -> At
     return Attribute(name=name, role=role, scale=scale, decided_by="declared")
 
 
-def steps(*names: str) -> list[SimpleNamespace]:
-    return [SimpleNamespace(method="microaggregation", attributes=names)]
+def steps(*names: str) -> list[Microaggregation]:
+    return [Microaggregation(method="microaggregation", attributes=names, k=2)]
 
 
 # a: mean 2.5, deviations -1.5 -0.5 0.5 1.5, SST 5, sd sqrt(5/3); pairs averaged: SSE 4 * 0.25 = 1

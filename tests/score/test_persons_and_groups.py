@@ -14,8 +14,8 @@ from tasks.attack.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency import Transparency
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
-from tasks.mask.microaggregation import Microaggregation
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.interval import bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.schema import Attribute, Role, Scale, Schema

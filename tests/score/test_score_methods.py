@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from tasks.attack.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
@@ -52,7 +52,7 @@ MASKED = Microdata.of(
     }
 )
 COMPLETE = Alignment.complete_in(np.arange(4))
-STEPS = (SimpleNamespace(method="microaggregation", attributes=("age", "educ")),)
+STEPS = (Microaggregation(method="microaggregation", attributes=("age", "educ"), k=2),)
 # where records are absent, groups are known, or the table is large enough for subgroups: test_breadth_of_scores.py
 ELSEWHERE = {"reidentification_present", "false_links_absent", "groups_exposed", "subgroup_reidentification"}
 OUTCOMES = {
@@ -180,7 +180,7 @@ def test_files_masked_by_sdcmicro_attacked_and_scored(reference, file, rate, amo
         pytest.skip(f"{golden} is absent")
     original, masked = read(reference / "census.csv"), read(golden)
     schema = Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for name in original.names))
-    steps = (SimpleNamespace(method="microaggregation", attributes=original.names),)
+    steps = (Microaggregation(method="microaggregation", attributes=original.names, k=2),)
 
     complete = Alignment.complete_in(np.arange(original.n))
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from tasks.mask.categories.pram import Pram
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
-from tasks.mask.pram import Pram
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
@@ -37,8 +36,8 @@ def attribute(name: str, scale: Scale) -> Attribute:
     return Attribute(name=name, role=Role.QUASI_IDENTIFIER, scale=scale, decided_by="declared")
 
 
-def step(*names: str) -> SimpleNamespace:
-    return SimpleNamespace(method="microaggregation", attributes=names)
+def step(*names: str) -> Microaggregation:
+    return Microaggregation(method="microaggregation", attributes=names, k=2)
 
 
 def spec(*p: float, attributes: tuple[str, ...] | None = None) -> SdIntervalDisclosure:

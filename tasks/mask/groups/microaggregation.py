@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from tasks.mask.fitting import checked_positions
-from tasks.mask.images import Knowledge, Shown, joint_codes, row_codes
+from tasks.mask.images import Knowledge, joint_codes
 from tasks.mask.partitions.mdav import partition
-from tasks.mask.precision import Precision, at_precision
+from tasks.mask.precision import at_precision
+from tasks.mask.repetition import repeated_on_all
+from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Scale, Schema
-from tasks.microdata.spec import Names, Spec
+from tasks.microdata.schema import Scale
+from tasks.microdata.spec import Names
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
+from tasks.microdata.words import listed
 
 
-class Microaggregation(Spec):
+class Microaggregation(Step):
     """Parameters of microaggregation.
 
     attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times.
@@ -27,15 +31,12 @@ class Microaggregation(Spec):
     """
 
     method: Literal["microaggregation"]
-    attributes: Names | None = None
     k: Annotated[int, Field(ge=2)]
     blocks: tuple[Names, ...] | None = None
 
     @model_validator(mode="after")
     def _blocks_are_a_partition(self) -> Self:
         blocked = [name for block in self.blocks or () for name in block]
-        if self.attributes is not None and len(set(self.attributes)) < len(self.attributes):
-            raise ValueError("attributes names an attribute twice")
         if len(set(blocked)) < len(blocked):
             raise ValueError("blocks name an attribute twice; each attribute belongs to one block")
         if self.blocks is not None and not blocked:
@@ -46,19 +47,31 @@ class Microaggregation(Spec):
 
     @property
     def named(self) -> tuple[str, ...] | None:
-        """The attributes the step names, in one way or the other."""
         return self.attributes if self.blocks is None else tuple(name for block in self.blocks for name in block)
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """The attributes that are grouped together, once `attributes` is resolved."""
-        return self.blocks if self.blocks is not None else (self.attributes or (),)
+        return self.blocks if self.blocks is not None else (self.masked,)
+
+    @property
+    def rule(self) -> str:
+        blocks = " and of ".join(listed(block) for block in self.groups)
+        return f"microaggregation of {blocks}, each group of {self.k} or more"
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
+DESCRIPTION = Description(
+    method="microaggregation",
+    what_it_does="groups records by MDAV and publishes the group's mean (ordinal: its median category)",
+    scales=SCALES,
+    parameters="k (smallest group), attributes, blocks (parts grouped separately; default: all jointly), by",
+    intruder="repeats the partition on his own file and is left with one group; the groups of two or more blocks "
+    "intersect, and little is left to guess",
+)
 
 
-def microaggregate(data: Microdata, schema: Schema, spec: Microaggregation, *, precision: Precision, where: str) -> Microdata:
+def microaggregate(site: Site, spec: Microaggregation) -> Microdata:
     """Replace each value by the aggregate of its group of k..2k-1 records.
 
     Meaning: in each block at least k records show the same combination of values.
@@ -71,9 +84,8 @@ def microaggregate(data: Microdata, schema: Schema, spec: Microaggregation, *, p
 
     Parameters
     ----------
-    data: a table whose columns include the step's attributes. spec: with its attributes resolved.
-    precision: the grid on which each column of numbers, dates or times is published; means are rounded to it (halves to even).
-    where: the step's place in the release file, for messages.
+    site: a table whose columns include the step's attributes, and the grid to which means are rounded (halves to even).
+    spec: with its attributes resolved.
 
     Returns the table with those columns replaced; the result depends on the multiset of records, not on their order. Before
     rounding the column means of numeric attributes stay; k = n gives every record the mean or median of the column.
@@ -82,22 +94,27 @@ def microaggregate(data: Microdata, schema: Schema, spec: Microaggregation, *, p
     infinite value, or a text without order. Cost: O(n^2 p / k) per block.
     Source: see `partition`; medians after Torra (2004), "Microaggregation for categorical variables".
     """
+    data, schema = site.data, site.schema
     for block in spec.groups:
-        positions = np.column_stack([checked_positions(data, schema, name, where) for name in block])
-        refuse_small_patterns(positions, block, spec.k, where=where)
+        positions = _positions(site, block, spec.k)
         ordinal = np.array([schema[name].scale is Scale.ORDINAL for name in block])
         masked = aggregated(positions, ordinal, spec.k)
         for j, name in enumerate(block):
-            values = masked[:, j] if ordinal[j] else at_precision(masked[:, j], precision[name])
+            values = masked[:, j] if ordinal[j] else at_precision(masked[:, j], site.precision[name])
             data = data.with_positions(schema[name], values)
     return data
 
 
-def refuse_unfit(data: Microdata, schema: Schema, spec: Microaggregation, *, where: str) -> None:
+def refuse_unfit(site: Site, spec: Microaggregation) -> None:
     """Refuse before anything is masked what `microaggregate` would refuse. spec: with its attributes resolved."""
     for block in spec.groups:
-        positions = np.column_stack([checked_positions(data, schema, name, where) for name in block])
-        refuse_small_patterns(positions, block, spec.k, where=where)
+        _positions(site, block, spec.k)
+
+
+def _positions(site: Site, block: tuple[str, ...], k: int) -> Floats:
+    positions = np.column_stack([checked_positions(site.data, site.schema, name, site.where) for name in block])
+    refuse_small_patterns(positions, block, k, where=site.where)
+    return positions
 
 
 def aggregated(positions: Floats, ordinal: Booleans, k: int) -> Floats:
@@ -130,25 +147,12 @@ def pattern_groups(positions: Floats, k: int) -> list[tuple[Integers, Integers, 
     return found
 
 
-def conclude(knowledge: Knowledge, schema: Schema, spec: Microaggregation, *, precision: Precision) -> Knowledge:
-    """What the step lets an intruder conclude who knows it: he repeats it on his own records.
-
-    MDAV draws nothing at random. Who holds all records in all attributes of a block gets the published values themselves; only
-    of records that were equal in the block he cannot say which one went to which group. A block of which he lacks an attribute,
-    or is not certain of one, tells him nothing here.
-    """
+def conclude(view: View, spec: Microaggregation) -> Knowledge:
+    """What the step lets an intruder conclude who knows it: MDAV draws nothing at random, and he repeats it block by block."""
     for block in spec.groups:
-        if not knowledge.is_certain(block):
-            knowledge = knowledge.doubting(block)
-            continue
         step = spec.model_copy(update={"attributes": block, "blocks": None})
-        twins = row_codes(knowledge.believed, block)
-        believed = microaggregate(knowledge.believed, schema, step, precision=precision, where="masking")
-        images = joint_codes([twins, row_codes(believed, block)], believed.n)
-        certain = int(images.max(initial=0)) == int(twins.max(initial=0))
-        rest = replace(knowledge.without(block), believed=believed)
-        knowledge = replace(rest, shown=(*rest.shown, Shown(block, twins, certain)))
-    return knowledge
+        view = replace(view, knowledge=repeated_on_all(view, block, partial(microaggregate, spec=step)))
+    return view.knowledge
 
 
 def _scaled(positions: Floats) -> Floats:

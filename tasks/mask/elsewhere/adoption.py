@@ -13,9 +13,9 @@ from tasks.classify.methods import refuse_incomparable, refuse_undone_masks
 from tasks.ingest.codebooks.codebook import Attributes
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec
-from tasks.mask.methods import Masking, Mechanism, resolved
-from tasks.mask.released import Undeclared
-from tasks.mask.row_order import refuse_other_order
+from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.elsewhere.row_order import refuse_other_order
+from tasks.mask.methods import Masking, Mechanism, resolved_steps
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
@@ -81,7 +81,7 @@ def adopt(original: Microdata, schema: Schema, plan: AdoptionPlan) -> Adopted:
     if plan.released.align == "row":
         refuse_other_order(original, given, data)
     mechanisms = _mechanisms(original.take(record), data, schema, plan)
-    touched = tuple(name for name in schema.names if any(name in (step.attributes or ()) for step in mechanisms))
+    touched = tuple(name for name in schema.names if any(name in step.masked for step in mechanisms))
     refuse_undone_masks(original, schema, touched)
     if len(record) < original.n:
         notes = (*notes, f"{original.n - len(record):,} of {original.n:,} records of the source are not in the released table")
@@ -180,8 +180,8 @@ def _refuse_other_kinds(original: Microdata, data: Microdata) -> None:
 
 def _mechanisms(original: Microdata, data: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Mechanism, ...]:
     """The declared steps, and an undeclared one for every further attribute that differs from the source."""
-    declared = tuple(resolved(step, schema, f"released.mechanism[{i}]") for i, step in enumerate(plan.released.mechanism))
-    covered = {name for step in declared for name in step.attributes or ()}
+    declared = resolved_steps(plan.released.mechanism, schema, "released.mechanism")
+    covered = {name for step in declared for name in step.masked}
     changed = tuple(name for name in data.names if name not in covered and _differs(original, data, name))
     return (*declared, Undeclared(attributes=changed)) if changed else declared
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import model_validator
 
 from tasks.mask.fitting import checked_positions
 from tasks.mask.images import Between, Knowledge
+from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Scale, Schema
-from tasks.microdata.spec import Names, Percent, Spec
+from tasks.microdata.schema import Scale
+from tasks.microdata.spec import Percent
 from tasks.microdata.table import Floats, Integers, Microdata
+from tasks.microdata.words import listed
 
 
-class RankSwapping(Spec):
+class RankSwapping(Step):
     """Parameters of rank swapping.
 
     attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times.
@@ -27,17 +28,26 @@ class RankSwapping(Spec):
     """
 
     method: Literal["rank_swapping"]
-    attributes: Names | None = None
     window_percent: Percent
 
-    @model_validator(mode="after")
-    def _names_are_distinct(self) -> Self:
-        if self.attributes is not None and len(set(self.attributes)) < len(self.attributes):
-            raise ValueError("attributes names an attribute twice")
-        return self
+    @property
+    def values_move(self) -> bool:
+        return True
+
+    @property
+    def rule(self) -> str:
+        return f"rank swapping of {listed(self.masked)} within {self.window_percent:g} percent of the ranks"
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
+DESCRIPTION = Description(
+    method="rank_swapping",
+    what_it_does="exchanges pairs of values whose ranks are near, in each attribute alone",
+    scales=SCALES,
+    parameters="window_percent (how far a value moves, in percent of the ranks), attributes, by",
+    intruder="lists for each attribute the rows within the window and intersects the lists; a single row left is a certain "
+    "match",
+)
 
 
 def window_ranks(window_percent: float, n: int) -> int:
@@ -45,7 +55,7 @@ def window_ranks(window_percent: float, n: int) -> int:
     return int(Fraction(str(window_percent)) * n // 100)
 
 
-def rank_swap(data: Microdata, schema: Schema, spec: RankSwapping, *, rng: np.random.Generator, where: str) -> Microdata:
+def rank_swap(site: Site, spec: RankSwapping) -> Microdata:
     """Exchange each value with one at most `window_percent` percent of the ranks away.
 
     Meaning: the column keeps exactly its values, and who holds which is blurred.
@@ -55,8 +65,7 @@ def rank_swap(data: Microdata, schema: Schema, spec: RankSwapping, *, rng: np.ra
 
     Parameters
     ----------
-    data: a table whose columns include the step's attributes. spec: with its attributes resolved.
-    rng: the step's own stream. where: the step's place in the release file, for messages.
+    site: a table whose columns include the step's attributes. spec: with its attributes resolved.
 
     Returns the table with those columns replaced. Each column is the source's under an involution that moves no value by more
     than w ranks.
@@ -66,12 +75,13 @@ def rank_swap(data: Microdata, schema: Schema, spec: RankSwapping, *, rng: np.ra
     Source: Torra's slides of 2016 (machine learning for data privacy), after Moore (1996). Done otherwise than on the slide: it
     chooses among all of the next ranks and leaves open what happens where the chosen one was exchanged before.
     """
-    for name in spec.attributes or ():
-        positions = checked_positions(data, schema, name, where)
+    data, rng = site.data, site.draw()
+    for name in spec.masked:
+        positions = checked_positions(data, site.schema, name, site.where)
         rows = np.flatnonzero(~np.isnan(positions))
         window = window_ranks(spec.window_percent, len(rows))
         if window < 1:
-            raise _too_narrow(spec.window_percent, name, len(rows), where)
+            raise _too_narrow(spec.window_percent, name, len(rows), site.where)
         source = np.arange(data.n)
         source[rows] = rows[swapped_rows(positions[rows], window, rng=rng)]
         data = data.with_column(name, data.column(name).take(pa.array(source)))
@@ -154,7 +164,7 @@ def _rank_of(counts: Integers, skip: int) -> int:
     return node
 
 
-def conclude(knowledge: Knowledge, schema: Schema, spec: RankSwapping, *, released: Microdata) -> Knowledge:
+def conclude(view: View, spec: RankSwapping) -> Knowledge:
     """What the step lets an intruder conclude who knows it and sees the released table.
 
     A swap permutes a column, so its values can be ranked in the released table itself: a value with ranks lo..hi there was
@@ -162,12 +172,14 @@ def conclude(knowledge: Knowledge, schema: Schema, spec: RankSwapping, *, releas
     on the attribute. Where records were left out, before or after the swap, the ranks are those of the rows that are left or
     those of all: the interval covers both. Of an attribute that he is not certain of before the step nothing follows.
     """
-    for name in spec.attributes or ():
+    knowledge = view.knowledge
+    for name in spec.masked:
         if not knowledge.is_certain((name,)):
             knowledge = knowledge.doubting((name,))
             continue
-        attribute = schema[name]
-        low, high = _interval(knowledge.believed.positions(attribute), released.positions(attribute), spec.window_percent)
+        attribute = view.schema[name]
+        own, released = knowledge.believed.positions(attribute), view.released.positions(attribute)
+        low, high = _interval(own, released, spec.window_percent)
         rest = knowledge.without((name,))
         knowledge = replace(rest, between=(*rest.between, Between(name, low, high)))
     return knowledge
@@ -185,9 +197,12 @@ def swap_interval(values: Floats, released: Floats, window_percent: float) -> tu
     """Lowest and highest released value that each value can have been exchanged with, shape (n,) each; NaN for NaN.
 
     With R the sorted present released values, lo and hi - 1 the first and last rank of a value in R, and w the window:
-    [R[max(lo - w, 0)], R[min(hi - 1 + w, n - 1)]]. Example: R = 1..10, w = 2: the value 6 gives [4, 8], the value 10 [8, 10].
+    [R[max(lo - w, 0)], R[min(hi - 1 + w, n - 1)]]; [inf, -inf], in which
+    nothing lies, where R is empty. Example: R = 1..10, w = 2: the value 6 gives [4, 8], the value 10 [8, 10].
     """
     ranked = np.sort(released[~np.isnan(released)])
+    if len(ranked) == 0:
+        return np.where(np.isnan(values), np.nan, np.inf), np.where(np.isnan(values), np.nan, -np.inf)
     window = window_ranks(window_percent, len(ranked))
     missing = np.isnan(values)
     lo = np.searchsorted(ranked, values, side="left")

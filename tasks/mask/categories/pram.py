@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Self
 
@@ -11,20 +11,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
+from tasks.mask.categories.matrix import Matrix, chances_of
+from tasks.mask.categories.randomised_response import epsilon_of
 from tasks.mask.images import Knowledge, Law
-from tasks.mask.matrix import Matrix, chances_of
-from tasks.mask.randomised_response import epsilon_of
+from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Scale, Schema
-from tasks.microdata.spec import Names, Spec
+from tasks.microdata.spec import Spec
 from tasks.microdata.table import Floats, Integers, Microdata
+from tasks.microdata.words import listed
 
 MOST_CATEGORIES = 1000
 INFINITE: Literal["infinite"] = "infinite"
 Epsilon = float | Literal["infinite"]
 
 
-class Pram(Spec):
+class Pram(Step):
     """Parameters of PRAM: exactly one of retention, epsilon and matrix.
 
     attributes: what is masked; default: the nominal, code and ordinal quasi-identifiers.
@@ -35,7 +37,6 @@ class Pram(Spec):
     """
 
     method: Literal["pram"]
-    attributes: Names | None = None
     retention: Annotated[float, Field(ge=0, le=1)] | None = None
     epsilon: Annotated[float, Field(ge=0, le=50)] | None = None
     matrix: Matrix | None = None
@@ -48,12 +49,23 @@ class Pram(Spec):
             raise ValueError("retention 1 keeps every value: it masks nothing; lower it, or take the step out")
         if self.matrix is not None and self.attributes is None:
             raise ValueError("a matrix is for attributes with these very categories: name them under `attributes`")
-        if self.attributes is not None and len(set(self.attributes)) < len(self.attributes):
-            raise ValueError("attributes names an attribute twice")
+        if self.by is not None:
+            raise ValueError("pram draws each cell by itself: strata would change nothing; take `by` out")
         return self
 
     @property
+    def values_move(self) -> bool:
+        return True
+
+    @property
     def rule(self) -> str:
+        return f"PRAM of {listed(self.masked)}, {self.law}"
+
+    def public(self) -> dict[str, object]:
+        return self.model_dump(mode="json", exclude_none=True, exclude={"matrix"})
+
+    @property
+    def law(self) -> str:
         """How a released value comes about, in words."""
         if self.retention is not None:
             return f"each value kept with probability {self.retention:g}, else any other of its categories"
@@ -63,17 +75,16 @@ class Pram(Spec):
 
 
 SCALES = (Scale.NOMINAL, Scale.CODE, Scale.ORDINAL)
+DESCRIPTION = Description(
+    method="pram",
+    what_it_does="draws each category anew by a transition matrix, each cell by itself",
+    scales=SCALES,
+    parameters="one of retention (probability that a category stays), epsilon (randomised response), matrix; attributes",
+    intruder="weighs each row by Bayes' rule: how probable it is as the image of his record, against how probable it is at all",
+)
 
 
-def randomise(
-    data: Microdata,
-    source: Microdata,
-    schema: Schema,
-    spec: Pram,
-    *,
-    rngs: Mapping[str, np.random.Generator],
-    where: str,
-) -> Microdata:
+def randomise(site: Site, spec: Pram) -> Microdata:
     """Replace each value by a category drawn from the row of its own in the transition matrix.
 
     Meaning: nobody can say of a released category whether it is the true one, and how often it is stands in the matrix.
@@ -82,9 +93,9 @@ def randomise(
 
     Parameters
     ----------
-    data: a table whose columns include the step's attributes. source: the same columns before the first step: the categories
-        are those of the declared order, or those that occur in it. They are not hidden: a release shows them as well.
-    spec: with its attributes resolved. rngs: a stream of its own for each attribute. where: the step's place, for messages.
+    site: a table whose columns include the step's attributes; the categories are those of the declared order, or those that
+        occur in the table before the first step. They are not hidden: a release shows them as well.
+    spec: with its attributes resolved. Each attribute has a stream of its own.
 
     Returns the table with those columns replaced; no statistic of them is kept exactly, `estimated_marginals` corrects
     frequencies.
@@ -94,14 +105,15 @@ def randomise(
     Cost: O(n log n) per attribute. Source: Gouweleeuw et al. (1998); Torra 2026, rrPRAM.
     Example: epsilon 0 draws every category with equal probability.
     """
-    for name in spec.attributes or ():
-        categories = _categories(schema[name], source, f"{where}.attributes: {name}")
+    data, schema, where = site.data, site.schema, site.where
+    for name in spec.masked:
+        categories = _categories(schema[name], site.table, f"{where}.attributes: {name}")
         matrix = transition_matrix(spec, category_texts(categories), where=where)
         codes = _codes(data.column(name), categories)
         if (codes > len(categories)).any():
             what, allowed = f"`{name}` holds a category that its declared order does not list", "the categories of `order`"
             raise InputError("unknown-category", f"{where}.attributes: {name}", what, allowed, "complete the order")
-        drawn = drawn_categories(matrix, codes, rng=rngs[name])
+        drawn = drawn_categories(matrix, codes, rng=site.draw(name))
         data = data.with_column(name, categories.take(pa.array(drawn, mask=codes == len(categories))))
     return data
 
@@ -160,25 +172,26 @@ class Randomisation:
 def randomisations(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> tuple[Randomisation, ...]:
     """Each attribute that PRAM steps among the steps randomise, in the order of the table. source: before masking."""
     ours = tuple(step for step in steps if isinstance(step, Pram))
-    names = {name for step in ours for name in step.attributes or ()}
+    names = {name for step in ours for name in step.masked}
     return tuple(_randomisation(source, schema[name], ours) for name in schema.names if name in names)
 
 
-def conclude(knowledge: Knowledge, originals: Microdata, schema: Schema, spec: Pram, *, released: Microdata) -> Knowledge:
+def conclude(view: View, spec: Pram) -> Knowledge:
     """What the step lets an intruder conclude who knows it: the law of what the row of each of his records shows.
 
-    The categories are those of `originals`, which hold all records. After two such steps the law is the product of their
+    The categories are those of his records, which are all there are. After two such steps the law is the product of their
     matrices. Of an attribute that he was not certain of before the first of them nothing follows.
     """
-    for name in spec.attributes or ():
-        before = next((law for law in knowledge.laws if law.name == name), None)
+    knowledge = view.knowledge
+    for name in spec.masked:
+        before = next((law for law in knowledge.laws if law.names == (name,)), None)
         if before is None and not knowledge.is_certain((name,)):
             knowledge = knowledge.doubting((name,))
             continue
-        categories = _categories(schema[name], originals, name)
+        categories = _categories(view.schema[name], view.table, name)
         chances = _with_missing(transition_matrix(spec, category_texts(categories), where="masking"))
-        own, shown = (_codes(table.column(name), categories) for table in (knowledge.believed, released))
-        law = Law(name, own, shown, chances if before is None else before.probability @ chances)
+        own, shown = (_codes(table.column(name), categories) for table in (knowledge.believed, view.released))
+        law = Law((name,), own, shown, chances if before is None else before.probability @ chances)
         rest = knowledge.without((name,))
         knowledge = replace(rest, laws=(*rest.laws, law))
     return knowledge
@@ -230,7 +243,7 @@ def _with_missing(matrix: Floats) -> Floats:
 def _randomisation(source: Microdata, attribute: Attribute, steps: tuple[Pram, ...]) -> Randomisation:
     categories = _categories(attribute, source, attribute.name)
     texts, gaps = category_texts(categories), bool(source.missing(attribute.name).any())
-    matrices = [transition_matrix(step, texts, where="masking") for step in steps if attribute.name in (step.attributes or ())]
+    matrices = [transition_matrix(step, texts, where="masking") for step in steps if attribute.name in step.masked]
     epsilon = sum(epsilon_of(matrix, with_missing=gaps) for matrix in matrices)
     return Randomisation(
         attribute.name,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasks.microdata.spec import Names, Spec
+from tasks.mask.step import Step
+from tasks.microdata.spec import Names
+from tasks.microdata.words import listed
 
 
-class Undeclared(Spec):
+class Undeclared(Step):
     """What stands for the mechanism of a table that was masked elsewhere by a method that nobody declared.
 
     attributes: those whose values differ from the source's.
@@ -15,3 +17,11 @@ class Undeclared(Spec):
 
     method: Literal["undeclared"] = "undeclared"
     attributes: Names
+
+    @property
+    def can_be_followed(self) -> bool:
+        return False
+
+    @property
+    def rule(self) -> str:
+        return f"a method that nobody declared, which changed {listed(self.masked)}"

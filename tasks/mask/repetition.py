@@ -1,0 +1,56 @@
+"""What an intruder concludes of a step that draws nothing at random: he repeats it on his own records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from tasks.mask.images import Knowledge, Shown, joint_codes, row_codes
+from tasks.mask.step import Site, View
+from tasks.microdata.table import Microdata
+
+
+def repeated_on_all(view: View, names: tuple[str, ...], masked: Callable[[Site], Microdata]) -> Knowledge:
+    """A step whose result depends on all records together, such as a partition.
+
+    Who holds all records in all of `names` gets the published values themselves; only of records that were equal in them he
+    cannot say which one got what. Who lacks one of them, is not certain of one, or does not know which records the step was
+    applied to, concludes nothing.
+    """
+    knowledge = view.knowledge
+    if not knowledge.is_certain(names) or not knowledge.complete:
+        return knowledge.doubting(names)
+    twins = row_codes(knowledge.believed, names)
+    believed = masked(_site(view))
+    images = joint_codes([twins, row_codes(believed, names)], believed.n)
+    certain = int(images.max(initial=0)) == int(twins.max(initial=0))
+    rest = replace(knowledge.without(names), believed=believed)
+    return replace(rest, shown=(*rest.shown, Shown(names, twins, certain)))
+
+
+def repeated_by_value(view: View, name: str, masked: Callable[[Site], Microdata]) -> Knowledge:
+    """A step that turns each value of one attribute into another by a stated rule, whoever else is there."""
+    knowledge = view.knowledge
+    if not knowledge.is_certain((name,)):
+        return knowledge.doubting((name,))
+    believed = masked(_site(view))
+    rest = replace(knowledge.without((name,)), believed=believed)
+    return replace(rest, shown=(*rest.shown, Shown((name,), row_codes(believed, (name,)), certain=True)))
+
+
+def _site(view: View) -> Site:
+    return Site(
+        data=view.knowledge.believed,
+        source=view.originals,
+        table=view.table,
+        schema=view.schema,
+        precision=view.precision,
+        draw=_nothing_is_drawn,
+        where="masking",
+    )
+
+
+def _nothing_is_drawn(*names: str) -> np.random.Generator:
+    raise TypeError("a step that draws at random cannot be repeated")

@@ -1,0 +1,140 @@
+"""What every masking step says, what it is given when it is applied, and what an intruder has who follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from pydantic import model_validator
+
+from tasks.mask.images import Knowledge
+from tasks.mask.precision import Precision
+from tasks.microdata.schema import Scale, Schema
+from tasks.microdata.spec import Names, Spec
+from tasks.microdata.table import Integers, Microdata
+
+Draw = Callable[..., np.random.Generator]  # the stream of a step, or of a named part of it
+
+
+class Step(Spec):
+    """Base of all masking steps.
+
+    attributes: what is masked; default: the quasi-identifiers of a fitting scale.
+    by: published attributes that no step masks; the step is carried out within each combination of their values.
+    """
+
+    attributes: Names | None = None
+    by: Names | None = None
+
+    @model_validator(mode="after")
+    def _names_are_distinct(self) -> Self:
+        for field, names in (("attributes", self.attributes), ("by", self.by)):
+            if names is not None and len(set(names)) < len(names):
+                raise ValueError(f"{field} names an attribute twice")
+        return self
+
+    @property
+    def named(self) -> tuple[str, ...] | None:
+        """The attributes the step names, in one way or another."""
+        return self.attributes
+
+    @property
+    def masked(self) -> tuple[str, ...]:
+        """The attributes the step masks, once they are resolved."""
+        return self.attributes or ()
+
+    @property
+    def rule(self) -> str:
+        """What the step does to the attributes it names, as an intruder would put it; never a category or a value."""
+        raise NotImplementedError
+
+    @property
+    def values_move(self) -> bool:
+        """Can a record show a value that no record like it had, so that released records that look alike bound nothing?"""
+        return False
+
+    @property
+    def can_be_followed(self) -> bool:
+        """Does knowing the step tell an intruder something of what his records show?"""
+        return True
+
+    def public(self) -> dict[str, object]:
+        """The parameters that may be told to anybody: not those that name categories or values of the table."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What a method is given beside its own parameters.
+
+    data: the published columns as the steps before left them. source: the same rows before the first step, all columns.
+    table: the source with all its rows, where data and source are one stratum of them: what categories are taken from.
+    precision: the grid on which each masked column of numbers, dates or times is published.
+    draw: gives the step's own stream, or that of a part of it by name. where: the step's place in the release file.
+    """
+
+    data: Microdata
+    source: Microdata
+    table: Microdata
+    schema: Schema
+    precision: Precision
+    draw: Draw
+    where: str
+
+    def of_rows(self, rows: Integers, draw: Draw) -> Site:
+        """The same for some of the rows."""
+        return replace(self, data=self.data.take(rows), source=self.source.take(rows), draw=draw)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What an intruder has when he follows one step: what he concluded before, his records, and the released table.
+
+    originals: his records as they were before the first step, row i of them is record i of `knowledge`. table: all of them,
+    where the others are one stratum. released: the released rows, in any order.
+    """
+
+    knowledge: Knowledge
+    originals: Microdata
+    table: Microdata
+    released: Microdata
+    schema: Schema
+    precision: Precision
+
+    def of_rows(self, rows: Integers, released: Integers) -> View:
+        """The same for some of the records and some of the released rows."""
+        return replace(
+            self,
+            knowledge=self.knowledge.of_rows(rows, released),
+            originals=self.originals.take(rows),
+            released=self.released.take(released),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """One line of `sdcert methods mask`.
+
+    method: as the release file names it. what_it_does, parameters, intruder: phrases. scales: of the attributes it can mask.
+    answered_by: the attack that shows what an intruder gains who knows the method.
+    """
+
+    method: str
+    what_it_does: str
+    scales: tuple[Scale, ...]
+    parameters: str
+    intruder: str
+    answered_by: str = "transparency"
+
+    def row(self) -> dict[str, str]:
+        """As a row of a table."""
+        return {
+            "method": self.method,
+            "what it does": self.what_it_does,
+            "scales": ", ".join(self.scales) or "any",
+            "parameters": self.parameters,
+            "an intruder who knows it": self.intruder,
+            "answered by": self.answered_by,
+        }

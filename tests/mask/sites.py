@@ -1,0 +1,25 @@
+"""What a masking step is given, for tests that apply one method alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tasks.mask.images import before_masking
+from tasks.mask.precision import precision_of
+from tasks.mask.step import Site, View
+
+
+def site_of(data, schema, *, seed=0):
+    """The site of a step at masking[0]; each named part of the step has a stream of its own."""
+
+    def draw(*names):
+        return np.random.default_rng([seed, *(byte for name in names for byte in name.encode())])
+
+    precision = precision_of(data, data.names)
+    return Site(data=data, source=data, table=data, schema=schema, precision=precision, draw=draw, where="masking[0]")
+
+
+def view_of(originals, released, schema):
+    """What an intruder has who holds all of `originals`, before the first step."""
+    precision = precision_of(originals, originals.names)
+    return View(before_masking(originals), originals, originals, released, schema, precision)
