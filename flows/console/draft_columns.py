@@ -10,7 +10,7 @@ from tasks.classify.evidence import Facts, facts_of, named_like_identifier, name
 from tasks.classify.roles import attribute_of
 from tasks.mask.categories.pram import MOST_CATEGORIES
 from tasks.mask.categories.pram import SCALES as EXCHANGEABLE
-from tasks.mask.groups.microaggregation import SCALES as GROUPABLE
+from tasks.mask.groups.microaggregation import SCALES_BY_DEFAULT as GROUPABLE
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
 from tasks.microdata.table import Microdata

@@ -16,7 +16,7 @@ def fitting_attributes(targets: MaskTargets, schema: Schema, where: str) -> tupl
     Raises InputError for an unknown attribute, one that is not published, one of another scale, and where nothing is left.
     """
     names = targets.resolve(schema)
-    scales = " or ".join(targets.scales)
+    scales = " or ".join(targets.by_default or targets.scales)
     if not names:
         raise InputError(
             "nothing-to-mask",
@@ -54,10 +54,15 @@ def checked_positions(data: Microdata, schema: Schema, name: str, where: str) ->
     """
     place = f"{where}.attributes: {name}"
     positions = ordered_positions(data, schema, name, place)
-    if len(np.unique(positions[~np.isnan(positions)])) < 2:
+    refuse_constant(len(np.unique(positions[~np.isnan(positions)])), name, place)
+    return positions
+
+
+def refuse_constant(n_different: int, name: str, place: str) -> None:
+    """InputError where an attribute to be masked shows fewer than two different values."""
+    if n_different < 2:
         what = f"all present values of `{name}` are equal: masking it would change nothing"
         raise InputError("constant-attribute", place, what, "at least two different values", "take it out of the step")
-    return positions
 
 
 def ordered_positions(data: Microdata, schema: Schema, name: str, place: str) -> Floats:

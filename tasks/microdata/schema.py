@@ -90,13 +90,17 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class MaskTargets:
-    """Which attributes a masking step touches: those it names, or every quasi-identifier of a fitting scale."""
+    """Which attributes a masking step touches: those it names, or every quasi-identifier of a fitting scale.
+
+    scales: what it can mask. by_default: what it masks unless attributes are named; None: all that it can.
+    """
 
     named: tuple[str, ...] | None
     scales: tuple[Scale, ...]
+    by_default: tuple[Scale, ...] | None = None
 
     def resolve(self, schema: Schema) -> tuple[str, ...]:
         if self.named is not None:
             return self.named
         candidates = schema.select(schema.with_role(Role.QUASI_IDENTIFIER))
-        return tuple(attribute.name for attribute in candidates if attribute.scale in self.scales)
+        return tuple(attribute.name for attribute in candidates if attribute.scale in (self.by_default or self.scales))

@@ -14,8 +14,10 @@ from tasks.attack.outcome import AttackResult
 from tasks.attack.threat import Intruder, default_attacks, intruders
 from tasks.attack.threat import IntruderSpec as Spec
 from tasks.attack.transparency import Transparency
-from tasks.mask.groups.microaggregation import Microaggregation, aggregated
+from tasks.mask.groups.aggregates import aggregated
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
+from tasks.mask.partitions.mdav import partition
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
@@ -78,7 +80,7 @@ def test_sound_sets_and_what_the_intruder_knows(small):
     assert unsure.outcomes.missing("sound_candidates").all()
     assert "sound: the true row" in everybody.knows_mechanism
     assert "not sound" in unsure.knows_mechanism
-    assert "microaggregation of a, each group of 2 or more" in everybody.knows_mechanism
+    assert "microaggregation (MDAV) of a, each group of 2 or more" in everybody.knows_mechanism
     assert everybody.knows_data == "the original a of every record, and that each of them is in the release"
 
 
@@ -199,10 +201,10 @@ def test_neighbours_and_insiders_of_anes96(anes96):
     positions = np.column_stack([original.floats(name) for name in keys])
     figures = {}
     for k in (8, 10):
-        means = aggregated(positions, np.zeros(4, dtype=bool), k)
+        groups = partition((positions - positions.mean(axis=0)) / positions.std(axis=0, ddof=1), k)
         masked = original
         for j, name in enumerate(keys):
-            masked = masked.with_positions(schema[name], means[:, j])
+            masked = masked.with_positions(schema[name], aggregated(positions[:, j], groups, "mean"))
         for who in intruders(Spec(), schema):
             result = attack(original, masked, schema, (), linkage(), who, targets=np.arange(original.n))
             figures[k, who.name] = mean(result)

@@ -8,12 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from sites import site_of
+from sites import site_of, view_of
 
-from tasks.mask.groups.microaggregation import Microaggregation, aggregated, microaggregate, pattern_groups
+from tasks.mask.groups.aggregates import aggregated
+from tasks.mask.groups.microaggregation import Block, Microaggregation, conclude, microaggregate, refuse_unfit
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
+
+AGGREGATES = (None, "median", "plurality")
+PARTITIONS = ("mdav", "v_mdav", "individual_ranking", "projection")
 
 
 def masked(data, schema, **parameters):
@@ -66,37 +70,106 @@ def test_k_of_everybody_gives_the_mean(numbers):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 60), st.integers(2, 6), st.floats(0, 0.4))
-def test_invariants(seed, n, k, gaps):
+@given(st.integers(0, 2**32 - 1), st.integers(2, 60), st.integers(2, 6), st.floats(0, 0.4), st.sampled_from(PARTITIONS))
+def test_invariants(numbers, seed, n, k, gaps, partition):
     rng = np.random.default_rng(seed)
-    positions = rng.normal(size=(n, 2)).round(1)
+    positions = rng.integers(-50, 50, size=(n, 2)) / 2**30  # means of a few are exact enough at the grid of 15 decimals
     positions[rng.random(n) < gaps, 1] = np.nan
     complete = int((~np.isnan(positions[:, 1])).sum())
     k = min(k, *(size for size in (complete, n - complete) if size))
-    if k < 2 or len(np.unique(positions[:, 0])) < 2 or complete < 2:
+    if k < 2 or any(len(np.unique(column[~np.isnan(column)])) < 2 for column in positions.T):
         return
-    result = aggregated(positions, np.array([False, False]), k)
-    np.testing.assert_allclose(np.nansum(result, axis=0), np.nansum(positions, axis=0), atol=1e-9)
+    data, schema = numbers({"a": positions[:, 0], "b": positions[:, 1]})
+    shown = masked(data, schema, k=k, partition=partition)
+    result = np.column_stack([shown.floats(name) for name in "ab"])
+    np.testing.assert_allclose(np.nansum(result, axis=0), np.nansum(positions, axis=0), atol=1e-12)
     assert (np.isnan(result) == np.isnan(positions)).all()
-    for rows, columns, groups in pattern_groups(positions, k):
-        assert k <= np.bincount(groups).min() <= np.bincount(groups).max() <= 2 * k - 1
-        shown = result[np.ix_(rows, columns)]
-        assert all((shown[groups == g] == shown[groups == g][0]).all() for g in np.unique(groups))
+    apart = partition == "individual_ranking"
+    patterns = [~np.isnan(column) for column in positions.T] if apart else [has := ~np.isnan(positions[:, 1]), ~has]
+    for j, pattern in enumerate(patterns):
+        together = result[pattern][:, [j]] if apart else result[pattern]
+        if len(together):
+            assert np.unique(np.nan_to_num(together), axis=0, return_counts=True)[1].min() >= k
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(4, 40))
-def test_the_order_of_the_file_moves_nothing(seed, n):
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(6, 40), st.sampled_from(PARTITIONS), st.sampled_from(AGGREGATES))
+def test_the_order_of_the_file_moves_nothing(seed, n, partition, aggregate):
     rng = np.random.default_rng(seed)
-    positions = np.column_stack([rng.integers(0, 4, n), rng.normal(size=n).round(1)]).astype(float)
-    if (positions == positions[0]).all(axis=0).any():
+    ranks = (
+        rng.permutation(n) if partition == "individual_ranking" else rng.integers(0, 4, n)
+    )  # of equals any may go either way
+    data = Microdata.of({"a": ranks, "b": rng.normal(size=n), "c": rng.choice(["x", "y", "z"], n)})
+    if any(len(set(data.column(name).to_pylist())) < 2 for name in data.names):
         return
-    order = rng.permutation(n)
-    ordinal = np.array([True, False])
+    names = data.names if partition in ("mdav", "v_mdav") else ("a", "b")
+    schema = mixed(data)
     pairs, shuffled = (
-        sorted(map(tuple, np.hstack([x, aggregated(x, ordinal, 2)]).tolist())) for x in (positions, positions[order])
-    )
-    assert pairs == shuffled  # to the last bit
+        sorted(zip(*(t.column(name).to_pylist() for t in (x, masked(x, schema, attributes=names, k=3, partition=partition,
+               aggregate=aggregate)) for name in data.names), strict=True))
+        for x in (data, data.take(rng.permutation(n)))
+    )  # fmt: skip
+    assert pairs == shuffled
+
+
+def mixed(data):
+    scales = {"a": Scale.ORDINAL, "b": Scale.NUMERIC, "c": Scale.NOMINAL}
+    return Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, scales[name], "declared") for name in data.names))
+
+
+def test_worked_table_of_mixed_records():
+    data = Microdata.of({"a": [0, 0, 0, 3, 3, 3], "b": [1.0, 2, 1, 9, 8, 9], "c": ["x", "x", "y", "y", "y", "x"]})
+    shown = masked(data, mixed(data), k=3)
+    # c differs in 9 of 15 pairs and counts 2 / 0.6 = 3.3, as much as a (9 / 2.7); b adds at least 36 / 16.7 between the halves
+    assert shown.floats("a").tolist() == [0, 0, 0, 3, 3, 3]
+    assert shown.floats("b").tolist() == [1, 1, 1, 9, 9, 9]  # 1.33 and 8.67 at whole numbers
+    assert shown.column("c").to_pylist() == ["x", "x", "x", "y", "y", "y"]
+
+
+@pytest.mark.parametrize(
+    ("values", "groups", "aggregate", "expected"),
+    [
+        ([1.0, 2.0, 6.0, 5.0], [0, 0, 0, 1], "mean", [3, 3, 3, 5]),
+        ([1.0, 2.0, 6.0, 5.0], [0, 0, 0, 0], "median", [3.5] * 4),
+        ([1.0, 2.0, 6.0, 5.0], [0, 0, 0, 0], "median category", [2] * 4),
+        ([2.0, 1.0, 1.0, 2.0, 2.0], [0, 0, 0, 0, 1], "plurality", [2] * 5),  # 2 and 1 alike in group 0, 2 more frequent in all
+        ([2.0, 1.0, 1.0, 2.0], [0, 0, 0, 0], "plurality", [1] * 4),  # alike everywhere: the lowest
+    ],
+)
+def test_aggregates(values, groups, aggregate, expected):
+    assert aggregated(np.array(values), np.array(groups), aggregate).tolist() == expected
+
+
+def test_each_block_may_have_a_k_of_its_own(numbers):
+    data, schema = numbers({"a": [0, 2, 10, 12, 20, 22], "b": [0, 2, 4, 10, 12, 14]})
+    shown = masked(data, schema, k=3, blocks=(Block(attributes=("a",), k=2), ("b",)))
+    assert shown.floats("a").tolist() == [1, 1, 11, 11, 21, 21]
+    assert shown.floats("b").tolist() == [2, 2, 2, 12, 12, 12]
+
+
+def test_individual_ranking_is_the_optimum_of_each_attribute_alone(numbers):
+    rng = np.random.default_rng(5)
+    data, schema = numbers({name: rng.lognormal(size=50).round(2) for name in "abc"})
+    alone = data
+    for name in "abc":
+        alone = masked(alone, schema, attributes=(name,), k=4, partition="optimal_univariate")
+    assert masked(data, schema, k=4, partition="individual_ranking").arrow.equals(alone.arrow)
+
+
+def test_without_standardising_the_widest_attribute_decides(numbers):
+    data, schema = numbers({"a": [0, 0, 1, 1], "b": [0, 1000, 0, 1000]})
+    assert masked(data, schema, k=2, standardize=False).floats("b").tolist() == [0, 1000, 0, 1000]
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_who_knows_the_partition_repeats_it(numbers, partition):
+    rng = np.random.default_rng(8)
+    data, schema = numbers({name: rng.normal(size=40) for name in "ab"})
+    spec = Microaggregation(method="microaggregation", attributes=("a", "b"), k=3, partition=partition)
+    shown = microaggregate(site_of(data, schema), spec)
+    found = conclude(view_of(data, shown, schema), spec)
+    assert found.believed.arrow.equals(shown.arrow)
+    assert found.is_certain(("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -107,13 +180,41 @@ def test_the_order_of_the_file_moves_nothing(seed, n):
         ({"a": [1.0, 2.0, np.inf]}, {"k": 2}, "infinite-value", "masking[0].attributes: a"),
         ({"a": [1.0, 2, 3, 4, 5], "b": [1.0, 2, 3, 4, None]}, {"k": 2}, "group-too-small", "masking[0].k"),
         ({"a": ["x", "y", "z"]}, {"k": 2}, "no-order", "masking[0].attributes: a"),
+        (
+            {"a": [1, 2], "b": [1, 2]},
+            {"k": 2, "partition": "optimal_univariate"},
+            "partition-needs-one-attribute",
+            "masking[0].partition",
+        ),
+        (
+            {"a": [1, 2, 3], "b": [1, 2, 3]},
+            {"k": 2, "blocks": (Block(attributes=("a",), k=4), ("b",))},
+            "group-too-small",
+            "masking[0].k",
+        ),
     ],
 )
 def test_refusals(numbers, columns, parameters, code, place):
     data, schema = numbers(columns)
+    spec = Microaggregation(method="microaggregation", **{"attributes": schema.names, **parameters})
+    for refusing in (microaggregate, refuse_unfit):
+        with pytest.raises(InputError) as refused:
+            refusing(site_of(data, schema), spec)
+        assert (refused.value.code, refused.value.where) == (code, place)
+
+
+@pytest.mark.parametrize("partition", ["individual_ranking", "optimal_univariate", "projection"])
+def test_partitions_that_order_the_records_refuse_categories(partition):
+    data = Microdata.of({"c": ["x", "y", "x", "y"]})
     with pytest.raises(InputError) as refused:
-        masked(data, schema, **parameters)
-    assert (refused.value.code, refused.value.where) == (code, place)
+        masked(data, mixed(data), k=2, partition=partition)
+    assert refused.value.code == "partition-needs-order"
+
+
+def test_too_many_categories():
+    data = Microdata.of({"c": [str(i) for i in range(300)]})
+    with pytest.raises(InputError, match="300 categories"):
+        masked(data, mixed(data), k=2)
 
 
 def test_a_category_outside_the_declared_order_is_not_taken_for_missing():
@@ -132,6 +233,9 @@ def test_a_category_outside_the_declared_order_is_not_taken_for_missing():
         {"k": 2, "attributes": ("a", "a")},
         {"k": 2, "blocks": ()},
         {"k": True},
+        {"k": 2, "gamma": 0.5},
+        {"k": 2, "axis": "sum_of_z_scores"},
+        {"k": 2, "blocks": (("a",), ("b",)), "partition": "individual_ranking"},
     ],
 )
 def test_parameters_that_make_no_sense(parameters):

@@ -44,7 +44,11 @@ def test_masks(certified):
         "combination of these values."
     )
     apart = Microaggregation(method="microaggregation", attributes=("age", "popul"), blocks=(("age",), ("popul",)), k=3)
-    assert "each of these sets of attributes by itself (age; popul)" in told(apart, schema).text
+    assert "In each of age and popul by itself" in told(apart, schema).text
+    sets = Microaggregation(
+        method="microaggregation", attributes=("age", "educ", "popul"), blocks=(("age", "educ"), ("popul",)), k=3
+    )
+    assert "each of these sets of attributes by itself (age and educ; popul)" in told(sets, schema).text
     assert "its group's mean. At least 3" in told(apart, schema).text
     alone = Microaggregation(method="microaggregation", attributes=("educ",), k=3)
     assert "alike in it, and each value was replaced by its group's median category." in told(alone, schema).text

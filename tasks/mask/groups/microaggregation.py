@@ -1,73 +1,115 @@
-"""Microaggregation: records are grouped by MDAV, and each value is replaced by that of its group."""
+"""Microaggregation: records are put into groups of near ones, and each value is replaced by the aggregate of its group."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.fitting import checked_positions
-from tasks.mask.images import Knowledge, joint_codes
-from tasks.mask.partitions.mdav import partition
-from tasks.mask.precision import at_precision
+from tasks.mask.groups.aggregates import Aggregate, aggregated
+from tasks.mask.groups.block import Column, column_of, patterns, published, refuse_small_patterns
+from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, grouped
+from tasks.mask.images import Knowledge
+from tasks.mask.partitions.projection import Axis
+from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.mask.repetition import repeated_on_all
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Scale
-from tasks.microdata.spec import Names
-from tasks.microdata.table import Booleans, Floats, Integers, Microdata
+from tasks.microdata.schema import CATEGORICAL, Attribute, Scale
+from tasks.microdata.spec import Names, Spec
+from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.microdata.words import listed
+
+GroupSize = Annotated[int, Field(ge=2)]
+
+
+class Block(Spec):
+    """Attributes that are grouped together, with a smallest group of their own (default: that of the step)."""
+
+    attributes: Names
+    k: GroupSize | None = None
 
 
 class Microaggregation(Step):
     """Parameters of microaggregation.
 
-    attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times.
-    k: size of the smallest group.
-    blocks: parts of the attributes that are grouped separately; default: all attributes jointly.
+    attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times. Nominal ones can be
+        named as well: they get the most frequent category of their group.
+    k: size of the smallest group; the largest has 2k - 1 records.
+    partition: how records are put into groups; `individual_ranking` takes each attribute by itself, `optimal_univariate` a
+        single one.
+    blocks: parts of the attributes that are grouped separately, each a list, or a mapping with a `k` of its own; default: all
+        attributes jointly.
+    aggregate: what replaces the values: `mean` (numbers, dates, times), `median` (these and ordinal ones), `plurality` (any);
+        attributes of a scale that it does not fit, and all if it is left out, get the mean, the median category or the
+        plurality by their scale.
+    standardize: are attributes brought to one scale before distances are taken?
+    gamma: of `v_mdav`: how near a record must be for a group to grow beyond k. axis: of `projection`.
     """
 
     method: Literal["microaggregation"]
-    k: Annotated[int, Field(ge=2)]
-    blocks: tuple[Names, ...] | None = None
+    k: GroupSize
+    partition: Partition = "mdav"
+    blocks: tuple[Names | Block, ...] | None = None
+    aggregate: Literal["mean", "median", "plurality"] | None = None
+    standardize: bool = True
+    gamma: Annotated[float, Field(ge=0)] | None = None
+    axis: Axis | None = None
 
     @model_validator(mode="after")
     def _blocks_are_a_partition(self) -> Self:
-        blocked = [name for block in self.blocks or () for name in block]
+        blocked = [name for block in self.blocks or () for name in _names(block)]
         if len(set(blocked)) < len(blocked):
             raise ValueError("blocks name an attribute twice; each attribute belongs to one block")
         if self.blocks is not None and not blocked:
             raise ValueError("blocks must hold at least one block; leave it out to group all attributes jointly")
         if blocked and self.attributes is not None and set(blocked) != set(self.attributes):
             raise ValueError("blocks must hold the same attributes as `attributes`, or `attributes` be left out")
+        if blocked and self.partition == "individual_ranking":
+            raise ValueError("individual_ranking takes each attribute by itself: leave `blocks` out")
+        return self
+
+    @model_validator(mode="after")
+    def _parameters_belong_to_the_partition(self) -> Self:
+        if self.gamma is not None and self.partition != "v_mdav":
+            raise ValueError("gamma belongs to `partition: v_mdav`; take it out")
+        if self.axis is not None and self.partition != "projection":
+            raise ValueError("axis belongs to `partition: projection`; take it out")
         return self
 
     @property
     def named(self) -> tuple[str, ...] | None:
-        return self.attributes if self.blocks is None else tuple(name for block in self.blocks for name in block)
+        return self.attributes if self.blocks is None else tuple(name for block in self.blocks for name in _names(block))
 
     @property
-    def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The attributes that are grouped together, once `attributes` is resolved."""
-        return self.blocks if self.blocks is not None else (self.masked,)
+    def groups(self) -> tuple[tuple[tuple[str, ...], int], ...]:
+        """The attributes that are grouped together and the smallest group, block by block, once `attributes` is resolved."""
+        if self.partition == "individual_ranking":
+            return tuple(((name,), self.k) for name in self.masked)
+        return tuple((_names(block), _size(block) or self.k) for block in self.blocks or (self.masked,))
 
     @property
     def rule(self) -> str:
-        blocks = " and of ".join(listed(block) for block in self.groups)
-        return f"microaggregation of {blocks}, each group of {self.k} or more"
+        blocks = " and of ".join(f"{listed(names)}, each group of {k} or more" for names, k in self.groups)
+        return f"microaggregation ({NAMES[self.partition]}) of {blocks}"
 
 
-SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
+SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL, Scale.NOMINAL, Scale.CODE)
+SCALES_BY_DEFAULT = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
 DESCRIPTION = Description(
     method="microaggregation",
-    what_it_does="groups records by MDAV and publishes the group's mean (ordinal: its median category)",
+    what_it_does="puts records into groups of k or more that are alike, and publishes the group's mean (ordinal: its median "
+    "category; nominal: its most frequent one)",
     scales=SCALES,
-    parameters="k (smallest group), attributes, blocks (parts grouped separately; default: all jointly), by",
+    parameters="k (smallest group), partition (mdav, v_mdav, optimal_univariate, individual_ranking, projection), attributes, "
+    "blocks (parts grouped separately, each with a k of its own; default: all jointly), aggregate, standardize, gamma, "
+    "axis, by",
     intruder="repeats the partition on his own file and is left with one group; the groups of two or more blocks "
     "intersect, and little is left to guess",
+    by_default=SCALES_BY_DEFAULT,
 )
 
 
@@ -75,9 +117,10 @@ def microaggregate(site: Site, spec: Microaggregation) -> Microdata:
     """Replace each value by the aggregate of its group of k..2k-1 records.
 
     Meaning: in each block at least k records show the same combination of values.
-    Formula in words: coordinates are scaled by the column's mean and standard deviation (n - 1), MDAV groups the records, a
-    numeric value becomes the group's mean, an ordinal one its median category (of an even number the lower of the middle two).
-    Dates count in days and times in seconds of the day: the mean of dates is a date, that of times of day a time between them.
+    Formula in words: coordinates are scaled so that every attribute weighs the same (see `block`), the partition groups the
+    records, a numeric value becomes the group's mean, an ordinal one its median category (of an even number the lower of the
+    middle two), a nominal one its most frequent category. Dates count in days and times in seconds of the day: the mean of
+    dates is a date, that of times of day a time between them.
 
     Missing values stay missing, and every present value is masked: within a block, records are grouped among those that miss
     the same attributes, by the attributes they have.
@@ -87,116 +130,107 @@ def microaggregate(site: Site, spec: Microaggregation) -> Microdata:
     site: a table whose columns include the step's attributes, and the grid to which means are rounded (halves to even).
     spec: with its attributes resolved.
 
-    Returns the table with those columns replaced; the result depends on the multiset of records, not on their order. Before
-    rounding the column means of numeric attributes stay; k = n gives every record the mean or median of the column.
+    Returns the table with those columns replaced; unless the partition draws at random, the result depends on the multiset of
+    records, not on their order. Before rounding, means of groups keep the mean of the column; k = n gives every record the
+    aggregate of the column.
 
     Raises InputError if fewer than k records share a pattern of missing values (so also if k > n), for a constant column, an
-    infinite value, or a text without order. Cost: O(n^2 p / k) per block.
-    Source: see `partition`; medians after Torra (2004), "Microaggregation for categorical variables".
+    infinite value, a text without order, a univariate partition of several attributes, and a partition that orders the records
+    by an attribute without an order. Cost: that of the partition.
+    Source: see the partitions; medians after Torra (2004), "Microaggregation for categorical variables".
     """
-    data, schema = site.data, site.schema
-    for block in spec.groups:
-        positions = _positions(site, block, spec.k)
-        ordinal = np.array([schema[name].scale is Scale.ORDINAL for name in block])
-        masked = aggregated(positions, ordinal, spec.k)
-        for j, name in enumerate(block):
-            values = masked[:, j] if ordinal[j] else at_precision(masked[:, j], site.precision[name])
-            data = data.with_positions(schema[name], values)
+    data = site.data
+    for number, (names, k) in enumerate(spec.groups):
+        columns = _columns(site, spec, names, k)
+        values = _aggregated(columns, spec, k, rng=partial(site.draw, f"block {number}"))
+        for column, masked in zip(columns, values, strict=True):
+            data = published(data, column, masked, site)
     return data
 
 
 def refuse_unfit(site: Site, spec: Microaggregation) -> None:
     """Refuse before anything is masked what `microaggregate` would refuse. spec: with its attributes resolved."""
-    for block in spec.groups:
-        _positions(site, block, spec.k)
-
-
-def _positions(site: Site, block: tuple[str, ...], k: int) -> Floats:
-    positions = np.column_stack([checked_positions(site.data, site.schema, name, site.where) for name in block])
-    refuse_small_patterns(positions, block, k, where=site.where)
-    return positions
-
-
-def aggregated(positions: Floats, ordinal: Booleans, k: int) -> Floats:
-    """The values of one block after microaggregation, before rounding.
-
-    positions: shape (n, p), NaN is missing; ordinal: shape (p,). Every pattern of missing values has k records.
-    """
-    result = positions.copy()
-    for rows, columns, groups in pattern_groups(positions, k):
-        for j in columns:
-            summary = _group_medians if ordinal[j] else _group_means
-            result[rows, j] = summary(positions[rows, j], groups)
-    return result
-
-
-def pattern_groups(positions: Floats, k: int) -> list[tuple[Integers, Integers, Integers]]:
-    """For each pattern of missing values: its rows, the columns they have, and the group of each row."""
-    scaled = _scaled(positions)
-    present = ~np.isnan(positions)
-    pattern = joint_codes(list(present.T), len(positions))
-    found = []
-    for code in range(int(pattern.max(initial=-1)) + 1):
-        rows = np.flatnonzero(pattern == code)
-        columns = np.flatnonzero(present[rows[0]])
-        if len(columns) == 0:
-            continue
-        # in lexicographic order, so that sums come out the same to the last bit whatever the order of the file
-        rows = rows[np.lexsort(positions[np.ix_(rows, columns)].T[::-1])]
-        found.append((rows, columns, partition(scaled[np.ix_(rows, columns)], k)))
-    return found
+    for names, k in spec.groups:
+        _columns(site, spec, names, k)
 
 
 def conclude(view: View, spec: Microaggregation) -> Knowledge:
-    """What the step lets an intruder conclude who knows it: MDAV draws nothing at random, and he repeats it block by block."""
-    for block in spec.groups:
-        step = spec.model_copy(update={"attributes": block, "blocks": None})
-        view = replace(view, knowledge=repeated_on_all(view, block, partial(microaggregate, spec=step)))
+    """What the step lets an intruder conclude who knows it: he repeats the partition, block by block."""
+    for names, k in spec.groups:
+        step = spec.model_copy(update={"attributes": names, "blocks": None, "k": k})
+        view = replace(view, knowledge=repeated_on_all(view, names, partial(microaggregate, spec=step)))
     return view.knowledge
 
 
-def _scaled(positions: Floats) -> Floats:
-    ascending = np.sort(positions, axis=0)
-    spread = np.nanstd(ascending, axis=0, ddof=1)
-    scaled: Floats = (positions - np.nanmean(ascending, axis=0)) / np.where(spread > 0, spread, 1.0)
-    return scaled
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups of the records that share a pattern of missing values: rows, the columns they have, and a group for each."""
+
+    rows: Integers
+    columns: list[int]
+    of_row: Integers
 
 
-def refuse_small_patterns(positions: Floats, block: tuple[str, ...], k: int, *, where: str) -> None:
-    """InputError where fewer than k records share a pattern of missing values within a block, so also where k > n.
-
-    positions: shape (n, p), one column for each name of `block`, NaN is missing.
-    """
-    present = ~np.isnan(positions)
-    pattern = joint_codes(list(present.T), len(positions))
-    for code, size in enumerate(np.bincount(pattern)):
-        lacking = tuple(np.array(block)[~present[np.argmax(pattern == code)]])
-        if size < k and len(lacking) < len(block):
-            raise _too_small(int(size), k, lacking, where)
-
-
-def _too_small(size: int, k: int, lacking: tuple[str, ...], where: str) -> InputError:
-    allowed = "k at most the number of records that have the same attributes"
-    if not lacking:
-        what = f"k is {k}, but only {size} records have all attributes of a block"
-        return InputError("group-too-small", f"{where}.k", what, allowed, "lower k, or mask fewer attributes together", k)
-    which = " and ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
-    who = "1 record has" if size == 1 else f"{size} records have"
-    what = f"only {who} no value of {which} (and all others of the block), fewer than k = {k}: they cannot hide in a group"
-    remedy = (
-        f"fill the gaps or leave those rows out at the source, or keep {lacking[0]} back (`role: withheld`); a block of its "
-        "own (`blocks`) would mask it too, but who combines the blocks finds nearly everybody"
-    )
-    return InputError("group-too-small", f"{where}.k", what, allowed, remedy, k)
+def groups_of(columns: list[Column], spec: Microaggregation, k: int, *, rng: partial[np.random.Generator]) -> list[Groups]:
+    """The groups of one block, pattern by pattern."""
+    by_median = all(column.aggregate in ("median", "median category") for column in columns)
+    found = []
+    for i, (rows, having) in enumerate(patterns(columns)):
+        points = np.column_stack([columns[j].coordinates[rows] for j in having])
+        groups = grouped(
+            points,
+            k,
+            spec.partition,
+            by_median=by_median,
+            gamma=GAMMA if spec.gamma is None else spec.gamma,
+            axis=spec.axis or "first_principal_component",
+            rng=partial(rng, f"pattern {i}"),
+        )
+        found.append(Groups(rows, having, groups))
+    return found
 
 
-def _group_means(values: Floats, groups: Integers) -> Floats:
-    means: Floats = (np.bincount(groups, weights=values) / np.bincount(groups))[groups]
-    return means
+def _aggregated(columns: list[Column], spec: Microaggregation, k: int, *, rng: partial[np.random.Generator]) -> list[Floats]:
+    values = [column.values.copy() for column in columns]
+    for part in groups_of(columns, spec, k, rng=rng):
+        for j in part.columns:
+            values[j][part.rows] = aggregated(values[j][part.rows], part.of_row, columns[j].aggregate)
+    return values
 
 
-def _group_medians(values: Floats, groups: Integers) -> Floats:
-    ordered = values[np.lexsort((values, groups))]
-    sizes = np.bincount(groups)
-    medians: Floats = ordered[np.cumsum(sizes) - sizes + (sizes - 1) // 2][groups]
-    return medians
+def _columns(site: Site, spec: Microaggregation, names: tuple[str, ...], k: int) -> list[Column]:
+    _refuse_other_partitions(site, spec, names)
+    attributes = site.schema.select(names)
+    columns = [column_of(site, one.name, aggregate_of(spec, one), standardize=spec.standardize) for one in attributes]
+    refuse_small_patterns(columns, k, where=site.where)
+    return columns
+
+
+def _refuse_other_partitions(site: Site, spec: Microaggregation, names: tuple[str, ...]) -> None:
+    place = f"{site.where}.partition"
+    if spec.partition == "optimal_univariate" and len(names) > 1:
+        what = f"optimal_univariate groups by a single attribute, and the block has {len(names)}: {listed(names)}"
+        remedy = "individual_ranking takes each attribute by itself; `refined` or `mdav` take several together"
+        raise InputError("partition-needs-one-attribute", place, what, "one attribute", remedy, spec.partition)
+    nominal = [name for name in names if site.schema[name].scale in CATEGORICAL]
+    if spec.partition in ON_AXES and nominal:
+        what = f"{spec.partition} orders the records, and `{nominal[0]}` has no order"
+        allowed = "numeric or ordinal attributes, dates or times"
+        raise InputError("partition-needs-order", place, what, allowed, "use mdav, or mask it in another step", spec.partition)
+
+
+def aggregate_of(spec: Microaggregation, attribute: Attribute) -> Aggregate:
+    """What replaces the values of an attribute."""
+    if spec.aggregate == "plurality" or attribute.scale in CATEGORICAL:
+        return "plurality"
+    if attribute.scale is Scale.ORDINAL:
+        return "median category"
+    return "median" if spec.aggregate == "median" else "mean"
+
+
+def _names(block: tuple[str, ...] | Block) -> tuple[str, ...]:
+    return block.attributes if isinstance(block, Block) else block
+
+
+def _size(block: tuple[str, ...] | Block) -> int | None:
+    return block.k if isinstance(block, Block) else None

@@ -2,38 +2,71 @@
 
 from __future__ import annotations
 
-from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.microdata.schema import Attribute, Scale, Schema
+from tasks.mask.groups.microaggregation import Microaggregation, aggregate_of
+from tasks.mask.groups.partition import NAMES
+from tasks.microdata.schema import Attribute, Schema
 from tasks.microdata.words import listed
 from tasks.report.masks.told import Told
 
+_CENTRES = {"plurality": "most frequent category"}
+_SPREAD = (
+    "Within groups nothing varies any more: variances computed from the released values are too small by what was lost "
+    "(see the losses), correlations of masked attributes tend to be too large, and means of numeric attributes are right."
+)
+
 
 def told(step: Microaggregation, schema: Schema) -> Told:
+    sizes = {k for _, k in step.groups}
+    by = "" if step.partition == "mdav" else f" by {NAMES[step.partition]}"
     return Told(
-        title=f"Microaggregation, groups of at least {step.k}",
+        title=f"Microaggregation{by}, groups of at least {min(sizes)}",
         text=_text(step, schema),
         missing="Microaggregation groups records only with those that miss the same attributes, by the attributes they have, "
         "so every present value is masked.",
-        attribute=lambda attribute: f"replaced by the {_centre(attribute)} of a group of at least {step.k} records",
+        attribute=lambda attribute: (
+            f"replaced by the {_centre(step, attribute)} of a group of at least {_size(step, attribute.name)} records"
+        ),
+        analysts=(_SPREAD,),
     )
 
 
-def _centre(attribute: Attribute) -> str:
-    return "median category" if attribute.scale is Scale.ORDINAL else "mean"
+def _centre(step: Microaggregation, attribute: Attribute) -> str:
+    aggregate = aggregate_of(step, attribute)
+    return _CENTRES.get(aggregate, aggregate)
+
+
+def _size(step: Microaggregation, name: str) -> int:
+    return next(k for names, k in step.groups if name in names)
 
 
 def _text(step: Microaggregation, schema: Schema) -> str:
-    groups = [listed(block) for block in step.groups]
-    together = len(groups) == 1
-    alike = "alike in them taken together" if together and len(step.groups[0]) > 1 else "alike in it"
-    named = groups[0] if together else f"each of these sets of attributes by itself ({'; '.join(groups)})"
-    ordinal = {schema[name].scale is Scale.ORDINAL for block in step.groups for name in block}
-    centre = {
-        frozenset({False}): "mean",
-        frozenset({True}): "median category",
-    }.get(frozenset(ordinal), "mean (ordinal codes: their median category)")
+    sizes = list(dict.fromkeys(k for _, k in step.groups))
+    together, singly = len(step.groups) == 1, all(len(names) == 1 for names, _ in step.groups)
+    several = " (by set: " + ", ".join(f"{k} in {listed(names)}" for names, k in step.groups) + ")" if len(sizes) > 1 else ""
+    least = f"{min(sizes)}{several}"
+    alike = "alike in it" if singly else "alike in them taken together" if together else "alike in that set"
+    shared = "each of its values" if singly else "each combination of these values" + ("" if together else " within a set")
+    named = listed(step.groups[0][0]) if together else _sets(step)
     return (
-        f"In {named}, records were put into groups of at least {step.k} that are "
-        f"{alike if together else 'alike in that set'}, and each value was replaced by its group's {centre}. "
-        f"At least {step.k} released records share each combination of these values{'' if together else ' within a set'}."
+        f"In {named}, records were put into groups of at least {least} that are "
+        f"{alike}, and each value was replaced by its group's {_centres(step, schema)}. "
+        f"At least {min(sizes)} released records share {shared}."
     )
+
+
+def _sets(step: Microaggregation) -> str:
+    if all(len(names) == 1 for names, _ in step.groups):
+        return f"each of {listed(step.masked)} by itself"
+    return f"each of these sets of attributes by itself ({'; '.join(listed(names) for names, _ in step.groups)})"
+
+
+def _centres(step: Microaggregation, schema: Schema) -> str:
+    kinds = list(dict.fromkeys(_centre(step, schema[name]) for name in step.masked))
+    if len(kinds) == 1:
+        return kinds[0]
+    words = {
+        "median category": "ordinal codes: their median category",
+        "most frequent category": "categories: the most frequent",
+    }
+    first, *rest = sorted(kinds, key=lambda kind: kind in words)
+    return f"{first} ({'; '.join(words.get(kind, kind) for kind in rest)})"

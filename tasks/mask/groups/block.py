@@ -1,0 +1,128 @@
+"""The attributes of one block as numbers: the values that are aggregated, and the coordinates in which records are near.
+
+The distance of mixed records is that of linkage (`attack.comparison`): every attribute adds 2 on average to the squared
+distance of two records. Measured and ordinal attributes count the squared difference in standard deviations (n - 1),
+categories 2 * [x differs from y] / m, with m the share of pairs of records that differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.mask.fitting import checked_positions, refuse_constant
+from tasks.mask.groups.aggregates import Aggregate
+from tasks.mask.images import joint_codes
+from tasks.mask.precision import at_precision
+from tasks.mask.step import Site
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import CATEGORICAL, Attribute
+from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
+
+MOST_CATEGORIES = 200  # of one attribute; each is a coordinate of every record
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One attribute of a block.
+
+    values: shape (n,), NaN is missing: positions, or codes of `categories` where the attribute is nominal.
+    coordinates: shape (n, d), NaN where the value is missing.
+    """
+
+    attribute: Attribute
+    values: Floats
+    coordinates: Floats
+    aggregate: Aggregate
+    categories: pa.Array | None = None
+
+
+def column_of(site: Site, name: str, aggregate: Aggregate, *, standardize: bool) -> Column:
+    """One attribute as the partition sees it.
+
+    standardize: coordinates are divided by the standard deviation (categories by the share of pairs that differ); otherwise
+    numbers count as they are and two different categories are at distance 1.
+
+    Raises InputError for a constant, an infinite value, a category outside the declared order, and too many categories.
+    """
+    attribute = site.schema[name]
+    if attribute.scale in CATEGORICAL:
+        return _nominal(site, attribute, aggregate, standardize=standardize)
+    positions = checked_positions(site.data, site.schema, name, site.where)
+    coordinates = _standardised(positions) if standardize else positions
+    return Column(attribute, positions, coordinates[:, None], aggregate)
+
+
+def published(data: Microdata, column: Column, values: Floats, site: Site) -> Microdata:
+    """The table with the column replaced by aggregated values, on the grid of the source."""
+    name, missing = column.attribute.name, np.isnan(values)
+    if column.categories is not None:
+        codes = pa.array(np.where(missing, 0, values).astype(np.int64), mask=missing)
+        return data.with_column(name, column.categories.take(codes))
+    if column.aggregate not in ("median category", "plurality"):
+        values = at_precision(values, site.precision[name])
+    return data.with_positions(column.attribute, values)
+
+
+def _nominal(site: Site, attribute: Attribute, aggregate: Aggregate, *, standardize: bool) -> Column:
+    name = attribute.name
+    place = f"{site.where}.attributes: {name}"
+    (codes,) = shared_codes(site.data.column(name))
+    found = pc.unique(site.data.column(name).drop_null())
+    categories = found.take(pc.sort_indices(found))
+    refuse_constant(len(categories), name, place)
+    if len(categories) > MOST_CATEGORIES:
+        what = f"`{name}` has {len(categories):,} categories"
+        remedy = "group its categories before (recoding), or take it out of the step"
+        raise InputError("categories", place, what, f"2 to {MOST_CATEGORIES} categories", remedy)
+    values = np.where(codes < 0, np.nan, codes.astype(np.float64))
+    weight = 1 / _share_of_pairs_that_differ(codes) if standardize else 0.5
+    coordinates = np.where((codes < 0)[:, None], np.nan, np.sqrt(weight) * (codes[:, None] == np.arange(len(categories))))
+    return Column(attribute, values, coordinates, aggregate, categories)
+
+
+def _share_of_pairs_that_differ(codes: Integers) -> float:
+    counts = np.bincount(codes[codes >= 0]).astype(np.float64)
+    n = counts.sum()
+    return float(1 - (counts * (counts - 1)).sum() / (n * (n - 1)))
+
+
+def _standardised(positions: Floats) -> Floats:
+    present = np.sort(positions[~np.isnan(positions)])  # sorted: the sums do not depend on the order of the file
+    spread = float(np.std(present, ddof=1))
+    scaled: Floats = (positions - np.mean(present)) / (spread if spread > 0 else 1.0)
+    return scaled
+
+
+def patterns(columns: list[Column]) -> list[tuple[Integers, list[int]]]:
+    """The rows of each pattern of missing values, and the columns that they have; without rows that miss all of them."""
+    present = ~np.isnan(np.column_stack([column.values for column in columns]))
+    pattern = joint_codes(list(present.T), len(present))
+    found = ((np.flatnonzero(pattern == code), present[np.argmax(pattern == code)]) for code in range(int(pattern.max()) + 1))
+    return [(rows, np.flatnonzero(has).tolist()) for rows, has in found if has.any()]
+
+
+def refuse_small_patterns(columns: list[Column], k: int, *, where: str) -> None:
+    """InputError where fewer than k records share a pattern of missing values within a block, so also where k > n."""
+    for rows, having in patterns(columns):
+        if len(rows) < k:
+            lacking = tuple(column.attribute.name for j, column in enumerate(columns) if j not in having)
+            raise _too_small(len(rows), k, lacking, where)
+
+
+def _too_small(size: int, k: int, lacking: tuple[str, ...], where: str) -> InputError:
+    allowed = "k at most the number of records that have the same attributes"
+    if not lacking:
+        what = f"k is {k}, but only {size} records have all attributes of a block"
+        return InputError("group-too-small", f"{where}.k", what, allowed, "lower k, or mask fewer attributes together", k)
+    which = " and ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
+    who = "1 record has" if size == 1 else f"{size} records have"
+    what = f"only {who} no value of {which} (and all others of the block), fewer than k = {k}: they cannot hide in a group"
+    remedy = (
+        f"fill the gaps or leave those rows out at the source, or keep {lacking[0]} back (`role: withheld`); a block of its "
+        "own (`blocks`) would mask it too, but who combines the blocks finds nearly everybody"
+    )
+    return InputError("group-too-small", f"{where}.k", what, allowed, remedy, k)
