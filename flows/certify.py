@@ -18,13 +18,14 @@ from tasks.attack.threat import attack_id, intruders
 from tasks.classify.task import classify_attributes
 from tasks.ingest.methods import IngestReport
 from tasks.ingest.task import ingest_source, source_digest
+from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.task import Steps, adopt_table, mask_table
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.caching import Produced
-from tasks.runtime.draws import Attempt, chosen_draw, draw_of, record_attempt
+from tasks.runtime.draws import Attempt, chosen_draw, draw_of, pseudonym_key_of, record_attempt
 from tasks.runtime.failures import guarded
 from tasks.score.policy import check_policy
 from tasks.score.task import score_release
@@ -78,7 +79,11 @@ def _mask(journal: Journal, release: ReleaseSpec, data: str, schema: str, *, new
     if plan is None:
         steps = _kept(release.masking, Steps)
         attempts = _attempt(journal, release, data, steps, draw)
-        return draw, attempts, journal.stage(mask_table, "mask", data, schema, steps, draw, row_order)
+        return (
+            draw,
+            attempts,
+            journal.stage(mask_table, "mask", data, schema, steps, draw, row_order, _pseudonym_key(release, draw)),
+        )
     kept, digest = _kept(plan), source_digest(plan.released)
     attempts = _attempt(journal, release, data, f"{kept}:{digest}", draw)
     table = journal.stage(adopt_table, "mask", data, schema, kept, digest, draw, row_order)
@@ -87,6 +92,13 @@ def _mask(journal: Journal, release: ReleaseSpec, data: str, schema: str, *, new
         raise InputError("released-changed", "released", what, "a table at rest", remedy)
     journal.warn(Store().record(Ref(table["notes"]), tuple[str, ...]))
     return draw, attempts, table
+
+
+def _pseudonym_key(release: ReleaseSpec, draw: str) -> str:
+    """The id of the series' key where pseudonyms are to stay the same in it; a chosen seed makes a key that is no secret."""
+    if not any(isinstance(step, Pseudonyms) and step.stable == "series" for step in release.steps):
+        return ""
+    return pseudonym_key_of(release.lineage) if release.seed is None else draw
 
 
 def _attempt(journal: Journal, release: ReleaseSpec, source: str, masking: str, draw: str) -> int:

@@ -17,6 +17,7 @@ from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec
 from tasks.ingest.codebooks.codebook_file import load_codebook, merged
 from tasks.ingest.methods import IngestPlan
 from tasks.ingest.sources import SourceSpec
+from tasks.mask.coding.recoding import with_mappings
 from tasks.mask.elsewhere.adoption import AdoptionPlan, ReleasedSpec
 from tasks.mask.methods import Masking, targets
 from tasks.microdata.document import read_document, validated
@@ -126,7 +127,7 @@ class ReleaseSpec(Spec):
 
     def public_content(self) -> dict[str, Any]:
         """The spec as plain values for the tracking server: without the seed, the place of the source, and its categories."""
-        cells = {"__all__": {"matrix"}}  # its keys are categories
+        cells = {"__all__": {"matrix": True, "warner": {"yes"}, "limits": True, "recode": True}}  # they name categories
         place: Any = {"table": True, "dataset": True, "sql": True, "url_env": True, "mechanism": cells}
         values = {"order", "missing", "categories", "hierarchy"}
         left_out: Any = {"seed": True, "source": True, "released": place, "expect": True, "attributes": {"__all__": values}}
@@ -146,6 +147,14 @@ def load_release(path: Path) -> ReleaseSpec:
     except InputError as error:
         raise located(error, path) from None
     found = {name: source.resolved(path.parent) for name in ("source", "released") if (source := getattr(release, name))}
+    try:
+        if release.masking is not None:
+            found["masking"] = with_mappings(release.masking, path.parent, "masking")
+        if "released" in found:
+            mechanism = with_mappings(found["released"].mechanism, path.parent, "released.mechanism")
+            found["released"] = found["released"].model_copy(update={"mechanism": mechanism})
+    except InputError as error:
+        raise located(error, path) from None
     attributes = release.attributes
     if release.codebook is not None:
         attributes = merged(attributes, load_codebook((path.parent / release.codebook).absolute()))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
+from flows.console.advice_masks import attributes_of, stronger, weaker
 from flows.console.inert import shown
 from tasks.microdata.words import listed
 from tasks.report.numbers import beside_limit, limit_in_unit
@@ -14,7 +14,8 @@ from tasks.score.policy import INSIDER
 
 _LINKAGE = {measure.name for measure in LINKAGE}
 _LOSS = {measure.name for measure in LOSS}
-_GROUPABLE = (None, "numeric", "ordinal")
+_UNGROUPABLE = "free_text"
+_CATEGORIES = ("nominal", "code")
 _NAMED = 3
 POSITION = "row_position"
 ELSEWHERE = "in the tool that made the table"
@@ -81,7 +82,7 @@ def _on_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict
 def _fate(name: str, spec: dict[str, Any]) -> str:
     if spec.get("released"):
         return "as the table holds it"
-    masked = any(name in (step.get("attributes") or ()) for step in spec.get("masking") or ())
+    masked = any(name in (attributes_of(step) or ()) for step in _steps(spec))
     return "masked apart from the others" if masked else "unchanged"
 
 
@@ -104,9 +105,13 @@ def _masked_with_others(name: str, spec: dict[str, Any]) -> str:
     scale = next((a.get("scale") for a in spec["attributes"] if a["name"] == name), None)
     step = next((i for i, s in enumerate(_steps(spec)) if s["method"] == "microaggregation"), None)
     role = f"give it `role: quasi_identifier` under `attributes` (line `{shown(name)}`)"
-    if step is None or scale not in _GROUPABLE:
+    if step is None or scale == _UNGROUPABLE:
         return f"{role}, and name it in a masking step that takes its scale"
-    return f"{role}, and add it to the `attributes` of masking step {step + 1} (microaggregation)"
+    grouping, named = _steps(spec)[step], f"masking step {step + 1} (microaggregation)"
+    if attributes_of(grouping) is None and scale not in _CATEGORIES:
+        return f"{role}; {named} masks it then, because it names no attributes"
+    field = "blocks" if grouping.get("blocks") else "attributes"
+    return f"{role}, and add it to the `{field}` of {named}"
 
 
 def _on_the_declared(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
@@ -114,60 +119,12 @@ def _on_the_declared(line: dict[str, Any], figures: list[dict[str, Any]], spec: 
     if unmasked:
         way = f"mask it {ELSEWHERE}" if spec.get("released") else "name it in a masking step"
         yield f"No mask touches {_listed(unmasked)}, which the intruder knows: {way}, or do not publish it."
-    ways = [way for i, step in enumerate(_steps(spec)) for way in _stronger(i, step, line)]
+    ways = [way for i, step in enumerate(_steps(spec)) for way in stronger(i, step, line)]
     yield from ways
     if spec.get("released"):
         yield "The table was masked elsewhere: mask it more strongly there, and certify the new table."
     elif not ways and not unmasked:
         yield "Publish fewer attributes, or coarser ones (age in years of five, a region for a town): there is less to know."
-
-
-def _stronger(place: int, step: dict[str, Any], line: dict[str, Any]) -> Iterator[str]:
-    """How one step would protect more, if it could."""
-    named = f"masking step {place + 1}"
-    match step["method"]:
-        case "microaggregation":
-            needed = _needed_k(line)
-            if needed is not None and step["k"] < needed:
-                yield f"Raise `k` of {named} from {step['k']} to {needed}: in a group of k alike, a guess is right once in k."
-            if len(step.get("blocks") or ()) > 1:
-                yield f"Group all attributes of {named} together (take `blocks` out): who combines the blocks learns more."
-        case method if line["measure"].startswith("k_anonymity"):
-            yield (
-                f"{named.capitalize()} ({method}) makes no groups, so it keeps no k: mask its attributes by microaggregation "
-                "together with the others, or limit max_record_risk instead of k_anonymity."
-            )
-        case "rank_swapping":
-            now = f"(now {step['window_percent']:g})"
-            yield f"Raise `window_percent` of {named} {now}, or mask its attributes by microaggregation."
-        case "pram" if line["measure"] in {"max_record_risk", "records_exposed"}:
-            yield (
-                f"After {named} (pram) single people are found by luck as well: limit known_reidentification (links that can "
-                f"be asserted) instead of {line['measure']}."
-            )
-        case "pram":
-            yield from _exchange_more(step, named)
-        case method:
-            yield f"Mask more strongly in {named} ({method})."
-
-
-def _exchange_more(step: dict[str, Any], named: str) -> Iterator[str]:
-    field = _says_how_much(step)
-    now = "Exchange more by the matrix" if field is None else f"Lower `{field}` (now {step[field]:g})"
-    yield (
-        f"{now} of {named}; or give its categories an order (`scale: ordinal, order: [...]`) and move them to a "
-        "microaggregation, which hides more for the same loss."
-    )
-
-
-def _needed_k(line: dict[str, Any]) -> int | None:
-    if line["measure"].startswith("k_anonymity"):
-        return math.ceil(float(line["limit"]))
-    if line["measure"] == "records_exposed":
-        return 3
-    if line["measure"] in {"reidentification", "max_record_risk"} and line["limit"] > 0:
-        return math.ceil(1 / float(line["limit"]) - 1e-9)
-    return None
 
 
 def _on_losses(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
@@ -189,32 +146,12 @@ def _weaker_masks(spec: dict[str, Any], concerned: set[str]) -> Iterator[str]:
         yield f"mask less {ELSEWHERE} (more risk)"
     elif any(step["method"] == "microaggregation" for _, step in steps) or not steps:
         yield "publish fewer attributes, so that the rest can be grouped more closely"
-    yield from (_weaker(step, f"masking step {i + 1}") for i, step in steps)
+    yield from (way for i, step in steps for way in weaker(step, f"masking step {i + 1}"))
 
 
 def _masks_some(step: dict[str, Any], names: set[str]) -> bool:
-    return step.get("attributes") is None or bool(names & set(step["attributes"]))
-
-
-def _weaker(step: dict[str, Any], named: str) -> str:
-    match step["method"]:
-        case "microaggregation":
-            return f"lower `k` of {named} (now {step['k']}; more risk)"
-        case "rank_swapping":
-            return f"lower `window_percent` of {named} (now {step['window_percent']:g}; more risk)"
-        case "pram":
-            return f"{_exchange_less(step, named)}, so that fewer cells are exchanged (more risk)"
-        case method:
-            return f"mask less in {named} ({method}; more risk)"
-
-
-def _exchange_less(step: dict[str, Any], named: str) -> str:
-    field = _says_how_much(step)
-    return f"let more stay by the `matrix` of {named}" if field is None else f"raise `{field}` of {named} (now {step[field]:g})"
-
-
-def _says_how_much(step: dict[str, Any]) -> str | None:
-    return next((name for name in ("retention", "epsilon") if step.get(name) is not None), None)
+    masked = attributes_of(step)
+    return masked is None or bool(names & masked)
 
 
 def _unmasked(figures: list[dict[str, Any]], spec: dict[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
 from flows.console.inert import shown
+from flows.console.parameters import with_parameters
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role
 
@@ -44,7 +45,8 @@ def print_plan(path: Path) -> int:
     say("Attributes:")
     for attribute in examined.schema.attributes:
         masked = attribute.name in examined.masked
-        fate = "not published" if not attribute.published else "masked" if masked else "published unmasked"
+        hidden = "published as a keyed pseudonym" if attribute.name in examined.pseudonymised else "not published"
+        fate = hidden if not attribute.published else "masked" if masked else "published unmasked"
         say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
     for note in (*examined.notes, *_unmasked_keys(examined)):
         say(f"warning: {note}")
@@ -61,6 +63,7 @@ class _Examined:
     rows: int
     schema: Schema
     masked: frozenset[str]
+    pseudonymised: frozenset[str]
     intruders: list[str]
     notes: tuple[str, ...]
 
@@ -82,8 +85,10 @@ def _examined(release: ReleaseSpec) -> _Examined:
     from tasks.attack.threat import intruders
     from tasks.classify.methods import classify
     from tasks.ingest.methods import ingest
+    from tasks.mask.categories.advice import better_matrices
     from tasks.mask.elsewhere.adoption import adopt
     from tasks.mask.methods import refuse_unfit, resolved_steps
+    from tasks.mask.pseudonyms import Pseudonyms
     from tasks.score.policy import check_policy
 
     found = ingest(release.ingest_plan)
@@ -92,13 +97,15 @@ def _examined(release: ReleaseSpec) -> _Examined:
     published, notes = found.data.select(schema.published), found.report.notes
     steps = resolved_steps(release.masking or (), schema, "masking")
     refuse_unfit(found.data, schema, steps)
+    notes = (*notes, *better_matrices(found.data, schema, steps))
     mechanisms: tuple[Mechanism, ...] = steps
     if release.adoption_plan is not None:
         adopted = adopt(found.data, schema, release.adoption_plan)
         mechanisms, published, notes = adopted.mechanisms, adopted.data, (*notes, *adopted.notes)
     names = [intruder.name for intruder in intruders(release.intruder, schema, published)]
     masked = frozenset(name for step in mechanisms for name in step.masked)
-    return _Examined(found.report.source, found.data.n, schema, masked, names, notes)
+    replaced = frozenset(name for step in steps if isinstance(step, Pseudonyms) for name in step.attributes)
+    return _Examined(found.report.source, found.data.n, schema, masked, replaced, names, notes)
 
 
 def plan(release: Any, intruders: list[str]) -> list[tuple[str, str]]:
@@ -106,13 +113,13 @@ def plan(release: Any, intruders: list[str]) -> list[tuple[str, str]]:
     order = "shuffled" if release.keep_row_order is None else f"in the source's order: {release.keep_row_order}"
     rows = [("ingest", f"{release.source.label}; {_counted(len(release.expect), 'expectation')}")]
     rows.append(("classify", f"{_counted(len(release.attributes), 'attribute')} declared; every other one by its evidence"))
-    rows += [("mask", _with_parameters(step)) for step in release.masking or ()]
+    rows += [("mask", with_parameters(step)) for step in release.masking or ()]
     if release.released is not None:
-        declared = "; ".join(map(_with_parameters, release.released.mechanism)) or "by a method that is not declared"
+        declared = "; ".join(map(with_parameters, release.released.mechanism)) or "by a method that is not declared"
         rows.append(("mask", f"taken from {release.released.label}, aligned by {release.released.align}; masked {declared}"))
-    rows += [("attack", f"{_with_parameters(attack)} by {_listed(intruders)}") for attack in release.attacks_to_run]
+    rows += [("attack", f"{with_parameters(attack)} by {_listed(intruders)}") for attack in release.attacks_to_run]
     rows += [("attack", f"{omission.attack} is omitted: {omission.reason}") for omission in release.omit]
-    added = "".join(f"; {_with_parameters(measure)}" for measure in release.measures)
+    added = "".join(f"; {with_parameters(measure)}" for measure in release.measures)
     rows.append(("score", f"the measures that always run{added}"))
     rows += [("policy", _line_in_words(line)) for line in release.policy]
     rows.append(
@@ -133,13 +140,6 @@ def _listed(intruders: list[str]) -> str:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _with_parameters(part: Any) -> str:
-    given = part.model_dump(mode="json", exclude_none=True)
-    name = given.pop("method", None) or given.pop("measure")
-    listed = (f"{key} {' '.join(map(str, value)) if isinstance(value, list) else value}" for key, value in given.items())
-    return " ".join([name, ", ".join(listed)]).strip()
 
 
 def _line_in_words(line: Any) -> str:

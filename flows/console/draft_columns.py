@@ -8,15 +8,14 @@ from typing import Any
 from flows.console.draft_cells import AGAIN, GROUP_IT, Reading, missing_codes, spelled
 from tasks.classify.evidence import Facts, facts_of, named_like_identifier, names_people
 from tasks.classify.roles import attribute_of
-from tasks.mask.categories.pram import MOST_CATEGORIES
-from tasks.mask.categories.pram import SCALES as EXCHANGEABLE
-from tasks.mask.groups.microaggregation import SCALES_BY_DEFAULT as GROUPABLE
+from tasks.mask.groups.block import MOST_CATEGORIES
+from tasks.mask.groups.microaggregation import SCALES as GROUPABLE
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
+from tasks.microdata.schema import CATEGORICAL, UNPUBLISHED, Attribute, Role, Scale
 from tasks.microdata.table import Microdata
 
-GROUPED = "it can then move to the microaggregation, which hides more than exchanging categories does"
 MOSTLY = 0.5
+MANY_CATEGORIES = 50  # without an order: in groups of ten hardly anybody keeps one of fifty even ones
 AS_READ = Reading()
 FREE_TEXT = (
     "is this free text (somebody's own words)? Then write `scale: free_text, role: withheld`: no mask takes out what it tells"
@@ -42,13 +41,14 @@ class Drafted:
         return self.attribute.role is Role.QUASI_IDENTIFIER
 
     @property
-    def groupable(self) -> bool:
-        return self.known and self.attribute.scale in GROUPABLE and self.facts.n_distinct > 1
+    def categorical(self) -> bool:
+        """Categories without an order."""
+        return self.attribute.scale in CATEGORICAL
 
     @property
-    def exchangeable(self) -> bool:
-        fits = self.attribute.scale in EXCHANGEABLE and 1 < self.facts.n_distinct <= MOST_CATEGORIES
-        return self.known and fits and not self.groupable
+    def groupable(self) -> bool:
+        fits = not self.categorical or self.facts.n_distinct <= MOST_CATEGORIES
+        return self.known and self.attribute.scale in GROUPABLE and self.facts.n_distinct > 1 and fits
 
     def as_derived(self, sources: tuple[str, ...], why: str) -> Drafted:
         attribute = replace(self.attribute, role=Role.DERIVED, derived_from=sources)
@@ -56,6 +56,14 @@ class Drafted:
 
     def changed(self, why: str, **fields: Any) -> Drafted:
         return replace(self, attribute=replace(self.attribute, **fields), why=(*self.why, why))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One entry of a list in the draft, and why it is there."""
+
+    fields: dict[str, Any]
+    why: tuple[str, ...]
 
 
 def drafted(data: Microdata, name: str, reading: Reading) -> Drafted:
@@ -91,9 +99,8 @@ def _drafted(facts: Facts, reading: Reading) -> Drafted:
     column = Drafted(attribute=attribute, facts=facts, reading=reading, why=tuple(told))
     if facts.n_distinct < 2 and (facts.n_missing == 0 or facts.n_distinct == 0) and column.known:
         return column.changed("it says the same of everybody, so it tells an intruder nothing", role=Role.OTHER)
-    if column.known and facts.n_distinct == 2 and attribute.scale is Scale.NOMINAL and facts.kind != "text":
-        two = "two codes: any order of two is an order, so it can be grouped with the others (a group shows its majority)"
-        return column.changed(two, scale=Scale.ORDINAL)
+    if column.known and column.categorical and facts.n_distinct > MANY_CATEGORIES and facts.prose < MOSTLY:
+        return _many_categories(column)
     return _with_scale_and_role_told(column)
 
 
@@ -126,6 +133,18 @@ def _free_text(facts: Facts, reading: Reading) -> Drafted:
         "and mask it"
     )
     return Drafted(attribute=attribute, facts=facts, reading=reading, why=(_counted(facts), why), decide=(question,))
+
+
+def _many_categories(column: Drafted) -> Drafted:
+    """Grouped where the method takes so many, else kept back: exchanged at random, hardly a cell would stay true."""
+    coarser = (
+        f"would coarser categories do (a region for a town)? In groups of ten most rows may lose theirs: coarsen it {AGAIN}"
+    )
+    if column.facts.n_distinct <= MOST_CATEGORIES:
+        return replace(column, why=(*column.why, "many categories without an order"), decide=(coarser,))
+    why = f"more than {MOST_CATEGORIES} categories without an order: no mask would leave anything of it, so it is not published"
+    question = f"write it in at most {MOST_CATEGORIES} categories (a region for a town) {AGAIN}, or leave it unpublished"
+    return replace(column.changed(why, role=Role.WITHHELD), decide=(question,))
 
 
 def _counted(facts: Facts) -> str:
@@ -170,9 +189,9 @@ def _scale_told(column: Drafted) -> tuple[str, tuple[str, ...]]:
         return "numbers", ()
     if scale is Scale.NOMINAL and facts.prose >= MOSTLY:
         return "text categories, most of them long texts with blanks", (FREE_TEXT,)
-    if scale is Scale.NOMINAL and facts.kind == "text" and facts.n_distinct == 2:
-        return "two text categories", (f"name both, `scale: ordinal, order: [one, other]`, in any order: {GROUPED}",)
+    if scale is Scale.NOMINAL and facts.n_distinct == 2:
+        return "two categories", ()
     if scale is Scale.NOMINAL and facts.kind == "text" and facts.few_categories:
         order = "do they have an order? Then write `scale: ordinal, order: [lowest, ..., highest]` with every category"
-        return "text categories", (f"{order}: {GROUPED}",)
+        return "text categories", (f"{order}: neighbours are then grouped first, and less is lost",)
     return f"{scale.replace('_', ' ')} values", ()

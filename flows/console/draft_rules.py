@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from flows.console.draft_cells import Reading
-from flows.console.draft_columns import Drafted, drafted
+from flows.console.draft_columns import Drafted, Step, drafted
+from flows.console.draft_loss import loss_line
 from tasks.attack.threat import INSIDER_ROLES
 from tasks.classify.dependence import find_dependences
 from tasks.classify.finding import Dependence, column_of, screen_rows
@@ -25,23 +25,13 @@ from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.table import Integers, Microdata
 
 K = 10
-K_BESIDE_EXCHANGE = 20
 SHARE_FOUND = 0.1  # what the first policy line allows
+MOST_RISK = 0.34  # of a single person: one chance in three
 SMALLEST_K = 2
 ALWAYS_HOLDS = 0.9999  # less is a likeness that analysts want, and both columns are masked
-MOST_EPSILON = 3.0
 SHARE_OF_ROWS = 4  # k is at most a fourth of the rows
 MOST_COMPARED = 80  # columns; every pair of them is compared
-CELLS_CHANGED = 0.5  # the limit of the loss, unless the drafted epsilon changes more
 SAME = ("copy", "one_to_one", "rank_correlation")
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One entry of a list in the draft, and why it is there."""
-
-    fields: dict[str, Any]
-    why: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,24 +57,19 @@ def draft_of(data: Microdata, readings: Mapping[str, Reading], *, name: str, sou
     """
     columns = tuple(drafted(data, column, readings.get(column, Reading())) for column in data.names)
     columns = _without_what_undoes_masks(data, _without_equivalents(data, columns))
-    wanted = K_BESIDE_EXCHANGE if any(column.exchangeable for column in columns) else K
-    k = max(SMALLEST_K, min(wanted, data.n // SHARE_OF_ROWS))
+    k = max(SMALLEST_K, min(K, data.n // SHARE_OF_ROWS))
     columns = _without_rare_gaps(data, columns, k)
-    limit = _share_found(columns, k)
-    masking = tuple(_steps(columns, data.n, k, limit))
-    if not masking:
+    grouped = [column for column in columns if column.groupable]
+    if not grouped:
         raise InputError("nothing-to-mask", "sdcert init TABLE", "No column of the table could be masked.",
                          "a table with at least one column that a person could be known by, and that varies",
                          "see `sdcert methods mask`, and write the release file by hand")  # fmt: skip
-    masked = {name for step in masking for name in step.fields["attributes"]}
-    told = tuple(_told(column, masked) for column in columns)
-    return Draft(name=name, source=source, columns=told, masking=masking, policy=_policy(data, told, masking, k, limit))
+    told = tuple(_told(column) for column in columns)
+    return Draft(name=name, source=source, columns=told, masking=(_grouping(grouped, k),), policy=_policy(data, told, k))
 
 
-def _told(column: Drafted, masked: set[str]) -> Drafted:
-    if not column.known:
-        return column
-    if column.name in masked:
+def _told(column: Drafted) -> Drafted:
+    if not column.known or column.groupable:
         return column
     return replace(
         column,
@@ -122,7 +107,7 @@ def _without_equivalents(data: Microdata, columns: tuple[Drafted, ...]) -> tuple
 
 def _without_what_undoes_masks(data: Microdata, columns: tuple[Drafted, ...]) -> tuple[Drafted, ...]:
     for _ in columns:
-        masked = [column.name for column in columns if column.groupable or column.exchangeable]
+        masked = [column.name for column in columns if column.groupable]
         found = find_dependences(data, _schema(columns), masked)
         if not found:
             return columns
@@ -159,8 +144,9 @@ def _without_rare_gaps(data: Microdata, columns: tuple[Drafted, ...], k: int) ->
 def _withheld(column: Drafted) -> Drafted:
     scale = column.attribute.scale
     why = "too few rows share its gaps to hide among each other, so it is not published"
+    fill = "write the gaps as a category of their own" if column.categorical else "fill the gaps"
     question = (
-        "fill the gaps or leave those rows out at the source; then write "
+        f"{fill}, or leave those rows out, at the source; then write "
         f"`role: quasi_identifier, scale: {scale}` and add it to the microaggregation, or leave it unpublished"
     )
     return replace(column.changed(why, role=Role.WITHHELD), decide=(question,))
@@ -170,113 +156,50 @@ def _smallest_pattern(gaps: list[Integers], n: int) -> int:
     return int(np.bincount(joint_codes(gaps, n)).min())
 
 
-def _share_found(columns: tuple[Drafted, ...], k: int) -> float:
+def _share_found(k: int) -> float:
     """The limit of the first policy line: one in ten, or what groups of k can keep in a small table."""
-    reachable = (2 if any(column.exchangeable for column in columns) else 1) / k
-    return max(SHARE_FOUND, float(np.ceil(100 * reachable)) / 100)
+    return max(SHARE_FOUND, float(np.ceil(100 / k)) / 100)
 
 
-def _steps(columns: tuple[Drafted, ...], n: int, k: int, limit: float) -> list[Step]:
-    grouped = [column.name for column in columns if column.groupable]
-    exchanged = [column.name for column in columns if column.exchangeable]
-    steps = [_grouping(grouped, k)] if grouped else []
-    return [*steps, _exchanging(exchanged, k if grouped else n, limit)] if exchanged else steps
+def _grouping(columns: Sequence[Drafted], k: int) -> Step:
+    """One step for all columns: whoever knows them all is still left with a group; two partitions would intersect."""
+    each = "ten records that look alike leave an intruder one chance in ten; a smaller k keeps more and protects less."
+    why = (
+        "Records are put into groups of at least k that are alike, and each value is replaced by that of its group "
+        f"({_replacements(columns)}). All columns are grouped together: whoever knows them all is still left with a group.",
+        f"k = {k}: {each if k == K else 'a fourth of the rows; a table this small hides nobody well.'}",
+    )
+    return Step({"method": "microaggregation", "attributes": [column.name for column in columns], "k": k}, why)
 
 
-def _grouping(names: list[str], k: int) -> Step:
+def _replacements(columns: Sequence[Drafted]) -> str:
+    scales = {column.attribute.scale for column in columns}
     told = {
-        K: "ten records that look alike leave an intruder one chance in ten; a smaller k keeps more and protects less.",
-        K_BESIDE_EXCHANGE: "twenty, because the categories below tell the members of a group apart to some degree.",
+        "numbers: the mean": Scale.NUMERIC in scales,
+        "dates and times: the mean": bool({Scale.DATE, Scale.TIME} & scales),
+        "ordered codes: the median category": Scale.ORDINAL in scales,
+        "categories: the most frequent": any(column.categorical for column in columns),
     }
-    why = (
-        "numbers and ordered codes: records are put into groups of at least k that are alike, and each value is replaced by "
-        "that of its group (numbers: the mean; codes: the median category).",
-        f"k = {k}: {told.get(k, 'a fourth of the rows; a table this small hides nobody well.')}",
-    )
-    return Step({"method": "microaggregation", "attributes": names, "k": k}, why)
+    return "; ".join(words for words, there in told.items() if there)
 
 
-def _exchanging(names: list[str], group: int, limit: float) -> Step:
-    """The odds of a record against each of its group are multiplied by at most e^epsilon per column.
-
-    So the right one of a group of g is believed with at most E / (E + g - 1), E = e^(sum of the epsilons): E is solved for.
-    """
-    total = float(np.log(limit * (group - 1) / (1 - limit)))
-    epsilon = min(MOST_EPSILON, max(0.01, float(np.floor(100 * total / len(names))) / 100))
-    why = (
-        "categories without an order: each cell is exchanged at random for any category; epsilon says how seldom (0: at random "
-        "altogether; each column multiplies an intruder's odds by at most e^epsilon).",
-        f"epsilon = {epsilon:g}: as much as the first line of the policy allows. With two categories a cell keeps its own with "
-        f"a chance of {_kept(epsilon, 2):.0%}, with eight {_kept(epsilon, 8):.0%}. A larger epsilon keeps more, protects less.",
-    )
-    return Step({"method": "pram", "attributes": names, "epsilon": epsilon}, why)
-
-
-def _kept(epsilon: float, categories: int) -> float:
-    return float(np.exp(epsilon) / (np.exp(epsilon) + categories - 1))
-
-
-def _policy(data: Microdata, columns: tuple[Drafted, ...], masking: tuple[Step, ...], k: int, limit: float) -> tuple[Step, ...]:
+def _policy(data: Microdata, columns: tuple[Drafted, ...], k: int) -> tuple[Step, ...]:
+    limit = _share_found(k)
+    risk = max(MOST_RISK, limit)
     first = f"Somebody who knows all quasi-identifiers of everybody finds at most {limit:.0%} of the people."
-    lines = [Step({"measure": "reidentification", "at_most": limit}, (first,))]
-    if any(step.fields["method"] == "pram" for step in masking):
-        why = "Nobody can be pointed at with certainty. (A line on single people would count lucky guesses at exchanged cells.)"
-        lines.append(Step({"measure": "known_reidentification", "at_most": 0.0}, (why,)))
-    else:
-        why = "The person who is easiest to find stays at one chance in three."
-        lines.append(Step({"measure": "max_record_risk", "at_most": max(0.34, limit)}, (why,)))
-        lines.append(
-            Step({"measure": "records_exposed", "at_most": 0.0}, ("Nobody is found with a chance of one half or more.",))
-        )
-    if _one_group_of_all(columns, masking):
+    easiest = f"The person who is easiest to find is found with a chance of {risk:.0%} at most."
+    lines = [
+        Step({"measure": "reidentification", "at_most": limit}, (first,)),
+        Step({"measure": "max_record_risk", "at_most": risk}, (easiest,)),
+    ]
+    if k > SMALLEST_K:  # of two, everybody is found with a chance of one half
+        exposed = "Nobody is found with a chance of one half or more."
+        lines.append(Step({"measure": "records_exposed", "at_most": 0.0}, (exposed,)))
+    if all(column.groupable for column in columns if column.known):
         at_least = min(5, k)
         why = f"Every released record looks like at least {at_least - 1} others on all quasi-identifiers together."
         lines.append(Step({"measure": "k_anonymity", "at_least": at_least}, (why,)))
     if any(column.attribute.role in INSIDER_ROLES for column in columns):
         why = "Somebody who also knows one more published column (an insider) may find more, but no more than this."
         lines.append(Step({"measure": "reidentification", "at_most": max(0.3, limit), "intruder": "insider"}, (why,)))
-    return (*lines, _loss(data, columns, masking))
-
-
-def _one_group_of_all(columns: tuple[Drafted, ...], masking: tuple[Step, ...]) -> bool:
-    masked = set(masking[0].fields["attributes"])
-    alone = len(masking) == 1 and masking[0].fields["method"] == "microaggregation"
-    return alone and all(column.name in masked for column in columns if column.known)
-
-
-def _loss(data: Microdata, columns: tuple[Drafted, ...], masking: tuple[Step, ...]) -> Step:
-    grouped = {name for step in masking if step.fields["method"] == "microaggregation" for name in step.fields["attributes"]}
-    if any(c.name in grouped and c.attribute.scale is Scale.NUMERIC for c in columns):
-        why = "And the table must still be worth something: at most this percentage of the variation of the numbers is lost."
-        return Step({"measure": "sse_percent", "at_most": 40}, (why, "Choose it from what the table is for."))
-    why = "And the table must still be worth something: at most this share of the masked cells differs from the original."
-    limit, expected = _cells_changed(data, columns, masking)
-    told = "Choose it from what the table is for."
-    if limit > CELLS_CHANGED:
-        told = (
-            f"The masks above are expected to change about {expected:.0%} of them. If that is too much, raise `epsilon` (more "
-            "risk), publish fewer columns, or give categories an order and group them; then lower this limit."
-        )
-    return Step({"measure": "cells_changed", "at_most": limit}, (why, told))
-
-
-def _cells_changed(data: Microdata, columns: tuple[Drafted, ...], masking: tuple[Step, ...]) -> tuple[float, float]:
-    """A limit that the masks can keep, and the share of cells that they are expected to change."""
-    facts = {column.name: column.facts for column in columns}
-    epsilons = {name: step.fields.get("epsilon") for step in masking for name in step.fields["attributes"]}
-    shares = [
-        _share_grouped(data, name)
-        if epsilon is None
-        else facts[name].n_present / data.n * (1 - _kept(epsilon, facts[name].n_distinct))
-        for name, epsilon in epsilons.items()
-    ]
-    expected = float(np.mean(shares))
-    chance = 4 * float(np.sqrt(expected * (1 - expected) / (data.n * len(shares))))
-    return min(1.0, max(CELLS_CHANGED, float(np.ceil(20 * (expected + chance))) / 20)), expected
-
-
-def _share_grouped(data: Microdata, name: str) -> float:
-    """The share of cells that differ if everybody is given the median: smaller groups are nearer to their members."""
-    values = data.floats(name)[~data.missing(name)]
-    median = np.sort(values)[(len(values) - 1) // 2]
-    return float((values != median).sum()) / data.n
+    return (*lines, loss_line(data, [column for column in columns if column.groupable], k))

@@ -12,9 +12,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from flows.console.draft_columns import Drafted
-from flows.console.draft_rules import Draft, Step
+from flows.console.draft_columns import Drafted, Step
+from flows.console.draft_rules import Draft
 from flows.console.inert import shown
+from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.schema import Scale
 
 WIDTH = 120
@@ -39,7 +40,7 @@ ROLES = (
 )
 MASKING = (
     "How the table is masked, step by step; `sdcert methods mask` lists what there is. A column whose scale you change above",
-    "moves to a method that takes the new scale.",
+    f"stays where it is, unless it then has no order (nominal, code) and more than {MOST_CATEGORIES} categories.",
 )
 POLICY = (
     "What the release must not exceed: it is certified if every line is kept. `sdcert methods score` lists the measures.",

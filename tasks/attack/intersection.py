@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.comparison import Comparison, squared_distance
+from tasks.attack.likelihood import LOST, Laws, add_evidence, rule_out, weigh
 from tasks.attack.likelihood import TIE as TIE_OF_LOGARITHMS
-from tasks.attack.likelihood import Laws, add_evidence, rule_out, weigh
 from tasks.attack.nearest import TIE, with_room
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
@@ -64,6 +64,9 @@ def intersected(
         conditions.laws.log_probability,
         conditions.laws.own_at,
         np.ascontiguousarray(conditions.laws.shown_at[rows]),
+        conditions.laws.own_places,
+        np.ascontiguousarray(conditions.laws.shown_places[rows]),
+        conditions.laws.any,
         conditions.laws.records,
         conditions.sizes[rows],
         group_starts,
@@ -85,6 +88,8 @@ def ruled_out(conditions: Conditions, records: Integers, rows: Integers) -> Bool
         conditions.laws.log_probability,
         conditions.laws.own_at,
         conditions.laws.shown_at,
+        conditions.laws.own_places,
+        conditions.laws.shown_places,
     )
 
 
@@ -120,6 +125,9 @@ def _intersect(
     log_probability: Floats,
     own_at: Integers,
     shown_at: Integers,
+    own_places: Floats,
+    shown_places: Floats,
+    by_law: bool,
     records: Floats,
     sizes: Integers,
     group_starts: Integers,
@@ -132,9 +140,22 @@ def _intersect(
     whole = np.zeros(len(own), dtype=np.int64)
     possible, scores = np.empty(len(shown_values), dtype=np.int64), np.zeros(len(shown_values))
     evidence = np.zeros(len(shown_values))
-    if own_at.shape[1] > 0:
+    if by_law:
         evidence = _evidence(
-            begins, ends, allowed, shown, low, high, positions, log_probability, own_at, shown_at, records, group_starts
+            begins,
+            ends,
+            allowed,
+            shown,
+            low,
+            high,
+            positions,
+            log_probability,
+            own_at,
+            shown_at,
+            own_places,
+            shown_places,
+            records,
+            group_starts,
         )
     used = 0
     for i in range(len(own)):
@@ -144,8 +165,20 @@ def _intersect(
         first, least = used, np.inf
         n_images = _write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
         likeliest = -np.inf
-        if own_at.shape[1] > 0:
-            n_images = rule_out(log_probability, own_at[i], shown_at, possible, n_images, scores)
+        if by_law:
+            n_images = rule_out(
+                log_probability,
+                own_at[i],
+                shown_at,
+                own_places[i],
+                shown_places,
+                possible,
+                n_images,
+                scores,
+                evidence,
+                -np.inf,
+                True,
+            )
             likeliest = weigh(scores, evidence, possible[:n_images]) - TIE_OF_LOGARITHMS
         for e in range(n_images):
             row = possible[e]
@@ -181,15 +214,30 @@ def _ruled_out(
     log_probability: Floats,
     own_at: Integers,
     shown_at: Integers,
+    own_places: Floats,
+    shown_places: Floats,
 ) -> Booleans:
     outside = np.zeros(len(records), dtype=np.bool_)
-    possible, scores = np.empty(1, dtype=np.int64), np.empty(1)
+    possible, scores, level = np.empty(1, dtype=np.int64), np.empty(1), np.zeros(len(shown_at))
     for e in range(len(records)):
         i, row, n_possible = records[e], rows[e], 0
         if _is_listed(allowed, begins[0, i], ends[0, i], shown[0, row]):
             n_possible = _within(positions, row, row + 1, low[i], high[i], possible, 0)
         n_possible = _showing(shown, possible, n_possible, begins[:, i], ends[:, i], allowed)
-        outside[e] = rule_out(log_probability, own_at[i], shown_at, possible, n_possible, scores) == 0
+        n_possible = rule_out(
+            log_probability,
+            own_at[i],
+            shown_at,
+            own_places[i],
+            shown_places,
+            possible,
+            n_possible,
+            scores,
+            level,
+            -np.inf,
+            False,
+        )
+        outside[e] = n_possible == 0
     return outside
 
 
@@ -205,6 +253,8 @@ def _evidence(
     log_probability: Floats,
     own_at: Integers,
     shown_at: Integers,
+    own_places: Floats,
+    shown_places: Floats,
     records: Floats,
     group_starts: Integers,
 ) -> Floats:
@@ -214,7 +264,19 @@ def _evidence(
     total, largest = np.zeros(n_rows), np.full(n_rows, -np.inf)
     for i in range(len(own_at)):
         n_images = _write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
-        n_images = rule_out(log_probability, own_at[i], shown_at, possible, n_images, scores)
+        n_images = rule_out(
+            log_probability,
+            own_at[i],
+            shown_at,
+            own_places[i],
+            shown_places,
+            possible,
+            n_images,
+            scores,
+            largest,
+            LOST,
+            False,
+        )
         add_evidence(possible[:n_images], scores[:n_images], records[i], largest, total)
     evidence: Floats = np.log(total) + largest
     return evidence

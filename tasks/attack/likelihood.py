@@ -1,8 +1,9 @@
-"""How probable released rows are as the image of a record, where attributes were randomised by a known law.
+"""How probable released rows are as the image of a record, where attributes were randomised, or noise added, by a known law.
 
 Bayes' rule, before a row is looked at: every possible image is equally likely. Row l then is the record's image with a
-probability proportional to P(l | record) / q(l), where P is the product of the laws of the randomised attributes and q(l) the
-sum of P(l | other) over all records whose image it can be. P alone would take rows that are common for the record's own.
+probability proportional to P(l | record) / q(l), where P is the product of the laws of the randomised attributes (of noise: its
+density) and q(l) the sum of P(l | other) over all records whose image it can be. P alone would take rows that are common for
+the record's own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
 TIE = 1e-9  # logarithms of probabilities within this of the largest are equal
+LOST = -40.0  # a million records, each e^-40 times as probable as the likeliest one, change no sum by more than 1e-11
+_SLACK = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +28,27 @@ class Laws:
     log_probability: all tables, one after the other; of attribute j the entry at own_at[record, j] + shown_at[row, j] is the
     logarithm of the probability that the record's row shows what the row shows (-inf: it cannot).
     own_at: shape (r, L). shown_at: shape (c, L). records: shape (r,), the number of records of each kind.
+    own_places, shown_places: shapes (r, D) and (c, D): with noise, a row at squared distance t has log-density -t / 2.
     """
 
     log_probability: Floats
     own_at: Integers
     shown_at: Integers
     records: Floats
+    own_places: Floats
+    shown_places: Floats
+
+    @property
+    def any(self) -> bool:
+        """Is the law of any attribute known?"""
+        return bool(self.own_at.shape[1] + self.own_places.shape[1])
 
 
-def laws_of(laws: tuple[Law, ...], record: Integers, row: Integers, records: Integers) -> Laws:
-    """The laws for the records and rows that stand for their kinds. record: shape (r,), row: shape (c,), records: (r,)."""
+def laws_of(laws: tuple[Law, ...], places: tuple[Floats, Floats], record: Integers, row: Integers, records: Integers) -> Laws:
+    """The laws for the records and rows that stand for their kinds. record: shape (r,), row: shape (c,), records: (r,).
+
+    places: of all records and all rows.
+    """
     with np.errstate(divide="ignore"):
         tables = [np.log(law.probability) for law in laws]
     begins = np.cumsum([0, *(table.size for table in tables)])
@@ -44,6 +58,8 @@ def laws_of(laws: tuple[Law, ...], record: Integers, row: Integers, records: Int
         own_at=_columns(own, len(record)),
         shown_at=_columns([law.shown[row] for law in laws], len(row)),
         records=records.astype(np.float64),
+        own_places=np.ascontiguousarray(places[0][record]),
+        shown_places=np.ascontiguousarray(places[1][row]),
     )
 
 
@@ -53,14 +69,34 @@ def _columns(columns: list[Integers], n: int) -> Integers:
 
 @njit
 def rule_out(
-    log_probability: Floats, own_at: Integers, shown_at: Integers, possible: Integers, n_possible: int, scores: Floats
+    log_probability: Floats,
+    own_at: Integers,
+    shown_at: Integers,
+    own_place: Floats,
+    shown_places: Floats,
+    possible: Integers,
+    n_possible: int,
+    scores: Floats,
+    level: Floats,
+    enough: float,
+    climbs: bool,
 ) -> int:
-    """Keep the rows that the record can show, their log-probabilities in `scores`; returns how many they are."""
+    """Keep the rows that the record can show, their log-probabilities in `scores`; returns how many they are.
+
+    The score of a row that is surely under level[row] + enough is some number under it. climbs: what is enough rises to the
+    best score of a row, less its level, that was seen.
+    """
     kept = 0
     for row in possible[:n_possible]:
-        score = 0.0
+        score, least = 0.0, level[row] + enough - _SLACK
         for j in range(len(own_at)):
             score += log_probability[own_at[j] + shown_at[row, j]]
+        for j in range(len(own_place)):
+            score -= (own_place[j] - shown_places[row, j]) ** 2 / 2
+            if score < least:
+                break
+        if climbs:
+            enough = max(enough, score - level[row])
         if score > -np.inf:
             possible[kept], scores[kept] = row, score
             kept += 1
@@ -78,7 +114,7 @@ def add_evidence(rows: Integers, scores: Floats, records: float, largest: Floats
         if score > largest[row]:
             total[row] = total[row] * np.exp(largest[row] - score) + records
             largest[row] = score
-        else:
+        elif score > largest[row] + LOST:
             total[row] += records * np.exp(score - largest[row])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,19 @@ class Links:
         if self.conditions is None:
             return np.zeros(len(searching), dtype=bool)
         return ruled_out(self.conditions, self.search_class[searching], self.found_class[found])
+
+    def of_present(self, present: Integers, n: int) -> Links:
+        """The same links for n searching records of whom only those at `present` search; their classes stand in that order."""
+        search_class = np.full(n, len(self.starts) - 1, dtype=np.int64)
+        search_class[present] = self.search_class
+        last = self.starts[-1:]
+        sizes = None if self.sound_sizes is None else np.append(self.sound_sizes, 0)
+        small = None
+        if self.small_sets is not None:
+            small = (np.append(self.small_sets[0], self.small_sets[0][-1:]), self.small_sets[1])
+        return replace(
+            self, search_class=search_class, starts=np.append(self.starts, last), sound_sizes=sizes, small_sets=small
+        )
 
     def inverted(self) -> Links:
         """The same links seen from the found records: which searching records are linked to each; may be none."""

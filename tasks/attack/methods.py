@@ -16,6 +16,7 @@ from tasks.attack.threat import Intruder, attack_id
 from tasks.attack.transparency import Transparency, link_by_mechanism
 from tasks.mask.images import Knowledge
 from tasks.mask.methods import Mechanism
+from tasks.mask.sampling import Sampling
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.schema import Role, Schema
@@ -64,7 +65,7 @@ def attack(
         return replace(blank, status="failed", reason=answer.reason)
     hidden = () if intruder.greedy else schema.with_role(Role.CONFIDENTIAL)
     secrets = tuple(name for name in hidden if name not in intruder.knows)
-    sound = intruder.participation_known and alignment.complete
+    sound = intruder.participation_known and (alignment.complete or _is_sampled(mechanisms))
     outcomes = outcomes_of(scene, links, secrets, targets, searched=blank.direction == "to_original", sound=sound)
     return replace(blank, knows_mechanism=blank.knows_mechanism + remark, outcomes=outcomes)
 
@@ -114,10 +115,12 @@ def _links(
         case Transparency():
             few = int(scene.released.sizes.max()) if scene.units.counts == "persons" else 0
             needed = searching_records(scene.units, targets)
+            complete, sampled = scene.alignment.complete, _is_sampled(mechanisms)
+            present = scene.alignment.record if sampled and intruder.participation_known and not complete else None
             links, knowledge = link_by_mechanism(
-                original, masked, schema, mechanisms, intruder.knows, few=few, searching=needed
+                original, masked, schema, mechanisms, intruder.knows, few=few, searching=needed, present=present
             )
-            return links, _remark(knowledge, intruder, complete=scene.alignment.complete)
+            return links, _unclear(knowledge) + _soundness(intruder, complete=complete, sampled=sampled)
         case RowPosition():
             return link_by_position(scene.alignment.order, original.n), ""
         case _:
@@ -176,16 +179,21 @@ def _in_strata(step: Mechanism) -> str:
     return step.rule if step.by is None else f"{step.rule}, within each stratum by {listed(step.by)}"
 
 
-def _remark(knowledge: Knowledge, intruder: Intruder, *, complete: bool) -> str:
-    unclear = (
-        f"; heuristic in {listed(knowledge.unclear)}, of which nothing is concluded and only the distance is used"
-        if knowledge.unclear
-        else ""
-    )
-    return unclear + _soundness(intruder, complete=complete)
+def _is_sampled(mechanisms: tuple[Mechanism, ...]) -> bool:
+    return any(isinstance(step, Sampling) for step in mechanisms)
 
 
-def _soundness(intruder: Intruder, *, complete: bool) -> str:
+def _unclear(knowledge: Knowledge) -> str:
+    names = listed(knowledge.unclear)
+    return f"; heuristic in {names}, of which nothing is concluded and only the distance is used" if names else ""
+
+
+def _soundness(intruder: Intruder, *, complete: bool, sampled: bool) -> str:
+    if sampled and intruder.participation_known and not complete:
+        return (
+            "; he knows who was sampled, looks for nobody else, and repeats what came after the sampling on these alone; the "
+            "candidate sets are sound: the true row of a sampled record is never left out"
+        )
     if not complete:
         return (
             "; heuristic, not sound: records of the source are absent from the release, so that what is repeated on all "

@@ -11,7 +11,8 @@ from tasks.attack.comparison import Comparison, compare
 from tasks.attack.intersection import Conditions, intersected
 from tasks.attack.likelihood import laws_of
 from tasks.attack.links import Links
-from tasks.mask.images import Knowledge, Shown, joint_codes
+from tasks.attack.whitening import as_if_blurred, whitened
+from tasks.mask.images import Between, Knowledge, Shown, joint_codes
 from tasks.mask.methods import Mechanism, conclusions
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
 from tasks.microdata.schema import Schema
@@ -38,15 +39,19 @@ def link_by_mechanism(
     *,
     few: int = 0,
     searching: Integers | None = None,
+    present: Integers | None = None,
 ) -> tuple[Links, Knowledge]:
     """Link each record to the likeliest rows among those that can be its image, and of these to the nearest.
 
     Meaning: the intruder knows the masking steps and their parameters, but not the seed.
     Formula in words: for each known attribute the set B_j of rows that can be the record's image (rank swapping: those within
     the window by the ranks of the released column; microaggregation: those that show what repeating the partition gives;
-    attributes that no step touched: those that are equal; PRAM: those that the matrix does not exclude); the intersection over
-    the attributes; in it the rows of the largest posterior probability by the matrices of PRAM (`likelihood`); of several the
-    nearest by the distance of `comparison` over the attributes that PRAM left alone, by the release's scale, ties shared.
+    attributes that no step touched: those that are equal; PRAM: those that the matrix does not exclude; noise: those with a
+    value, after factors of the same sign); the intersection over the attributes; in it the rows of the largest posterior
+    probability by the matrices of PRAM and the densities of noise together (`likelihood`); of several the nearest by that of
+    `comparison` over the attributes without such a law, by the release's scale, ties shared.
+    Densities leave hardly two rows equal: where there is noise, ordered attributes of which nothing is concluded therefore
+    count as if noise of the release's standard deviation had been added to them.
 
     Parameters
     ----------
@@ -54,6 +59,9 @@ def link_by_mechanism(
     mechanisms: the masking steps in order, with their attributes. knows: the attributes the intruder knows.
     few: sound sets of at most so many rows are written out in the links.
     searching: the records whose links are wanted; default: all. The intruder still holds all, and nothing found changes.
+
+    present: the records of whom he knows that they are released, ascending, where he knows that of everybody: he follows the
+    steps after a sampling on these alone, and looks for no others.
 
     Returns the links, with the sizes of the intersections (sound: the true row is never left out if every record is in the
     release and the steps are those that were applied), and what was concluded of each attribute. By chance the credit is 1/n.
@@ -70,10 +78,15 @@ def link_by_mechanism(
     partition that is repeated instead of estimated from the centroids.
     Example: after joint microaggregation with distinct records each intersection is exactly the record's group.
     """
-    knowledge = _knowledge(original, masked, schema, mechanisms, knows)
+    n, everybody = original.n, np.arange(original.n)
+    knowledge = _knowledge(original, masked, schema, mechanisms, knows, present)
+    who = everybody if present is None else present
+    followed = who if knowledge.believed.n < n else everybody
+    original = original.take(followed)
     both = _without_randomised(compare(original, masked, schema, knows, "release"), knowledge, knows)
     conditions = _conditions(knowledge, masked, schema, both)
-    kinds = both.own_of_record if searching is None else both.own_of_record[searching]
+    sought = np.isin(followed, who if searching is None else np.intersect1d(who, searching))
+    kinds = both.own_of_record[sought]
     wanted = np.bincount(kinds, minlength=len(both.own)) > 0
     starts, classes, sizes, small = intersected(both, conditions, searching=wanted, few=few)
     without_image = (sizes == 0)[both.own_of_record][wanted[both.own_of_record]]
@@ -82,16 +95,23 @@ def link_by_mechanism(
         raise AttackFailed(
             f"no released row can be the image of {share:.2%} of the records: the stated steps are not those that were applied"
         )
-    return Links(both.shown_of_row, both.own_of_record, starts, classes, sizes, small, conditions), knowledge
+    own = both.own_of_record if len(followed) == len(who) else both.own_of_record[who]
+    links = Links(both.shown_of_row, own, starts, classes, sizes, small, conditions)
+    return (links if present is None else links.of_present(present, n)), knowledge
 
 
 def _knowledge(
-    original: Microdata, masked: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    knows: tuple[str, ...],
+    present: Integers | None,
 ) -> Knowledge:
     if not mechanisms:
         raise NotApplicable("no masking step is known")
     try:
-        knowledge = conclusions(original.select(knows), masked, schema, mechanisms)
+        knowledge = conclusions(original.select(knows), masked, schema, mechanisms, present)
     except InputError as error:
         raise AttackFailed(f"a masking step cannot be repeated on the intruder's records ({error.code})") from error
     if not knowledge.shown and not knowledge.between and not knowledge.laws:
@@ -102,6 +122,7 @@ def _knowledge(
 def _without_randomised(both: Comparison, knowledge: Knowledge, knows: tuple[str, ...]) -> Comparison:
     """The comparison without the attributes of which a law is known: their distance adds nothing to it."""
     randomised = {name for law in knowledge.laws for name in law.names}
+    randomised |= {name for part in knowledge.blurred for name in part.names}
     return replace(both, weight=np.where([name in randomised for name in knows], 0.0, both.weight))
 
 
@@ -109,7 +130,7 @@ def _conditions(knowledge: Knowledge, masked: Microdata, schema: Schema, both: C
     """What is concluded, for the distinct records and the distinct released rows of the comparison."""
     record, row = _first_of(both.own_of_record), _first_of(both.shown_of_row)
     options = [_options(part, knowledge.believed, masked) for part in _together(knowledge)]
-    between = knowledge.between
+    between = [part for part in knowledge.between if _excludes(part, masked.positions(schema[part.name]))]
     return Conditions(
         begins=np.stack([begins[record] for begins, _, _, _ in options]),
         ends=np.stack([ends[record] for _, ends, _, _ in options]),
@@ -118,9 +139,27 @@ def _conditions(knowledge: Knowledge, masked: Microdata, schema: Schema, both: C
         low=_columns([part.low[record] for part in between], len(record)),
         high=_columns([part.high[record] for part in between], len(record)),
         positions=_columns([masked.positions(schema[part.name])[row] for part in between], len(row)),
-        laws=laws_of(knowledge.laws, record, row, np.bincount(both.own_of_record)),
+        laws=laws_of(knowledge.laws, _places(knowledge, both), record, row, np.bincount(both.own_of_record)),
         sizes=np.bincount(both.shown_of_row),
     )
+
+
+def _excludes(part: Between, positions: Floats) -> bool:
+    """Is any row outside the interval of any record? Else looking at it would only take time."""
+    if np.isnan(part.low).any() or np.isnan(positions).any():
+        return True
+    ends = positions.min(initial=np.inf), positions.max(initial=-np.inf)
+    return bool((part.low > ends[0]).any() or (part.high < ends[1]).any())
+
+
+def _places(knowledge: Knowledge, both: Comparison) -> tuple[Floats, Floats]:
+    """Where all records and all released rows stand, in coordinates in which all noise is independent with variance 1."""
+    if not knowledge.blurred:
+        return np.empty((len(both.own_of_record), 0)), np.empty((len(both.shown_of_row), 0))
+    unclear = [j for j, name in enumerate(knowledge.believed.names) if name in knowledge.unclear]
+    parts = [*(whitened(part) for part in knowledge.blurred), as_if_blurred(both, unclear)]
+    own, shown = (np.column_stack(of_all) for of_all in zip(*parts, strict=True))
+    return own, shown
 
 
 def _together(knowledge: Knowledge) -> list[Shown]:

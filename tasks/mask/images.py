@@ -54,11 +54,52 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True)
+class Blurred:
+    """The row of record i shows centre[i] and normal noise of mean 0 and known covariance, in coordinates made for that.
+
+    centre: shape (n, d), one column for each of `names`; placed: shape (m, d), where each released row stands; NaN is missing.
+    covariance: shape (g, d, d); of_record, of_row: shapes (n,) and (m,), whose noise has which covariance. A row of another
+    covariance than the record's is not its image.
+    factors: do the coordinates stand for logarithms, so that noise that is added does not add up with this one?
+    """
+
+    names: tuple[str, ...]
+    centre: Floats
+    placed: Floats
+    covariance: Floats
+    of_record: Integers
+    of_row: Integers
+    factors: bool = False
+
+    def without(self, names: Iterable[str]) -> Blurred:
+        """What is left of the law if `names` are not looked at."""
+        kept = [j for j, name in enumerate(self.names) if name not in names]
+        return replace(
+            self,
+            names=tuple(self.names[j] for j in kept),
+            centre=self.centre[:, kept],
+            placed=self.placed[:, kept],
+            covariance=self.covariance[:, kept][:, :, kept],
+        )
+
+    def of_rows(self, rows: Integers, released: Integers) -> Blurred:
+        """The same for some of the records, and some of the released rows."""
+        return replace(
+            self,
+            centre=self.centre[rows],
+            placed=self.placed[released],
+            of_record=self.of_record[rows],
+            of_row=self.of_row[released],
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """The intruder's records and what he concludes of them after some of the steps.
 
     believed: one row per record, one column per known attribute: its value after those steps, as far as he can follow.
     unclear: known attributes of which nothing is concluded any more. laws: attributes that were randomised after `believed`.
+    blurred: attributes to which noise was added after `believed`.
     complete: does he know all the records that the next step is applied to? Not after some were sampled: then he cannot repeat
     what depends on all of them.
     """
@@ -68,6 +109,7 @@ class Knowledge:
     between: tuple[Between, ...] = ()
     unclear: tuple[str, ...] = ()
     laws: tuple[Law, ...] = ()
+    blurred: tuple[Blurred, ...] = ()
     complete: bool = True
 
     def is_certain(self, names: Iterable[str]) -> bool:
@@ -87,6 +129,7 @@ class Knowledge:
             between=tuple(part for part in self.between if part.name not in dropped),
             unclear=tuple(name for name in (*self.unclear, *halved) if name not in dropped),
             laws=laws,
+            blurred=tuple(part for part in (part.without(dropped) for part in self.blurred) if part.names),
         )
 
     def of_rows(self, rows: Integers, released: Integers) -> Knowledge:
@@ -97,6 +140,7 @@ class Knowledge:
             shown=tuple(replace(part, twins=part.twins[rows]) for part in self.shown),
             between=tuple(replace(part, low=part.low[rows], high=part.high[rows]) for part in self.between),
             laws=tuple(replace(law, own=law.own[rows], shown=law.shown[released]) for law in self.laws),
+            blurred=tuple(part.of_rows(rows, released) for part in self.blurred),
         )
 
     def doubting(self, names: Iterable[str]) -> Knowledge:

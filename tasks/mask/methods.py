@@ -11,27 +11,65 @@ from typing import Annotated, assert_never
 import numpy as np
 from pydantic import Field
 
+from tasks.mask import pseudonyms, sampling
 from tasks.mask.categories import pram
 from tasks.mask.categories.pram import Pram
+from tasks.mask.coding import recoding, rounding, top_bottom_coding
+from tasks.mask.coding.recoding import Recoding
+from tasks.mask.coding.rounding import Rounding
+from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.elsewhere.released import Undeclared
 from tasks.mask.elsewhere.shown_digits import as_shown, in_kinds_of, together
 from tasks.mask.fitting import fitting_attributes
 from tasks.mask.groups import microaggregation
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.images import Knowledge, before_masking
+from tasks.mask.noise import following as noise_following
+from tasks.mask.noise import noise
+from tasks.mask.noise.noise import Noise
 from tasks.mask.precision import precision_of
-from tasks.mask.ranks import rank_swapping
+from tasks.mask.pseudonyms import Pseudonyms
+from tasks.mask.ranks import rank_jitter, rank_swapping
+from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.sampling import Sampling
 from tasks.mask.step import Site, View
 from tasks.mask.strata import concluded_in_strata, in_strata, refuse_unfit_strata
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.schema import MaskTargets, Schema
 from tasks.microdata.table import Integers, Microdata
 
-Masking = Annotated[Microaggregation | RankSwapping | Pram, Field(discriminator="method")]  # what a release file may ask for
-Mechanism = Annotated[Microaggregation | RankSwapping | Pram | Undeclared, Field(discriminator="method")]  # what was done
+Masking = Annotated[
+    Microaggregation | RankSwapping | RankJitter | Pram | Noise | TopBottomCoding | Rounding | Recoding | Sampling | Pseudonyms,
+    Field(discriminator="method"),
+]  # what a release file may ask for
+Mechanism = Annotated[
+    Microaggregation
+    | RankSwapping
+    | RankJitter
+    | Pram
+    | Noise
+    | TopBottomCoding
+    | Rounding
+    | Recoding
+    | Sampling
+    | Pseudonyms
+    | Undeclared,
+    Field(discriminator="method"),
+]  # what was done
 
-DESCRIPTIONS = (microaggregation.DESCRIPTION, rank_swapping.DESCRIPTION, pram.DESCRIPTION)
+DESCRIPTIONS = (
+    microaggregation.DESCRIPTION,
+    rank_swapping.DESCRIPTION,
+    rank_jitter.DESCRIPTION,
+    pram.DESCRIPTION,
+    noise.DESCRIPTION,
+    top_bottom_coding.DESCRIPTION,
+    rounding.DESCRIPTION,
+    recoding.DESCRIPTION,
+    sampling.DESCRIPTION,
+    pseudonyms.DESCRIPTION,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +91,15 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     """Apply masking steps in order.
 
     Each step draws from a stream of its own, named by `path`, its place and its parameters: changing one moves no other.
-    Numbers are rounded after each step to the precision that the source column shows; columns that no step names, and all
-    rows, stay as they are, bit for bit.
+    Numbers are rounded after each step to the precision that the source column shows; columns that no step names stay as they
+    are, bit for bit, and so do the rows, but for those that sampling leaves out: the next steps see only what is left.
+    Pseudonyms are not among the columns: who holds their key adds them to the released file (`with_pseudonyms`).
 
     Parameters
     ----------
     data: the source, with at least the columns of `schema`. seed: 32 secret bytes. path: names the source and the release.
 
-    Returns the published columns, aligned with the source's rows, what was done, and an order for the released file.
+    Returns the published columns, the source's row of each of theirs, what was done, and an order for the released file.
 
     Raises InputError for a step that does not fit the table. Example: without steps the published columns come back unchanged.
     """
@@ -70,7 +109,7 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     for i, step in enumerate(mechanisms):
         draw = partial(stream, seed, *path, f"{i}:{step.method}", _canonical(step))
         site = Site(published, data.take(record), data, schema, precision, draw, f"masking[{i}]")
-        published = _masked(site, step)
+        published, record = _applied(site, step, record)
     # steps and columns are in the path: two different releases of one source must not show their rows in one order
     steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.published)
     order = stream(seed, *path, "order", *steps_and_columns).permutation(published.n)
@@ -84,12 +123,14 @@ def resolved_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tu
     """
     found = tuple(_resolved(step, schema, f"{where}[{i}]") for i, step in enumerate(steps))
     refuse_unfit_strata(found, schema, where)
+    pseudonyms.refuse_twice(found, where)
     return found
 
 
 def targets(step: Masking) -> MaskTargets:
     """Which attributes a step names, and which scales it can mask."""
-    return MaskTargets(step.named, next(one.scales for one in DESCRIPTIONS if one.method == step.method))
+    method = next(one for one in DESCRIPTIONS if one.method == step.method)
+    return MaskTargets(step.named, method.scales, method.by_default)
 
 
 def refuse_unfit(data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
@@ -97,12 +138,15 @@ def refuse_unfit(data: Microdata, schema: Schema, steps: tuple[Masking, ...]) ->
 
     Steps that are costly are looked at only; the others are carried out with random numbers that nobody uses again.
     """
-    published = data.select(schema.published)
+    published, record = data.select(schema.published), np.arange(data.n, dtype=np.int64)
     precision = precision_of(published, {name for step in steps for name in step.masked})
     for i, step in enumerate(steps):
         draw = partial(stream, secrets.token_bytes(SEED_BYTES), "check")
-        site = Site(published, data, data, schema, precision, draw, f"masking[{i}]")
-        published = _looked_at(site, step) if isinstance(step, Microaggregation) else _masked(site, step)
+        site = Site(published, data.take(record), data, schema, precision, draw, f"masking[{i}]")
+        if isinstance(step, Microaggregation):
+            published = _looked_at(site, step)
+        else:
+            published, record = _applied(site, step, record)
 
 
 def _looked_at(site: Site, step: Microaggregation) -> Microdata:
@@ -113,17 +157,30 @@ def _looked_at(site: Site, step: Microaggregation) -> Microdata:
     return looked(site) if step.by is None else in_strata(site, step.by, looked)
 
 
-def conclusions(originals: Microdata, released: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...]) -> Knowledge:
+def conclusions(
+    originals: Microdata,
+    released: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    present: Integers | None = None,
+) -> Knowledge:
     """What an intruder concludes who holds `originals` (his attributes, all records), the released table and the steps.
 
     originals: one row per record, the columns he knows. released: the released table, rows in any order; one that was masked
     elsewhere may show decimals where the source has whole numbers, and more or fewer digits than the source.
+    present: the records that he knows to be in the release, where he knows that of all of them.
+
+    Returns what he concludes of all his records; where steps came after the last sampling and he knows who was sampled, of
+    `present` alone.
     """
     originals = in_kinds_of(originals, released)
     precision = precision_of(together(originals, released.select(originals.names)), originals.names)
     view = View(before_masking(originals), originals, originals, released, schema, precision)
-    for step in mechanisms:
+    last = max((i for i, step in enumerate(mechanisms) if isinstance(step, Sampling)), default=len(mechanisms))
+    for i, step in enumerate(mechanisms):
         view = replace(view, knowledge=_concluded(view, step))
+        if i == last and present is not None and any(step.masked for step in mechanisms[i:]):
+            view = sampling.among_sampled(view, present)
     return replace(view.knowledge, believed=as_shown(view.knowledge.believed, released))
 
 
@@ -133,7 +190,17 @@ def describe() -> tuple[dict[str, str], ...]:
 
 
 def _resolved(step: Masking, schema: Schema, where: str) -> Masking:
+    if isinstance(step, Sampling | Pseudonyms):
+        return step
     return step.model_copy(update={"attributes": fitting_attributes(targets(step), schema, where)})
+
+
+def _applied(site: Site, step: Masking, record: Integers) -> tuple[Microdata, Integers]:
+    """The table after the step, and the record of each of its rows."""
+    if isinstance(step, Sampling):
+        rows = sampling.sampled_rows(site, step)
+        return site.data.take(rows), record[rows]
+    return _masked(site, step), record
 
 
 def _masked(site: Site, step: Masking) -> Microdata:
@@ -148,8 +215,23 @@ def _masked_together(site: Site, step: Masking) -> Microdata:
             return microaggregation.microaggregate(site, step)
         case RankSwapping():
             return rank_swapping.rank_swap(site, step)
+        case RankJitter():
+            return rank_jitter.jitter(site, step)
         case Pram():
             return pram.randomise(site, step)
+        case Noise():
+            return noise.add_noise(site, step)
+        case TopBottomCoding():
+            return top_bottom_coding.top_bottom_code(site, step)
+        case Rounding():
+            return rounding.round_to_base(site, step)
+        case Recoding():
+            return recoding.recode(site, step)
+        case Pseudonyms():
+            pseudonyms.refuse_unfit(site.table, site.schema, step, site.where)
+            return site.data
+        case Sampling():
+            return site.data  # it leaves out rows, and changes none
         case _:
             assert_never(step)
 
@@ -157,7 +239,7 @@ def _masked_together(site: Site, step: Masking) -> Microdata:
 def _concluded(view: View, step: Mechanism) -> Knowledge:
     if isinstance(step, Undeclared):
         return view.knowledge.doubting(step.attributes)
-    if step.by is not None:
+    if step.by is not None and not isinstance(step, Sampling):
         return concluded_in_strata(view, step, lambda part: _concluded_together(part, step))
     return _concluded_together(view, step)
 
@@ -168,8 +250,22 @@ def _concluded_together(view: View, step: Masking) -> Knowledge:
             return microaggregation.conclude(view, step)
         case RankSwapping():
             return rank_swapping.conclude(view, step)
+        case RankJitter():
+            return rank_jitter.conclude(view, step)
         case Pram():
             return pram.conclude(view, step)
+        case Noise():
+            return noise_following.conclude(view, step)
+        case TopBottomCoding():
+            return top_bottom_coding.conclude(view, step)
+        case Rounding():
+            return rounding.conclude(view, step)
+        case Recoding():
+            return recoding.conclude(view, step)
+        case Sampling():
+            return sampling.conclude(view, step)
+        case Pseudonyms():
+            return pseudonyms.conclude(view, step)
         case _:
             assert_never(step)
 

@@ -118,6 +118,7 @@ class Description:
     """One line of `sdcert methods mask`.
 
     method: as the release file names it. what_it_does, parameters, intruder: phrases. scales: of the attributes it can mask.
+    by_default: the scales that it masks where no attribute is named; None: all of them.
     answered_by: the attack that shows what an intruder gains who knows the method.
     """
 
@@ -127,6 +128,7 @@ class Description:
     parameters: str
     intruder: str
     answered_by: str = "transparency"
+    by_default: tuple[Scale, ...] | None = None
 
     def row(self) -> dict[str, str]:
         """As a row of a table."""

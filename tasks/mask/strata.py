@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.images import Between, Knowledge, Law, Shown, joint_codes, row_codes
+from tasks.mask.images import Between, Blurred, Knowledge, Law, Shown, joint_codes, row_codes
 from tasks.mask.step import Site, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Integers, Microdata, shared_codes
+
+Conclusion = TypeVar("Conclusion", Shown, Between, Law)
+MOST_CELLS = 25_000_000  # of the chances of all strata in one table: 200 MB
 
 
 def refuse_unfit_strata(steps: Iterable[Step], schema: Schema, where: str) -> None:
@@ -56,17 +59,20 @@ def _part(
 
 
 def concluded_in_strata(view: View, step: Step, conclude: Callable[[View], Knowledge]) -> Knowledge:
-    """What an intruder concludes of a step that was carried out in strata: nothing, unless he knows everybody's stratum."""
+    """What an intruder concludes of a step that was carried out in strata: nothing, unless he knows everybody's stratum.
+
+    Only what follows for the masked attributes comes from the strata. What was concluded of others before stays as it is: a
+    record can be the twin of one in another stratum there.
+    """
     by = step.by or ()
     if not set(by) <= set(view.knowledge.believed.names) or not view.knowledge.is_certain(by):
         return view.knowledge.doubting(step.masked)
     coded = [shared_codes(view.originals.column(name), view.released.column(name)) for name in by]
     codes = joint_codes([np.concatenate(pair) for pair in coded], view.originals.n + view.released.n)
-    own, shown = codes[: view.originals.n], codes[view.originals.n :]
-    strata = _rows_of(own)
-    released = [np.flatnonzero(shown == own[rows[0]]) for rows in strata]
+    strata = _rows_of(codes[: view.originals.n])
+    released = _rows_with(codes[view.originals.n :], codes[[rows[0] for rows in strata]])
     parts = [conclude(view.of_rows(rows, of_them)) for rows, of_them in zip(strata, released, strict=True)]
-    return _joined(parts, strata, released, view)
+    return _joined(parts, strata, released, view, frozenset(step.masked))
 
 
 def _rows_of(codes: Integers) -> list[Integers]:
@@ -74,31 +80,58 @@ def _rows_of(codes: Integers) -> list[Integers]:
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
 
 
-def _joined(parts: list[Knowledge], strata: list[Integers], released: list[Integers], view: View) -> Knowledge:
+def _rows_with(codes: Integers, wanted: Integers) -> list[Integers]:
+    """The rows that hold each of the wanted codes."""
+    order = np.argsort(codes, kind="stable").astype(np.int64)
+    first, last = (np.searchsorted(codes[order], wanted, side=side) for side in ("left", "right"))
+    return [order[begin:end] for begin, end in zip(first, last, strict=True)]
+
+
+def _joined(
+    parts: list[Knowledge], strata: list[Integers], released: list[Integers], view: View, masked: frozenset[str]
+) -> Knowledge:
     """The conclusions of the strata as conclusions of all records. What is unclear in one stratum is unclear."""
-    unclear = tuple(dict.fromkeys(name for part in parts for name in part.unclear))
+    unclear = tuple(dict.fromkeys(name for part in parts for name in part.unclear if name in masked))
     parts = [part.without(unclear) for part in parts]
     back = np.argsort(np.concatenate(strata), kind="stable")
-    believed = Microdata(pa.concat_tables([part.believed.arrow for part in parts])).take(back)
-    shown = tuple(_joined_shown(group, back) for group in _same([part.shown for part in parts]))
-    between = tuple(
-        Between(group[0].name, *(np.concatenate([getattr(part, end) for part in group])[back] for end in ("low", "high")))
-        for group in _same([part.between for part in parts])
+    laws = [part.laws for part in parts]
+    if _n_cells(laws, masked) > MOST_CELLS:
+        return view.knowledge.doubting(masked)
+    rest = view.knowledge.without(masked)
+    return replace(
+        rest,
+        believed=Microdata(pa.concat_tables([part.believed.arrow for part in parts])).take(back),
+        shown=(*rest.shown, *(_joined_shown(group, back) for group in _same([part.shown for part in parts], masked))),
+        between=(*rest.between, *(_joined_between(group, back) for group in _same([part.between for part in parts], masked))),
+        laws=(*rest.laws, *(_joined_law(group, back, released, view.released.n) for group in _same(laws, masked))),
+        blurred=_all_blurred(parts, view, back, released, masked),
+        unclear=(*rest.unclear, *unclear),
     )
-    laws = tuple(_joined_law(group, back, released, view.released.n) for group in _same([part.laws for part in parts]))
-    complete = all(part.complete for part in parts)
-    return Knowledge(believed, shown, between, unclear, laws, complete)
 
 
-def _same(parts: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """What each stratum concluded, side by side: every stratum went through the same steps."""
-    return list(zip(*parts, strict=True))
+def _same(parts: Sequence[tuple[Conclusion, ...]], masked: frozenset[str]) -> list[tuple[Conclusion, ...]]:
+    """What each stratum concluded of the masked attributes, side by side: every stratum went through the same steps."""
+    return list(zip(*(tuple(one for one in part if masked.issuperset(_names(one))) for part in parts), strict=True))
+
+
+def _names(one: Shown | Between | Law) -> tuple[str, ...]:
+    return (one.name,) if isinstance(one, Between) else one.names
+
+
+def _n_cells(laws: Sequence[tuple[Law, ...]], masked: frozenset[str]) -> int:
+    """How many cells the largest joined law would have."""
+    return max((sum(len(part.probability) for part in group) ** 2 for group in _same(laws, masked)), default=0)
 
 
 def _joined_shown(parts: tuple[Shown, ...], back: Integers) -> Shown:
     offsets = np.cumsum([0, *(int(part.twins.max(initial=-1)) + 1 for part in parts)])
     twins = np.concatenate([part.twins + offset for part, offset in zip(parts, offsets, strict=False)])
     return Shown(parts[0].names, twins[back], all(part.certain for part in parts))
+
+
+def _joined_between(parts: tuple[Between, ...], back: Integers) -> Between:
+    low, high = (np.concatenate([getattr(part, end) for part in parts])[back] for end in ("low", "high"))
+    return Between(parts[0].name, low, high)
 
 
 def _joined_law(parts: tuple[Law, ...], back: Integers, released: list[Integers], n_released: int) -> Law:
@@ -112,3 +145,29 @@ def _joined_law(parts: tuple[Law, ...], back: Integers, released: list[Integers]
         shown[rows] = part.shown + begin
     own = np.concatenate([part.own + begin for part, begin in zip(parts, begins, strict=False)])[back]
     return Law(parts[0].names, own, shown, probability)
+
+
+def _all_blurred(
+    parts: list[Knowledge], view: View, back: Integers, released: list[Integers], masked: frozenset[str]
+) -> tuple[Blurred, ...]:
+    """Noise that the step did not touch, and that of the strata: there a masked attribute can stand beside an untouched one."""
+    untouched = tuple(part for part in view.knowledge.blurred if masked.isdisjoint(part.names))
+    names = {part.names for part in untouched}
+    touched = zip(*(tuple(one for one in part.blurred if one.names not in names) for part in parts), strict=True)
+    return (*untouched, *(_joined_blurred(group, back, released, view.released.n) for group in touched))
+
+
+def _joined_blurred(parts: tuple[Blurred, ...], back: Integers, released: list[Integers], n_released: int) -> Blurred:
+    begins = np.cumsum([0, *(len(part.covariance) for part in parts)])
+    placed = np.full((n_released, len(parts[0].names)), np.nan)
+    of_row = np.full(n_released, -1, dtype=np.int64)
+    for part, rows, begin in zip(parts, released, begins, strict=False):
+        placed[rows], of_row[rows] = part.placed, part.of_row + begin
+    return replace(
+        parts[0],
+        centre=np.concatenate([part.centre for part in parts])[back],
+        placed=placed,
+        covariance=np.concatenate([part.covariance for part in parts]),
+        of_record=np.concatenate([part.of_record + begin for part, begin in zip(parts, begins, strict=False)])[back],
+        of_row=of_row,
+    )

@@ -8,13 +8,14 @@ import numpy as np
 
 from tasks.mask.elsewhere.adoption import AdoptionPlan, adopt
 from tasks.mask.methods import Masking, Mechanism, mask
+from tasks.mask.pseudonyms import Stable, derived_key, with_pseudonyms
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Ref, Store, content_address
 from tasks.runtime.caching import Produced, stage
-from tasks.runtime.draws import seed_of
+from tasks.runtime.draws import pseudonym_secret, seed_of
 
 Steps = tuple[Masking, ...]
 Mechanisms = tuple[Mechanism, ...]
@@ -22,20 +23,29 @@ ROOMS = ("mask", "classify", "ingest")
 
 
 @stage("mask", rooms=ROOMS)
-def mask_table(data: str, schema: str, steps: str, draw: str, row_order: str) -> Produced:
+def mask_table(data: str, schema: str, steps: str, draw: str, row_order: str, pseudonym_key: str) -> Produced:
     """Mask the table with the seed of a draw.
 
-    row_order: `shuffled` or `kept`.
+    row_order: `shuffled` or `kept`. pseudonym_key: the id of the series' key, empty where no step asks for one.
     Returns `masked` (rows aligned with the original: what the evaluator knows and the intruder does not), `alignment`,
-    `released` (the same rows in the order of the file: what is published) and `mechanisms` (what an intruder may know of how it
-    was done).
+    `released` (the same rows in the order of the file, with pseudonyms: what is published) and `mechanisms` (what an intruder
+    may know of how it was done).
     """
     store = Store()
     source, wanted = store.table(Ref(data)), store.record(Ref(steps), Steps)
     path = ("mask", content_address(source))
-    done = mask(source, store.record(Ref(schema), Schema), wanted, seed=seed_of(draw), path=path)
+    attributes, seed = store.record(Ref(schema), Schema), seed_of(draw)
+    done = mask(source, attributes, wanted, seed=seed, path=path)
     order = done.order if row_order == "shuffled" else np.arange(done.data.n, dtype=np.int64)
-    return _kept(store, done.data, Alignment(done.record, np.argsort(order), source.n), done.mechanisms)
+    # steps and columns are in the path: the pseudonyms of two releases of one source must join nothing
+    steps_and_columns = (*(step.model_dump_json() for step in done.mechanisms), *attributes.published)
+    keys: dict[Stable, bytes] = {"release": derived_key(seed, *path, *steps_and_columns)}
+    if pseudonym_key:
+        keys["series"] = derived_key(pseudonym_secret(pseudonym_key), "series")
+    identified = source.take(done.record[order])
+    released = with_pseudonyms(done.data.take(order), identified, attributes, done.mechanisms, keys)
+    alignment = Alignment(done.record, np.argsort(order), source.n)
+    return _kept(store, done.data, released, alignment, done.mechanisms)
 
 
 @stage("adopt", rooms=ROOMS)
@@ -52,13 +62,13 @@ def adopt_table(data: str, schema: str, plan: str, digest: str, draw: str, row_o
         rng = stream(seed_of(draw), "adopt", content_address(source), digest, *done.data.names)
         alignment = replace(alignment, place=rng.permutation(done.data.n))
     notes = store.put_record(done.notes, tuple[str, ...])
-    return {**_kept(store, done.data, alignment, done.mechanisms), "notes": notes}
+    return {**_kept(store, done.data, done.data.take(alignment.order), alignment, done.mechanisms), "notes": notes}
 
 
-def _kept(store: Store, masked: Microdata, alignment: Alignment, mechanisms: Mechanisms) -> Produced:
+def _kept(store: Store, masked: Microdata, released: Microdata, alignment: Alignment, mechanisms: Mechanisms) -> Produced:
     return {
         "masked": store.put_table(masked),
         "alignment": store.put_table(alignment.as_table()),
-        "released": store.put_table(masked.take(alignment.order)),
+        "released": store.put_table(released),
         "mechanisms": store.put_record(mechanisms, Mechanisms),
     }

@@ -27,6 +27,7 @@ DATE, MOMENT, TIME = pa.date32(), pa.timestamp("us"), pa.time64("us")
 CALENDAR_TYPES = (DATE, MOMENT, TIME)
 LOGICAL_TYPES = (pa.int64(), pa.float64(), pa.string(), pa.bool_(), *CALENDAR_TYPES)
 SECONDS_OF_A_DAY = 86_400
+WHOLE_NUMBERS = 2.0**63  # whole numbers are below it
 EXACT_MOMENT_DAYS = 2**16  # about 179 years from 1970: there a float64 of days tells microseconds apart
 _UNITS = {DATE: 1.0, MOMENT: SECONDS_OF_A_DAY * 1e6, TIME: 1e6}  # stored whole numbers in one day, day, second
 _ENDS = {  # what is stored for the first and the last of each: the years 1 to 9999, one day
@@ -111,7 +112,7 @@ class Microdata:
         elif field.type == pa.float64():
             values = pa.array(positions, from_pandas=True)
         else:
-            whole = pa.array([None if np.isnan(p) else _whole(p, attribute.name) for p in positions], type=pa.int64())
+            whole = _whole(positions, attribute.name)
             if pa.types.is_string(field.type):
                 values = pa.array(attribute.order or (), type=pa.string()).take(whole)
             else:
@@ -213,7 +214,9 @@ def _microseconds(days: Floats) -> Integers:
     return microseconds
 
 
-def _whole(position: float, name: str) -> int:
-    if position != round(position):
-        raise ValueError(f"column {name} takes whole positions only")
-    return round(position)
+def _whole(positions: Floats, name: str) -> pa.Array:
+    missing = np.isnan(positions)
+    numbers = np.where(missing, 0.0, positions)
+    if not np.array_equal(np.rint(numbers), numbers) or (np.abs(numbers) >= WHOLE_NUMBERS).any():
+        raise ValueError(f"column {name} takes whole positions of 64 bits only")
+    return pa.array(numbers.astype(np.int64), mask=missing)

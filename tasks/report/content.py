@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from tasks.attack.outcome import AttackResult
 from tasks.attack.threat import IntruderSpec, Omission
 from tasks.ingest.methods import IngestReport
-from tasks.mask.categories.pram import Randomisation
+from tasks.mask.categories.marginals import EstimatedShares
+from tasks.mask.categories.promise import Epsilon, Randomisation
 from tasks.mask.methods import Mechanism
+from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.units import Counts
@@ -33,7 +35,8 @@ class Content:
     nobody counted.
     masked_elsewhere, tool: was the table masked by other means than this program, and by which, as far as was said.
     keep_row_order: why the rows stand in the source's order; None: they were shuffled.
-    randomised: attributes that PRAM drew anew, with the epsilon of those steps.
+    randomised: attributes that PRAM drew anew, with the epsilon of those steps. epsilon_of_a_record: of all cells of one record
+    that they drew. estimated_shares: what the released table tells of original frequencies, if there is one to be read.
     edition: `internal` has figures at full precision and must stay private. charts: of the same edition; None: not computed.
     """
 
@@ -55,6 +58,8 @@ class Content:
     rows_out: int
     persons: int | None = None
     randomised: tuple[Randomisation, ...] = ()
+    epsilon_of_a_record: Epsilon | None = None
+    estimated_shares: tuple[EstimatedShares, ...] = ()
     masked_elsewhere: bool = False
     tool: str | None = None
     keep_row_order: str | None = None
@@ -112,7 +117,13 @@ class Content:
         return tuple(dict.fromkeys(step.method for step in self.mechanisms))
 
     def steps_on(self, attribute: str) -> tuple[Mechanism, ...]:
-        return tuple(step for step in self.mechanisms if attribute in step.masked)
+        return tuple(step for step in self.mechanisms if attribute in (*step.masked, *_identifiers(step)))
+
+    @property
+    def pseudonymised(self) -> tuple[str, ...]:
+        """Identifiers in place of which the released table holds keyed pseudonyms, in the order of the table."""
+        replaced = {name for step in self.mechanisms for name in _identifiers(step)}
+        return tuple(name for name in self.schema.names if name in replaced)
 
     def figure(self, identity: str | None) -> Estimate | None:
         """The estimate of this id."""
@@ -176,9 +187,9 @@ def public_edition(content: Content, charts: ChartData | None = None) -> Content
     own = content.charts if content.charts is not None and content.charts.edition == "public" else None
     figures = public(content.estimates)
     schema, ingest = _schema_without_counts(content), _ingest_without_counts(content)
-    return replace(
-        content, schema=schema, ingest=ingest, estimates=figures, verdict=verdict, edition="public", charts=charts or own
-    )
+    readable = content.estimated_shares if content.certified else ()  # nobody can count a table that was refused
+    rounded = replace(content, estimates=figures, verdict=verdict, estimated_shares=readable)
+    return replace(rounded, schema=schema, ingest=ingest, edition="public", charts=charts or own)
 
 
 def _schema_without_counts(content: Content) -> Schema:
@@ -198,6 +209,10 @@ def _for_the_public(content: Content, lines: tuple[str, ...], about: str | None 
         return ()
     named = re.compile(rf"(?<!\w)(?:{'|'.join(private)})(?!\w)")
     return tuple(line for line in lines if not (private and named.search(line)))
+
+
+def _identifiers(step: Mechanism) -> tuple[str, ...]:
+    return step.attributes if isinstance(step, Pseudonyms) else ()
 
 
 def is_insider(estimate: Estimate) -> bool:

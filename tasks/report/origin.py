@@ -13,7 +13,7 @@ from tasks.report.numbers import count, share
 
 def masked_by(content: Content) -> str:
     """One line for the head of the report: what was done to which attributes."""
-    steps = [f"{told(step, content.schema).title}: {listed(step.masked)}" for step in content.mechanisms]
+    steps = [": ".join(filter(None, [told(step, content.schema).title, listed(step.masked)])) for step in content.mechanisms]
     done = "; then ".join(steps) or "nothing was masked"
     if not content.masked_elsewhere:
         return f"{done}."
@@ -27,7 +27,8 @@ def left_as_they_are(content: Content) -> tuple[str, ...]:
 
 
 def not_published(content: Content) -> tuple[str, ...]:
-    return tuple(name for name in content.schema.names if name not in content.schema.published)
+    """The columns of the source of which the release holds nothing."""
+    return tuple(name for name in content.schema.names if name not in (*content.schema.published, *content.pseudonymised))
 
 
 def told_of_the_rows(content: Content) -> Iterator[str]:

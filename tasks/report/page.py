@@ -10,7 +10,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tasks.report import attack_views, figures, missing, origin, residual, views, words
+from tasks.report import attack_views, estimated, figures, missing, origin, residual, views, words
 from tasks.report.content import Content
 from tasks.report.masks import words as masks
 from tasks.report.meanings import MEANINGS
@@ -59,6 +59,7 @@ def render(content: Content) -> str:
         "missing": missing,
         "origin": origin,
         "figures": figures,
+        "estimated": estimated,
     }
     return template.render(content=content, count=count, meanings=MEANINGS, **rooms)
 

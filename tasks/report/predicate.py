@@ -123,12 +123,20 @@ class KeyedDigest(Spec):
     digest: str
 
 
+class MaskClaim(Spec):
+    method: str
+    parameters: dict[str, Any]
+
+
 class DataClaim(Spec):
+    """The data. sampling_fraction: the share of the population in the source; sampled: what then left records out of it."""
+
     unit: str | NotAssessed
     persons: int | NotAssessed
     rows_in: int
     rows_out: int
     sampling_fraction: float | NotAssessed
+    sampled: tuple[MaskClaim, ...]
     period: str | NotAssessed
     special_categories: Texts | NotAssessed
     source: KeyedDigest
@@ -148,11 +156,6 @@ class AttackModel(Spec):
     credit: Texts | NotAssessed
 
 
-class MaskClaim(Spec):
-    method: str
-    parameters: dict[str, Any]
-
-
 class AttributeClaim(Spec):
     """One attribute of the source; masks: the steps that touched it, in order.
 
@@ -167,6 +170,7 @@ class AttributeClaim(Spec):
     parameters: tuple[MaskClaim, ...]
     known_to_intruder: bool
     published: bool
+    published_as_pseudonym: bool
     published_unmasked: bool
     derived_from: Texts
     epsilon: float | Literal["infinite"] | NotAssessed

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import shorten
 
+from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
 from tasks.microdata.words import listed
 from tasks.report.content import Content, extra_knowledge, is_insider
+from tasks.report.masks.pseudonyms import residual_risk
 from tasks.report.meanings import MEANINGS
 from tasks.report.numbers import count, in_unit, share
 from tasks.report.randomised import randomised_in_words
@@ -36,7 +38,9 @@ def residual_risks(content: Content) -> tuple[str, ...]:
         *_intervals(content),
         *_unmasked_keys(content),
         *_pairs_of_swaps(content),
+        *_jittered_ranks(content),
         *randomised_in_words(content),
+        *filter(None, (residual_risk(step) for step in content.mechanisms if isinstance(step, Pseudonyms))),
         *_not_run(content),
     )
     return told or ("No attack gave a figure, so the remaining risk is not assessed.",)
@@ -76,7 +80,8 @@ def fitness(content: Content) -> tuple[str, ...]:
 def kept_and_unknown(content: Content) -> tuple[str, ...]:
     """Which attributes kept their distributions exactly, and which uses nobody assessed."""
     untouched = [name for name in content.schema.published if name not in content.masked]
-    kept = f"Published unchanged, so that each has exactly the distribution it has in the source: {listed(untouched)}."
+    where = "among the released records exactly the distribution" if content.absent else "exactly the distribution"
+    kept = f"Published unchanged, so that each has {where} it has in the source: {listed(untouched)}."
     return (
         *([kept] if untouched else []),
         "Not assessed: fitness for regression, for prediction, and for analyses of small groups and tails.",
@@ -214,6 +219,15 @@ def _pairs_of_swaps(content: Content) -> Iterator[str]:
             "Rank swapping exchanges pairs of values. An attack that uses this (the consistency attack) is not in this "
             "version's catalogue; where two or more attributes are swapped it is known to find many more records than the "
             "attacks run here."
+        )
+
+
+def _jittered_ranks(content: Content) -> Iterator[str]:
+    if any(step.method == "rank_jitter" for step in content.mechanisms):
+        yield (
+            "Rank jitter exchanges no pairs, so that the consistency attack on rank swapping finds little. That does not make "
+            "it safe: no attack made against rank jitter itself is in this version's catalogue, and the attacks run here find "
+            "more records the more attributes are known."
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import Mechanism
+from tasks.mask.sampling import Sampling
 from tasks.report import residual
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.masks.pram import matrix_in_words
@@ -219,6 +220,7 @@ def _data(content: Content, stamp: Stamp, source_digest: str) -> DataClaim:
         rows_in=content.rows_in,
         rows_out=0 if stamp.released_file is None else content.rows_out,
         sampling_fraction=context.sampling_fraction or NOT_ASSESSED,
+        sampled=tuple(_mask_claim(step) for step in content.mechanisms if isinstance(step, Sampling)),
         period=context.period or NOT_ASSESSED,
         special_categories=NOT_ASSESSED if context.special_categories is None else context.special_categories,
         source=KeyedDigest(digest=source_digest),
@@ -262,6 +264,7 @@ def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
             parameters=_parameters(content, attribute.name),
             known_to_intruder=attribute.name in content.known,
             published=attribute.published,
+            published_as_pseudonym=attribute.name in content.pseudonymised,
             published_unmasked=attribute.published and not content.steps_on(attribute.name),
             derived_from=attribute.derived_from,
             epsilon=epsilons.get(attribute.name, NOT_ASSESSED),
@@ -271,7 +274,11 @@ def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
 
 
 def _parameters(content: Content, name: str) -> tuple[MaskClaim, ...]:
-    return tuple(MaskClaim(method=step.method, parameters=_without_cells(step)) for step in content.steps_on(name))
+    return tuple(_mask_claim(step) for step in content.steps_on(name))
+
+
+def _mask_claim(step: Mechanism) -> MaskClaim:
+    return MaskClaim(method=step.method, parameters=_without_cells(step))
 
 
 def _without_cells(step: Mechanism) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from functools import partial
 
 from tasks.attack.outcome import AttackResult
 from tasks.ingest.methods import IngestReport
-from tasks.mask.categories.pram import randomisations
+from tasks.mask.categories.marginals import estimated_shares
+from tasks.mask.categories.promise import epsilon_of_a_record, randomisations
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Schema
@@ -48,18 +49,21 @@ def write_report(
     source, attributes = store.table(Ref(data)), store.record(Ref(schema), Schema)
     units, table = units_of(source, attributes), store.table(Ref(released))
     refuse_formulas(table, wanted.publish)
+    steps = store.record(Ref(mechanisms), tuple[Mechanism, ...])
     full = Content(
         **{name: getattr(wanted, name) for name in ReportPlan.model_fields if name != "omit"},
         omitted=wanted.omit,
         ingest=store.record(Ref(validation), IngestReport),
         schema=attributes,
-        mechanisms=store.record(Ref(mechanisms), tuple[Mechanism, ...]),
+        mechanisms=steps,
         attacks=tuple(store.record(Ref(produced["result"]), AttackResult) for produced in results),
         estimates=measured.estimates,
         verdict=measured.verdict,
         rows_in=source.n,
         rows_out=table.n,
-        randomised=randomisations(source, attributes, store.record(Ref(mechanisms), tuple[Mechanism, ...])),
+        randomised=randomisations(source, attributes, steps),
+        epsilon_of_a_record=epsilon_of_a_record(source, attributes, steps),
+        estimated_shares=tuple(estimated_shares(table, source, attributes, steps)),
         persons=units.n_units if units.counts == "persons" else None,
     )
     rows = Alignment.of_table(store.table(Ref(alignment)), source.n)

@@ -148,7 +148,7 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
                 missing=_missing(content, column),
                 evidence=tuple(map(in_plain_words, attribute.evidence)),
                 notes=() if column is None else column.notes,
-                treatment=treatment if attribute.published else f"not published: {why_unpublished(attribute)}",
+                treatment=treatment if attribute.published or steps else f"not published: {why_unpublished(attribute)}",
                 published=attribute.published,
             )
         )

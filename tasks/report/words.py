@@ -28,6 +28,7 @@ ATTACKS = {
 _CODE_NAMES = {
     "distance_linkage": "distance-based linkage",
     "rank_swapping": "rank swapping",
+    "rank_jitter": "rank jitter",
     "pram": "PRAM",
     "quasi_identifier": "quasi-identifier",
     "quasi_identifiers": "quasi-identifiers",

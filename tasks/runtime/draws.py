@@ -1,7 +1,8 @@
 """Seeds and attempts: how often a source was masked, and with which secret.
 
 A seed is 256 bits of the system's generator. It is kept in a private file and reused until the steward asks for a new draw,
-so that a retry or a second run never masks again; the rest of the program names it by its draw id, a keyed digest.
+so that a retry or a second run never masks again; the rest of the program names it by its draw id, a keyed digest. The key of
+a series' pseudonyms is kept in the same way, and never drawn anew.
 """
 
 from __future__ import annotations
@@ -49,6 +50,18 @@ def draw_of(series: str, *, new: bool = False) -> str:
         return draw
 
 
+def pseudonym_key_of(series: str) -> str:
+    """The id of the key of the series' pseudonyms, made when it is first asked for; a new draw leaves it as it is."""
+    home = Home.current()
+    current = home.folder("draws") / f"{series}.pseudonyms"
+    with locked(home.locks / f"draw-{series}.lock"):
+        if current.exists():
+            return current.read_text().strip()
+        kept = keep_seed(secrets.token_bytes(SEED_BYTES))
+        write_whole(current, kept.encode())
+        return kept
+
+
 def chosen_draw(number: int) -> str:
     """The draw of a seed that somebody chose: reproducible and therefore no secret; never for publication."""
     return keep_seed(hashlib.sha256(f"chosen seed {number}".encode()).digest())
@@ -71,6 +84,18 @@ def seed_of(draw: str) -> bytes:
         what = "the private folder has lost the seed of this series' current draw"
         remedy = "restore the folder from a backup, or draw anew with `--new-draw`"
         raise InputError("lost-seed", "SDCERT_HOME", what, "the seeds of earlier draws under draws/seeds", remedy) from None
+
+
+def pseudonym_secret(kept: str) -> bytes:
+    """The secret behind the id of a key of pseudonyms; InputError where the private folder has lost it."""
+    try:
+        return seed_of(kept)
+    except InputError:
+        what = (
+            "the private folder has lost the key of this series' pseudonyms: a new one would give everybody another pseudonym"
+        )
+        remedy = "restore the folder from a backup; without one, begin another `series`"
+        raise InputError("lost-pseudonym-key", "SDCERT_HOME", what, "the keys under draws/seeds", remedy) from None
 
 
 def record_attempt(series: str, attempt: Attempt) -> int:

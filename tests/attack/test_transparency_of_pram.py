@@ -312,3 +312,78 @@ def test_claims_are_calibrated_on_household(household):
     assert abs(hit - without_target) < 4 * error
     assert abs(hit - 1.3 * without_target) > 4 * error
     assert abs(hit - 0.0566) > 4 * error  # what P alone, normalised, claims
+
+
+def posterior_of(law, n):
+    """r(l) of every record and row, by the formula, from one law."""
+    chance = law[np.arange(n)]
+    shares = np.divide(chance, chance.sum(axis=0), out=np.zeros_like(chance), where=chance > 0)
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def codes_of(original, masked, names):
+    return [list(zip(*(table.column(name).to_pylist() for name in names), strict=True)) for table in (original, masked)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.1, 0.4, 0.9]), st.booleans())
+def test_attributes_drawn_together_against_the_slow_twin(table, credits, seed, kept, gaps):
+    rng = np.random.default_rng(seed)
+    n = 25
+    columns = {name: ["xyz"[i] for i in rng.integers(0, 3, n)] for name in "ab"}
+    for column in columns.values():
+        column[:4] = ["x", "y", "z", None if gaps else "x"]
+    original, schema = table(columns, scales=NOMINAL)
+    links, masked = attacked(original, schema, pram("a", "b", retention=kept, jointly=True), path=(str(seed),))
+    own, shown = codes_of(original, masked, "ab")
+    law = np.zeros((n, n))
+    for i, one in enumerate(own):
+        for row, other in enumerate(shown):
+            present = 3 ** sum(value is not None for value in one)
+            if [value is None for value in one] == [value is None for value in other]:
+                law[i, row] = 1.0 if present == 1 else kept if one == other else (1 - kept) / (present - 1)
+    np.testing.assert_array_equal(credits(links), likeliest(posterior_of(law, n)))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.1, 0.5, 0.9]))
+def test_invariant_pram_in_strata_against_the_slow_twin(table, credits, seed, kept):
+    # the intruder knows everybody's stratum, counts the categories in it, and makes the matrix himself
+    rng = np.random.default_rng(seed)
+    n = 30
+    columns = {"b": ["uv"[i % 2] for i in range(n)], "a": ["xyz"[i] for i in rng.integers(0, 3, n)]}
+    columns["a"][:3] = "xyz"
+    original, schema = table(columns, scales=NOMINAL)
+    links, masked = attacked(original, schema, pram("a", retention=kept, invariant=True, by=("b",)), path=(str(seed),))
+    (own, shown), base = codes_of(original, masked, "ba"), retention(kept)(3)
+    law = np.zeros((n, n))
+    for i, (stratum, value) in enumerate(own):
+        counts = np.array([own.count((stratum, category)) for category in "xyz"])
+        drawn = counts @ base
+        for row, (there, released) in enumerate(shown):
+            if there == stratum:
+                k = "xyz".index(released)
+                back = counts[k] * base[k] / drawn  # it came from k, given what it was drawn as
+                law[i, row] = base["xyz".index(value)] @ back
+    np.testing.assert_array_equal(credits(links), likeliest(posterior_of(law, n)))
+
+
+def test_who_lacks_a_stratum_or_a_partner_has_the_distance_alone(people, credits):
+    original, schema = people
+    joint, stratified = pram("a", "b", jointly=True, retention=0.8), pram("a", invariant=True, retention=0.8, by=("b",))
+    for step, knows in ((joint, ("a", "code")), (stratified, ("a", "code"))):
+        links, masked = attacked(original, schema, step, knows=knows)
+        plain = link_by_distance(original, masked, schema, DistanceLinkage(method="distance_linkage"), ("code",))
+        np.testing.assert_array_equal(credits(links), credits(plain))  # `code` was left alone and tells everybody
+    with pytest.raises(NotApplicable):
+        attacked(original, schema, joint, knows=("a",))
+
+
+def test_what_the_intruder_is_said_to_know_of_the_other_forms():
+    steps = (pram("a", "b", jointly=True, retention=0.8), pram("key", retention=0.9, invariant=True, by=("code",)))
+    said = [step.rule for step in steps]
+    assert said == [
+        "joint PRAM of a and b, each combination of values kept with probability 0.8, else any other combination",
+        "PRAM of key, each value kept with probability 0.9, else any other of its categories, then drawn back so that expected "
+        "frequencies stay, within each combination of code",
+    ]

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from flows.console.advice import advice
+from flows.console.advice_masks import attributes_of, stronger, weaker
+from tasks.mask.methods import describe
 
 
 def line(measure: str, limit: float, value: float | None, **fields: Any) -> dict[str, Any]:
@@ -43,8 +45,7 @@ def test_every_insider_beyond_the_limit_is_named_worst_first():
     found = told([line("reidentification", 0.3, 0.9, intruder="insider:vote", line=4)], figures, release)
     assert [sentence.split()[0] for sentence in found] == ["vote", "weight"]
     assert "90\u202f%; limit 30\u202f%" in found[0]
-    assert "masking step that takes its scale" in found[0]
-    assert "`attributes` of masking step 1" in found[1]
+    assert all("`attributes` of masking step 1" in sentence for sentence in found)
     assert "policy line 5" in found[1]
 
 
@@ -74,7 +75,9 @@ def test_blocks_are_joined_and_exchanged_categories_named():
     found = told(
         [line("reidentification", 0.1, 0.4)], [figure("cells_changed", 0.5, attribute=a) for a in ("age", "pay")], spec(steps)
     )
-    assert ["`blocks`" in found[0], "`retention` (now 0.8)" in found[1], "`window_percent`" in found[2]] == [True] * 3
+    assert ["`blocks`" in found[0], "`retention` of masking step 2 (now 0.8)" in found[1], "`window_percent`" in found[2]] == [
+        True
+    ] * 3
     groups = told([line("k_anonymity", 5, 1, direction="at_least")], [], spec(steps))
     assert "makes no groups" in groups[1]
 
@@ -103,6 +106,100 @@ def test_a_line_on_one_insider_is_about_him_alone():
     release = {**spec(GROUPED, vote="nominal", weight="numeric"), "policy": [{"intruder": "insider:weight"}]}
     found = told([line("reidentification", 0.3, 0.9, intruder="insider:weight")], figures, release)
     assert [sentence.split()[0] for sentence in found] == ["weight"]
+
+
+def _joined(masking: list[dict[str, Any]], scale: str) -> str:
+    """What is said of an insider who knows `vote`."""
+    failed = line("reidentification", 0.3, 0.9, intruder="insider:vote")
+    (found,) = told([failed], [figure("reidentification", 0.9, "insider:vote")], spec(masking, age="numeric", vote=scale))
+    return found
+
+
+def test_an_attribute_joins_the_microaggregation_in_the_words_of_its_step():
+    assert "masking step that takes its scale" in _joined(GROUPED, "free_text")
+    assert "masking step that takes its scale" in _joined(PRAM, "nominal")
+    fitting = [{"method": "microaggregation", "attributes": None, "k": 3, "blocks": None}]
+    assert "masks it then" in _joined(fitting, "numeric")
+    assert "`attributes` of masking step 1" in _joined(fitting, "nominal")
+    blocks = [{"method": "microaggregation", "attributes": None, "k": 3, "blocks": [["age"], ["sex"]]}]
+    assert "add it to the `blocks` of masking step 1" in _joined(blocks, "numeric")
+
+
+BLOCKS = [["age", "sex"], {"attributes": ["pay"], "k": 3}]
+MICRO = {"method": "microaggregation", "attributes": ["age", "pay"], "k": 10, "blocks": None, "partition": "mdav"}
+SWAPPED = {"method": "rank_swapping", "attributes": ["age"], "window_percent": None, "buckets": None, "p_percent": None}
+EXCHANGED = {"method": "pram", "attributes": ["town"], "retention": None, "epsilon": None, "matrix": None, "warner": None}
+LIMITS = {"age": {"top": "85", "bottom": None, "top_percent": None, "bottom_percent": 2.0, "publish": "limit"}}
+METHODS = {
+    "some blocks": ({**MICRO, "attributes": None, "blocks": BLOCKS}, "`k` of the blocks of masking step 1 from 3 to 10",
+                             "lower `k` of masking step 1 (now 10, and 3 in blocks; more risk)"),
+    "individual ranking": ({**MICRO, "partition": "individual_ranking"}, "`partition: mdav", "lower `k`"),
+    "a small k": ({**MICRO, "k": 4}, "Raise `k` of masking step 1 from 4 to 10", "(now 4; more risk)"),
+    "window": ({**SWAPPED, "window_percent": 5.0}, "Raise `window_percent` of masking step 1 (now 5)",
+               "lower `window_percent` of masking step 1 (now 5; more risk)"),
+    "buckets": ({**SWAPPED, "buckets": 20}, "Lower `buckets` of masking step 1 (now 20)",
+                "raise `buckets` of masking step 1 (now 20; more risk)"),
+    "distribution": ({**SWAPPED, "p_percent": 8.0}, "Raise `p_percent`", "lower `p_percent`"),
+    "jitter": ({"method": "rank_jitter", "attributes": ["age"], "window_percent": 3.0}, "Raise `window_percent`",
+               "lower `window_percent`"),
+    "no field of a variant": (SWAPPED, "Move values further in masking step 1", "move values less far in masking step 1"),
+    "warner": ({**EXCHANGED, "warner": {"p": 0.7, "p_yes": 0.5, "yes": "Yes"}}, "`p` of `warner` in masking step 1 (now 0.7)",
+               "raise `p` of `warner`"),
+    "matrix": ({**EXCHANGED, "matrix": {"a": {"a": 1.0}}}, "Let less stay by the `matrix`", "let more stay by the `matrix`"),
+    "noise": ({"method": "noise", "attributes": ["age"], "kind": "correlated", "sd_percent": 10.0},
+              "Raise `sd_percent` of masking step 1 (now 10)", "lower `sd_percent` of masking step 1 (now 10; more risk)"),
+    "rounding": ({"method": "rounding", "attributes": None, "bases": {"age": 5.0, "pay": 500.0}, "kind": "deterministic"},
+                 "Raise the `bases` of masking step 1 (now age 5 and pay 500)",
+                 "lower the `bases` of masking step 1 (now age 5 and pay 500; more risk)"),
+    "coding": ({"method": "top_bottom_coding", "attributes": None, "limits": LIMITS}, "hides the ends alone",
+               "code less in masking step 1 (`limits`: `top` and `bottom_percent`; more risk)"),
+    "recoding": ({"method": "recoding", "attributes": None, "recode": {"town": {"map": {"a": "x"}}}}, "fewer categories",
+                 "more categories"),
+    "share": ({"method": "sampling", "attributes": None, "share": 0.2, "size": None}, "`share` of masking step 1 (now 0.2)",
+              "raise `share` of masking step 1 (now 0.2; more risk)"),
+    "size": ({"method": "sampling", "attributes": None, "share": None, "size": 90}, "Lower `size`", "raise `size`"),
+    "one of tomorrow": ({"method": "unheard_of", "attributes": ["age"]}, "Mask more strongly", "mask less in masking step 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_says_how_it_protects_more_and_costs_less(name):
+    step, protects, costs = METHODS[name]
+    assert protects in " ".join(stronger(0, step, line("reidentification", 0.1, 0.4)))
+    assert costs in "; ".join(weaker(step, "masking step 1"))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_step_is_told_whatever_is_left_out_of_it(name):
+    """Old manifests lack the parameters of later versions."""
+    step = METHODS[name][0]
+    for field in set(step) - {"method", "k"}:
+        left = {key: value for key, value in step.items() if key != field}
+        assert any(stronger(0, left, line("k_anonymity", 20, 1))) or step["method"] == "pseudonyms"
+        assert all(weaker(left, "masking step 1"))
+        attributes_of(left)
+
+
+def test_every_method_there_is_has_sentences_of_its_own():
+    """But for pseudonyms, that mask nothing a policy measures."""
+    told_of = {step["method"] for step, *_ in METHODS.values()} | {"pseudonyms"}
+    assert {row["method"] for row in describe()} <= told_of
+    assert not list(stronger(0, {"method": "pseudonyms", "attributes": ["id"]}, line("reidentification", 0.1, 0.4)))
+    assert not list(weaker({"method": "pseudonyms", "attributes": ["id"]}, "masking step 1"))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_without_groups_are_said_to_keep_no_k(name):
+    step = METHODS[name][0]
+    without = step["method"] in {"rank_swapping", "rank_jitter", "pram", "noise"}
+    assert any("makes no groups" in way for way in stronger(0, step, line("k_anonymity", 5, 1))) == without
+
+
+def test_the_attributes_of_a_mapping_are_those_that_it_masks():
+    found = {name: attributes_of(METHODS[name][0]) for name in ("rounding", "coding", "recoding", "share", "some blocks")}
+    assert found == {"rounding": {"age", "pay"}, "coding": {"age"}, "recoding": {"town"}, "share": set(),
+                     "some blocks": {"age", "sex", "pay"}}  # fmt: skip
+    assert attributes_of({**MICRO, "attributes": None}) is None
 
 
 PRAM = [{"method": "pram", "attributes": ["town"], "epsilon": 0.5}]

@@ -115,3 +115,17 @@ def test_the_other_commands_print_them_as_they_are(sdcert, tmp_path, text, comma
     assert ran.code == 0, ran.err
     if command == "check":
         assert "<script>" in ran.out
+
+
+def test_a_draft_of_them_masks_them_together_and_fits(home, tmp_path, monkeypatch, text, capsys):
+    from flows.cli import run
+    from tasks.microdata.document import read_document
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hostile.csv").write_text(text, encoding="utf-8")
+    assert run(["init", "hostile.csv"]) == 0
+    (step,) = read_document(tmp_path / "hostile.yaml").content["masking"]
+    assert (step["method"], step["attributes"]) == ("microaggregation", list(NAMES.values()))
+    out = capsys.readouterr().out
+    assert not {c for c in out if not c.isprintable()} - {"\n"}
+    assert not any(category in out for category in CATEGORIES if len(category) > 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, settings
@@ -16,7 +17,9 @@ from flows.console.draft_rules import draft_of
 from flows.console.draft_text import text_of
 from flows.console.inert import shown
 from flows.release import load_release
+from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.document import read_document
+from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 
@@ -77,21 +80,57 @@ def test_each_column_is_what_it_looks_like():
         "final_wgt": Role.WEIGHT,
     }
     assert columns["log_income"].attribute.derived_from == ("income",)
-    assert columns["sex"].attribute.scale is Scale.ORDINAL
-    assert [(step.fields["method"], step.fields["attributes"]) for step in draft.masking] == [
-        ("microaggregation", ["sex", "educ", "age", "income"]),
-        ("pram", ["party"]),
+    assert [columns[name].attribute.scale for name in ("sex", "party", "educ")] == [Scale.NOMINAL, Scale.NOMINAL, Scale.ORDINAL]
+    assert [step.fields for step in draft.masking] == [
+        {"method": "microaggregation", "attributes": ["sex", "educ", "age", "income", "party"], "k": 10}
     ]
 
 
-def test_epsilon_keeps_the_first_policy_line():
-    """Of a group of k, the right one is believed with at most E / (E + k - 1), E = e^(epsilons)."""
-    draft, _ = drafted(survey())
-    grouping, exchanging = (step.fields for step in draft.masking)
-    odds = np.exp(exchanging["epsilon"] * len(exchanging["attributes"]))
-    limit = draft.policy[0].fields["at_most"]
-    assert grouping["k"] == 20
-    assert 0.9 * limit < odds / (odds + grouping["k"] - 1) <= limit
+def test_what_replaces_the_values_is_told_of_the_scales_that_are_there():
+    told = {names: drafted(survey().select(names))[0].masking[0].why[0] for names in
+            (("sex", "party"), ("educ", "age"), ("age", "income", "educ", "party"))}  # fmt: skip
+    words = ("numbers: the mean", "ordered codes: the median category", "categories: the most frequent")
+    assert [tuple(word in text for word in words) for text in told.values()] == [
+        (False, False, True),
+        (True, True, False),
+        (True, True, True),
+    ]
+
+
+def _categories(count: int, rows: int = 3000) -> Microdata:
+    """A column of so many text categories, beside one of numbers."""
+    return Microdata.of({"town": [f"town {i % count}" for i in range(rows)], "age": np.arange(rows) % 70})
+
+
+@pytest.mark.parametrize(
+    ("count", "role", "asked"),
+    [
+        (20, Role.QUASI_IDENTIFIER, "do they have an order"),
+        (51, Role.QUASI_IDENTIFIER, "would coarser categories do"),
+        (MOST_CATEGORIES, Role.QUASI_IDENTIFIER, "would coarser categories do"),
+        (MOST_CATEGORIES + 1, Role.WITHHELD, "in at most 200 categories"),
+    ],
+)
+def test_categories_are_grouped_as_long_as_the_method_takes_them(count, role, asked):
+    draft, columns = drafted(_categories(count))
+    assert columns["town"].attribute.role is role
+    assert asked in columns["town"].decide[0]
+    assert ("town" in draft.masking[0].fields["attributes"]) == (role is Role.QUASI_IDENTIFIER)
+    assert "k_anonymity" in [line.fields["measure"] for line in draft.policy]
+
+
+def test_codes_of_digits_and_booleans_are_grouped_like_categories():
+    rng = np.random.default_rng(8)
+    data = Microdata.of({"nace": rng.choice(["0111", "0112", "2030"], 90), "owner": rng.integers(0, 2, 90).astype(bool)})
+    draft, columns = drafted(data)
+    assert [columns[name].attribute.scale for name in data.names] == [Scale.CODE, Scale.NOMINAL]
+    assert draft.masking[0].fields["attributes"] == ["nace", "owner"]
+
+
+def test_a_table_of_categories_without_any_that_fits_is_refused():
+    with pytest.raises(InputError) as refused:
+        drafted(_categories(MOST_CATEGORIES + 1).select(["town"]))
+    assert refused.value.code == "nothing-to-mask"
 
 
 @pytest.mark.parametrize(("rows", "k", "limit"), [(200, 10, 0.1), (24, 6, 0.17), (8, 2, 0.5)])
@@ -102,11 +141,17 @@ def test_small_tables_get_small_groups_and_limits_that_they_can_keep(rows, k, li
 
 
 def test_k_anonymity_is_asked_where_all_known_columns_are_grouped_together():
-    asked = [[line.fields["measure"] for line in drafted(survey().select(names))[0].policy] for names in
-             (["sex", "age"], ["sex", "age", "party"])]  # fmt: skip
-    assert "k_anonymity" in asked[0]
-    assert "k_anonymity" not in asked[1]
-    assert "max_record_risk" not in asked[1]
+    data = survey().select(["sex", "age", "party"])
+    half = Microdata(data.arrow.append_column("half", pa.array(["yes" if i % 2 else None for i in range(data.n)])))
+    asked = [[line.fields["measure"] for line in drafted(table)[0].policy] for table in (data, half)]
+    assert asked[0] == ["reidentification", "max_record_risk", "records_exposed", "k_anonymity", "sse_percent"]
+    assert asked[1] == ["reidentification", "max_record_risk", "records_exposed", "sse_percent"]
+
+
+def test_of_two_that_look_alike_everybody_is_found_with_one_half():
+    asked = [line.fields for line in drafted(survey(8).select(["sex", "age", "income"]))[0].policy]
+    assert "records_exposed" not in [line["measure"] for line in asked]
+    assert {"measure": "max_record_risk", "at_most": 0.5} in asked
 
 
 def test_a_column_whose_gaps_hide_nobody_is_not_published():
@@ -116,6 +161,17 @@ def test_a_column_whose_gaps_hide_nobody_is_not_published():
     columns = drafted(Microdata.of({"age": ages, "income": incomes, "educ": data.column("educ")}))[1]
     assert [columns[name].attribute.role for name in ("age", "income")] == [Role.WITHHELD, Role.QUASI_IDENTIFIER]
     assert "gaps" in " ".join(columns["age"].why)
+
+
+def test_a_column_of_categories_is_told_to_make_its_gaps_a_category():
+    """Four rows miss the party, and there is nobody beside them; a fifth of them miss the income."""
+    data = survey()
+    parties = [None if i < 4 else str(v) for i, v in enumerate(data.column("party").to_pylist())]
+    incomes = [None if i % 5 == 0 else float(v) for i, v in enumerate(data.floats("income"))]
+    draft, columns = drafted(Microdata.of({"party": parties, "income": incomes, "educ": data.column("educ")}))
+    assert [columns[name].attribute.role for name in ("party", "income")] == [Role.WITHHELD, Role.QUASI_IDENTIFIER]
+    assert "a category of their own" in columns["party"].decide[-1]
+    assert draft.masking[0].fields["attributes"] == ["income", "educ"]
 
 
 def test_no_value_of_the_source_is_written():
@@ -258,3 +314,30 @@ def test_from_init_to_a_certified_release_by_what_is_printed(sdcert, reference, 
     text = text.replace("household_weights: {role: weight", "household_weights: {role: quasi_identifier")
     path.write_text(text.replace("savings]", "savings, household_weights]"))
     assert sdcert("certify", path).code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("numbers", [True, False], ids=["with numbers", "categories alone"])
+def test_a_table_of_text_keys_is_certified_as_it_is_drafted(sdcert, reference, tmp_path, monkeypatch, numbers):
+    """The household survey with labels for its codes: joint groups keep k, and nearly all labels stay."""
+    import json
+
+    import pandas as pd
+
+    from flows.history import manifests
+
+    monkeypatch.chdir(tmp_path)
+    survey = pd.read_csv(reference / "household.csv", nrows=1500)
+    keys = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex", "hhcivil"]
+    labelled = survey[keys].apply(lambda column: column.name + " " + column.map(lambda code: chr(96 + int(code))))
+    table = labelled.assign(age=survey["age"], income=survey["income"]) if numbers else labelled
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    assert sdcert("init", "labels.csv").code == 0
+    ran = sdcert("certify", tmp_path / "labels.yaml")
+    assert ran.code == 0, ran.out
+    scorecard = json.loads((tmp_path / manifests()[0]["folder"] / "scorecard.json").read_text())
+    changed = {one["attribute"]: one["value"] for one in scorecard["estimates"] if one["measure"] == "cells_changed"}
+    assert sum(changed[key] for key in keys) / len(keys) < 0.2
+    k = next(line for line in scorecard["criteria"] if line["measure"] == "k_anonymity")
+    assert k["deciding_value"] >= 10

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,8 +13,10 @@ from flows.console.draft_cells import Reading, missing_codes, readings_of
 from flows.console.draft_rules import draft_of
 from flows.console.draft_text import text_of
 from tasks.ingest.readers.raw import RawTable
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.methods import mask
 from tasks.microdata.document import read_document
-from tasks.microdata.schema import Role
+from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Microdata
 
 
@@ -154,16 +158,48 @@ def test_sentences_that_repeat_are_asked_whether_they_are_free_text():
         assert "remark: {role: withheld, scale: free_text}" in text_of(draft)
 
 
-def test_the_loss_limit_of_categories_is_one_that_their_epsilon_keeps():
-    rng = np.random.default_rng(6)
-    data = Microdata.of({f"c{j}": rng.choice([f"w{i}" for i in range(12)], 400) for j in range(6)})
-    draft, _ = drafted(data)
-    epsilon, line = draft.masking[0].fields["epsilon"], draft.policy[-1].fields
-    expected = 1 - np.exp(epsilon) / (np.exp(epsilon) + 11)
-    assert line["measure"] == "cells_changed"
-    assert expected < line["at_most"] <= expected + 0.12
-    numbers = Microdata.of({"age": np.arange(200) % 70, "educ": np.arange(200) % 6})
-    assert drafted(numbers)[0].policy[-1].fields == {"measure": "sse_percent", "at_most": 40}
+def test_the_loss_limit_of_categories_is_one_that_their_groups_keep():
+    """Every group of one category at least keeps those who have the most frequent of all: here 300, 200 and 100 of 400."""
+    words = {
+        "most": [f"w{max(0, i - 299)}" for i in range(400)],
+        "half": ["yes" if i < 200 else f"n{i}" for i in range(399, -1, -1)],
+    }
+    few = {
+        name: [cell if cell in ("w0", "yes") else f"other {i % 9}" for i, cell in enumerate(cells)]
+        for name, cells in words.items()
+    }
+    quarter = {"quarter": [f"q{i % 4}" for i in range(400)]}
+    asked = {name: drafted(Microdata.of(cells))[0].policy[-1] for name, cells in (("few", few), ("quarter", quarter))}
+    assert asked["few"].fields == {"measure": "cells_changed", "at_most": 0.5}  # (100 + 200) / 800 at most
+    assert asked["quarter"].fields == {"measure": "cells_changed", "at_most": 0.75}
+    assert "at most about 75%" in asked["quarter"].why[1]
+
+
+def test_the_loss_limit_of_numbers_is_about_numbers():
+    numbers = {"age": np.arange(200) % 70, "town": [f"town {i % 5}" for i in range(200)]}
+    mixed, alone = (drafted(Microdata.of(numbers).select(names))[0].policy[-1] for names in (["age", "town"], ["age"]))
+    assert mixed.fields == alone.fields == {"measure": "sse_percent", "at_most": 40}
+    assert ["cells_changed" in " ".join(line.why) for line in (mixed, alone)] == [True, False]
+
+
+def test_the_loss_limit_of_a_wide_table_is_one_that_its_groups_keep():
+    """Twenty columns that have nothing in common cost the numbers beside them more than the usual limit."""
+    rng = np.random.default_rng(3)
+    words = {f"c{j}": rng.choice([f"w{i}" for i in range(5)], 300) for j in range(20)}
+    data = Microdata.of({**words, "x": rng.normal(size=300), "y": rng.normal(size=300)})
+    draft, columns = drafted(data)
+    line, step = draft.policy[-1], Microaggregation.model_validate_json(json.dumps(draft.masking[0].fields))
+    schema = Schema(tuple(column.attribute for column in columns.values()))
+    found = mask(data, schema, (step,), seed=bytes(32), path=("test",)).data
+    lost = np.mean([100 * np.var(data.floats(x) - found.floats(x)) / np.var(data.floats(x)) for x in ("x", "y")])
+    assert 40 < lost <= line.fields["at_most"] < lost + 5.5
+    assert f"about {lost:.0f}%" in line.why[1]
+
+
+def test_the_loss_limit_is_the_usual_one_where_no_loss_can_be_told():
+    """An infinite number is refused by the check that follows, in words about its column."""
+    infinite = Microdata.of({"x": [np.inf, *np.arange(99.0)], "y": np.arange(100) % 30})
+    assert drafted(infinite)[0].policy[-1].fields == {"measure": "sse_percent", "at_most": 40}
 
 
 def test_an_absent_table_is_told_in_words_of_the_command(folder, capsys):

@@ -51,9 +51,19 @@ def test_categories_do_not_reach_the_tracking_server(written):
     assert "secret party" not in json.dumps(release.public_content())
 
 
+def test_which_answer_is_the_yes_does_not_reach_it_either(written):
+    release = load_release(written('{method: pram, attributes: [vote], warner: {p: 0.5, p_yes: 0.75, yes: "secret party"}}'))
+    told = release.public_content()["masking"][0]
+    assert told["warner"] == {"p": 0.5, "p_yes": 0.75}
+    assert "secret party" not in json.dumps(release.public_content())
+
+
 @pytest.mark.parametrize(
     ("masking", "said"),
     [
+        ("{method: pram, retention: 0.8, by: [town]}", "strata would change nothing"),
+        ("{method: pram, retention: 0.8, jointly: true, attributes: [a]}", "two attributes or more"),
+        ('{method: pram, attributes: [a], warner: {p: 0.5, yes: "1"}}', "p_yes"),
         ("{method: pram, retention: 1.0}", "masks nothing"),
         ("{method: pram}", "exactly one of"),
         ("{method: pram, retention: 80}", "less than or equal to 1"),

@@ -9,9 +9,15 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from tasks.mask.categories.pram import Pram
+from tasks.mask.categories.warner import Warner
+from tasks.mask.coding.recoding import Recoding
+from tasks.mask.coding.rounding import Rounding
+from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, describe, mask
+from tasks.mask.noise.noise import Noise
 from tasks.mask.precision import source_decimals
+from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -59,9 +65,32 @@ STEPS = {
     "joint": (microaggregation(),),
     "blocks": (microaggregation(blocks=(("age", "grade"), ("income",))),),
     "swap": (swapping(),),
+    "buckets": (RankSwapping(method="rank_swapping", variant="p_buckets", buckets=4),),
+    "distribution": (RankSwapping(method="rank_swapping", variant="p_distribution", p_percent=20.0),),
+    "jitter": (RankJitter(method="rank_jitter", window_percent=20.0),),
     "pram": (Pram(method="pram", retention=0.7),),
+    "joint pram": (Pram(method="pram", attributes=("town", "vote"), retention=0.5, jointly=True),),
+    "invariant pram": (Pram(method="pram", attributes=("grade", "town"), epsilon=0.5, invariant=True, by=("vote",)),),
+    "warner": (Pram(method="pram", attributes=("vote",), warner=Warner(p=0.4, p_yes=0.5, yes="true")),),
     "three": (Pram(method="pram", attributes=("grade", "town"), epsilon=0.5), swapping("grade"), microaggregation(k=3)),
     "both": (microaggregation(attributes=("age",)), swapping("income", "age")),
+    "ends": (
+        TopBottomCoding(
+            method="top_bottom_coding",
+            limits={"age": {"top": 70, "bottom": 25}, "income": {"top_percent": 10.0, "publish": "mean"}},
+        ),
+    ),
+    "noise": (Noise(method="noise", kind="independent", sd_percent=30.0),),
+    "correlated noise": (Noise(method="noise", kind="correlated", sd_percent=30.0, by=("vote",)),),
+    "restored": (Noise(method="noise", kind="variance_restoring", sd_percent=30.0), swapping("income")),
+    "factors": (Noise(method="noise", kind="multiplicative", sd_percent=30.0, attributes=("income",)),),
+    "round": (Rounding(method="rounding", bases={"age": 5, "income": 12.5}, kind="controlled"),),
+    "recode": (
+        Recoding(
+            method="recoding",
+            recode={"age": {"intervals": [40, 65], "publish": "median"}, "town": {"map": {"a": "b"}, "others": "keep"}},
+        ),
+    ),
 }
 
 
@@ -136,7 +165,7 @@ def test_nothing_to_mask(survey):
 
 def test_every_method_is_described():
     described = [row["method"] for row in describe()]
-    assert described == ["microaggregation", "rank_swapping", "pram"]
+    assert described[:4] == ["microaggregation", "rank_swapping", "rank_jitter", "pram"]
     assert len({tuple(row) for row in describe()}) == 1
 
 

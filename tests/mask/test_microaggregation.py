@@ -17,7 +17,7 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 
 AGGREGATES = (None, "median", "plurality")
-PARTITIONS = ("mdav", "v_mdav", "individual_ranking", "projection")
+PARTITIONS = ("mdav", "v_mdav", "refined", "individual_ranking", "projection")
 
 
 def masked(data, schema, **parameters):
@@ -102,7 +102,7 @@ def test_the_order_of_the_file_moves_nothing(seed, n, partition, aggregate):
     data = Microdata.of({"a": ranks, "b": rng.normal(size=n), "c": rng.choice(["x", "y", "z"], n)})
     if any(len(set(data.column(name).to_pylist())) < 2 for name in data.names):
         return
-    names = data.names if partition in ("mdav", "v_mdav") else ("a", "b")
+    names = data.names if partition in ("mdav", "v_mdav", "refined") else ("a", "b")
     schema = mixed(data)
     pairs, shuffled = (
         sorted(zip(*(t.column(name).to_pylist() for t in (x, masked(x, schema, attributes=names, k=3, partition=partition,
@@ -154,6 +154,17 @@ def test_individual_ranking_is_the_optimum_of_each_attribute_alone(numbers):
     for name in "abc":
         alone = masked(alone, schema, attributes=(name,), k=4, partition="optimal_univariate")
     assert masked(data, schema, k=4, partition="individual_ranking").arrow.equals(alone.arrow)
+
+
+def test_nobody_repeats_a_randomised_partition_without_the_seed(numbers):
+    rng = np.random.default_rng(8)
+    data, schema = numbers({name: rng.normal(size=60) for name in "ab"})
+    spec = Microaggregation(method="microaggregation", attributes=("a", "b"), k=3, partition="randomised")
+    shown, again, other = (microaggregate(site_of(data, schema, seed=seed), spec) for seed in (1, 1, 2))
+    assert shown.arrow.equals(again.arrow)
+    assert not shown.arrow.equals(other.arrow)
+    assert conclude(view_of(data, shown, schema), spec).unclear == ("a", "b")
+    assert np.unique(shown.floats("a"), return_counts=True)[1].min() >= 3
 
 
 def test_without_standardising_the_widest_attribute_decides(numbers):

@@ -10,7 +10,9 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import chisquare
 
-from tasks.mask.categories.pram import Pram, category_texts, drawn_categories, randomisations, transition_matrix
+from tasks.mask.categories.pram import Pram, drawn_categories, transition_matrix
+from tasks.mask.categories.product import category_texts
+from tasks.mask.categories.promise import randomisations
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, conclusions, mask
 from tasks.mask.ranks.rank_swapping import RankSwapping

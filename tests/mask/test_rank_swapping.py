@@ -13,7 +13,9 @@ from pydantic import ValidationError
 from scipy.stats import chisquare
 from sites import site_of
 
-from tasks.mask.ranks.rank_swapping import RankSwapping, exchange_ranks, rank_swap, swap_interval, swapped_rows, window_ranks
+from tasks.mask.ranks.by_rank import window_ranks
+from tasks.mask.ranks.exchange import exchange_ranks
+from tasks.mask.ranks.rank_swapping import RankSwapping, rank_swap, swap_interval, swapped_rows
 from tasks.microdata.errors import InputError
 
 LEVEL = 1e-4

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from tasks.mask.categories.pram import Pram, Randomisation
+from tasks.mask.categories.marginals import EstimatedShare, EstimatedShares
+from tasks.mask.categories.pram import Pram, transition_matrix
+from tasks.mask.categories.promise import Randomisation
+from tasks.mask.categories.warner import Warner
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.report import words
-from tasks.report.content import Content
+from tasks.report.content import Content, public_edition
+from tasks.report.estimated import estimated_views
 from tasks.report.masks.words import told
 from tasks.report.missing import missing_in_words
 from tasks.report.page import Stamp, render
@@ -26,6 +32,9 @@ from tasks.score.policy import PolicyLine
 RETENTION = Pram(method="pram", attributes=("educ",), retention=0.8)
 EPSILON = Pram(method="pram", attributes=("educ", "income"), epsilon=1.5)
 MATRIX = Pram(method="pram", attributes=("educ",), matrix={"1": {"1": 0.5, "2": 0.5}, "2": {"1": 0.1, "2": 0.9}})
+WARNER = Pram(method="pram", attributes=("vote",), warner=Warner(p=0.5, p_yes=0.75, yes="canary"))
+INVARIANT = Pram(method="pram", attributes=("educ",), retention=0.7, invariant=True, by=("vote",))
+JOINT = Pram(method="pram", attributes=("educ", "income"), epsilon=2.0, jointly=True)
 EDUC = Attribute(name="educ", role=Role.QUASI_IDENTIFIER, scale=Scale.ORDINAL, decided_by="declared")
 
 
@@ -64,6 +73,8 @@ def test_nothing_is_said_of_other_masks(certified):
         (EPSILON, "PRAM, randomised response with epsilon 1.5",
          "randomised: each value by randomised response with epsilon 1.5"),
         (MATRIX, "PRAM by a matrix of 2 categories", "randomised: each value drawn by a matrix of 2 categories"),
+        (WARNER, "PRAM, randomised response to a question of two answers",
+         "randomised: each answer kept with probability 0.5, else Yes with probability 0.75"),
     ],
 )  # fmt: skip
 def test_the_step_in_words(certified, step, title, phrase):
@@ -128,3 +139,126 @@ def test_the_content_survives_being_stored_and_the_page_draws(randomised):
     form = TypeAdapter(Content)
     assert form.validate_json(form.dump_json(randomised)) == randomised
     assert "3.18-LDP" in render(randomised)
+
+
+def test_invariant_and_joint_steps_in_words(certified):
+    invariant, joint = (told(step, certified.schema) for step in (INVARIANT, JOINT))
+    assert invariant.title == "Invariant PRAM, values kept with probability 0.7, by vote"
+    assert "On average each category keeps the frequency that it had within each of the groups; where all" in invariant.text
+    assert "The chances of this come from the data and are not published" in invariant.text
+    assert "drawn back so that expected frequencies stay" in invariant.attribute(EDUC)
+    assert joint.title == "Joint PRAM, randomised response with epsilon 2"
+    assert joint.text.startswith(
+        "educ and income were drawn anew together, one of their combinations for each record: each combination"
+    )
+    assert joint.attribute(EDUC).startswith("randomised, educ and income together: ")
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (RETENTION, "d = 0.8 and q = (1 \u2212 d) / (c \u2212 1)"),
+        (EPSILON, "q = 1 / (exp(1.5) + c \u2212 1) and d = exp(1.5) q"),
+        (JOINT, "c the number of combinations"),
+        (WARNER, "(o \u2212 0.375) / 0.5, o the share of Yes"),
+        (WARNER, "condition number of the matrix is 2.16"),
+        (MATRIX, "only who has the matrix can correct them"),
+        (INVARIANT, "need no correction"),
+        (Pram(method="pram", attributes=("educ",), epsilon=0.0), "the release says nothing"),
+    ],
+)
+def test_how_an_analyst_corrects(certified, step, said):
+    sentences = told(step, certified.schema).analysts
+    assert said in sentences[0]
+    assert any("not to be cut off" in text for text in sentences) == (step in (RETENTION, EPSILON, JOINT, WARNER))
+    assert "canary" not in " ".join(sentences)
+
+
+def test_the_formulas_that_analysts_are_told_undo_the_matrix():
+    for step, c in ((RETENTION, 7), (EPSILON, 5)):
+        matrix = transition_matrix(step, tuple(map(str, range(c))), where="")
+        q = (1 - 0.8) / (c - 1) if step is RETENTION else 1 / (math.exp(1.5) + c - 1)
+        d = 0.8 if step is RETENTION else math.exp(1.5) * q
+        pi = np.arange(1.0, c + 1) / np.arange(1, c + 1).sum()
+        assert (pi @ matrix - q) / (d - q) == pytest.approx(pi)
+        assert 1 / abs(d - q) == pytest.approx(np.linalg.cond(matrix))
+
+
+def test_all_cells_of_a_record_together(randomised):
+    both = (Randomisation("educ", 1.2, 7, False), Randomisation("income", 12.344, 24, False))
+    content = replace(randomised, randomised=both, epsilon_of_a_record=13.544)
+    assert list(randomised_in_words(content))[-2:] == [
+        "The PRAM step on income is 12.35-LDP, its 24 categories taken as public; nothing of the kind is claimed for the "
+        "release.",
+        "The PRAM steps on educ and income together are 13.55-LDP for one record's cells in them; every other release "
+        "about the same people adds to it.",
+    ]
+    for silent in (replace(content, epsilon_of_a_record="infinite"), replace(content, randomised=both[:1])):
+        assert not any("together" in text for text in randomised_in_words(silent))
+
+
+def test_what_is_said_of_joint_and_invariant_steps(randomised):
+    found = (
+        Randomisation("educ", 2.0, 7, False, ("income",)),
+        Randomisation("income", "infinite", 24, False, ("educ",), True),
+    )
+    assert list(randomised_in_words(replace(randomised, randomised=found))) == [
+        "The PRAM step on educ, drawn together with income, is 2-LDP, its 7 categories taken as public; nothing of the kind is "
+        "claimed for the release.",
+        "The PRAM step on income, drawn together with educ, has no finite epsilon: its chances come from the data, so that "
+        "expected frequencies stay.",
+    ]
+
+
+@pytest.fixture
+def estimated(randomised) -> Content:
+    shares = (
+        EstimatedShare(("low",), 0.1, -0.0123, 0.02),
+        EstimatedShare(("<b>high</b>",), 0.6, 0.75, None),
+    )
+    return replace(
+        randomised,
+        estimated_shares=(
+            EstimatedShares(("educ",), 900, 7, 1.3, shares, 3),
+            EstimatedShares(("age", "vote"), 0, 14, None),
+        ),
+    )
+
+
+def test_estimates_in_words(estimated):
+    first, second = estimated_views(estimated)
+    assert first.summary == "educ: 7 categories, condition number 1.3"
+    told = [[row.head, *(cell.replace("\u202f", " ") for cell in row.cells)] for row in first.rows]
+    assert told == [["low", "10 %", "\u22121.2 %", "2"], ["<b>high</b>", "60 %", "75 %", "\u2013"]]
+    assert first.note.replace("\u202f", " ") == (
+        "Not listed: 3 rarer ones in the release and 2 that the release does not show; together their categories are "
+        "estimated at 26.2 %. From 900 records without a gap."
+    )
+    assert second.summary == "age and vote: the release says nothing of the original frequencies of its 14 combinations"
+    assert second.rows == ()
+
+
+def test_estimates_on_the_page(estimated):
+    page = render(estimated)
+    assert "Original frequencies, estimated" in page
+    assert "anybody who has the release can do so" in page
+    assert "&lt;b&gt;high&lt;/b&gt;" in page
+    assert "Original frequencies, estimated" not in render(replace(estimated, estimated_shares=()))
+
+
+def test_of_a_table_that_was_refused_nothing_is_counted_in_public(estimated):
+    assert public_edition(estimated).estimated_shares == estimated.estimated_shares
+    refused = replace(estimated, verdict=replace(estimated.verdict, verdict="refused"))
+    assert public_edition(refused).estimated_shares == ()
+    form = TypeAdapter(Content)
+    assert form.validate_json(form.dump_json(estimated)) == estimated
+
+
+def test_no_answer_is_named_in_the_statement(certified):
+    stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
+    content = replace(certified, mechanisms=(WARNER, INVARIANT), randomised=(Randomisation("vote", 1.61, 2, False),))
+    filled = predicate(content, stamp, source_digest="0" * 64)
+    assert "canary" not in canonical(filled).decode() + render(content)
+    rules = {claim["name"]: claim["parameters"][0]["parameters"] for claim in filled["attributes"] if claim["parameters"]}
+    assert rules["vote"] == {"attributes": ["vote"], "warner": {"p": 0.5, "p_yes": 0.75}}
+    assert rules["educ"] == {"attributes": ["educ"], "by": ["vote"], "retention": 0.7, "invariant": True}

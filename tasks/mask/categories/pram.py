@@ -2,55 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal, Self
+from dataclasses import replace
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
+from tasks.mask.categories.invariant import invariant_matrix
 from tasks.mask.categories.matrix import Matrix, chances_of
-from tasks.mask.categories.randomised_response import epsilon_of
+from tasks.mask.categories.product import Coding, category_texts, coding_of
+from tasks.mask.categories.warner import Warner, warner_matrix
 from tasks.mask.images import Knowledge, Law
 from tasks.mask.step import Description, Site, Step, View
+from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Attribute, Scale, Schema
-from tasks.microdata.spec import Spec
+from tasks.microdata.schema import Scale
 from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.microdata.words import listed
 
-MOST_CATEGORIES = 1000
-INFINITE: Literal["infinite"] = "infinite"
-Epsilon = float | Literal["infinite"]
-
 
 class Pram(Step):
-    """Parameters of PRAM: exactly one of retention, epsilon and matrix.
+    """Parameters of PRAM: exactly one of retention, epsilon, matrix and warner.
 
     attributes: what is masked; default: the nominal, code and ordinal quasi-identifiers.
     retention: the probability that a category stays; the rest is spread equally over the OTHER categories.
     epsilon: randomised response: a category stays with e^epsilon / (e^epsilon + c - 1), c the number of categories; 0 releases
         each with equal probability, whatever the truth.
     matrix: for each true category the probability of each released one; categories are written as text ("1", "true").
+    warner: randomised response for a question of two answers, as respondents are asked it.
+    jointly: draw all attributes together, one of their combinations for each record: retention and epsilon are then those of
+        the combination.
+    invariant: keep the expected frequencies: the matrix that the other parameters give is followed by its Bayes reverse
+        (`invariant_matrix`). Its probabilities come from the data: no finite epsilon, and they are never published.
+    by: strata, for invariant PRAM alone: it keeps the expected frequencies in each, and with them every value of a stratum in
+        which there is no other one.
     """
 
     method: Literal["pram"]
     retention: Annotated[float, Field(ge=0, le=1)] | None = None
     epsilon: Annotated[float, Field(ge=0, le=50)] | None = None
     matrix: Matrix | None = None
+    warner: Warner | None = None
+    jointly: bool = False
+    invariant: bool = False
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
-        if sum(given is not None for given in (self.retention, self.epsilon, self.matrix)) != 1:
-            raise ValueError("pram takes exactly one of retention, epsilon and matrix")
+        if sum(given is not None for given in (self.retention, self.epsilon, self.matrix, self.warner)) != 1:
+            raise ValueError("pram takes exactly one of retention, epsilon, matrix and warner")
         if self.retention == 1:
             raise ValueError("retention 1 keeps every value: it masks nothing; lower it, or take the step out")
         if self.matrix is not None and self.attributes is None:
             raise ValueError("a matrix is for attributes with these very categories: name them under `attributes`")
-        if self.by is not None:
+        if self.warner is not None and self.attributes is None:
+            raise ValueError("a question of Yes or No is for attributes with these answers: name them under `attributes`")
+        if self.by is not None and not self.invariant:
             raise ValueError("pram draws each cell by itself: strata would change nothing; take `by` out")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.jointly and (self.matrix is not None or self.warner is not None):
+            raise ValueError("a matrix is over single categories: with `jointly` give retention or epsilon")
+        if self.jointly and self.attributes is not None and len(self.attributes) < 2:
+            raise ValueError("jointly is for two attributes or more: name them, or take it out")
+        if self.invariant and self.warner is not None:
+            raise ValueError("the probabilities of a question are fixed before anybody answers: take `invariant` out")
         return self
 
     @property
@@ -58,28 +75,46 @@ class Pram(Step):
         return True
 
     @property
+    def units(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes, those that are drawn together in one tuple; once they are resolved."""
+        return (self.masked,) if self.jointly else tuple((name,) for name in self.masked)
+
+    @property
     def rule(self) -> str:
-        return f"PRAM of {listed(self.masked)}, {self.law}"
+        within = "" if self.by is None else f", within each combination of {listed(self.by)}"
+        return f"{'joint ' * self.jointly}PRAM of {listed(self.masked)}, {self.law}{within}"
 
     def public(self) -> dict[str, object]:
-        return self.model_dump(mode="json", exclude_none=True, exclude={"matrix"})
+        """Without a matrix, and without which answer is the Yes: they name categories; flags only where they are set."""
+        exclude: Any = {"matrix": True, "warner": {"yes"}}
+        told = self.model_dump(mode="json", exclude_none=True, exclude=exclude)
+        return {name: value for name, value in told.items() if value is not False}
 
     @property
     def law(self) -> str:
         """How a released value comes about, in words."""
+        return f"{self._base_law}, then drawn back so that expected frequencies stay" if self.invariant else self._base_law
+
+    @property
+    def _base_law(self) -> str:
+        each = "each combination of values" if self.jointly else "each value"
         if self.retention is not None:
-            return f"each value kept with probability {self.retention:g}, else any other of its categories"
+            other = "combination" if self.jointly else "of its categories"
+            return f"{each} kept with probability {self.retention:g}, else any other {other}"
         if self.epsilon is not None:
-            return f"each value by randomised response with epsilon {self.epsilon:g}"
+            return f"{each} by randomised response with epsilon {self.epsilon:g}"
+        if self.warner is not None:
+            return f"each answer kept with probability {self.warner.p:g}, else Yes with probability {self.warner.p_yes:g}"
         return "each value drawn by a stated matrix"
 
 
 SCALES = (Scale.NOMINAL, Scale.CODE, Scale.ORDINAL)
 DESCRIPTION = Description(
     method="pram",
-    what_it_does="draws each category anew by a transition matrix, each cell by itself",
+    what_it_does="draws each category anew by a transition matrix, each cell by itself, or attributes of a record together",
     scales=SCALES,
-    parameters="one of retention (probability that a category stays), epsilon (randomised response), matrix; attributes",
+    parameters="one of retention (probability that a category stays), epsilon (randomised response), matrix, "
+    "warner (p, p_yes, yes); jointly, invariant (keeps expected frequencies); attributes, by (if invariant)",
     intruder="weighs each row by Bayes' rule: how probable it is as the image of his record, against how probable it is at all",
 )
 
@@ -89,136 +124,125 @@ def randomise(site: Site, spec: Pram) -> Microdata:
 
     Meaning: nobody can say of a released category whether it is the true one, and how often it is stands in the matrix.
     Formula in words: a value of category i is released as category j with probability P(i, j); cells are drawn independently
-    of each other. Missing values stay missing, so that who has no value is known for certain.
+    of each other. Missing values stay missing, so that who has no value is known for certain. With `jointly` the category is a
+    combination of the attributes' values, out of all combinations; of a record with gaps these stay, and its present values
+    are drawn together, among the combinations of their attributes.
 
     Parameters
     ----------
     site: a table whose columns include the step's attributes; the categories are those of the declared order, or those that
-        occur in the table before the first step. They are not hidden: a release shows them as well.
-    spec: with its attributes resolved. Each attribute has a stream of its own.
+        occur in the table before the first step. They are not hidden: a release shows them as well. The frequencies that
+        `invariant` keeps are those of the column as this step finds it, in the stratum.
+    spec: with its attributes resolved. Each attribute has a stream of its own, attributes drawn together have one.
 
-    Returns the table with those columns replaced; no statistic of them is kept exactly, `estimated_marginals` corrects
-    frequencies.
+    Returns the table with those columns replaced. No statistic of them is kept exactly; `estimated_marginals` corrects
+    frequencies, and invariant PRAM keeps their expectation.
 
-    Raises InputError for an attribute with fewer than 2 or more than 1,000 categories, a matrix that is not over exactly its
-    categories, and a value outside the declared order.
-    Cost: O(n log n) per attribute. Source: Gouweleeuw et al. (1998); Torra 2026, rrPRAM.
+    Raises InputError for an attribute with fewer than 2 or more than 1,000 categories, more than 2,000 combinations, one
+    attribute to be drawn jointly, a matrix or an answer that does not fit the categories, a value outside the declared order.
+    Cost: O(n log c) per attribute. Source: Gouweleeuw et al. (1998); Torra 2026, rrPRAM.
     Example: epsilon 0 draws every category with equal probability.
     """
-    data, schema, where = site.data, site.schema, site.where
-    for name in spec.masked:
-        categories = _categories(schema[name], site.table, f"{where}.attributes: {name}")
-        matrix = transition_matrix(spec, category_texts(categories), where=where)
-        codes = _codes(data.column(name), categories)
-        if (codes > len(categories)).any():
-            what, allowed = f"`{name}` holds a category that its declared order does not list", "the categories of `order`"
-            raise InputError("unknown-category", f"{where}.attributes: {name}", what, allowed, "complete the order")
-        drawn = drawn_categories(matrix, codes, rng=site.draw(name))
-        data = data.with_column(name, categories.take(pa.array(drawn, mask=codes == len(categories))))
+    data, where = site.data, site.where
+    if spec.jointly and len(spec.masked) < 2:
+        what = f"`{spec.masked[0]}` is the only attribute that the step would draw jointly"
+        raise InputError("one-attribute", f"{where}.jointly", what, "two attributes or more", "take `jointly` out")
+    for names in spec.units:
+        coding = coding_of(site.schema, site.table, names, f"{where}.attributes")
+        codes = coding.codes(data)
+        if (codes == coding.size).any():
+            what, allowed = (
+                f"{listed(names)} holds a category that its declared order does not list",
+                "the categories of `order`",
+            )
+            raise InputError("unknown-category", f"{where}.attributes: {listed(names)}", what, allowed, "complete the order")
+        drawn = drawn_categories(chances(spec, coding, codes, where=where), codes, rng=site.draw(*names))
+        for name, column in zip(names, coding.columns(drawn), strict=True):
+            data = data.with_column(name, column)
     return data
 
 
 def transition_matrix(spec: Pram, categories: tuple[str, ...], *, where: str) -> Floats:
     """The probability of each released category (columns) for each true one (rows), shape (c, c); rows sum to 1.
 
-    categories: at least two, as text. Raises InputError where `matrix` is not over exactly these.
+    Before `invariant` makes another of it. categories: at least two, as text.
+    Raises InputError where `matrix` is not over exactly these, or `warner` not over two.
     Example: epsilon = 1 and two categories: 0.7310586 on the diagonal, 0.2689414 beside it.
     """
-    c = len(categories)
     if spec.matrix is not None:
         return _given_matrix(chances_of(spec.matrix), categories, f"{where}.matrix")
+    if spec.warner is not None:
+        return warner_matrix(spec.warner, categories, where=f"{where}.warner")
+    return _spread(spec, len(categories))
+
+
+def chances(spec: Pram, coding: Coding, codes: Integers, *, where: str) -> Floats:
+    """The probability of each released code (columns) for each true one (rows), gaps and what is no category among them.
+
+    codes: shape (n,), of the rows that the step is applied to; looked at by `invariant` alone.
+    Returns shape (size + 1, size + 1): a block for the codes without a gap, one for each set of gaps (gaps stay), and a last
+    row and column of zeros for what no record can show.
+    """
+    whole = np.zeros((coding.size + 1, coding.size + 1))
+    counts = np.bincount(codes, minlength=coding.size + 1).astype(float)
+    for block in coding.blocks():
+        base = np.ones((1, 1)) if len(block) == 1 else _base(spec, coding, len(block), where)
+        whole[np.ix_(block, block)] = invariant_matrix(base, counts[block]) if spec.invariant else base
+    return whole
+
+
+def drawn_categories(matrix: Floats, codes: Integers, *, rng: np.random.Generator) -> Integers:
+    """Shape (n,): a category drawn for each cell; codes: shape (n,), 0..c-1, and c (it stays c) where the value is missing."""
+    bounds = np.cumsum(matrix, axis=1)
+    for row, probabilities in zip(bounds, matrix, strict=True):  # above the last that can be drawn there is no bound
+        row[np.flatnonzero(probabilities)[-1:].sum() :] = np.inf
+    return _drawn(bounds, codes, rng.random(len(codes)))
+
+
+def conclude(view: View, spec: Pram) -> Knowledge:
+    """What the step lets an intruder conclude who knows it: the law of what the row of each of his records shows.
+
+    The categories are those of his records, which are all there are. After two such steps on the same attribute, or jointly on
+    the same ones, the law is the product of their matrices. The matrix of an invariant step he computes himself, if he holds
+    all the records it was applied to and knows for certain what the step found. Otherwise, and of attributes of which he knew
+    something else than a value or such a law, or of which he lacks one that was drawn with them, nothing follows.
+    """
+    knowledge = view.knowledge
+    for names in spec.units:
+        knowledge = _concluded(replace(view, knowledge=knowledge), spec, names)
+    return knowledge
+
+
+def _concluded(view: View, spec: Pram, names: tuple[str, ...]) -> Knowledge:
+    knowledge = view.knowledge
+    before = next((law for law in knowledge.laws if law.names == names), None)
+    certain = knowledge.is_certain(names)
+    follows = certain and knowledge.complete if spec.invariant else certain or before is not None
+    if not follows:
+        return knowledge.doubting(names)
+    coding = coding_of(view.schema, view.table, names, "masking")
+    own, shown = coding.codes(knowledge.believed), coding.codes(view.released)
+    probability = chances(spec, coding, own, where="masking")
+    if before is not None and before.probability.shape != probability.shape:  # a law of strata
+        return knowledge.doubting(names)
+    law = Law(names, own, shown, probability if before is None else before.probability @ probability)
+    rest = knowledge.without(names)
+    return replace(rest, laws=(*rest.laws, law))
+
+
+def _base(spec: Pram, coding: Coding, c: int, where: str) -> Floats:
+    if spec.matrix is None and spec.warner is None:
+        return _spread(spec, c)
+    return transition_matrix(spec, category_texts(coding.categories[0]), where=where)
+
+
+def _spread(spec: Pram, c: int) -> Floats:
     if spec.retention is not None:
         stays, other = spec.retention, (1 - spec.retention) / (c - 1)
     else:
         odds = float(np.exp(-(spec.epsilon or 0.0)))
         stays, other = 1 / (1 + (c - 1) * odds), odds / (1 + (c - 1) * odds)
     return np.where(np.eye(c, dtype=bool), stays, other)
-
-
-def drawn_categories(matrix: Floats, codes: Integers, *, rng: np.random.Generator) -> Integers:
-    """Shape (n,): a category drawn for each cell; codes: shape (n,), 0..c-1, and c (it stays c) where the value is missing."""
-    c = len(matrix)
-    uniforms = rng.random(len(codes))
-    drawn, by_code = codes.copy(), np.argsort(codes, kind="stable")
-    begins = np.searchsorted(codes[by_code], np.arange(c + 1))
-    for category in range(c):
-        cells = by_code[begins[category] : begins[category + 1]]
-        last = int(np.flatnonzero(matrix[category])[-1])
-        bounds = np.cumsum(matrix[category])[:last]  # what is above the last bound is the last category that can be drawn
-        drawn[cells] = np.searchsorted(bounds, uniforms[cells], side="right")
-    return drawn
-
-
-def category_texts(categories: pa.Array) -> tuple[str, ...]:
-    """Categories as a release file writes them: whole numbers without decimals, `true` and `false`."""
-    return tuple(map(_as_text, categories.to_pylist()))
-
-
-@dataclass(frozen=True, slots=True)
-class Randomisation:
-    """What PRAM did to one attribute.
-
-    epsilon: of its steps, added up; "infinite" (JSON has no such number) where a matrix excludes something, or a value is
-        missing. n_categories: c of the matrix.
-    truth_is_less_likely: is some category, in some step, more likely to be released as another one than as itself?
-    """
-
-    attribute: str
-    epsilon: Epsilon
-    n_categories: int
-    truth_is_less_likely: bool
-
-
-def randomisations(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> tuple[Randomisation, ...]:
-    """Each attribute that PRAM steps among the steps randomise, in the order of the table. source: before masking."""
-    ours = tuple(step for step in steps if isinstance(step, Pram))
-    names = {name for step in ours for name in step.masked}
-    return tuple(_randomisation(source, schema[name], ours) for name in schema.names if name in names)
-
-
-def conclude(view: View, spec: Pram) -> Knowledge:
-    """What the step lets an intruder conclude who knows it: the law of what the row of each of his records shows.
-
-    The categories are those of his records, which are all there are. After two such steps the law is the product of their
-    matrices. Of an attribute that he was not certain of before the first of them nothing follows.
-    """
-    knowledge = view.knowledge
-    for name in spec.masked:
-        before = next((law for law in knowledge.laws if law.names == (name,)), None)
-        if before is None and not knowledge.is_certain((name,)):
-            knowledge = knowledge.doubting((name,))
-            continue
-        categories = _categories(view.schema[name], view.table, name)
-        chances = _with_missing(transition_matrix(spec, category_texts(categories), where="masking"))
-        own, shown = (_codes(table.column(name), categories) for table in (knowledge.believed, view.released))
-        law = Law((name,), own, shown, chances if before is None else before.probability @ chances)
-        rest = knowledge.without((name,))
-        knowledge = replace(rest, laws=(*rest.laws, law))
-    return knowledge
-
-
-def _categories(attribute: Attribute, source: Microdata, place: str) -> pa.Array:
-    """The categories of an attribute: its declared order, or the values that occur, ascending."""
-    found = pc.unique(source.column(attribute.name).drop_null())
-    if attribute.order is None:
-        found = found.take(pc.sort_indices(found))
-    elif len(found) > 1:
-        found = pa.array(attribute.order, type=pa.string())
-    if not 2 <= len(found) <= MOST_CATEGORIES:
-        what = f"`{attribute.name}` has {len(found)} categories"
-        remedy = "take it out of the step" if len(found) < 2 else "group its categories before, or take it out of the step"
-        raise InputError("categories", place, what, f"2 to {MOST_CATEGORIES:,} categories", remedy)
-    return found
-
-
-def _codes(column: pa.Array, categories: pa.Array) -> Integers:
-    """Shape (n,): 0..c-1, c where the value is missing, c + 1 where it is none of the categories."""
-    if column.type != categories.type:  # a table that was read from another format
-        column = column.cast(categories.type, safe=False)
-    index = pc.fill_null(pc.index_in(column, value_set=categories), len(categories) + 1)
-    codes = np.array(index.to_numpy(zero_copy_only=False), dtype=np.int64)
-    codes[np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=bool)] = len(categories)
-    return codes
 
 
 def _given_matrix(rows: dict[str, dict[str, float]], categories: tuple[str, ...], where: str) -> Floats:
@@ -231,31 +255,10 @@ def _given_matrix(rows: dict[str, dict[str, float]], categories: tuple[str, ...]
     return np.array([[rows[true][released] for released in categories] for true in categories])
 
 
-def _with_missing(matrix: Floats) -> Floats:
-    """Two more categories: a missing value, which stays missing, and what no record can show."""
-    c = len(matrix)
-    extended = np.zeros((c + 2, c + 2))
-    extended[:c, :c] = matrix
-    extended[c, c] = 1.0
-    return extended
-
-
-def _randomisation(source: Microdata, attribute: Attribute, steps: tuple[Pram, ...]) -> Randomisation:
-    categories = _categories(attribute, source, attribute.name)
-    texts, gaps = category_texts(categories), bool(source.missing(attribute.name).any())
-    matrices = [transition_matrix(step, texts, where="masking") for step in steps if attribute.name in step.masked]
-    epsilon = sum(epsilon_of(matrix, with_missing=gaps) for matrix in matrices)
-    return Randomisation(
-        attribute.name,
-        INFINITE if np.isinf(epsilon) else epsilon,
-        len(categories),
-        any(bool((np.diag(matrix) < matrix.max(axis=1)).any()) for matrix in matrices),
-    )
-
-
-def _as_text(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+@njit
+def _drawn(bounds: Floats, codes: Integers, uniforms: Floats) -> Integers:
+    drawn = codes.copy()
+    for i in range(len(codes)):
+        if codes[i] < len(bounds):
+            drawn[i] = np.searchsorted(bounds[codes[i]], uniforms[i], side="right")
+    return drawn

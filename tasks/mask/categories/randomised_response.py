@@ -44,13 +44,18 @@ def epsilon_of(matrix: Floats, *, with_missing: bool = False) -> float:
 class Marginals:
     """Estimated shares of the true categories.
 
-    shares: shape (c,); may be negative or above 1: never clipped, they sum to 1. variance: shape (c,), over the draw of the
+    shares: shape (c,); may be negative or above 1: never clipped, they sum to 1. covariance: shape (c, c), over the draw of the
     randomisation, the true categories held fixed. condition_number: of the matrix; how much the draw's error is enlarged.
     """
 
     shares: Floats
-    variance: Floats
+    covariance: Floats
     condition_number: float
+
+    @property
+    def variance(self) -> Floats:
+        """Shape (c,): of each share. That of a sum of shares is the sum over their block of the covariance."""
+        return np.diag(self.covariance).copy()
 
 
 def estimated_marginals(matrix: Floats, observed: Floats) -> Marginals:
@@ -62,8 +67,9 @@ def estimated_marginals(matrix: Floats, observed: Floats) -> Marginals:
 
     Parameters
     ----------
-    matrix: shape (c, c), rows are true categories and sum to 1. observed: shape (c,), the number of records of each released
-        category, their sum n at least 1.
+    matrix: shape (c, c), rows are true categories and sum to 1; over combinations of several attributes, or the product of the
+        matrices of steps in a row, as well. observed: shape (c,), the number of records of each released category, their sum n
+        at least 1.
 
     Returns the unbiased estimate. Where it lies outside [0, 1] its variance, computed from it, may be negative as well: n is
     then too small for this matrix.
@@ -81,4 +87,4 @@ def estimated_marginals(matrix: Floats, observed: Floats) -> Marginals:
     inverse = np.linalg.inv(matrix.T)
     shares = inverse @ shown
     covariance = (np.diag(shown) - matrix.T @ np.diag(shares) @ matrix) / n
-    return Marginals(shares, np.diag(inverse @ covariance @ inverse.T).copy(), condition)
+    return Marginals(shares, inverse @ covariance @ inverse.T, condition)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import model_validator
 
 from tasks.classify.methods import refuse_incomparable, refuse_undone_masks
 from tasks.ingest.codebooks.codebook import Attributes
@@ -16,6 +17,7 @@ from tasks.ingest.sources import SourceSpec
 from tasks.mask.elsewhere.released import Undeclared
 from tasks.mask.elsewhere.row_order import refuse_other_order
 from tasks.mask.methods import Masking, Mechanism, resolved_steps
+from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
@@ -36,6 +38,14 @@ class ReleasedSpec(SourceSpec):
     align: Literal["row", "key"] = "row"
     mechanism: tuple[Masking, ...] = ()
     tool: Name | None = None
+
+    @model_validator(mode="after")
+    def _pseudonyms_are_made_here(self) -> Self:
+        if any(isinstance(step, Pseudonyms) for step in self.mechanism):
+            raise ValueError(
+                "pseudonyms are made here only, in `masking`: identifiers of a table masked elsewhere are left out"
+            )
+        return self
 
 
 class AdoptionPlan(Spec):

@@ -39,8 +39,9 @@ class Microaggregation(Step):
     attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times. Nominal ones can be
         named as well: they get the most frequent category of their group.
     k: size of the smallest group; the largest has 2k - 1 records.
-    partition: how records are put into groups; `individual_ranking` takes each attribute by itself, `optimal_univariate` a
-        single one.
+    partition: how records are put into groups: `mdav`; `v_mdav`, groups of a size that varies with the data; `refined`, the
+        best found here; `randomised`, one that nobody repeats without the seed; `projection` to one axis; `individual_ranking`
+        takes each attribute by itself, `optimal_univariate` a single one.
     blocks: parts of the attributes that are grouped separately, each a list, or a mapping with a `k` of its own; default: all
         attributes jointly.
     aggregate: what replaces the values: `mean` (numbers, dates, times), `median` (these and ordinal ones), `plurality` (any);
@@ -104,11 +105,12 @@ DESCRIPTION = Description(
     what_it_does="puts records into groups of k or more that are alike, and publishes the group's mean (ordinal: its median "
     "category; nominal: its most frequent one)",
     scales=SCALES,
-    parameters="k (smallest group), partition (mdav, v_mdav, optimal_univariate, individual_ranking, projection), attributes, "
+    parameters="k (smallest group), partition (mdav, v_mdav, refined, randomised, optimal_univariate, individual_ranking, "
+    "projection), attributes, "
     "blocks (parts grouped separately, each with a k of its own; default: all jointly), aggregate, standardize, gamma, "
     "axis, by",
-    intruder="repeats the partition on his own file and is left with one group; the groups of two or more blocks "
-    "intersect, and little is left to guess",
+    intruder="repeats the partition on his own file (not a randomised one) and is left with one group; the groups of two or "
+    "more blocks, or of each attribute alone, intersect, and little is left to guess",
     by_default=SCALES_BY_DEFAULT,
 )
 
@@ -155,7 +157,12 @@ def refuse_unfit(site: Site, spec: Microaggregation) -> None:
 
 
 def conclude(view: View, spec: Microaggregation) -> Knowledge:
-    """What the step lets an intruder conclude who knows it: he repeats the partition, block by block."""
+    """What the step lets an intruder conclude who knows it: he repeats the partition, block by block.
+
+    A randomised partition he cannot repeat without the seed: nothing sound follows, and only the distance is left to him.
+    """
+    if spec.partition == "randomised":
+        return view.knowledge.doubting(spec.masked)
     for names, k in spec.groups:
         step = spec.model_copy(update={"attributes": names, "blocks": None, "k": k})
         view = replace(view, knowledge=repeated_on_all(view, names, partial(microaggregate, spec=step)))

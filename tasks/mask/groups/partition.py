@@ -7,16 +7,19 @@ from typing import Literal, assert_never
 
 import numpy as np
 
-from tasks.mask.partitions import mdav, projection, univariate, v_mdav
+from tasks.mask.partitions import mdav, projection, randomised, univariate, v_mdav
+from tasks.mask.partitions.refined import partition as refined
 from tasks.microdata.table import Floats, Integers
 
-Partition = Literal["mdav", "v_mdav", "optimal_univariate", "individual_ranking", "projection"]
+Partition = Literal["mdav", "v_mdav", "refined", "randomised", "optimal_univariate", "individual_ranking", "projection"]
 UNIVARIATE: tuple[Partition, ...] = ("optimal_univariate", "individual_ranking")
 ON_AXES: tuple[Partition, ...] = (*UNIVARIATE, "projection")  # these order the records, so they need attributes with an order
 
 NAMES: dict[Partition, str] = {
     "mdav": "MDAV",
     "v_mdav": "V-MDAV",
+    "refined": "the refined partition",
+    "randomised": "a randomised partition",
     "optimal_univariate": "the optimal univariate partition",
     "individual_ranking": "individual ranking",
     "projection": "projection to one axis",
@@ -44,6 +47,10 @@ def grouped(
             return mdav.partition(points, k)
         case "v_mdav":
             return v_mdav.partition(points, k, gamma)
+        case "refined":
+            return refined.partition(points, k)
+        case "randomised":
+            return randomised.partition(points, k, rng=rng())
         case "optimal_univariate" | "individual_ranking":
             return univariate.partition(points[:, 0], k, cost="absolute" if by_median else "squared")
         case "projection":

@@ -1,34 +1,60 @@
-"""Rank swapping: in each attribute alone, pairs of values of neighbouring ranks are exchanged."""
+"""Rank swapping: in each attribute alone, pairs of values are exchanged, chosen by their ranks."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
-from typing import Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
-import pyarrow as pa
+from pydantic import Field, model_validator
 
-from tasks.mask.fitting import checked_positions
-from tasks.mask.images import Between, Knowledge
+from tasks.mask.images import Knowledge
+from tasks.mask.ranks.by_rank import (
+    checked_window,
+    concluded_within,
+    handed_out,
+    order_of,
+    rank_interval,
+    ranks_in,
+    window_ranks,
+)
+from tasks.mask.ranks.exchange import exchange_in_buckets, exchange_near, exchange_ranks, normal_targets
 from tasks.mask.step import Description, Site, Step, View
-from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Percent
 from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.microdata.words import listed
 
+Variant = Literal["classic", "p_buckets", "p_distribution"]
+_TAKES: dict[Variant, str] = {"classic": "window_percent", "p_buckets": "buckets", "p_distribution": "p_percent"}
+
 
 class RankSwapping(Step):
-    """Parameters of rank swapping.
+    """Parameters of rank swapping: the variant, and exactly the one parameter that it takes.
 
     attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times.
-    window_percent: how far a value may move, in percent of the number of present values.
+    variant: classic (a partner within a window), p_buckets (a partner in the same or a higher bucket, each next bucket half as
+        likely) or p_distribution (a partner at a distance drawn from a normal distribution).
+    window_percent: for classic: how far a value may move, in percent of the number of present values.
+    buckets: for p_buckets: into how many buckets of equal size the sorted values are cut; fewer move values further.
+    p_percent: for p_distribution: half of it, in percent of the number of present values, is the mean of the distance, and its
+        standard deviation; it is no bound.
     """
 
     method: Literal["rank_swapping"]
-    window_percent: Percent
+    variant: Variant = "classic"
+    window_percent: Percent | None = None
+    buckets: Annotated[int, Field(ge=2)] | None = None
+    p_percent: Percent | None = None
+
+    @model_validator(mode="after")
+    def _takes_what_its_variant_takes(self) -> Self:
+        given = {field for field in _TAKES.values() if getattr(self, field) is not None}
+        if given != {_TAKES[self.variant]}:
+            found = listed(sorted(given)) or "neither"
+            every = "; ".join(f"{variant} takes {field}" for variant, field in _TAKES.items())
+            raise ValueError(f"variant {self.variant} takes exactly {_TAKES[self.variant]}, and here is {found} ({every})")
+        return self
 
     @property
     def values_move(self) -> bool:
@@ -36,7 +62,16 @@ class RankSwapping(Step):
 
     @property
     def rule(self) -> str:
-        return f"rank swapping of {listed(self.masked)} within {self.window_percent:g} percent of the ranks"
+        return f"rank swapping of {listed(self.masked)} {self.law}"
+
+    @property
+    def law(self) -> str:
+        """How far values move, in words."""
+        if self.buckets is not None:
+            return f"between {self.buckets} buckets of ranks, each next bucket half as likely"
+        if self.p_percent is not None:
+            return f"over distances drawn from a normal distribution (mean and sd {self.p_percent / 2:g} percent of the ranks)"
+        return f"within {self.window_percent or 0.0:g} percent of the ranks"
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
@@ -44,169 +79,90 @@ DESCRIPTION = Description(
     method="rank_swapping",
     what_it_does="exchanges pairs of values whose ranks are near, in each attribute alone",
     scales=SCALES,
-    parameters="window_percent (how far a value moves, in percent of the ranks), attributes, by",
-    intruder="lists for each attribute the rows within the window and intersects the lists; a single row left is a certain "
-    "match",
+    parameters="variant (classic, p_buckets, p_distribution) with window_percent (how far a value moves, in percent of the "
+    "ranks), buckets, or p_percent; attributes, by",
+    intruder="classic: lists for each attribute the rows within the window and intersects the lists; a single row left is a "
+    "certain match. All variants exchange pairs: the consistency attack, not in this version, uses that and finds many more",
 )
 
 
-def window_ranks(window_percent: float, n: int) -> int:
-    """floor(window_percent * n / 100), exactly: 10 percent of 1080 is 108, and 1.1 percent of 1000 is 11."""
-    return int(Fraction(str(window_percent)) * n // 100)
-
-
 def rank_swap(site: Site, spec: RankSwapping) -> Microdata:
-    """Exchange each value with one at most `window_percent` percent of the ranks away.
+    """Exchange values in pairs chosen by their ranks, in each attribute independently.
 
     Meaning: the column keeps exactly its values, and who holds which is blurred.
     Formula in words: sort the n present values (equal ones in random order); from the lowest up, exchange each value that was
-    not exchanged yet with a uniformly chosen such value among the next w = floor(window_percent * n / 100) ranks; if there is
-    none, it stays; undo the sorting. Attributes are swapped independently. Missing values stay missing.
+    not exchanged yet with another such value, above it; undo the sorting. Missing values stay missing. Which one:
+    - classic: uniformly among those in the next w = floor(window_percent * n / 100) ranks; if there is none, it stays.
+    - p_buckets: bucket b holds the ranks floor(b n / p) up to floor((b + 1) n / p), p = `buckets`. A value of bucket B_r draws
+      the bucket B_s, s >= r, with probability (1/K) / 2^(s - r + 1), K such that these sum to 1 over the buckets that still
+      hold a value to exchange; then uniformly one of these. The own bucket (s = r) is the likeliest, and for the last bucket
+      the only one. Chances under 2^-60 of the largest count as zero.
+    - p_distribution: the value of rank i aims at rank i + r, r normal with mean and standard deviation 0.5 p_percent * n / 100,
+      rounded; r < 1 (all below have been exchanged) and i + r > n - 1 are drawn again. If the value there was exchanged before,
+      the nearest that was not takes its place, the upper one of two equally near.
+    In the last two only the last value of an odd number stays, and there is no bound on how far a value moves.
 
     Parameters
     ----------
     site: a table whose columns include the step's attributes. spec: with its attributes resolved.
 
-    Returns the table with those columns replaced. Each column is the source's under an involution that moves no value by more
-    than w ranks.
+    Returns the table with those columns replaced. Each column is the source's under an involution; the classic one moves no
+    value by more than w ranks.
 
-    Raises InputError if the window is under one rank, for a constant column, an infinite value, or a text without order.
-    Cost: O(n log n) per attribute, whatever the window.
-    Source: Torra's slides of 2016 (machine learning for data privacy), after Moore (1996). Done otherwise than on the slide: it
-    chooses among all of the next ranks and leaves open what happens where the chosen one was exchanged before.
+    Raises InputError if the window (or p) is under one rank, for more buckets than values, a constant column, an infinite
+    value, or a text without order.
+    Cost: O(n log n) per attribute, whatever the parameter.
+    Source: Torra's slides of 2016 (machine learning for data privacy), after Moore (1996) and, for the last two variants, Nin,
+    Herranz and Torra (2008), "Rethinking rank swapping to decrease disclosure risk", of which the slides give the two laws.
+    Done otherwise than on the slide of the classic one: it chooses among all of the next ranks and leaves open what happens
+    where the chosen one was exchanged before. Of the other two the slides leave open, and it is chosen here: how large the
+    buckets are, what happens where a bucket has nothing left, draws outside the file, and partners that are taken.
+    Example: buckets = n puts each value into a bucket of its own: it moves by 1 rank, 2, 3, ... with chances that halve.
     """
-    data, rng = site.data, site.draw()
-    for name in spec.masked:
-        positions = checked_positions(data, site.schema, name, site.where)
-        rows = np.flatnonzero(~np.isnan(positions))
-        window = window_ranks(spec.window_percent, len(rows))
-        if window < 1:
-            raise _too_narrow(spec.window_percent, name, len(rows), site.where)
-        source = np.arange(data.n)
-        source[rows] = rows[swapped_rows(positions[rows], window, rng=rng)]
-        data = data.with_column(name, data.column(name).take(pa.array(source)))
-    return data
+
+    def partners(name: str, n: int, rng: np.random.Generator) -> Integers:
+        if spec.buckets is not None:
+            return exchange_in_buckets(_checked_begins(spec.buckets, name, n, site.where), rng.random((n, 2)))
+        if spec.p_percent is not None:
+            checked_window("p_percent", spec.p_percent, name, n, site.where)
+            return exchange_near(normal_targets(float(ranks_in(spec.p_percent, n)), rng.random(n)))
+        window = checked_window("window_percent", spec.window_percent or 0.0, name, n, site.where)
+        return exchange_ranks(window, rng.random(n))
+
+    return handed_out(site, spec.masked, partners)
 
 
-def _too_narrow(window_percent: float, name: str, n: int, where: str) -> InputError:
-    what = f"the window is under one rank: {window_percent:g} percent of {n} values of `{name}`"
-    allowed = f"at least {100 / n:.6g} percent"
-    return InputError("window-under-one-rank", f"{where}.window_percent", what, allowed, "widen the window", window_percent)
+def _checked_begins(buckets: int, name: str, n: int, where: str) -> Integers:
+    if buckets > n:
+        what = f"there are more buckets than values: {buckets} buckets for {n} values of `{name}`"
+        raise InputError("more-buckets-than-values", f"{where}.buckets", what, f"2 to {n}", "take fewer buckets", buckets)
+    return bucket_begins(buckets, n)
+
+
+def bucket_begins(buckets: int, n: int) -> Integers:
+    """Shape (buckets + 1,): the rank at which each bucket begins, and n; sizes differ by at most one."""
+    return np.arange(buckets + 1, dtype=np.int64) * n // buckets
 
 
 def swapped_rows(values: Floats, window: int, *, rng: np.random.Generator) -> Integers:
-    """Shape (n,): the row whose value each row receives; an involution. values: shape (n,) without NaN."""
-    by_rank = np.lexsort((rng.permutation(len(values)), values))
+    """Shape (n,): the row whose value each row receives in the classic variant; an involution. values: shape (n,), no NaN."""
+    by_rank = order_of(values, rng=rng)
     source = np.empty(len(values), dtype=np.int64)
     source[by_rank] = by_rank[exchange_ranks(window, rng.random(len(values)))]
     return source
 
 
-@njit
-def exchange_ranks(window: int, uniforms: Floats) -> Integers:
-    """Shape (n,): the rank each rank is exchanged with, itself where it stays; one uniform number in [0, 1) for each rank."""
-    n = len(uniforms)
-    partner = np.arange(n)
-    waiting = np.zeros(n, dtype=np.bool_)
-    counts = _full_tree(n)
-    waiting[:] = True
-    for rank in range(n):
-        if not waiting[rank]:
-            continue
-        _take(counts, waiting, rank)
-        below = _count_through(counts, rank)
-        candidates = _count_through(counts, min(n - 1, rank + window)) - below
-        if candidates > 0:
-            chosen = _rank_of(counts, below + min(int(uniforms[rank] * candidates), candidates - 1))
-            partner[rank], partner[chosen] = chosen, rank
-            _take(counts, waiting, chosen)
-    return partner
-
-
-# A Fenwick tree of the ranks that wait: the window may be a tenth of the file, and looking through it would take O(n^2).
-@njit
-def _full_tree(n: int) -> Integers:
-    counts = np.zeros(n + 1, dtype=np.int64)
-    for node in range(1, n + 1):
-        counts[node] = node & -node
-    return counts
-
-
-@njit
-def _take(counts: Integers, waiting: np.ndarray, rank: int) -> None:
-    waiting[rank] = False
-    node = rank + 1
-    while node < len(counts):
-        counts[node] -= 1
-        node += node & -node
-
-
-@njit
-def _count_through(counts: Integers, rank: int) -> int:
-    total, node = 0, rank + 1
-    while node > 0:
-        total += counts[node]
-        node -= node & -node
-    return total
-
-
-@njit
-def _rank_of(counts: Integers, skip: int) -> int:
-    """The rank of the waiting value that has `skip` waiting values below it."""
-    node, step = 0, 1
-    while 2 * step < len(counts):
-        step *= 2
-    while step > 0:
-        if node + step < len(counts) and counts[node + step] <= skip:
-            node += step
-            skip -= counts[node]
-        step //= 2
-    return node
-
-
 def conclude(view: View, spec: RankSwapping) -> Knowledge:
     """What the step lets an intruder conclude who knows it and sees the released table.
 
-    A swap permutes a column, so its values can be ranked in the released table itself: a value with ranks lo..hi there was
-    exchanged with one at ranks lo - w..hi + w at the furthest (ties widen the window). This holds if the swap is the last step
-    on the attribute. Where records were left out, before or after the swap, the ranks are those of the rows that are left or
-    those of all: the interval covers both. Of an attribute that he is not certain of before the step nothing follows.
+    Classic: as `concluded_within`, the reach being the window. Of p_buckets and p_distribution nothing sound follows: every
+    rank can be exchanged with every other. That pairs are exchanged is not used here.
     """
-    knowledge = view.knowledge
-    for name in spec.masked:
-        if not knowledge.is_certain((name,)):
-            knowledge = knowledge.doubting((name,))
-            continue
-        attribute = view.schema[name]
-        own, released = knowledge.believed.positions(attribute), view.released.positions(attribute)
-        low, high = _interval(own, released, spec.window_percent)
-        rest = knowledge.without((name,))
-        knowledge = replace(rest, between=(*rest.between, Between(name, low, high)))
-    return knowledge
-
-
-def _interval(values: Floats, released: Floats, window_percent: float) -> tuple[Floats, Floats]:
-    low, high = swap_interval(values, released, window_percent)
-    if len(released) == len(values):
-        return low, high
-    low_of_all, high_of_all = swap_interval(values, values, window_percent)
-    return np.minimum(low, low_of_all), np.maximum(high, high_of_all)
+    if spec.variant != "classic":
+        return view.knowledge.doubting(spec.masked)
+    return concluded_within(view, spec.masked, lambda n: window_ranks(spec.window_percent or 0.0, n))
 
 
 def swap_interval(values: Floats, released: Floats, window_percent: float) -> tuple[Floats, Floats]:
-    """Lowest and highest released value that each value can have been exchanged with, shape (n,) each; NaN for NaN.
-
-    With R the sorted present released values, lo and hi - 1 the first and last rank of a value in R, and w the window:
-    [R[max(lo - w, 0)], R[min(hi - 1 + w, n - 1)]]; [inf, -inf], in which
-    nothing lies, where R is empty. Example: R = 1..10, w = 2: the value 6 gives [4, 8], the value 10 [8, 10].
-    """
-    ranked = np.sort(released[~np.isnan(released)])
-    if len(ranked) == 0:
-        return np.where(np.isnan(values), np.nan, np.inf), np.where(np.isnan(values), np.nan, -np.inf)
-    window = window_ranks(window_percent, len(ranked))
-    missing = np.isnan(values)
-    lo = np.searchsorted(ranked, values, side="left")
-    hi = np.searchsorted(ranked, values, side="right")
-    low = ranked[np.clip(lo - window, 0, len(ranked) - 1)]
-    high = ranked[np.clip(hi - 1 + window, 0, len(ranked) - 1)]
-    return np.where(missing, np.nan, low), np.where(missing, np.nan, high)
+    """Lowest and highest released value that each value can have been exchanged with: `rank_interval` within the window."""
+    return rank_interval(values, released, lambda n: window_ranks(window_percent, n))

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from tasks.mask.categories.pram import Pram
+from collections.abc import Iterator
+
+import numpy as np
+
+from tasks.mask.categories.pram import Pram, transition_matrix
+from tasks.mask.categories.warner import Warner
 from tasks.microdata.words import listed
 from tasks.report.masks.told import Told
 from tasks.report.numbers import number
+
+_CUT = "An estimate below 0 or above 1 is not to be cut off: it says that the error is larger than the share."
+_GROUPS = (
+    "Within groups by attributes that were published as they are the same correction holds; relations with other attributes "
+    "are weakened until it is made."
+)
 
 
 def told(step: Pram) -> Told:
     return Told(
         title=_title(step),
-        text=f"In {listed(step.masked)}, every cell by itself was drawn anew among its categories: {_rule(step)}. "
-        f"{_correction(step)}; a single cell may be true or not.",
+        text=f"{_how(step)}: {_rule(step)}. {_correction(step)}; a single cell may be true or not.",
         missing="PRAM draws present values anew; a gap stays a gap, so that it is certain who gave no answer.",
-        attribute=lambda _: f"randomised: {_rule(step)}",
+        attribute=lambda _: f"randomised{_with_others(step)}: {_rule(step)}",
+        analysts=tuple(_for_analysts(step)),
     )
 
 
@@ -24,19 +35,78 @@ def matrix_in_words(step: Pram) -> str:
 
 
 def _title(step: Pram) -> str:
+    kind = f"{'Invariant ' * step.invariant}{'joint ' * step.jointly}PRAM"
+    kind = kind[:1].upper() + kind[1:]
     if step.retention is not None:
-        return f"PRAM, values kept with probability {number(step.retention)}"
+        return f"{kind}, {'combinations' if step.jointly else 'values'} kept with probability {number(step.retention)}"
     if step.epsilon is not None:
-        return f"PRAM, randomised response with epsilon {number(step.epsilon)}"
-    return f"PRAM by {matrix_in_words(step)}"
+        return f"{kind}, randomised response with epsilon {number(step.epsilon)}"
+    if step.warner is not None:
+        return f"{kind}, randomised response to a question of two answers"
+    return f"{kind} by {matrix_in_words(step)}"
+
+
+def _how(step: Pram) -> str:
+    if step.jointly:
+        return f"{listed(step.masked)} were drawn anew together, one of their combinations for each record"
+    return f"In {listed(step.masked)}, every cell by itself was drawn anew among its categories"
+
+
+def _with_others(step: Pram) -> str:
+    return f", {listed(step.masked)} together" if step.jointly else ""
 
 
 def _rule(step: Pram) -> str:
-    return step.law if step.matrix is None else f"each value drawn by {matrix_in_words(step)}"
+    return step.law if step.matrix is None else step.law.replace("a stated matrix", matrix_in_words(step))
 
 
 def _correction(step: Pram) -> str:
+    if step.invariant:
+        kept = "On average each category keeps the frequency that it had"
+        alone = " within each of the groups; where all records of a group have one value, it stays" if step.by else ""
+        return f"{kept}{alone}. The chances of this come from the data and are not published"
     if step.matrix is None:
         return "Whoever knows this rule can correct how often a category occurs"
     held_back = "The chances in the matrix are not published, as they could tell what is not released"
     return f"{held_back}; who has them can correct how often a category occurs"
+
+
+def _for_analysts(step: Pram) -> Iterator[str]:
+    names = listed(step.masked)
+    if step.invariant:
+        yield (
+            f"Frequencies of {names} need no correction: on average they are the original ones. Relations with others "
+            "are weakened, and cannot be corrected, because the chances are not published."
+        )
+    elif step.matrix is not None:
+        yield f"Frequencies of {names} are biased; only who has the matrix can correct them."
+    elif step.epsilon == 0 or (step.warner is not None and step.warner.p == 0):
+        yield f"Of the original frequencies of {names} the release says nothing: the chances are the same whatever the truth."
+    else:
+        yield _yes_or_no(names, step.warner) if step.warner is not None else _spread(names, step)
+        yield _CUT
+        yield _GROUPS
+
+
+def _spread(names: str, step: Pram) -> str:
+    c = "combinations" if step.jointly else "categories"
+    if step.retention is not None:
+        chances = f"d = {number(step.retention)} and q = (1 \u2212 d) / (c \u2212 1)"
+    else:
+        chances = f"q = 1 / (exp({number(step.epsilon or 0.0)}) + c \u2212 1) and d = exp({number(step.epsilon or 0.0)}) q"
+    return (
+        f"Shares of {names} before this step are estimated without bias as (o \u2212 q) / (d \u2212 q): o the share in the "
+        f"release among records without a gap, c the number of {c}, with {chances}. The error of the draw is enlarged "
+        "1 / |d \u2212 q| times (the condition number of the matrix)."
+    )
+
+
+def _yes_or_no(names: str, warner: Warner) -> str:
+    forced = (1 - warner.p) * warner.p_yes
+    only = Pram(method="pram", attributes=("answer",), warner=warner.model_copy(update={"yes": "yes"}))
+    condition = float(np.linalg.cond(transition_matrix(only, ("yes", "no"), where="masking")))
+    return (
+        f"The share of Yes in {names} before this step is estimated without bias as (o \u2212 {number(forced)}) / "
+        f"{number(warner.p)}, o the share of Yes in the release among records without a gap; the condition number of the "
+        f"matrix is {number(condition)}."
+    )

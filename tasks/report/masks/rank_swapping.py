@@ -7,15 +7,59 @@ from tasks.microdata.words import listed
 from tasks.report.masks.told import Told
 from tasks.report.numbers import SPACE, number
 
+ANALYSTS = (
+    "Statistics of one such attribute alone (mean, variance, quantiles, frequencies of its values) are exactly what "
+    "they were before this step and need no correction, unless they are taken within a group of records.",
+    "Its relations with other attributes (correlations, regressions, tables, statistics of groups) are weakened, mostly "
+    "towards no relation; the release does not tell by how much, and no general correction is offered.",
+)
+
 
 def told(step: RankSwapping) -> Told:
-    window = f"{number(step.window_percent)}{SPACE}%"
     apart = ", each attribute by itself," if len(step.masked) > 1 else ","
     return Told(
-        title=f"Rank swapping, window {window}",
-        text=f"In {listed(step.masked)}{apart} values were exchanged between records whose ranks "
-        f"differ by at most {window} of the number of records. Each column keeps exactly "
+        title=f"Rank swapping, {_parameter(step)}",
+        text=f"In {listed(step.masked)}{apart} {_exchanged(step)}. Each column keeps exactly "
         "its values; which record holds which value is blurred.",
         missing="Rank swapping exchanges present values only with present ones; records without a value take no part.",
-        attribute=lambda _: f"exchanged within {window} of the ranks",
+        attribute=lambda _: _phrase(step),
+        analysts=ANALYSTS,
     )
+
+
+def _parameter(step: RankSwapping) -> str:
+    if step.buckets is not None:
+        return f"{step.buckets} buckets"
+    if step.p_percent is not None:
+        return f"normal distances, p {_percent(step.p_percent)}"
+    return f"window {_percent(step.window_percent or 0.0)}"
+
+
+def _exchanged(step: RankSwapping) -> str:
+    if step.buckets is not None:
+        return (
+            f"the values were put in order and cut into {step.buckets} buckets of equal size, and values were exchanged "
+            "between records of the same bucket or of two buckets, each next bucket half as often; a few values moved far"
+        )
+    if step.p_percent is not None:
+        return (
+            "values were exchanged between records whose ranks differ by a random number, drawn from a normal distribution "
+            f"around {_percent(step.p_percent / 2)} of the number of records, with a standard deviation as large; a few values "
+            "moved further than that"
+        )
+    return (
+        "values were exchanged between records whose ranks differ by at most "
+        f"{_percent(step.window_percent or 0.0)} of the number of records"
+    )
+
+
+def _phrase(step: RankSwapping) -> str:
+    if step.buckets is not None:
+        return f"exchanged within and between {step.buckets} buckets of ranks"
+    if step.p_percent is not None:
+        return f"exchanged over about {_percent(step.p_percent / 2)} of the ranks"
+    return f"exchanged within {_percent(step.window_percent or 0.0)} of the ranks"
+
+
+def _percent(percent: float) -> str:
+    return f"{number(percent)}{SPACE}%"

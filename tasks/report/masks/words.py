@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
 from tasks.mask.categories.pram import Pram
+from tasks.mask.coding.recoding import Recoding
+from tasks.mask.coding.rounding import Rounding
+from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.elsewhere.released import Undeclared
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Mechanism
+from tasks.mask.noise.noise import Noise
+from tasks.mask.pseudonyms import Pseudonyms
+from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.sampling import Sampling
 from tasks.microdata.schema import Schema
 from tasks.microdata.words import listed
-from tasks.report.masks import microaggregation, pram, rank_swapping
+from tasks.report.masks import coding, microaggregation, noise, pram, pseudonyms, rank_jitter, rank_swapping, sampling
 from tasks.report.masks.told import Told
 
 
 def told(step: Mechanism, schema: Schema) -> Told:
     """One masking step in words."""
     whole = _told(step, schema)
-    if step.by is None:
+    if step.by is None or isinstance(step, Sampling):
         return whole
     strata = f"This was done within each combination of values of {listed(step.by)} by itself."
     return replace(whole, title=f"{whole.title}, by {listed(step.by)}", text=f"{whole.text} {strata}")
+
+
+def for_analysts(steps: Iterable[Mechanism], schema: Schema) -> tuple[str, ...]:
+    """How an analysis can correct for the steps, each sentence once."""
+    return tuple(dict.fromkeys(sentence for step in steps for sentence in told(step, schema).analysts))
 
 
 def _told(step: Mechanism, schema: Schema) -> Told:
@@ -31,8 +44,22 @@ def _told(step: Mechanism, schema: Schema) -> Told:
             return microaggregation.told(step, schema)
         case RankSwapping():
             return rank_swapping.told(step)
+        case RankJitter():
+            return rank_jitter.told(step)
         case Pram():
             return pram.told(step)
+        case Noise():
+            return noise.told(step)
+        case TopBottomCoding():
+            return coding.told_coding(step)
+        case Rounding():
+            return coding.told_rounding(step)
+        case Recoding():
+            return coding.told_recoding(step)
+        case Sampling():
+            return sampling.told(step, schema)
+        case Pseudonyms():
+            return pseudonyms.told(step)
         case Undeclared():
             return _elsewhere(step)
         case _:

@@ -1,0 +1,45 @@
+"""The parameters of a step, an attack or a measure on one line: nested ones in brackets, long tables by their size alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MOST = 12  # entries of a mapping or of nested lists that are written out
+
+
+def with_parameters(part: Any) -> str:
+    """`microaggregation attributes age educ, k 5`; what is not given is left out. part: a params model.
+
+    A mapping is written out as `bases (age 5; income 500)`; of one with more than twelve entries only their number is told.
+    """
+    given = part.model_dump(mode="json", exclude_none=True)
+    name = given.pop("method", None) or given.pop("measure")
+    return " ".join([name, ", ".join(f"{key} {_in_words(value)}" for key, value in given.items())]).strip()
+
+
+def _in_words(value: Any) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case dict():
+            return _bracketed([f"{key} {_inner(part)}" for key, part in value.items()])
+        case list() if any(isinstance(part, dict | list) for part in value):
+            return _bracketed([_inner(part) for part in value])
+        case list():
+            return " ".join(map(str, value))
+        case _:
+            return str(value)
+
+
+def _inner(value: Any) -> str:
+    """A value inside a mapping or a list: mappings without brackets of their own."""
+    if not isinstance(value, dict):
+        return _in_words(value)
+    given = {key: part for key, part in value.items() if part is not None}
+    if len(given) > MOST:
+        return f"of {len(given):,} entries"
+    return ", ".join(f"{key} {_in_words(part)}" for key, part in given.items())
+
+
+def _bracketed(parts: list[str]) -> str:
+    return f"({'; '.join(parts)})" if len(parts) <= MOST else f"of {len(parts):,} entries"

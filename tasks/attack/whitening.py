@@ -1,0 +1,65 @@
+"""Coordinates in which the noise of a release is independent with variance 1, so that the log-density is a plain distance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tasks.attack.comparison import MISSING_AGAINST_PRESENT, Comparison
+from tasks.mask.images import Blurred, joint_codes
+from tasks.microdata.table import Booleans, Floats
+
+LEAST_VARIANCE = 1e-8  # of noise in some direction, relative to that of the attributes
+
+
+def whitened(part: Blurred) -> tuple[Floats, Floats]:
+    """Where the records and the released rows stand once the noise is made white, shapes (n, d) and (m, d).
+
+    Formula in words: L^-1 (x - c), L L^T being the covariance of the noise in the attributes that the record has and c some
+    point. The squared distance of a record and a row with the same gaps is then the squared Mahalanobis distance by the law of
+    the noise; of others it says nothing, and they are no images. In a direction without noise (correlated noise of attributes
+    that depend on each other linearly) the noise counts as having 1e-8 of the variance: there the row must be where it is
+    expected, but for rounding.
+    """
+    n = len(part.centre)
+    values = np.vstack([part.centre, part.placed])
+    present = ~np.isnan(values)
+    covariance_of = np.concatenate([part.of_record, part.of_row])
+    kinds = joint_codes([covariance_of, *present.T], len(values))
+    places = np.zeros_like(values)
+    for kind, first in zip(*np.unique(kinds, return_index=True), strict=True):
+        columns, rows = np.flatnonzero(present[first]), np.flatnonzero(kinds == kind)
+        if len(columns) and covariance_of[first] >= 0:
+            own = values[np.ix_(rows, columns)]
+            covariance = part.covariance[covariance_of[first]][np.ix_(columns, columns)]
+            places[np.ix_(rows, np.arange(len(columns)))] = (own - own.mean(axis=0)) @ _whitening(covariance)
+    return places[:n], places[n:]
+
+
+def _whitening(covariance: Floats) -> Floats:
+    spread = np.sqrt(covariance.diagonal())
+    variances, directions = np.linalg.eigh(covariance / np.outer(spread, spread))
+    matrix: Floats = directions / np.sqrt(np.maximum(variances, LEAST_VARIANCE)) / spread[:, np.newaxis]
+    return matrix
+
+
+def as_if_blurred(both: Comparison, attributes: list[int]) -> tuple[Floats, Floats]:
+    """The same for ordered attributes of which nothing is known, as if noise of the release's standard deviation lay on them.
+
+    attributes: columns of the comparison; nominal ones are passed over. A gap stands at the mean, and apart from all values.
+    """
+    ordered = [j for j in attributes if not both.nominal[j]]
+    scale, means = np.sqrt(both.weight[ordered]), _means(both.shown[:, ordered])
+    own, shown = (_with_gaps((of_kind[:, ordered] - means) * scale) for of_kind in (both.own, both.shown))
+    return own[both.own_of_record], shown[both.shown_of_row]
+
+
+def _means(values: Floats) -> Floats:
+    present: Booleans = ~np.isnan(values)
+    sums: Floats = np.where(present, values, 0.0).sum(axis=0)
+    means: Floats = sums / np.maximum(present.sum(axis=0), 1)
+    return means
+
+
+def _with_gaps(scaled: Floats) -> Floats:
+    gaps = np.isnan(scaled)
+    return np.column_stack([np.where(gaps, 0.0, scaled), np.sqrt(MISSING_AGAINST_PRESENT) * gaps])

@@ -1,0 +1,50 @@
+"""What to do better with a stated matrix of two categories, for the person who wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from tasks.mask.categories.pram import Pram, transition_matrix
+from tasks.mask.categories.product import category_texts, coding_of
+from tasks.mask.categories.randomised_response import epsilon_of
+from tasks.mask.categories.warner import feasible_region
+from tasks.microdata.schema import Schema
+from tasks.microdata.spec import Spec
+from tasks.microdata.table import Floats, Microdata
+
+_CLEARLY = 1e-6
+
+
+def better_matrices(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> tuple[str, ...]:
+    """A sentence for each attribute of two categories whose stated matrix is not the best of its epsilon (`feasible_region`).
+
+    It names no category. An invariant matrix, and one whose epsilon is 0 or infinite, has no better one.
+    """
+    return tuple(_sentences(source, schema, steps))
+
+
+def _sentences(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> Iterator[str]:
+    for i, step in enumerate(steps):
+        if not isinstance(step, Pram) or step.invariant or (step.matrix is None and step.warner is None):
+            continue
+        for name in step.masked:
+            texts = category_texts(coding_of(schema, source, (name,), "masking").categories[0])
+            told = _told(transition_matrix(step, texts, where=f"masking[{i}]")) if len(texts) == 2 else None
+            if told is not None:
+                yield f"masking[{i}]: the probabilities for {name} are {told}"
+
+
+def _told(matrix: Floats) -> str | None:
+    epsilon = epsilon_of(matrix)
+    if not 0 < epsilon < np.inf:
+        return None
+    truth, _ = feasible_region(epsilon).best
+    best = 2 * truth - 1
+    if abs(matrix.trace() - 1) >= best - _CLEARLY:
+        return None
+    return (
+        f"{epsilon:.4g}-LDP; `epsilon: {epsilon:.4g}` keeps a value with probability {truth:.3g}, promises the same, and lets "
+        f"shares be estimated better (condition number {1 / best:.3g} instead of {np.linalg.cond(matrix):.3g})"
+    )

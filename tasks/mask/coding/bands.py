@@ -1,0 +1,108 @@
+"""Bands of numbers, dates, times and ordered categories."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pyarrow.compute as pc
+
+from tasks.mask.coding.centres import centre_of, refuse_few
+from tasks.mask.coding.written import Written, position_of
+from tasks.mask.fitting import ordered_positions
+from tasks.mask.precision import at_precision
+from tasks.mask.step import Site
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Scale
+from tasks.microdata.table import Floats, Integers, Microdata
+
+Shown = Literal["midpoint", "lower", "mean", "median"]
+
+
+def banded(
+    site: Site, name: str, intervals: tuple[Written, ...], shown: Shown | tuple[Written, ...], place: str, *, protected: bool
+) -> Microdata:
+    """The table with each value of one attribute replaced by that of its band.
+
+    shown: what stands for a band: a rule, or one value for each. protected: refuse a mean or median of 1 or 2 records.
+    """
+    before = ordered_positions(site.data, site.schema, name, place)
+    limits = _limits(site, name, intervals, f"{place}.intervals")
+    if not isinstance(shown, str):
+        of_band = _stated(site, name, shown, limits, f"{place}.values")
+    elif shown in ("midpoint", "lower"):
+        of_band = _by_limits(site, name, shown, limits, place)
+    else:
+        of_band = _centres(site, name, shown, limits, before, place, protected=protected)
+    after = np.where(np.isnan(before), np.nan, of_band[bands_of(before, limits)])
+    _refuse_open_bands(before, after, name, str(shown), place)
+    return site.data.with_positions(site.schema[name], after)
+
+
+def bands_of(positions: Floats, limits: Floats) -> Integers:
+    """Shape (n,): 0 below the first limit, i from limit i - 1 on. A missing value gets the last band."""
+    return np.searchsorted(limits, positions, side="right").astype(np.int64)
+
+
+def refuse_idle_bands(before: Microdata, after: Microdata, name: str, place: str) -> None:
+    """InputError where different values became one and the same."""
+    if pc.count_distinct(after.column(name)).as_py() < 2 <= pc.count_distinct(before.column(name)).as_py():
+        what = f"all values of `{name}` fall into one band, or are published as one value"
+        raise InputError("one-band", f"{place}.intervals", what, "limits within the values",
+                         "compare the limits with the unit of the attribute")  # fmt: skip
+
+
+def _limits(site: Site, name: str, intervals: tuple[Written, ...], place: str) -> Floats:
+    limits = np.array([position_of(site, name, written, f"{place}[{i}]") for i, written in enumerate(intervals)])
+    if (np.diff(limits) <= 0).any():
+        raise InputError("limits-not-ascending", place, f"the limits of `{name}` do not ascend", "each above the one before",
+                         "sort them, lowest first")  # fmt: skip
+    return limits
+
+
+def _stated(site: Site, name: str, values: tuple[Written, ...], limits: Floats, place: str) -> Floats:
+    found = np.array([position_of(site, name, written, f"{place}[{i}]") for i, written in enumerate(values)])
+    outside = np.flatnonzero(bands_of(found, limits) != np.arange(len(found)))
+    if len(outside):
+        what = f"the value of band {outside[0] + 1} does not lie in it"
+        raise InputError("value-outside-its-band", f"{place}[{outside[0]}]", what, "lower limit <= value < upper limit",
+                         "one value for each band, lowest first")  # fmt: skip
+    return found
+
+
+def _by_limits(site: Site, name: str, shown: Shown, limits: Floats, place: str) -> Floats:
+    """NaN for a band that has no such value."""
+    if shown == "lower":
+        return np.concatenate([[np.nan], limits])
+    if site.schema[name].scale is Scale.ORDINAL:
+        what = f"`{name}` is ordinal, and its categories have no midpoint"
+        raise InputError("no-midpoint", f"{place}.publish", what, "lower or median, or `values`", "publish: median", "midpoint")
+    grid = site.precision[name]
+    # a quarter of a step lower, so that a midpoint between two points of the grid goes to the one inside the band
+    between = (limits[:-1] + limits[1:]) / 2 - grid.units / grid.parts / 4
+    return np.concatenate([[np.nan], at_precision(between, grid), [np.nan]])
+
+
+def _centres(site: Site, name: str, shown: Shown, limits: Floats, before: Floats, place: str, *, protected: bool) -> Floats:
+    ordinal = site.schema[name].scale is Scale.ORDINAL
+    if ordinal and shown == "mean":
+        what = f"`{name}` is ordinal, and its categories have no mean"
+        raise InputError("no-mean", f"{place}.publish", what, "lower or median, or `values`", "publish: median", "mean")
+    centre: Literal["mean", "median"] = "mean" if shown == "mean" else "median"
+    present = before[~np.isnan(before)]
+    band = bands_of(present, limits)
+    found = np.full(len(limits) + 1, np.nan)
+    for i in np.unique(band):
+        inside = present[band == i]
+        if protected:
+            refuse_few(len(inside), centre, name, f"{place}.publish")
+        found[i] = centre_of(inside, centre, ordinal=ordinal)
+    return found if ordinal else at_precision(found, site.precision[name])
+
+
+def _refuse_open_bands(before: Floats, after: Floats, name: str, shown: str, place: str) -> None:
+    outside = int((np.isnan(after) & ~np.isnan(before)).sum())
+    if outside:
+        what = f"values of `{name}` lie in an open band, which has no {shown}: {outside:,} records"
+        raise InputError("open-band", f"{place}.publish", what, "limits around all values; or mean, median, or `values`",
+                         "add a limit below the lowest, or above the highest value, or give `values`", shown)  # fmt: skip

@@ -1,0 +1,34 @@
+"""The one value that is published for many."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from tasks.microdata.errors import InputError
+from tasks.microdata.table import Floats
+
+FEWEST = 3  # of one record the mean is its value, and each of two can tell the other's from it
+Centre = Literal["mean", "median"]
+
+
+def centre_of(values: Floats, centre: Centre, *, ordinal: bool) -> float:
+    """The mean or median of at least one value; of an even number the ordinal median is the lower of the middle two.
+
+    The same to the last bit whatever the order of the values.
+    """
+    ascending = np.sort(values)
+    if ordinal:
+        return float(ascending[(len(ascending) - 1) // 2])
+    return float(ascending.mean() if centre == "mean" else np.median(ascending))
+
+
+def refuse_few(n: int, centre: Centre, name: str, place: str) -> None:
+    """InputError where a centre of 1 or 2 records would be published."""
+    if 0 < n < FEWEST:
+        what = (
+            f"the {centre} of {n} record{'s' if n > 1 else ''} of `{name}` would be published: nearly the value of one person"
+        )
+        allowed = f"no record, or at least {FEWEST}, behind each published {centre}"
+        raise InputError("few-behind-a-centre", place, what, allowed, "move the limit, or publish something else than that")

@@ -1,0 +1,98 @@
+"""A mapping of categories in a release file, and in a file of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow.compute as pc
+from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
+
+from tasks.ingest.readers import delimited
+from tasks.microdata.document import read_document
+from tasks.microdata.errors import InputError
+from tasks.microdata.spec import Name
+from tasks.microdata.suggestion import did_you_mean
+
+LARGEST_BYTES = 10_000_000
+COLUMNS = ("old", "new")
+_MAPPING: TypeAdapter[dict[str, str | bool | int | float]] = TypeAdapter(dict[Name, Name | bool | int | float])
+
+
+def _from_written(value: object) -> object:
+    """A mapping becomes sorted pairs of texts: 3 is "3", true is "true"."""
+    if isinstance(value, tuple):
+        return value
+    if not isinstance(value, Mapping):
+        raise ValueError("a mapping from categories to what they become is expected")  # noqa: TRY004 - pydantic's own
+    found = _MAPPING.validate_json(json.dumps(dict(value)), strict=True)
+    return tuple(sorted((old, new if isinstance(new, str) else json.dumps(new)) for old, new in found.items()))
+
+
+Pairs = Annotated[
+    tuple[tuple[Name, Name], ...],
+    Field(min_length=1),
+    BeforeValidator(_from_written),
+    PlainSerializer(dict),
+    WithJsonSchema({
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": {"type": ["string", "number", "boolean"]},
+    }),
+]  # fmt: skip
+_PAIRS: TypeAdapter[tuple[tuple[str, str], ...]] = TypeAdapter(Pairs)
+
+
+def read_mapping(path: Path, place: str) -> tuple[tuple[str, str], ...]:
+    """The pairs (category, what it becomes) of a file, sorted.
+
+    A `.csv` file has a header `old,new` and is UTF-8; every cell is text. A `.yaml` or `.yml` file holds one mapping.
+    place: where the release file names it. Raises InputError for everything else; a category that stands twice is refused.
+    """
+    _refuse_unreadable(path, place)
+    try:
+        written = _from_csv(path) if path.suffix == ".csv" else read_document(path).content
+        return _PAIRS.validate_python(written, strict=True)
+    except ValidationError:
+        what = "the file does not map categories to single categories"
+        raise _unfit(path, place, what) from None
+    except InputError as error:
+        remedy = f"{place} names this file; it must hold texts in UTF-8"
+        raise dataclasses.replace(error, code="mapping-file", allowed=_ALLOWED, remedy=remedy, value=None) from None
+
+
+_ALLOWED = "a CSV file with the header `old,new`, or a YAML file with one mapping `old: new`"
+
+
+def _refuse_unreadable(path: Path, place: str) -> None:
+    if path.suffix not in (".csv", ".yaml", ".yml"):
+        raise _unfit(path, place, "a mapping is read from .csv, .yaml or .yml")
+    try:
+        size = path.stat().st_size if path.is_file() else None
+    except (OSError, ValueError):  # a name that no file can have
+        size = None
+    if size is None:
+        beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+        remedy = did_you_mean(path.name, beside, "correct the path; it is relative to the release file")
+        raise InputError("no-such-file", place, "there is no such mapping file", _ALLOWED, remedy, str(path))
+    if size > LARGEST_BYTES:
+        raise _unfit(path, place, f"the mapping file is larger than {LARGEST_BYTES:,} bytes")
+
+
+def _from_csv(path: Path) -> dict[str, str]:
+    table = delimited.read(path.read_bytes(), path.name, encoding="utf-8").table
+    if tuple(table.column_names) != COLUMNS:
+        raise _unfit(path, path.name, "the header is not `old,new`")
+    if any(column.null_count for column in table.columns):
+        raise _unfit(path, path.name, "a cell of the mapping file is empty")
+    old, new = (column.to_pylist() for column in table.columns)
+    if pc.count_distinct(table.column("old")).as_py() < len(old):
+        raise _unfit(path, path.name, "a category stands twice in the column `old`")
+    return dict(zip(old, new, strict=True))
+
+
+def _unfit(path: Path, place: str, what: str) -> InputError:
+    return InputError("mapping-file", place, what, _ALLOWED, "correct the file", path.name)

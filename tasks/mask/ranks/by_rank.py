@@ -1,0 +1,112 @@
+"""What masks by ranks share: the order of a column, the window in ranks, and what follows from how far a value moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from tasks.mask.fitting import checked_positions
+from tasks.mask.images import Between, Knowledge
+from tasks.mask.step import Site, View
+from tasks.microdata.errors import InputError
+from tasks.microdata.table import Floats, Integers, Microdata
+
+Giver = Callable[[str, int, np.random.Generator], Integers]
+Reach = Callable[[int], int]
+
+
+def handed_out(site: Site, names: tuple[str, ...], giver: Giver) -> Microdata:
+    """The table with each of these columns permuted by ranks; missing values stay missing.
+
+    giver: (attribute, n, rng) -> shape (n,): the rank whose value each of the n present ranks receives. Equal values are
+    ranked in random order. The attributes are drawn one after the other from one stream.
+
+    Raises InputError for a constant column, an infinite value, or a text without order, and what `giver` raises.
+    Cost: O(n log n) per attribute, and what `giver` costs.
+    """
+    data, rng = site.data, site.draw()
+    for name in names:
+        positions = checked_positions(data, site.schema, name, site.where)
+        rows = np.flatnonzero(~np.isnan(positions))
+        by_rank = rows[order_of(positions[rows], rng=rng)]
+        source = np.arange(data.n)
+        source[by_rank] = by_rank[giver(name, len(rows), rng)]
+        data = data.with_column(name, data.column(name).take(pa.array(source)))
+    return data
+
+
+def order_of(values: Floats, *, rng: np.random.Generator) -> Integers:
+    """Shape (n,): the rows from the lowest value to the highest, equal ones in random order. values: shape (n,), no NaN."""
+    shuffled = rng.permutation(len(values))
+    # stable: how a faster sort leaves ties depends on the processor, and a replay must give the same release
+    return shuffled[np.argsort(values[shuffled], kind="stable")]
+
+
+def ranks_in(percent: float, n: int) -> Fraction:
+    """percent * n / 100, exactly."""
+    return Fraction(str(percent)) * n / 100
+
+
+def window_ranks(window_percent: float, n: int) -> int:
+    """floor(window_percent * n / 100), exactly: 10 percent of 1080 is 108, and 1.1 percent of 1000 is 11."""
+    return int(ranks_in(window_percent, n) // 1)
+
+
+def checked_window(field: str, percent: float, name: str, n: int, where: str) -> int:
+    """`window_ranks`, at least 1; InputError where it is under one rank. field: of the params model, for the message."""
+    window = window_ranks(percent, n)
+    if window < 1:
+        what = f"the window is under one rank: {percent:g} percent of {n} values of `{name}`"
+        allowed = f"at least {100 / n:.6g} percent"
+        raise InputError("window-under-one-rank", f"{where}.{field}", what, allowed, "widen the window", percent)
+    return window
+
+
+def concluded_within(view: View, names: tuple[str, ...], reach: Reach) -> Knowledge:
+    """What follows for the intruder of a permutation that moves no value by more than reach(n) of n ranks.
+
+    A permutation keeps the column's values, so they can be ranked in the released table itself: a value with ranks lo..hi there
+    shows one with ranks lo - reach..hi + reach at the furthest (ties widen the interval). This holds if the step is the last
+    one on the attribute. Where records were left out, before or after the step, the ranks are those of the rows that are left
+    or those of all: the interval covers both. Of an attribute that he is not certain of before the step nothing follows.
+    """
+    knowledge = view.knowledge
+    for name in names:
+        if not knowledge.is_certain((name,)):
+            knowledge = knowledge.doubting((name,))
+            continue
+        attribute = view.schema[name]
+        own, released = knowledge.believed.positions(attribute), view.released.positions(attribute)
+        low, high = _interval(own, released, reach)
+        rest = knowledge.without((name,))
+        knowledge = replace(rest, between=(*rest.between, Between(name, low, high)))
+    return knowledge
+
+
+def _interval(values: Floats, released: Floats, reach: Reach) -> tuple[Floats, Floats]:
+    low, high = rank_interval(values, released, reach)
+    if len(released) == len(values):
+        return low, high
+    low_of_all, high_of_all = rank_interval(values, values, reach)
+    return np.minimum(low, low_of_all), np.maximum(high, high_of_all)
+
+
+def rank_interval(values: Floats, released: Floats, reach: Reach) -> tuple[Floats, Floats]:
+    """Lowest and highest released value within reach(n) ranks of each value, shape (n,) each; NaN for NaN.
+
+    With R the sorted present released values, n of them, lo and hi - 1 the first and last rank of a value in R, and w the
+    reach: [R[max(lo - w, 0)], R[min(hi - 1 + w, n - 1)]]; [inf, -inf], in which nothing lies, where R is empty.
+    Example: R = 1..10, w = 2: the value 6 gives [4, 8], the value 10 [8, 10].
+    """
+    ranked, missing = np.sort(released[~np.isnan(released)]), np.isnan(values)
+    if len(ranked) == 0:
+        return np.where(missing, np.nan, np.inf), np.where(missing, np.nan, -np.inf)
+    furthest, last = reach(len(ranked)), len(ranked) - 1
+    lo = np.searchsorted(ranked, values, side="left")
+    hi = np.searchsorted(ranked, values, side="right")
+    low, high = ranked[np.clip(lo - furthest, 0, last)], ranked[np.clip(hi - 1 + furthest, 0, last)]
+    return np.where(missing, np.nan, low), np.where(missing, np.nan, high)

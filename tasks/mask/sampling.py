@@ -1,0 +1,183 @@
+"""Sampling: a part of the records is released, the others are left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from tasks.mask.images import Knowledge, row_codes
+from tasks.mask.step import Description, Site, Step, View
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Scale
+from tasks.microdata.table import Booleans, Integers
+from tasks.microdata.units import Units, units_of
+from tasks.microdata.words import listed
+
+LEAST = 2  # of one record no spread can be told
+
+
+class Sampling(Step):
+    """Parameters of sampling: exactly one of share and size.
+
+    share: of the records (of the persons, where the schema names a person key) that is kept. size: how many are kept.
+    by: strata, from each of which a part is sampled; default: one simple random sample.
+    allocation: `proportional`: each stratum gives its share of the sample; `equal`: all give the same number.
+    """
+
+    method: Literal["sampling"]
+    share: Annotated[float, Field(gt=0, lt=1)] | None = None
+    size: Annotated[int, Field(ge=LEAST)] | None = None
+    allocation: Literal["proportional", "equal"] = "proportional"
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if (self.share is None) == (self.size is None):
+            raise ValueError("sampling takes exactly one of share and size")
+        if self.attributes is not None:
+            raise ValueError("sampling leaves out whole records: take `attributes` out")
+        if self.allocation == "equal" and self.by is None:
+            raise ValueError("allocation is how a sample is divided among strata: name them under `by`")
+        return self
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def rule(self) -> str:
+        kept = f"{100 * self.share:g} percent" if self.share is not None else f"{self.size}"
+        return f"a {'simple' if self.by is None else f'stratified ({self.allocation})'} random sample of {kept} of the records"
+
+    @property
+    def can_be_followed(self) -> bool:
+        return False
+
+
+SCALES: tuple[Scale, ...] = ()
+DESCRIPTION = Description(
+    method="sampling",
+    what_it_does="releases a random sample of the records, without replacement; with `by` a stratified one",
+    scales=SCALES,
+    parameters="one of share and size (of persons where there is a person key), by, allocation (proportional, equal)",
+    intruder="does not know whether his record is there, unless he knows who took part; the records that are there stay as "
+    "easy to find",
+    answered_by="distance_linkage",
+)
+
+
+def sampled_rows(site: Site, spec: Sampling) -> Integers:
+    """The rows that are kept, ascending: a random sample without replacement.
+
+    Meaning: an intruder cannot be sure that a record he knows is in the release; those that are there change in nothing.
+    Formula in words: of N units m are drawn, every set of m with the same probability; m is the size, or the share of N rounded
+    to the nearest whole number (halves up). With strata, `allocated` says how many each gives; each is sampled so by itself.
+    Units are records; where the schema names a person key they are persons, all of whose rows are kept or left out together.
+
+    Parameters
+    ----------
+    site: its source holds the columns of `by` as they were before the first step. A missing value is a stratum of its own.
+
+    Returns rows of the site: shape (m,), or as many as the m persons have.
+
+    Raises InputError where fewer than two units are drawn, nobody is left out, there are more strata than units to draw, or a
+    person has rows in several strata.
+    Cost: O(n log n). Source: Cochran (1977), Sampling Techniques, chapters 2 and 5.
+    Example: share 0.5 of 5 records keeps 3.
+    """
+    units = units_of(site.source, site.schema)
+    strata = _stratum_of_unit(site, spec, units)
+    sizes = np.bincount(strata)
+    taken = allocated(sizes, _sample_size(spec, units, len(sizes), site.where), spec.allocation)
+    order = np.lexsort((site.draw().permutation(units.n_units), strata))
+    place = np.arange(units.n_units) - (np.cumsum(sizes) - sizes)[strata[order]]
+    kept = np.zeros(units.n_units, dtype=bool)
+    kept[order[place < taken[strata[order]]]] = True
+    return np.flatnonzero(kept[units.of_row]).astype(np.int64)
+
+
+def allocated(sizes: Integers, m: int, allocation: Literal["proportional", "equal"]) -> Integers:
+    """Shape (h,): how many of m units each stratum gives, at least 1 and at most all it has.
+
+    Formula in words: the quota of a stratum is m times its size over the size of all (`equal`: m / h). A stratum whose quota is
+    under 1 gives 1, and one whose quota is over its size gives all; what is left to draw is divided among the others in the
+    same way until no quota is outside. Quotas are rounded down; what is left over goes to the largest remainders, of equal ones
+    to the larger stratum, then to the first.
+
+    sizes: shape (h,), each >= 1, in the order of the strata's values. m: h <= m <= their sum.
+    Source: largest remainders (Hamilton's method). Example: sizes 50, 30, 20 and m = 7: quotas 3.5, 2.1, 1.4, so 4, 2, 1.
+    """
+    weight = sizes.astype(np.int64) if allocation == "proportional" else np.ones(len(sizes), dtype=np.int64)
+    taken, open_ = np.zeros(len(sizes), dtype=np.int64), np.ones(len(sizes), dtype=bool)
+    while open_.any():
+        left, total = m - int(taken.sum()), int(weight[open_].sum())
+        small, large = open_ & (left * weight < total), open_ & (left * weight > sizes * total)
+        if not (small | large).any():
+            return taken + _by_largest_remainder(sizes, weight, open_, left)
+        taken = np.where(small, 1, np.where(large, sizes, taken))
+        open_ &= ~(small | large)
+    return taken
+
+
+def _by_largest_remainder(sizes: Integers, weight: Integers, open_: Booleans, left: int) -> Integers:
+    total = int(weight[open_].sum())
+    whole, remainder = np.divmod(np.where(open_, left * weight, 0), total)
+    ranked = np.lexsort((np.arange(len(sizes)), -sizes, -remainder))
+    whole[ranked[: left - int(whole.sum())]] += 1
+    return whole
+
+
+def conclude(view: View, spec: Sampling) -> Knowledge:
+    """What the step lets an intruder conclude: no record shows anything else, but he no longer knows which the next step saw.
+
+    A swap that was made after an earlier sampling and before this one ranked records that are neither all nor those that are
+    left, so that no interval is sound: it is forgotten.
+    """
+    knowledge = view.knowledge
+    if not knowledge.complete:
+        knowledge = knowledge.doubting(part.name for part in knowledge.between)
+    return replace(knowledge, complete=False)
+
+
+def among_sampled(view: View, present: Integers) -> View:
+    """The view of somebody who knows who was sampled: from here on these are all the records there are.
+
+    present: rows of his records, one for each released row. Where he could not tell some records apart, what the others show
+    can be what one that was left out would show: of those attributes nothing is concluded any more.
+    """
+    unclear = [name for part in view.knowledge.shown if not part.certain for name in part.names]
+    rows = np.arange(view.released.n, dtype=np.int64)
+    knowledge = replace(view.knowledge.doubting(unclear).of_rows(present, rows), complete=True)
+    return replace(view, knowledge=knowledge, originals=view.originals.take(present))
+
+
+def _sample_size(spec: Sampling, units: Units, n_strata: int, where: str) -> int:
+    share = Fraction(str(spec.share or 0))
+    m = spec.size if spec.size is not None else int(share * units.n_units + Fraction(1, 2))
+    place, value = (f"{where}.share", spec.share) if spec.size is None else (f"{where}.size", spec.size)
+    least = max(LEAST, n_strata)
+    allowed = f"{least:,} to {units.n_units - 1:,} of {units.n_units:,} {units.counts}"
+    if m >= units.n_units:
+        what = f"a sample of {m:,} of {units.n_units:,} {units.counts} leaves nobody out"
+        raise InputError("sample-too-large", place, what, allowed, "lower it, or take the step out", value)
+    if m < least:
+        strata = f", and there are {n_strata:,} strata by {listed(spec.by)}" if spec.by is not None else ""
+        what, remedy = f"a sample of {m:,} {units.counts} is too small{strata}", "raise it, or sample with fewer strata"
+        raise InputError("sample-too-small", place, what, allowed, remedy, value)
+    return m
+
+
+def _stratum_of_unit(site: Site, spec: Sampling, units: Units) -> Integers:
+    strata = np.zeros(units.n_units, dtype=np.int64)
+    if spec.by is None:
+        return strata
+    of_row = row_codes(site.source, spec.by)
+    strata[units.of_row] = of_row
+    if (strata[units.of_row] != of_row).any():
+        what = f"persons have rows in several strata by {listed(spec.by)}, and a person is sampled as a whole"
+        allowed, remedy = "attributes that are the same in all rows of a person", "sample by other attributes, or without `by`"
+        raise InputError("person-in-several-strata", f"{site.where}.by", what, allowed, remedy)
+    return strata

@@ -1,0 +1,113 @@
+"""Top and bottom coding, rounding and recoding in words. Limits and categories are left out: they are values of the table."""
+
+from __future__ import annotations
+
+from tasks.mask.coding.recoding import Recode, Recoding
+from tasks.mask.coding.rounding import Rounding
+from tasks.mask.coding.top_bottom_coding import CodingLimits, TopBottomCoding, ends_in_words
+from tasks.microdata.words import listed
+from tasks.report.masks.told import Told
+from tasks.report.numbers import number
+
+
+def told_coding(step: TopBottomCoding) -> Told:
+    limits = dict(step.limits)
+    each = (f"in {name} {ends_in_words(one)} published as {_stands_for_end(one)}" for name, one in limits.items())
+    return Told(
+        title="Top and bottom coding",
+        text=f"Values at the ends of a scale were replaced, the same for all that lie there: {'; '.join(each)}. "
+        "All other values are as they were.",
+        missing="Top and bottom coding replaces present values; a gap stays a gap.",
+        attribute=lambda attribute: f"values at the ends coded, published as {_stands_for_end(limits[attribute.name])}",
+        analysts=_after_coding(step),
+    )
+
+
+def told_rounding(step: Rounding) -> Told:
+    bases = {name: number(base) for name, base in step.bases}
+    each = listed(f"{name} to multiples of {base}" for name, base in bases.items())
+    unit = "Dates count in days, times in seconds."
+    return Told(
+        title=f"{step.kind.capitalize()} rounding",
+        text=f"Values were rounded: {each}. {_ROUNDED[step.kind]} {unit}",
+        missing="Rounding replaces present values; a gap stays a gap.",
+        attribute=lambda attribute: f"rounded to multiples of {bases[attribute.name]} ({step.kind})",
+        analysts=(_AFTER_ROUNDING[step.kind],),
+    )
+
+
+def told_recoding(step: Recoding) -> Told:
+    recodes = dict(step.recode)
+    each = (f"in {name} {_outcome(one)}" for name, one in recodes.items())
+    return Told(
+        title="Recoding",
+        text=f"Values were replaced by coarser ones, by one rule for all records: {'; '.join(each)}.",
+        missing="Recoding replaces present values; a gap stays a gap.",
+        attribute=lambda attribute: _outcome(recodes[attribute.name]),
+        analysts=_after_recoding(step),
+    )
+
+
+_STANDS_FOR_END = {
+    "limit": "the limit, which is the outermost value that is shown",
+    "mean": "the mean of the records that lie there",
+    "median": "the median of the records that lie there",
+}
+_STANDS_FOR_BAND = {
+    "midpoint": "the midpoint of the band's limits",
+    "lower": "the band's lower limit",
+    "mean": "the mean of the band's records",
+    "median": "the median of the band's records",
+}
+_ROUNDED = {
+    "deterministic": "Each went to the nearest multiple, halfway between two to the even one.",
+    "random": "Each went to the multiple below or above, at random, more often to the nearer one, so that nothing is "
+    "shifted in the mean.",
+    "controlled": "Each went to the multiple below or above, at random, more often to the nearer one, such that the total "
+    "of the column is kept as nearly as multiples allow.",
+}
+_AFTER_ROUNDING = {
+    "deterministic": "A rounded value is off by at most half a base; where values are spread evenly within a base, their "
+    "variance is enlarged by base\u00b2 / 12 (Sheppard's correction takes that off).",
+    "random": "Rounded values are unbiased: means and totals need no correction. Rounding adds at most base\u00b2 / 4 to the "
+    "variance, and base\u00b2 / 6 where values are spread evenly within a base.",
+    "controlled": "The total of the column, and so its mean, is what it was before to within half a base; totals of parts of "
+    "the table are unbiased, or nearly so. Rounding adds base\u00b2 / 6 to the variance where values are spread evenly "
+    "within a base.",
+}
+
+
+def _stands_for_end(limits: CodingLimits) -> str:
+    return _STANDS_FOR_END[limits.publish]
+
+
+def _outcome(one: Recode) -> str:
+    if one.intervals is not None:
+        shown = _STANDS_FOR_BAND[one.publish] if one.publish is not None else "a stated value inside the band"
+        return f"{len(one.intervals) + 1} bands, each published as {shown}"
+    return "categories joined into coarser ones"
+
+
+def _after_coding(step: TopBottomCoding) -> tuple[str, ...]:
+    kinds = {limits.publish for _, limits in step.limits}
+    to_mean = "Where the mean stands for the coded values, that of the whole column is kept, but for its rounding."
+    return (
+        "Coded values are censored: medians and quantiles inside the limits are exact, while means and variances of attributes "
+        "coded to the limit are too small at a coded top and too large at a coded bottom; models for censored data (tobit) "
+        "take that into account.",
+        *((to_mean,) if "mean" in kinds else ()),
+    )
+
+
+def _after_recoding(step: Recoding) -> tuple[str, ...]:
+    if all(one.intervals is None for _, one in step.recode):
+        return ()
+    to_mean = any(one.publish == "mean" for _, one in step.recode)
+    kept = (
+        "Where the mean stands for a band, the mean of the whole column is kept, but for the rounding of the published values."
+    )
+    return (
+        "A band stands for an interval: variances lack what varies within the bands, and counts are exact for whole "
+        "bands alone.",
+        *((kept,) if to_mean else ()),
+    )

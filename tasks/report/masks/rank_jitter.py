@@ -1,0 +1,28 @@
+"""Rank jitter in words."""
+
+from __future__ import annotations
+
+from tasks.mask.ranks.rank_jitter import RankJitter
+from tasks.microdata.words import listed
+from tasks.report.masks.rank_swapping import ANALYSTS
+from tasks.report.masks.told import Told
+from tasks.report.numbers import SPACE, number
+
+
+def told(step: RankJitter) -> Told:
+    window = f"{number(step.window_percent)}{SPACE}%"
+    apart = ", each attribute by itself," if len(step.masked) > 1 else ","
+    return Told(
+        title=f"Rank jitter, window {window}",
+        text=f"In {listed(step.masked)}{apart} the ranks of the values were shifted at random by up to {window} of the number "
+        f"of records, up or down, and the values were handed out by the new order{_bound(step)}. "
+        "Each column keeps exactly its values; which record holds which value is blurred.",
+        missing="Rank jitter moves present values only among the records that have one; records without a value take no part.",
+        attribute=lambda _: f"handed out anew by ranks that were shifted by up to {window}",
+        analysts=ANALYSTS,
+    )
+
+
+def _bound(step: RankJitter) -> str:
+    twice = 2 * step.window_percent
+    return f", so that none moved by as much as {number(twice)}{SPACE}% of the ranks" if twice < 100 else ""
