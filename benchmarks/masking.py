@@ -7,13 +7,16 @@ ours: they were measured on another day with the packages named, and only their 
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -21,8 +24,16 @@ import pandas as pd
 import plain_mdav
 import typer
 
-from tasks.mask.partitions import mdav, v_mdav
-from tasks.microdata.table import Floats
+from tasks.mask.categories.pram import Pram, randomise
+from tasks.mask.partitions import mdav, projection, randomised, univariate, v_mdav
+from tasks.mask.partitions.loss import within_groups_loss
+from tasks.mask.partitions.refined import partition as refined
+from tasks.mask.precision import precision_of
+from tasks.mask.ranks.rank_jitter import RankJitter, jitter
+from tasks.mask.ranks.rank_swapping import RankSwapping, rank_swap
+from tasks.mask.step import Site
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Floats, Integers, Microdata
 
 SEED = 20261121
 SDCMICRO = {(10_000, 3): (0.31,), (50_000, 3): (10.3,), (100_000, 3): (50.0, 71.0), (100_000, 10): (16.0,)}
@@ -135,7 +146,106 @@ def v_mdav_speed(full: bool) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-CLAIMS = {claim.__name__: claim for claim in (mdav_speed, mdav_hard, v_mdav_speed)}
+def refined_speed(full: bool) -> pd.DataFrame:
+    """The refined and the randomised partition of normal data in 6 columns, beside exact MDAV: seconds, and 100 * SSE / SST."""
+    rows = []
+    for n in (1_000, 10_000, 100_000) if full else (1_000, 10_000):
+        points = normal(n, 6)
+        for k in (3, 10):
+            cases = {"refined": refined.partition, "randomised": seeded, "MDAV": mdav.partition}
+            costs = {name: measured(method, normal, (n, 6), k) for name, method in cases.items()}
+            row: dict[str, float] = {"n": n, "k": k} | {f"{name} s": cost.seconds for name, cost in costs.items()}
+            row |= {f"{name} loss": within_groups_loss(points, method(points, k)) for name, method in cases.items()}
+            rows.append(row | {"refined peak MB": costs["refined"].megabytes})
+    return pd.DataFrame(rows)
+
+
+def seeded(points: Floats, k: int) -> Integers:
+    return randomised.partition(points, k, rng=np.random.default_rng(SEED))
+
+
+def partition_losses(full: bool) -> pd.DataFrame:
+    """100 * SSE / SST on the z-scores of the literature's tables; the folder of the tables: SDCERT_REFERENCE_DATA."""
+    folder = Path(os.environ.get("SDCERT_REFERENCE_DATA", "../shared/data"))
+    tables = {"Census, 13 columns": ("census.csv", 0), "EIA, 10 columns": ("eia.csv", 5)}
+    together = {
+        "mdav": mdav.partition,
+        "v_mdav": v_mdav.partition,
+        "refined": refined.partition,
+        "randomised": seeded,
+        "projection": partial(projection.partition, axis="first_principal_component"),
+    }
+    rows = []
+    for label, (file, first) in tables.items():
+        values = pd.read_csv(folder / file).iloc[:, first:].to_numpy(float)
+        points = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
+        for k in (3, 5, 10):
+            row: dict[str, object] = {"table": label, "k": k}
+            row |= {name: within_groups_loss(points, method(points, k)) for name, method in together.items()}
+            alone = [within_groups_loss(one[:, None], univariate.partition(one, k)) for one in points.T]
+            rows.append(row | {"individual_ranking": float(np.mean(alone))})
+    return pd.DataFrame(rows)
+
+
+def ranks_speed(full: bool) -> pd.DataFrame:
+    """Rank swapping and rank jitter, 10 columns of normal data, beside a bare stable argsort of the columns."""
+    n = 1_000_000 if full else 100_000
+    data, schema = columns_of(normal(n, 10), Scale.NUMERIC)
+    steps: dict[str, Callable[[Site], object]] = {
+        "classic, 5 %": lambda site: rank_swap(site, RankSwapping(method="rank_swapping", window_percent=5.0, **ALL)),
+        "10 buckets": lambda site: rank_swap(
+            site, RankSwapping(method="rank_swapping", variant="p_buckets", buckets=10, **ALL)
+        ),
+        "jitter, 5 %": lambda site: jitter(site, RankJitter(method="rank_jitter", window_percent=5.0, **ALL)),
+    }
+    sorting = seconds_of(lambda: [np.argsort(data.floats(name), kind="stable") for name in data.names])
+    rows = []
+    for name, masked in steps.items():
+        masked(site_of(*columns_of(normal(200, 10), Scale.NUMERIC)))
+        seconds = seconds_of(partial(masked, site_of(data, schema)))
+        rows.append({"method": name, "n": n, "seconds": seconds, "sorting alone": sorting, "ours/sorting": seconds / sorting})
+    return pd.DataFrame(rows)
+
+
+def pram_speed(full: bool) -> pd.DataFrame:
+    """PRAM of 10 columns of 7 categories, beside a bare vectorised draw from arrays of codes, without tables."""
+    n = 1_000_000 if full else 100_000
+    codes = np.random.default_rng(SEED).integers(0, 7, (n, 10))
+    data, schema = columns_of(codes, Scale.NOMINAL)
+    step = Pram(method="pram", retention=0.8, **ALL)
+    randomise(site_of(*columns_of(codes[:200], Scale.NOMINAL)), step)
+    seconds = seconds_of(lambda: randomise(site_of(data, schema), step))
+    bounds = np.cumsum(np.where(np.eye(7, dtype=bool), 0.8, 0.2 / 6), axis=1)
+    rng = np.random.default_rng(SEED)
+    plain = seconds_of(lambda: [(rng.random(n)[:, None] > bounds[column]).sum(axis=1) for column in codes.T])
+    return pd.DataFrame([{"n": n, "seconds": seconds, "plain": plain, "plain/ours": plain / seconds}])
+
+
+ALL = {"attributes": tuple(f"x{j}" for j in range(10))}
+
+
+def columns_of(values: Floats, scale: Scale) -> tuple[Microdata, Schema]:
+    data = Microdata.of({f"x{j}": column for j, column in enumerate(values.T)})
+    return data, Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, scale, "declared") for name in data.names))
+
+
+def site_of(data: Microdata, schema: Schema) -> Site:
+    def draw(*names: str) -> np.random.Generator:
+        return np.random.default_rng(SEED)
+
+    return Site(data, data, data, schema, precision_of(data, data.names), draw, "masking[0]")
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+CLAIMS = {
+    claim.__name__: claim
+    for claim in (mdav_speed, mdav_hard, v_mdav_speed, refined_speed, partition_losses, ranks_speed, pram_speed)
+}
 
 
 def main(

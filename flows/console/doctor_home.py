@@ -228,6 +228,11 @@ def _seeds(draws: Path, restore: str) -> Finding:
     if lost:
         says = f"the seed of the current draw is gone for: {', '.join(lost)}"
         return fail("seeds", says, "restore the private folder from a backup, or draw anew with `sdcert certify --new-draw`")
+    keys = sorted(draws.glob("*.pseudonyms")) if draws.is_dir() else []
+    lost = [path.stem for path in keys if not (draws / "seeds" / path.read_text().strip()).is_file()]
+    if lost:
+        says = f"the key of the pseudonyms is gone for: {', '.join(lost)}"
+        return fail("seeds", says, "restore the private folder from a backup, or begin another `series`")
     short = [path for path in (draws / "seeds").glob("*") if path.stat().st_size != KEY_BYTES]
     if short:
         return fail("seeds", f"{len(short)} seeds have not {KEY_BYTES} bytes", restore)

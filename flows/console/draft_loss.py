@@ -9,7 +9,6 @@ import numpy as np
 from flows.console.draft_columns import Drafted, Step
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
-from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.table import Floats, Microdata, shared_codes
 
@@ -39,10 +38,7 @@ def _of_numbers(data: Microdata, grouped: Sequence[Drafted], k: int) -> Step:
 
 
 def expected_sse_percent(data: Microdata, grouped: Sequence[Drafted], k: int) -> float:
-    """The loss of the numbers if 2,000 of the rows without gaps are grouped; 0 where it cannot be said.
-
-    So it is where too few rows are without gaps, and where the step would be refused: the check of the draft says why.
-    """
+    """The loss of the numbers if 2,000 of the rows without gaps are grouped; 0 where too few rows are without."""
     gaps = np.logical_or.reduce([data.missing(column.name) for column in grouped])
     whole = np.flatnonzero(~gaps)
     if len(whole) < 2 * k:
@@ -50,10 +46,7 @@ def expected_sse_percent(data: Microdata, grouped: Sequence[Drafted], k: int) ->
     part = data.take(whole[np.linspace(0, len(whole) - 1, min(MOST_ROWS, len(whole))).astype(np.int64)])
     varying = [column.attribute for column in grouped if len(set(part.column(column.name).to_pylist())) > 1]
     step = Microaggregation(method="microaggregation", attributes=tuple(one.name for one in varying), k=k)
-    try:
-        shown = mask(part, Schema(tuple(varying)), (step,), seed=UNUSED_SEED, path=("draft",)).data
-    except InputError:
-        return 0.0
+    shown = mask(part, Schema(tuple(varying)), (step,), seed=UNUSED_SEED, path=("draft",)).data
     numbers = [one.name for one in varying if one.scale is Scale.NUMERIC]
     return float(np.mean([_lost_percent(part.floats(name), shown.floats(name)) for name in numbers])) if numbers else 0.0
 

@@ -58,13 +58,23 @@ def print_methods(stage: str | None) -> int:
         raise InputError("no-such-stage", "sdcert methods STAGE", "no such stage", ", ".join(STAGES), remedy, stage)
     for name in STAGES if stage is None else (stage,):
         rows = described(name)
-        table = Table(title=name, title_justify="left", show_lines=True)
-        for number, column in enumerate(rows[0]):
-            table.add_column(column, overflow="fold", no_wrap=number == 0)
+        if stage is None:
+            console().print(f"{name.upper()}\n", markup=False, highlight=False)
         for row in rows:
-            table.add_row(*(str(value) for value in row.values()))
-        console().print(table, markup=False)
+            _print_method(*row.items())
     return 0
+
+
+def _print_method(named: tuple[str, str], does: tuple[str, str], *rest: tuple[str, str]) -> None:
+    """A method's name and what it does in one line, and below it the rest, a line each."""
+    console().print(f"{named[1]}: {does[1]}", markup=False, highlight=False)
+    told = Table.grid(padding=(0, 2))
+    told.add_column(no_wrap=True)
+    told.add_column(overflow="fold")
+    for what, value in rest:
+        told.add_row(f"    {what}", str(value))
+    console().print(told, markup=False, highlight=False)
+    console().print()
 
 
 def described(stage: str) -> tuple[dict[str, str], ...]:

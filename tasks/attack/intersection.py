@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.comparison import Comparison, squared_distance
-from tasks.attack.likelihood import LOST, Laws, add_evidence, rule_out, weigh
 from tasks.attack.likelihood import TIE as TIE_OF_LOGARITHMS
+from tasks.attack.likelihood import Laws, add_evidence, rule_out, weigh
 from tasks.attack.nearest import TIE, with_room
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
@@ -166,19 +166,7 @@ def _intersect(
         n_images = _write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
         likeliest = -np.inf
         if by_law:
-            n_images = rule_out(
-                log_probability,
-                own_at[i],
-                shown_at,
-                own_places[i],
-                shown_places,
-                possible,
-                n_images,
-                scores,
-                evidence,
-                -np.inf,
-                True,
-            )
+            n_images = rule_out(log_probability, own_at[i], shown_at, own_places[i], shown_places, possible, n_images, scores)
             likeliest = weigh(scores, evidence, possible[:n_images]) - TIE_OF_LOGARITHMS
         for e in range(n_images):
             row = possible[e]
@@ -218,25 +206,13 @@ def _ruled_out(
     shown_places: Floats,
 ) -> Booleans:
     outside = np.zeros(len(records), dtype=np.bool_)
-    possible, scores, level = np.empty(1, dtype=np.int64), np.empty(1), np.zeros(len(shown_at))
+    possible, scores = np.empty(1, dtype=np.int64), np.empty(1)
     for e in range(len(records)):
         i, row, n_possible = records[e], rows[e], 0
         if _is_listed(allowed, begins[0, i], ends[0, i], shown[0, row]):
             n_possible = _within(positions, row, row + 1, low[i], high[i], possible, 0)
         n_possible = _showing(shown, possible, n_possible, begins[:, i], ends[:, i], allowed)
-        n_possible = rule_out(
-            log_probability,
-            own_at[i],
-            shown_at,
-            own_places[i],
-            shown_places,
-            possible,
-            n_possible,
-            scores,
-            level,
-            -np.inf,
-            False,
-        )
+        n_possible = rule_out(log_probability, own_at[i], shown_at, own_places[i], shown_places, possible, n_possible, scores)
         outside[e] = n_possible == 0
     return outside
 
@@ -264,19 +240,7 @@ def _evidence(
     total, largest = np.zeros(n_rows), np.full(n_rows, -np.inf)
     for i in range(len(own_at)):
         n_images = _write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
-        n_images = rule_out(
-            log_probability,
-            own_at[i],
-            shown_at,
-            own_places[i],
-            shown_places,
-            possible,
-            n_images,
-            scores,
-            largest,
-            LOST,
-            False,
-        )
+        n_images = rule_out(log_probability, own_at[i], shown_at, own_places[i], shown_places, possible, n_images, scores)
         add_evidence(possible[:n_images], scores[:n_images], records[i], largest, total)
     evidence: Floats = np.log(total) + largest
     return evidence

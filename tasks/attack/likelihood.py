@@ -17,8 +17,7 @@ from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
 TIE = 1e-9  # logarithms of probabilities within this of the largest are equal
-LOST = -40.0  # a million records, each e^-40 times as probable as the likeliest one, change no sum by more than 1e-11
-_SLACK = 1e-6
+_LOST = 40.0  # a million records, each e^-40 times as probable as the likeliest one, change a sum by less than 1e-11
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +76,15 @@ def rule_out(
     possible: Integers,
     n_possible: int,
     scores: Floats,
-    level: Floats,
-    enough: float,
-    climbs: bool,
 ) -> int:
-    """Keep the rows that the record can show, their log-probabilities in `scores`; returns how many they are.
-
-    The score of a row that is surely under level[row] + enough is some number under it. climbs: what is enough rises to the
-    best score of a row, less its level, that was seen.
-    """
+    """Keep the rows that the record can show, their log-probabilities in `scores`; returns how many they are."""
     kept = 0
     for row in possible[:n_possible]:
-        score, least = 0.0, level[row] + enough - _SLACK
+        score = 0.0
         for j in range(len(own_at)):
             score += log_probability[own_at[j] + shown_at[row, j]]
         for j in range(len(own_place)):
             score -= (own_place[j] - shown_places[row, j]) ** 2 / 2
-            if score < least:
-                break
-        if climbs:
-            enough = max(enough, score - level[row])
         if score > -np.inf:
             possible[kept], scores[kept] = row, score
             kept += 1
@@ -114,7 +102,7 @@ def add_evidence(rows: Integers, scores: Floats, records: float, largest: Floats
         if score > largest[row]:
             total[row] = total[row] * np.exp(largest[row] - score) + records
             largest[row] = score
-        elif score > largest[row] + LOST:
+        elif score > largest[row] - _LOST:
             total[row] += records * np.exp(score - largest[row])
 
 

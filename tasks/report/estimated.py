@@ -12,7 +12,8 @@ from tasks.report.numbers import count, number, share
 from tasks.report.rows import TextRow
 
 TOLD = (
-    "Estimated without bias from the counts in the release and the rule above: anybody who has the release can do so, and the "
+    "The original shares among the released records, estimated without bias from the counts in the release and the rule above: "
+    "anybody who has the release can do so, and the "
     "figures tell nothing more. Estimates are not cut off at 0 and 100\u202f%. Standard errors are those of the draw alone; "
     "the larger the condition number, the more the error of the draw is enlarged."
 )

@@ -22,7 +22,13 @@ def furnished(home):
     """A private folder as a first run leaves it."""
     for folder in ("keys", "draws/seeds", "store/table", "runs"):
         (home / folder).mkdir(parents=True, mode=0o700)
-    for path, content in (("keys/store.key", KEY), ("draws/survey.current", b"draw1"), ("draws/seeds/draw1", SEED)):
+    for path, content in (
+        ("keys/store.key", KEY),
+        ("draws/survey.current", b"draw1"),
+        ("draws/seeds/draw1", SEED),
+        ("draws/survey.pseudonyms", b"key1"),
+        ("draws/seeds/key1", SEED),
+    ):
         (home / path).write_bytes(content)
         (home / path).chmod(0o600)
     for path in [home, *home.rglob("*")]:
@@ -98,7 +104,7 @@ def test_machine_code_that_others_may_write_fails(furnished, capsys):
 @pytest.mark.parametrize(
     ("path", "content", "topic"),
     [("keys/store.key", None, "keys"), ("keys/store.key", b"short", "keys"), ("draws/seeds/draw1", None, "seeds"),
-     ("draws/seeds/draw1", b"short", "seeds")],
+     ("draws/seeds/draw1", b"short", "seeds"), ("draws/seeds/key1", None, "seeds")],
 )  # fmt: skip
 def test_a_lost_or_torn_secret_fails(path, content, topic, furnished, capsys):
     (furnished / path).unlink()

@@ -17,6 +17,7 @@ from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, describe, mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.precision import source_decimals
+from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
@@ -74,6 +75,7 @@ STEPS = {
     "warner": (Pram(method="pram", attributes=("vote",), warner=Warner(p=0.4, p_yes=0.5, yes="true")),),
     "three": (Pram(method="pram", attributes=("grade", "town"), epsilon=0.5), swapping("grade"), microaggregation(k=3)),
     "both": (microaggregation(attributes=("age",)), swapping("income", "age")),
+    "pseudonyms": (Pseudonyms(method="pseudonyms", attributes=("name",)), swapping("income")),
     "ends": (
         TopBottomCoding(
             method="top_bottom_coding",
@@ -144,7 +146,7 @@ def test_numbers_are_published_at_the_precision_of_the_source(survey):
         (swapping("agee"), "unknown-attribute", "did you mean `age`?"),
         (swapping("name"), "unpublished-attribute", "identifier"),
         (swapping("town"), "wrong-scale", "nominal"),
-        (microaggregation(blocks=(("age", "vote"),)), "wrong-scale", "nominal"),
+        (microaggregation(blocks=(("age", "name"),)), "unpublished-attribute", "identifier"),
     ],
 )
 def test_attributes_that_do_not_fit(survey, step, code, said):

@@ -266,6 +266,20 @@ def test_who_knows_who_was_sampled_attacks_the_sample_as_a_table_of_its_own(step
     assert gained > 0 or step is SWAP
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_persons_who_were_sampled_are_looked_for_as_persons(known):
+    data, schema = people_of(90, person=np.repeat(np.arange(30), 3))
+    done = mask(data, schema, (sampling(size=20), MICRO, SWAP.model_copy(update={"attributes": ("x",)})), seed=SEED, path=())
+    found = attacked(data, schema, done, Transparency(method="transparency"), known)
+    assert (found.status, found.counts) == ("ok", "persons")
+    there = found.outcomes.floats("in_release") == 1
+    assert (len(there), there.sum()) == (30, 20)
+    assert (found.outcomes.floats("credit")[~there] == 0).all()
+    assert found.outcomes.missing("known").all() != known
+    if known:
+        assert (found.outcomes.floats("candidates")[~there] == 0).all()
+
+
 def test_who_cannot_tell_records_apart_concludes_nothing_of_the_sampled():
     # records 0 and 1 are twins in two groups of x; once one of them is left out, what the other shows stays open
     data = Microdata.of({"x": [2, 2, 0, 9], "y": [1, 2, 3, 4]})

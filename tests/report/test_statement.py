@@ -40,12 +40,13 @@ def test_every_field_is_there(certified):
     assert set(said["claim"]) == {"verdict", "not_for_publication", "file", "policy", "criteria", "attacks", "date"}
     assert set(said["criteria_wp29"]) == {"singling_out", "linkability", "inference"}
     assert set(said["data"]) == {
-        "unit", "persons", "rows_in", "rows_out", "sampling_fraction", "period", "special_categories", "source",
+        "unit", "persons", "rows_in", "rows_out", "sampling_fraction", "sampled", "period", "special_categories", "source",
     }  # fmt: skip
     assert set(said["context"]) == {"environment", "purpose", "recipients", "prior_releases"}
     assert {"maximum_risk", "average_risk", "direction", "scale", "credit"} <= set(said["attack_model"])
     assert {
-        "role", "decided_by", "mask", "parameters", "known_to_intruder", "published_unmasked", "derived_from", "epsilon",
+        "role", "decided_by", "mask", "parameters", "known_to_intruder", "published_unmasked", "published_as_pseudonym",
+        "derived_from", "epsilon",
     } <= set(said["attributes"][0])  # fmt: skip
     assert (said["issued_at"], said["review_by"]) == ("2026-11-21T09:31:00Z", "2028-11-21T09:31:00Z")
     assert (said["attempts"], said["seed_entropy_bits"], said["revoked_by"], said["approvals"]) == (2, 256, None, [])
@@ -101,9 +102,8 @@ def test_the_worst_of_two_lines_counts_and_the_first_of_equals(certified):
 def test_attributes_tell_mask_knowledge_and_origin(certified):
     by_name = {one["name"]: one for one in filled(certified)["attributes"]}
     assert by_name["age"]["mask"] == ["microaggregation"]
-    assert by_name["age"]["parameters"] == [
-        {"method": "microaggregation", "parameters": {"attributes": ["age", "educ", "income", "popul"], "k": 10}}
-    ]
+    parameters = {"attributes": ["age", "educ", "income", "popul"], "k": 10, "partition": "mdav", "standardize": True}
+    assert by_name["age"]["parameters"] == [{"method": "microaggregation", "parameters": parameters}]
     assert (by_name["age"]["known_to_intruder"], by_name["age"]["published_unmasked"]) == (True, False)
     assert (by_name["vote"]["known_to_intruder"], by_name["vote"]["published_unmasked"]) == (False, True)
     assert (by_name["vote"]["decided_by"], by_name["age"]["decided_by"]) == ("pipeline", "declared")

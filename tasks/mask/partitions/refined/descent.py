@@ -8,7 +8,7 @@ from tasks.mask.partitions.refined.groups import Groups, move, move_change, squa
 from tasks.mask.partitions.refined.sites import Sites
 from tasks.microdata.compiled import njit
 
-SWEEPS = 100  # an end should rounding ever make two swaps gain in a circle; ten sweeps are usual
+SWEEPS = 100  # an end should rounding ever make two swaps gain in a circle
 TWINS = 4  # records of one site whose groups are looked at
 ROUNDING = 1e-12  # smaller gains, as a share of the squared distances they come from, are none
 

@@ -53,7 +53,7 @@ def _nearest(places: Floats, width: int) -> tuple[Integers, Floats]:
 def along(sites: Sites, path: Integers) -> tuple[Integers, Sites]:
     """The records in the order of a path through the sites, and the sites numbered by it.
 
-    What is near in space is then near in memory, which at 100,000 records saves half of the time.
+    What is near in space is then near in memory, which at 100,000 records saves a fifth of the time.
     """
     order = np.argsort(np.argsort(path)[sites.of], kind="stable")
     number = np.argsort(path)
