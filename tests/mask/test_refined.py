@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.mask.partitions import mdav
+from tasks.mask.partitions.cut import cut_along
 from tasks.mask.partitions.loss import within_groups_loss
 from tasks.mask.partitions.refined.annealing import anneal
-from tasks.mask.partitions.refined.cut import cut
 from tasks.mask.partitions.refined.descent import descend
 from tasks.mask.partitions.refined.groups import groups_of, move, move_change, squares_within, swap, swap_change
 from tasks.mask.partitions.refined.partition import partition, path_of
@@ -110,7 +110,7 @@ def test_a_tour_of_a_line_is_the_line():
 @given(SEEDS, st.integers(1, 12), st.integers(1, 3), st.integers(1, 4))
 def test_cut_against_all_cuts(seed, n, p, k):
     points, k = np.random.default_rng(seed).normal(size=(n, p)), min(k, n)
-    runs = cut(points, k)
+    runs = cut_along(points, k)
     assert sizes_fit(runs, n, k)
     assert (np.diff(runs) >= 0).all()
     assert sum_of_squares(points, runs) == pytest.approx(least_cut_squares(points, k), abs=1e-12)
@@ -119,7 +119,7 @@ def test_cut_against_all_cuts(seed, n, p, k):
 def test_cut_far_from_zero():
     points = np.random.default_rng(1).integers(0, 50, (60, 2)).astype(float)
     points = points[np.lexsort(points.T[::-1])]
-    assert (cut(points + 1e9, 3) == cut(points, 3)).all()
+    assert (cut_along(points + 1e9, 3) == cut_along(points, 3)).all()
 
 
 @settings(max_examples=30, deadline=None)
@@ -228,7 +228,7 @@ def test_what_is_kept_beside_the_groups_stays_true():
     points = np.random.default_rng(7).normal(size=(200, 2))
     sites = sites_of(points[np.lexsort(points.T[::-1])], 3, 12)
     points = points[np.lexsort(points.T[::-1])]
-    groups = groups_of(points, cut(points, 3), 3)
+    groups = groups_of(points, cut_along(points, 3), 3)
     counted = set()
     for seed in range(20):
         anneal(groups, sites, 1.0, 0.5, 50, np.random.default_rng(seed))

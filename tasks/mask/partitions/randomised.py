@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tasks.mask.partitions.cut import cut_along
 from tasks.mask.partitions.refined.annealing import anneal
-from tasks.mask.partitions.refined.cut import cut
 from tasks.mask.partitions.refined.groups import groups_of
 from tasks.mask.partitions.refined.partition import numbered, path_of
 from tasks.microdata.table import Floats, Integers
@@ -61,7 +61,7 @@ def partition(points: Floats, k: int, *, rng: np.random.Generator) -> Integers:
 def _walked(points: Floats, k: int, rng: np.random.Generator) -> Integers:
     chain, sites = path_of(points, k)
     walkers = points[chain]
-    groups = groups_of(walkers, cut(walkers, k), k)
+    groups = groups_of(walkers, cut_along(walkers, k), k)
     if sites.spread.all():
         anneal(groups, sites._replace(warmth=sites.spread), HOTTEST, TEMPERATURE, SWEEPS, rng)
     result = np.empty(len(points), dtype=np.int64)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.mask.partitions import mdav
+from tasks.mask.partitions.cut import cut_along
 from tasks.mask.partitions.refined.annealing import REACH, anneal
-from tasks.mask.partitions.refined.cut import cut
 from tasks.mask.partitions.refined.descent import descend
 from tasks.mask.partitions.refined.groups import Groups, groups_of, squares_within
 from tasks.mask.partitions.refined.sites import Sites, along, sites_of
@@ -65,7 +65,7 @@ def numbered(groups: Integers) -> Integers:
 
 def _searched(points: Floats, k: int) -> Integers:
     if points.shape[1] < 2:
-        return cut(points, k)
+        return cut_along(points, k)
     chain, sites = path_of(points, k)
     found = [_annealed(points[chain], sites, k)]
     if len(points) <= MDAV_AFFORDABLE:
@@ -83,7 +83,7 @@ def path_of(points: Floats, k: int) -> tuple[Integers, Sites]:
 
 
 def _annealed(points: Floats, sites: Sites, k: int) -> Groups:
-    start = cut(points, k)
+    start = cut_along(points, k)
     groups = groups_of(points, start, k)
     hot, cold = temperatures(groups, sites)
     if cold == 0.0:
