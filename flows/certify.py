@@ -79,11 +79,10 @@ def _mask(journal: Journal, release: ReleaseSpec, data: str, schema: str, *, new
     if plan is None:
         steps = _kept(release.masking, Steps)
         attempts = _attempt(journal, release, data, steps, draw)
-        return (
-            draw,
-            attempts,
-            journal.stage(mask_table, "mask", data, schema, steps, draw, row_order, _pseudonym_key(release, draw)),
-        )
+        key = _pseudonym_key(release, draw)
+        table = journal.stage(mask_table, "mask", data, schema, steps, draw, row_order, key)
+        journal.warn(Store().record(Ref(table["notes"]), tuple[str, ...]))
+        return draw, attempts, table
     kept, digest = _kept(plan), source_digest(plan.released)
     attempts = _attempt(journal, release, data, f"{kept}:{digest}", draw)
     table = journal.stage(adopt_table, "mask", data, schema, kept, digest, draw, row_order)

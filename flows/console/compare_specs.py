@@ -12,6 +12,7 @@ from flows.console.inert import shown
 LEFT_OUT = frozenset(  # what names the release, or could tell a value or a place of the source
     {"name", "series", "seed", "source", "expect", "order", "missing", "categories", "hierarchy", "codebook"}
     | {"table", "dataset", "sql", "url_env"}
+    | {"matrix", "yes", "map", "values", "intervals", "top", "bottom", "file"}  # of masking steps
 )
 DASH = "-"
 _LONGEST = 60

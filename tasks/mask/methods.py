@@ -21,7 +21,7 @@ from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.elsewhere.released import Undeclared
 from tasks.mask.elsewhere.shown_digits import as_shown, in_kinds_of, together
 from tasks.mask.fitting import fitting_attributes
-from tasks.mask.groups import microaggregation
+from tasks.mask.groups import beside_mdav, microaggregation
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.images import Knowledge, before_masking
 from tasks.mask.noise import following as noise_following
@@ -79,12 +79,14 @@ class Masked:
     data: the published columns, masked; row i is the released form of record record[i] of the source, ascending.
     mechanisms: the steps with their attributes resolved: all that an intruder can know who knows the method. Never the seed.
     order: a random permutation of the rows: row order[i] of `data` is row i of the released file.
+    notes: what the steward should know of the steps; no value of the table.
     """
 
     data: Microdata
     record: Integers
     mechanisms: tuple[Mechanism, ...]
     order: Integers
+    notes: tuple[str, ...] = ()
 
 
 def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: bytes, path: tuple[str, ...]) -> Masked:
@@ -106,14 +108,16 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     mechanisms = resolved_steps(steps, schema, "masking")
     published, record = data.select(schema.published), np.arange(data.n, dtype=np.int64)
     precision = precision_of(published, {name for step in mechanisms for name in step.masked})
+    notes: tuple[str, ...] = ()
     for i, step in enumerate(mechanisms):
         draw = partial(stream, seed, *path, f"{i}:{step.method}", _canonical(step))
         site = Site(published, data.take(record), data, schema, precision, draw, f"masking[{i}]")
+        notes += beside_mdav.notes_of(site, step) if isinstance(step, Microaggregation) else ()
         published, record = _applied(site, step, record)
     # steps and columns are in the path: two different releases of one source must not show their rows in one order
     steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.published)
     order = stream(seed, *path, "order", *steps_and_columns).permutation(published.n)
-    return Masked(published, record, mechanisms, order)
+    return Masked(published, record, mechanisms, order, notes)
 
 
 def resolved_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tuple[Masking, ...]:

@@ -28,8 +28,8 @@ def mask_table(data: str, schema: str, steps: str, draw: str, row_order: str, ps
 
     row_order: `shuffled` or `kept`. pseudonym_key: the id of the series' key, empty where no step asks for one.
     Returns `masked` (rows aligned with the original: what the evaluator knows and the intruder does not), `alignment`,
-    `released` (the same rows in the order of the file, with pseudonyms: what is published) and `mechanisms` (what an intruder
-    may know of how it was done).
+    `released` (the same rows in the order of the file, with pseudonyms: what is published), `mechanisms` (what an intruder
+    may know of how it was done) and `notes` (what the steward should know).
     """
     store = Store()
     source, wanted = store.table(Ref(data)), store.record(Ref(steps), Steps)
@@ -45,14 +45,14 @@ def mask_table(data: str, schema: str, steps: str, draw: str, row_order: str, ps
     identified = source.take(done.record[order])
     released = with_pseudonyms(done.data.take(order), identified, attributes, done.mechanisms, keys)
     alignment = Alignment(done.record, np.argsort(order), source.n)
-    return _kept(store, done.data, released, alignment, done.mechanisms)
+    return _kept(store, done.data, released, alignment, done.mechanisms, done.notes)
 
 
 @stage("adopt", rooms=ROOMS)
 def adopt_table(data: str, schema: str, plan: str, digest: str, draw: str, row_order: str) -> Produced:
     """Align a table that was masked elsewhere, its files having this digest, with its source.
 
-    Returns what `mask_table` does, and `notes`. A kept row order is that of the table as it was given.
+    Returns what `mask_table` does. A kept row order is that of the table as it was given.
     """
     store = Store()
     source, wanted = store.table(Ref(data)), store.record(Ref(schema), Schema)
@@ -61,14 +61,21 @@ def adopt_table(data: str, schema: str, plan: str, digest: str, draw: str, row_o
     if row_order == "shuffled":
         rng = stream(seed_of(draw), "adopt", content_address(source), digest, *done.data.names)
         alignment = replace(alignment, place=rng.permutation(done.data.n))
-    notes = store.put_record(done.notes, tuple[str, ...])
-    return {**_kept(store, done.data, done.data.take(alignment.order), alignment, done.mechanisms), "notes": notes}
+    return _kept(store, done.data, done.data.take(alignment.order), alignment, done.mechanisms, done.notes)
 
 
-def _kept(store: Store, masked: Microdata, released: Microdata, alignment: Alignment, mechanisms: Mechanisms) -> Produced:
+def _kept(
+    store: Store,
+    masked: Microdata,
+    released: Microdata,
+    alignment: Alignment,
+    mechanisms: Mechanisms,
+    notes: tuple[str, ...],
+) -> Produced:
     return {
         "masked": store.put_table(masked),
         "alignment": store.put_table(alignment.as_table()),
         "released": store.put_table(released),
         "mechanisms": store.put_record(mechanisms, Mechanisms),
+        "notes": store.put_record(notes, tuple[str, ...]),
     }

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from sites import site_of, view_of
 
 from tasks.mask.groups.aggregates import aggregated
+from tasks.mask.groups.beside_mdav import losses_beside_mdav, notes_of
 from tasks.mask.groups.microaggregation import Block, Microaggregation, conclude, microaggregate, refuse_unfit
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -165,6 +166,23 @@ def test_nobody_repeats_a_randomised_partition_without_the_seed(numbers):
     assert not shown.arrow.equals(other.arrow)
     assert conclude(view_of(data, shown, schema), spec).unclear == ("a", "b")
     assert np.unique(shown.floats("a"), return_counts=True)[1].min() >= 3
+
+
+def test_the_loss_of_a_randomised_partition_is_told_beside_that_of_mdav(numbers):
+    rng = np.random.default_rng(8)
+    data, schema = numbers({name: rng.normal(size=90) for name in "ab"})
+    spec = Microaggregation(method="microaggregation", attributes=("a", "b"), k=3, partition="randomised")
+    site = site_of(data, schema, seed=4)
+    drawn, repeatable = losses_beside_mdav(site, spec)
+    for loss, partition in ((drawn, "randomised"), (repeatable, "mdav")):
+        shown = microaggregate(site, spec.model_copy(update={"partition": partition}))
+        parts = [np.var(shown.floats(n) - data.floats(n)) / np.var(data.floats(n)) for n in "ab"]
+        assert loss == pytest.approx(100 * np.mean(parts), rel=1e-6)
+    assert notes_of(site, spec) == (
+        f"masking[0]: the randomised partition loses {drawn:.2g} % of the variation of what it groups; MDAV, which an intruder "
+        f"can repeat, would lose {repeatable:.2g} %",
+    )
+    assert notes_of(site, spec.model_copy(update={"partition": "refined"})) == ()
 
 
 def test_without_standardising_the_widest_attribute_decides(numbers):

@@ -143,7 +143,7 @@ def microaggregate(site: Site, spec: Microaggregation) -> Microdata:
     """
     data = site.data
     for number, (names, k) in enumerate(spec.groups):
-        columns = _columns(site, spec, names, k)
+        columns = columns_of(site, spec, names, k)
         values = _aggregated(columns, spec, k, rng=partial(site.draw, f"block {number}"))
         for column, masked in zip(columns, values, strict=True):
             data = published(data, column, masked, site)
@@ -153,7 +153,7 @@ def microaggregate(site: Site, spec: Microaggregation) -> Microdata:
 def refuse_unfit(site: Site, spec: Microaggregation) -> None:
     """Refuse before anything is masked what `microaggregate` would refuse. spec: with its attributes resolved."""
     for names, k in spec.groups:
-        _columns(site, spec, names, k)
+        columns_of(site, spec, names, k)
 
 
 def conclude(view: View, spec: Microaggregation) -> Knowledge:
@@ -205,7 +205,8 @@ def _aggregated(columns: list[Column], spec: Microaggregation, k: int, *, rng: p
     return values
 
 
-def _columns(site: Site, spec: Microaggregation, names: tuple[str, ...], k: int) -> list[Column]:
+def columns_of(site: Site, spec: Microaggregation, names: tuple[str, ...], k: int) -> list[Column]:
+    """The attributes of one block; InputError for what `microaggregate` refuses."""
     _refuse_other_partitions(site, spec, names)
     attributes = site.schema.select(names)
     columns = [column_of(site, one.name, aggregate_of(spec, one), standardize=spec.standardize) for one in attributes]
