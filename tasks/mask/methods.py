@@ -72,6 +72,9 @@ DESCRIPTIONS = (
 )
 
 
+QUICK_ROWS = 20_000  # microaggregated within seconds by every partition
+
+
 @dataclass(frozen=True, slots=True)
 class Masked:
     """A masked table before it is shuffled.
@@ -140,14 +143,16 @@ def targets(step: Masking) -> MaskTargets:
 def refuse_unfit(data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
     """Refuse steps that `mask` would refuse for what the table holds; quick, and nothing is kept. steps: resolved.
 
-    Steps that are costly are looked at only; the others are carried out with random numbers that nobody uses again.
+    Microaggregation is costly: it is looked at only, unless a later step masks what it did and the table is small; the others
+    are carried out with random numbers that nobody uses again.
     """
     published, record = data.select(schema.published), np.arange(data.n, dtype=np.int64)
     precision = precision_of(published, {name for step in steps for name in step.masked})
     for i, step in enumerate(steps):
         draw = partial(stream, secrets.token_bytes(SEED_BYTES), "check")
         site = Site(published, data.take(record), data, schema, precision, draw, f"masking[{i}]")
-        if isinstance(step, Microaggregation):
+        masked_later = {name for later in steps[i + 1 :] for name in later.masked}
+        if isinstance(step, Microaggregation) and (data.n > QUICK_ROWS or masked_later.isdisjoint(step.masked)):
             published = _looked_at(site, step)
         else:
             published, record = _applied(site, step, record)

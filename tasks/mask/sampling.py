@@ -159,13 +159,15 @@ def _sample_size(spec: Sampling, units: Units, n_strata: int, where: str) -> int
     m = spec.size if spec.size is not None else int(share * units.n_units + Fraction(1, 2))
     place, value = (f"{where}.share", spec.share) if spec.size is None else (f"{where}.size", spec.size)
     least = max(LEAST, n_strata)
-    allowed = f"{least:,} to {units.n_units - 1:,} of {units.n_units:,} {units.counts}"
+    most = units.n_units - 1
+    allowed = f"{least:,} to {most:,} of {units.n_units:,} {units.counts}" if least <= most else "fewer strata than units"
     if m >= units.n_units:
         what = f"a sample of {m:,} of {units.n_units:,} {units.counts} leaves nobody out"
         raise InputError("sample-too-large", place, what, allowed, "lower it, or take the step out", value)
     if m < least:
         strata = f", and there are {n_strata:,} strata by {listed(spec.by)}" if spec.by is not None else ""
-        what, remedy = f"a sample of {m:,} {units.counts} is too small{strata}", "raise it, or sample with fewer strata"
+        what = f"a sample of {m:,} of {units.n_units:,} {units.counts} is too small{strata}"
+        remedy = "raise it, or sample with fewer strata" if strata else "raise it"
         raise InputError("sample-too-small", place, what, allowed, remedy, value)
     return m
 

@@ -32,7 +32,7 @@ class Step(Spec):
     def _names_are_distinct(self) -> Self:
         for field, names in (("attributes", self.attributes), ("by", self.by)):
             if names is not None and len(set(names)) < len(names):
-                raise ValueError(f"{field} names an attribute twice")
+                raise ValueError(f"`{field}` names an attribute twice")
         return self
 
     @property

@@ -53,7 +53,8 @@ def _part(
     try:
         return masked(site.of_rows(rows, partial(site.draw, f"stratum {i}")))
     except InputError as error:
-        what = f"{error.what} (in one of the {n_strata:,} strata by {' and '.join(by)}, of {len(rows):,} rows)"
+        size = f"{len(rows):,} row{'s' if len(rows) > 1 else ''}"
+        what = f"{error.what} (in one of the {n_strata:,} strata by {' and '.join(by)}, of {size})"
         remedy = f"{error.remedy}, or join the strata (coarser attributes in `by`, or none)"
         raise replace(error, what=what, remedy=remedy) from None
 

@@ -6,6 +6,7 @@ several documents, keys that are no text, and the spellings that YAML 1.1 reads 
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -29,6 +30,8 @@ Path_ = tuple[str | int, ...]
 LARGEST_BYTES = 1_000_000
 DEEPEST = 30
 LONGEST_NUMBER = 100
+_OF_CATEGORIES = ("map", "matrix")  # mappings whose keys are categories of a table
+_OF_ATTRIBUTES = (("attributes",), ("limits",), ("bases",), ("recode",))  # whose keys are attributes, of whatever name
 EXAMPLE = "params/releases/anes96.yaml"
 _YAML_1_1 = re.compile(
     r"^(?:yes|no|on|off|[-+]?0[0-9]+|[-+]?[0-9][0-9_]*_[0-9_]*|[-+]?[0-9]+(?::[0-5]?[0-9])+)$", re.IGNORECASE
@@ -165,16 +168,54 @@ def _finite(text: str) -> bool:
 
 def _explained(error: ValidationError, model: type[BaseModel], document: Document) -> InputError:
     details = error.errors(include_url=False)
-    first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])  # a slip explains a gap
-    place = _place_in_document(first["loc"], document.content)
+    places = [_place_in_document(detail, document.content) for detail in details]
+    chosen = _first_worth_telling(details, places)
+    first, place, told = details[chosen], places[chosen], _without_categories(places[chosen])
     value = _value_at(document.content, place)
-    others = {other for detail in details if not _same(other := _place_in_document(detail["loc"], document.content), place)}
-    more = f" ({len(others)} more after this one)" if others else ""
+    n_others = len({other for other in places if not _same(other, place)})
+    more = f" ({n_others} more after this one)" if n_others else ""
     unknown = first["type"] == "extra_forbidden"
-    what = f"unknown field `{place[-1]}`{more}" if unknown else f"{_dotted(place) or 'the file'}: {_lower(first['msg'])}{more}"
-    allowed, remedy = _guidance(first, model, place)
+    what = f"unknown field `{place[-1]}`{more}" if unknown else f"{_dotted(told) or 'the file'}: {_message(first)}{more}"
+    allowed, remedy = _guidance(first, model, place, value)
     shown = None if unknown or first["type"] == "missing" or isinstance(value, dict | list) else value
-    return InputError("release-file", document.where(place), what, allowed, remedy, shown)
+    if told != place:
+        shown = functools.reduce(lambda inner, step: {step: inner}, reversed(place[len(told) :]), value)
+    where = f"{document.path}, line {document.line_of(place)}: {_dotted(told) or '(the whole file)'}"
+    return InputError("release-file", where, what, allowed, remedy, shown)
+
+
+def _first_worth_telling(details: list[ErrorDetails], places: list[Path_]) -> int:
+    """An unknown field, which explains a gap; else the first, or what lies deeper in the same place: of the forms that a value
+    can have that is the one which was meant."""
+    for i, detail in enumerate(details):
+        if detail["type"] == "extra_forbidden":
+            return i
+    inside = [i for i, place in enumerate(places) if place[: len(places[0])] == places[0]]
+    return max(inside, key=lambda i: len(places[i]))
+
+
+def _without_categories(place: Path_) -> Path_:
+    """The place up to a mapping whose keys are categories: a place may be logged, and a category is a value of the table."""
+    for i, step in enumerate(place):
+        if step in _OF_CATEGORIES and place[i - 1 : i] not in _OF_ATTRIBUTES:
+            return place[: i + 1]
+    return place
+
+
+def _message(detail: ErrorDetails) -> str:
+    """What the model says, in words of somebody who writes the file."""
+    match detail["type"]:
+        case "too_short":
+            least = detail["ctx"]["min_length"]
+            return f"at least {least} {'entry is' if least == 1 else 'entries are'} needed here"
+        case "tuple_type" | "list_type":
+            return "a list is expected ([a, b])"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return "a mapping is expected (name: value)"
+        case "string_too_short":
+            return "the text is empty"
+        case _:
+            return _lower(detail["msg"])
 
 
 def _same(other: Path_, place: Path_) -> bool:
@@ -183,7 +224,7 @@ def _same(other: Path_, place: Path_) -> bool:
     return other[:shorter] == place[:shorter]
 
 
-def _guidance(detail: ErrorDetails, model: type[BaseModel], place: Path_) -> tuple[str, str]:
+def _guidance(detail: ErrorDetails, model: type[BaseModel], place: Path_, value: object) -> tuple[str, str]:
     if detail["type"] == "extra_forbidden":
         fields = _field_names(model, detail["loc"])
         return ", ".join(fields) or "see params/schema/release.json", did_you_mean(str(place[-1]), fields, "remove it")
@@ -194,7 +235,9 @@ def _guidance(detail: ErrorDetails, model: type[BaseModel], place: Path_) -> tup
         allowed = str(context.get("expected_tags", context.get("expected")))
         given = str(context.get("tag", detail.get("input", "")))
         return allowed, did_you_mean(given, re.findall(r"'([^']+)'", allowed), "choose one of these")
-    return _lower(detail["msg"]), "correct the value; params/schema/release.json describes every field"
+    if detail["type"] == "value_error" and isinstance(value, dict):
+        return "parameters that fit together", "change them as the first line says; params/schema/release.json describes each"
+    return _message(detail), "correct the value; params/schema/release.json describes every field"
 
 
 def _field_names(model: type[BaseModel], loc: Path_) -> list[str]:
@@ -231,17 +274,17 @@ def _resolved(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _place_in_document(loc: Path_, content: Any) -> Path_:
+def _place_in_document(detail: ErrorDetails, content: Any) -> Path_:
     """The error's place as the file's author sees it: without the names of union members that pydantic inserts."""
     place: list[str | int] = []
     here = content
-    for i, step in enumerate(loc):
+    for step in detail["loc"]:
         named = list(here)[step] if isinstance(here, dict) and isinstance(step, int) and step < len(here) else step
         if _holds(here, named):
             here = here[named]
             place.append(named)
-        elif i == len(loc) - 1 and isinstance(here, dict):
-            place.append(named)
+    if detail["type"] == "missing" and isinstance(here, dict):
+        place.append(detail["loc"][-1])
     return tuple(place)
 
 

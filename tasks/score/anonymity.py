@@ -35,7 +35,7 @@ def k_anonymity(tables: Aligned) -> Estimate:
 
     Returns records in 1..n, exact; n where no quasi-identifier is published. No chance level: it is a property of the release,
     not a guess. Where values were swapped, randomised or had noise added, k bounds nothing, because the records that look alike
-    are not those of the people who look so: `reason` says so.
+    are not those of the people who look so: `reason` says so, also where a method that nobody declared may have done it.
     Cost: O(n log n) for each attribute.
     Source: Samarati and Sweeney 1998; Torra 2020.
 
@@ -98,4 +98,7 @@ def _caution(tables: Aligned, names: tuple[str, ...]) -> str | None:
     moved = [step.method for step in tables.mechanisms if step.values_move and set(step.masked) & set(names)]
     if not moved:
         return None
+    if set(moved) == {"undeclared"}:
+        how = "nobody declared how the table was masked"
+        return f"{how}: where values were swapped, randomised or had noise added, k bounds nothing"
     return f"after {', '.join(dict.fromkeys(moved))} k bounds nothing: records that look alike are not those of the same people"

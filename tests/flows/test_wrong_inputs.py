@@ -30,7 +30,10 @@ CASES = {
     "window of 0 percent": ({"masking": [{"method": "rank_swapping", "attributes": ["age"], "window_percent": 0}]}, "window"),
     "window below one rank": ({"masking": [{"method": "rank_swapping", "attributes": ["age"], "window_percent": 0.5}]}, "rank"),
     "mask of an unknown attribute": ({"masking": [{**MASK, "attributes": ["age", "incme"]}]}, "income"),
-    "mask of a nominal attribute": ({"masking": [{**MASK, "attributes": ["age", "vote"]}]}, "vote"),
+    "swap of a nominal attribute": (
+        {"masking": [{"method": "rank_swapping", "attributes": ["age", "vote"], "window_percent": 10}]},
+        "vote",
+    ),
     "mask of the key": ({"masking": [{**MASK, "attributes": ["age", "person_id"]}]}, "person_id"),
     "both table and dataset": ({"source": {"table": "survey.csv", "dataset": "fair"}}, "source"),
     "unknown dataset": ({"source": {"dataset": "anes69"}}, "anes96"),

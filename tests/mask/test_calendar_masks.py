@@ -133,7 +133,7 @@ def test_codes_are_refused_by_name_and_left_out_by_default():
     done = mask(data, schema, (PAIRS,), seed=SEED, path=("test",))
     assert done.mechanisms[0].attributes == ("day",)
     with pytest.raises(InputError) as caught:
-        named = Microaggregation(method="microaggregation", k=2, attributes=("code",))
+        named = RankSwapping(method="rank_swapping", window_percent=50.0, attributes=("code",))
         mask(data, schema, (named,), seed=SEED, path=("test",))
     assert caught.value.code == "wrong-scale"
     assert "date" in caught.value.what

@@ -288,3 +288,9 @@ def test_golden_loss(numbers, reference, table, first, figures):
         errors = np.column_stack([result.floats(name) for name in frame]) - source
         percent = 100 * np.mean((errors**2).sum(axis=0) / ((source - source.mean(axis=0)) ** 2).sum(axis=0))
         assert round(percent, 4) == figure  # also after rounding to the source's whole numbers
+
+
+def test_the_loss_of_one_group_is_told_in_digits(numbers):
+    data, schema = numbers({"a": [1.0, 2.0, 4.0], "b": [2.0, 7.0, 1.0]})
+    spec = Microaggregation(method="microaggregation", attributes=("a", "b"), k=3, partition="randomised")
+    assert "loses 100 % of the variation" in notes_of(site_of(data, schema), spec)[0]

@@ -320,3 +320,15 @@ def test_a_release_file_holds_its_mapping_and_tells_the_tracking_server_nothing_
     with pytest.raises(InputError) as refused:
         load_release(release)
     assert refused.value.where == f"{release}, line 4: masking[0].recode.vote.file"
+
+
+def test_three_rows_of_one_person_are_one_person():
+    data = Microdata.of({"person": [1, 2, 3, 9, 9, 9], "a": [10, 20, 30, 90, 91, 92]})
+    attributes = (
+        Attribute("person", Role.PERSON, Scale.CODE, "declared"),
+        Attribute("a", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),
+    )
+    with pytest.raises(InputError) as refused:
+        recode(site_of(data, Schema(attributes)), step({"a": {"intervals": [50], "publish": "mean"}}))
+    assert refused.value.code == "few-behind-a-centre"
+    assert "1 person" in refused.value.what

@@ -150,7 +150,7 @@ def test_a_person_in_two_strata_is_refused():
     [
         (sampling(size=30), "sample-too-large", "masking[0].size", "leaves nobody out"),
         (sampling(share=0.99), "sample-too-large", "masking[0].share", "leaves nobody out"),
-        (sampling(share=0.01), "sample-too-small", "masking[0].share", "a sample of 0 records"),
+        (sampling(share=0.01), "sample-too-small", "masking[0].share", "a sample of 0 of 30 records"),
         (sampling(size=2, by=("town", "y")), "sample-too-small", "masking[0].size", "strata by town and y"),
     ],
 )

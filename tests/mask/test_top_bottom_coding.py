@@ -194,3 +194,18 @@ def test_the_intruder_who_knows_the_limits_codes_his_own_records(numbers, limits
     assert not seen.rules_out_the_truth.any()
     shown = seen.masked.floats("a") * 10 + seen.masked.floats("b")
     assert (seen.sizes == (shown[:, None] == shown).sum(axis=1)).all()
+
+
+@pytest.mark.parametrize("how", ["mean", "median"])
+def test_three_rows_of_one_person_are_one_person(how):
+    # the top three rows are those of person 9: their mean is his value
+    data = Microdata.of({"person": [1, 2, 3, 4, 9, 9, 9], "a": [10, 20, 30, 40, 90, 91, 92]})
+    attributes = (
+        Attribute("person", Role.PERSON, Scale.CODE, "declared"),
+        Attribute("a", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),
+    )
+    with pytest.raises(InputError) as refused:
+        coded(data, Schema(attributes), {"top": 90, "publish": how})
+    assert refused.value.code == "few-behind-a-centre"
+    assert "1 person" in refused.value.what
+    assert len(set(coded(data, Schema(attributes), {"top": 30, "publish": how}))) == 3  # persons 3, 4 and 9 are one value

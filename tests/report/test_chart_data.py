@@ -152,6 +152,14 @@ def test_rare_categories_have_no_name_and_none_can_be_had_by_subtraction():
     assert [(bar.label, round(73 * bar.original)) for bar in few.bars] == [("common", 40), (OTHER, 33)]
 
 
+def test_categories_that_a_mask_took_away_have_no_name_in_public():
+    before = ["Bergen"] * 30 + ["Oslo"] * 40 + ["Narvik"] * 12
+    after = ["west"] * 30 + ["Oslo"] * 40 + ["west"] * 12
+    public = drawn(before, after, Scale.NOMINAL, PUBLIC)
+    assert {bar.label for bar in public.bars} == {"Oslo", OTHER}
+    assert {"Bergen", "Narvik"} <= {bar.label for bar in drawn(before, after, Scale.NOMINAL, INTERNAL).bars}
+
+
 def test_levels_keep_their_order_and_pool_their_neighbours():
     order = ("none", "low", "middle", "high", "most")
     texts = ["none"] * 4 + ["low"] * 8 + ["middle"] * 20 + ["high"] * 11 + ["most"] * 3

@@ -143,7 +143,7 @@ def test_the_content_survives_being_stored_and_the_page_draws(randomised):
 
 def test_invariant_and_joint_steps_in_words(certified):
     invariant, joint = (told(step, certified.schema) for step in (INVARIANT, JOINT))
-    assert invariant.title == "Invariant PRAM, values kept with probability 0.7, by vote"
+    assert invariant.title == "Invariant PRAM, values at first kept with probability 0.7, by vote"
     assert "On average each category keeps the frequency that it had within each of the groups; where all" in invariant.text
     assert "The chances of this come from the data and are not published" in invariant.text
     assert "drawn back so that expected frequencies stay" in invariant.attribute(EDUC)

@@ -40,8 +40,8 @@ def test_masks(certified):
     joint = Microaggregation(method="microaggregation", attributes=("age", "educ"), k=10)
     assert told(joint, schema).text == (
         "In age and educ, records were put into groups of at least 10 that are alike in them taken together, and each value "
-        "was replaced by its group's mean (ordinal codes: their median category). At least 10 released records share each "
-        "combination of these values."
+        "was replaced by its group's mean (ordinal codes: their median category). After this step at least 10 records shared "
+        "each combination of these values."
     )
     apart = Microaggregation(method="microaggregation", attributes=("age", "popul"), blocks=(("age",), ("popul",)), k=3)
     assert "In each of age and popul by itself" in told(apart, schema).text
@@ -49,7 +49,7 @@ def test_masks(certified):
         method="microaggregation", attributes=("age", "educ", "popul"), blocks=(("age", "educ"), ("popul",)), k=3
     )
     assert "each of these sets of attributes by itself (age and educ; popul)" in told(sets, schema).text
-    assert "its group's mean. At least 3" in told(apart, schema).text
+    assert "its group's mean. After this step at least 3" in told(apart, schema).text
     alone = Microaggregation(method="microaggregation", attributes=("educ",), k=3)
     assert "alike in it, and each value was replaced by its group's median category." in told(alone, schema).text
     swap = RankSwapping(method="rank_swapping", attributes=("popul", "age"), window_percent=2.5)

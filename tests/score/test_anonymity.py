@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.mask.elsewhere.released import Undeclared
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale
@@ -79,6 +80,12 @@ def test_it_says_where_k_bounds_nothing(pair_of, names, said):
     described = [*nominal("City"), *nominal("illness", role=Role.CONFIDENTIAL)]
     tables = pair_of(FIVE, FIVE, described, steps=[RankSwapping(method="rank_swapping", attributes=names, window_percent=40.0)])
     assert ("bounds nothing" in (k_anonymity(tables).reason or "")) == said
+
+
+def test_it_says_that_an_undeclared_method_may_have_moved_values(pair_of):
+    tables = pair_of(FIVE, FIVE, nominal("City"), steps=[Undeclared(attributes=("City",))])
+    assert "nobody declared" in k_anonymity(tables).reason
+    assert "k bounds nothing" in k_anonymity(tables).reason
 
 
 def test_a_subset_is_of_quasi_identifiers(pair_of):

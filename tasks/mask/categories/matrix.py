@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, TypeAdapter, WithJsonSchema
 
 from tasks.microdata.spec import Name
 
@@ -22,31 +23,36 @@ def chances_of(rows: Rows) -> dict[str, dict[str, float]]:
 
 def _from_mapping(value: object) -> object:
     """A mapping of mappings becomes sorted tuples, so that equal matrices are equal and can be hashed."""
-    if not isinstance(value, Mapping):
+    if isinstance(value, tuple):
         return value
-    return tuple(sorted((category, _chances(row)) for category, row in value.items()))
+    if not isinstance(value, Mapping):
+        raise ValueError("a mapping from each category to the probabilities of the released ones is expected")  # noqa: TRY004 - pydantic's own
+    rows = _ROWS.validate_json(json.dumps(dict(value)), strict=True)
+    return tuple(sorted((category, tuple(sorted(row.items()))) for category, row in rows.items()))
 
 
-def _chances(row: object) -> tuple[tuple[Any, Any], ...]:
-    if not isinstance(row, Mapping):
-        raise ValueError("each category needs a mapping from released categories to probabilities")  # noqa: TRY004 - pydantic's own
-    return tuple(sorted(row.items()))
+def _sums_to_one(row: dict[str, float]) -> dict[str, float]:
+    total = math.fsum(row.values())
+    if abs(total - 1) > SUM_ERROR:
+        raise ValueError(f"the probabilities of a row sum to {total:.12g} instead of 1")
+    return row
 
 
 def _stochastic(rows: Rows) -> Rows:
     categories = [category for category, _ in rows]
-    for category, chances in rows:
+    for _, chances in rows:
         if [released for released, _ in chances] != categories:
             raise ValueError("each row of the matrix must give a probability to each of its categories, and to no other")
-        total = math.fsum(probability for _, probability in chances)
-        if abs(total - 1) > SUM_ERROR:
-            raise ValueError(f"row {categories.index(category) + 1} of the matrix sums to {total:.12g} instead of 1")
+        _sums_to_one(dict(chances))
     if all(dict(chances)[category] == 1 for category, chances in rows):
         raise ValueError("the matrix keeps every value: it masks nothing")
     return rows
 
 
-_Probability = Annotated[float, Field(ge=0, le=1)]
+_Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_ROWS: TypeAdapter[dict[str, dict[str, float]]] = TypeAdapter(
+    dict[Name, Annotated[dict[Name, _Probability], AfterValidator(_sums_to_one)]]
+)
 _ROW = {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1}}
 Matrix = Annotated[
     tuple[tuple[Name, tuple[tuple[Name, _Probability], ...]], ...],

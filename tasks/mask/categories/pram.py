@@ -113,8 +113,9 @@ DESCRIPTION = Description(
     method="pram",
     what_it_does="draws each category anew by a transition matrix, each cell by itself, or attributes of a record together",
     scales=SCALES,
-    parameters="one of retention (probability that a category stays), epsilon (randomised response), matrix, "
-    "warner (p, p_yes, yes); jointly, invariant (keeps expected frequencies); attributes, by (if invariant)",
+    parameters="one of retention (probability that a category stays), epsilon (randomised response), matrix "
+    "({\"1\": {\"1\": 0.9, \"2\": 0.1}, ...}: of each category its chances), warner (p: the true answer is given, else Yes with "
+    "p_yes; yes: the category that means Yes, in quotes); jointly (as one combination), invariant (keeps expected frequencies); attributes, by (if invariant)",
     intruder="weighs each row by Bayes' rule: how probable it is as the image of his record, against how probable it is at all",
 )
 
@@ -151,15 +152,20 @@ def randomise(site: Site, spec: Pram) -> Microdata:
         coding = coding_of(site.schema, site.table, names, f"{where}.attributes")
         codes = coding.codes(data)
         if (codes == coding.size).any():
-            what, allowed = (
-                f"{listed(names)} holds a category that its declared order does not list",
-                "the categories of `order`",
-            )
-            raise InputError("unknown-category", f"{where}.attributes: {listed(names)}", what, allowed, "complete the order")
+            raise _unknown_category(names, site, coding, f"{where}.attributes: {listed(names)}")
         drawn = drawn_categories(chances(spec, coding, codes, where=where), codes, rng=site.draw(*names))
         for name, column in zip(names, coding.columns(drawn), strict=True):
             data = data.with_column(name, column)
     return data
+
+
+def _unknown_category(names: tuple[str, ...], site: Site, coding: Coding, place: str) -> InputError:
+    if (coding.codes(site.table) == coding.size).any():
+        what = f"{listed(names)} holds a category that its declared order does not list"
+        return InputError("unknown-category", place, what, "the categories of `order`", "complete the order")
+    what = f"a step before has made a category of {listed(names)} that the source does not have"
+    remedy = "put this step before that one, or group the categories in the source"
+    return InputError("made-category", place, what, "the categories of the source", remedy)
 
 
 def transition_matrix(spec: Pram, categories: tuple[str, ...], *, where: str) -> Floats:

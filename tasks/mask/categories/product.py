@@ -84,7 +84,7 @@ def coding_of(schema: Schema, table: Microdata, names: tuple[str, ...], place: s
     coding = Coding(names, categories)
     if len(names) > 1 and coding.size > MOST_COMBINATIONS:
         what = f"{listed(names)} have {coding.size:,} combinations of categories, a gap counted as one"
-        remedy = "draw fewer attributes together, or group their categories before"
+        remedy = "draw fewer attributes together, or group their categories in the source"
         raise InputError("combinations", place, what, f"at most {MOST_COMBINATIONS:,} combinations", remedy)
     return coding
 
@@ -101,8 +101,10 @@ def _categories(attribute: Attribute, source: Microdata, place: str) -> pa.Array
     elif len(found) > 1:
         found = pa.array(attribute.order, type=pa.string())
     if not 2 <= len(found) <= MOST_CATEGORIES:
-        what = f"`{attribute.name}` has {len(found)} categories"
-        remedy = "take it out of the step" if len(found) < 2 else "group its categories before, or take it out of the step"
+        what = f"`{attribute.name}` has {len(found):,} categories"
+        remedy = (
+            "take it out of the step" if len(found) < 2 else "group its categories in the source, or take it out of the step"
+        )
         raise InputError("categories", place, what, f"2 to {MOST_CATEGORIES:,} categories", remedy)
     return found
 

@@ -89,20 +89,20 @@ def _centres(site: Site, name: str, shown: Shown, limits: Floats, before: Floats
         what = f"`{name}` is ordinal, and its categories have no mean"
         raise InputError("no-mean", f"{place}.publish", what, "lower or median, or `values`", "publish: median", "mean")
     centre: Literal["mean", "median"] = "mean" if shown == "mean" else "median"
-    present = before[~np.isnan(before)]
-    band = bands_of(present, limits)
+    present = ~np.isnan(before)
+    band = np.where(present, bands_of(before, limits), -1)
     found = np.full(len(limits) + 1, np.nan)
-    for i in np.unique(band):
-        inside = present[band == i]
+    for i in np.unique(band[present]):
         if protected:
-            refuse_few(len(inside), centre, name, f"{place}.publish")
-        found[i] = centre_of(inside, centre, ordinal=ordinal)
+            refuse_few(site, band == i, centre, name, f"{place}.publish")
+        found[i] = centre_of(before[band == i], centre, ordinal=ordinal)
     return found if ordinal else at_precision(found, site.precision[name])
 
 
 def _refuse_open_bands(before: Floats, after: Floats, name: str, shown: str, place: str) -> None:
     outside = int((np.isnan(after) & ~np.isnan(before)).sum())
     if outside:
-        what = f"values of `{name}` lie in an open band, which has no {shown}: {outside:,} records"
+        lacking = "lower limit" if shown == "lower" else shown
+        what = f"values of `{name}` lie in an open band, which has no {lacking}: {outside:,} records"
         raise InputError("open-band", f"{place}.publish", what, "limits around all values; or mean, median, or `values`",
                          "add a limit below the lowest, or above the highest value, or give `values`", shown)  # fmt: skip

@@ -6,8 +6,10 @@ from typing import Literal
 
 import numpy as np
 
+from tasks.mask.step import Site
 from tasks.microdata.errors import InputError
-from tasks.microdata.table import Floats
+from tasks.microdata.table import Booleans, Floats
+from tasks.microdata.units import units_of
 
 FEWEST = 3  # of one record the mean is its value, and each of two can tell the other's from it
 Centre = Literal["mean", "median"]
@@ -24,11 +26,16 @@ def centre_of(values: Floats, centre: Centre, *, ordinal: bool) -> float:
     return float(ascending.mean() if centre == "mean" else np.median(ascending))
 
 
-def refuse_few(n: int, centre: Centre, name: str, place: str) -> None:
-    """InputError where a centre of 1 or 2 records would be published."""
+def refuse_few(site: Site, behind: Booleans, centre: Centre, name: str, place: str) -> None:
+    """InputError where a centre of 1 or 2 records would be published; of persons, where the schema names a person key.
+
+    behind: shape (n,), the rows of the site whose centre it is.
+    """
+    units = units_of(site.source, site.schema)
+    n = len(np.unique(units.of_row[behind]))
     if 0 < n < FEWEST:
-        what = (
-            f"the {centre} of {n} record{'s' if n > 1 else ''} of `{name}` would be published: nearly the value of one person"
-        )
-        allowed = f"no record, or at least {FEWEST}, behind each published {centre}"
+        one = units.counts.removesuffix("s")
+        behind_it = f"{n} {units.counts if n > 1 else one}"
+        what = f"the {centre} of {behind_it} of `{name}` would be published: nearly the value of one person"
+        allowed = f"no {one}, or at least {FEWEST}, behind each published {centre}"
         raise InputError("few-behind-a-centre", place, what, allowed, "move the limit, or publish something else than that")

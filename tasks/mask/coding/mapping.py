@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import stat
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import pyarrow.compute as pc
 from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
 
 from tasks.ingest.readers import delimited
@@ -54,45 +55,49 @@ def read_mapping(path: Path, place: str) -> tuple[tuple[str, str], ...]:
     """
     _refuse_unreadable(path, place)
     try:
-        written = _from_csv(path) if path.suffix == ".csv" else read_document(path).content
+        written = _from_csv(path) if path.suffix.lower() == ".csv" else read_document(path).content
         return _PAIRS.validate_python(written, strict=True)
     except ValidationError:
         what = "the file does not map categories to single categories"
         raise _unfit(path, place, what) from None
+    except OSError as error:
+        raise _unfit(path, place, f"the mapping file cannot be read ({error.strerror})", "make it readable") from None
     except InputError as error:
-        remedy = f"{place} names this file; it must hold texts in UTF-8"
-        raise dataclasses.replace(error, code="mapping-file", allowed=_ALLOWED, remedy=remedy, value=None) from None
+        remedy = f"{error.remedy} (in the mapping file that {place} names)"
+        raise dataclasses.replace(error, code="mapping-file", allowed=_ALLOWED, remedy=remedy) from None
 
 
 _ALLOWED = "a CSV file with the header `old,new`, or a YAML file with one mapping `old: new`"
 
 
 def _refuse_unreadable(path: Path, place: str) -> None:
-    if path.suffix not in (".csv", ".yaml", ".yml"):
-        raise _unfit(path, place, "a mapping is read from .csv, .yaml or .yml")
+    if path.suffix.lower() not in (".csv", ".yaml", ".yml"):
+        raise _unfit(path, place, "a mapping is read from a file named *.csv, *.yaml or *.yml", "name another file")
     try:
-        size = path.stat().st_size if path.is_file() else None
-    except (OSError, ValueError):  # a name that no file can have
-        size = None
-    if size is None:
+        found = path.stat()
+    except (OSError, ValueError):  # ValueError: a name that no file can have
         beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
         remedy = did_you_mean(path.name, beside, "correct the path; it is relative to the release file")
-        raise InputError("no-such-file", place, "there is no such mapping file", _ALLOWED, remedy, str(path))
-    if size > LARGEST_BYTES:
+        raise InputError("no-such-file", place, "there is no such mapping file", _ALLOWED, remedy, str(path)) from None
+    if not stat.S_ISREG(found.st_mode):
+        raise _unfit(path, place, "this is a folder or a device, not a file", "name a file")
+    if found.st_size > LARGEST_BYTES:
         raise _unfit(path, place, f"the mapping file is larger than {LARGEST_BYTES:,} bytes")
 
 
 def _from_csv(path: Path) -> dict[str, str]:
     table = delimited.read(path.read_bytes(), path.name, encoding="utf-8").table
     if tuple(table.column_names) != COLUMNS:
-        raise _unfit(path, path.name, "the header is not `old,new`")
-    if any(column.null_count for column in table.columns):
-        raise _unfit(path, path.name, "a cell of the mapping file is empty")
+        raise _unfit(path, path.name, "the header is not `old,new`", "write it as the first line", ",".join(table.column_names))
     old, new = (column.to_pylist() for column in table.columns)
-    if pc.count_distinct(table.column("old")).as_py() < len(old):
-        raise _unfit(path, path.name, "a category stands twice in the column `old`")
+    gap = next((row for row, pair in enumerate(zip(old, new, strict=True), 1) if None in pair), None)
+    if gap is not None:
+        raise _unfit(path, f"{path.name}: row {gap}", "a cell of the mapping file is empty", "fill it, or take the row out")
+    twice = [category for category, times in Counter(old).items() if times > 1]
+    if twice:
+        raise _unfit(path, path.name, "a category stands twice in the column `old`", "keep one of the two rows", twice[0])
     return dict(zip(old, new, strict=True))
 
 
-def _unfit(path: Path, place: str, what: str) -> InputError:
-    return InputError("mapping-file", place, what, _ALLOWED, "correct the file", path.name)
+def _unfit(path: Path, place: str, what: str, remedy: str = "correct the file", value: str | None = None) -> InputError:
+    return InputError("mapping-file", place, what, _ALLOWED, remedy, path.name if value is None else value)

@@ -155,10 +155,10 @@ def recode(site: Site, spec: Recoding) -> Microdata:
     Returns the table with those columns replaced. The order of values of numbers, dates and ordinal attributes is kept.
 
     Raises InputError for intervals of an attribute without order and a mapping of one that is measured; limits that do not
-    ascend or are no values of the scale; a value in an open band that has no midpoint or lower limit; a mean or median of fewer
-    than 3 records; a category that the mapping does not list (`others: refuse`) or that the table does not have (`unused:
-    refuse`), one that the column cannot hold, or a mapping that reverses a declared order; a recoding that changes nothing, or
-    bands that leave one value (not within strata).
+    ascend or are no values of the scale; a value in an open band that has no midpoint or lower limit; a mean or median of
+    fewer than 3 records (persons, where there is a person key); a category that the mapping does not list (`others:
+    refuse`) or that the table does not have (`unused: refuse`), one that the column cannot hold, or a mapping that reverses
+    a declared order; a recoding that changes nothing, or bands that leave one value (not within strata).
     Cost: O(n log n) per attribute. Source: Hundepool et al. (2012), Statistical Disclosure Control, 3.2.3 (global recoding).
     Example: intervals [20, 40] with the midpoint: 39 becomes 30; 40 is in the open band and refused.
     """

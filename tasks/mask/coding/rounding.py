@@ -115,12 +115,21 @@ def round_to_base(site: Site, spec: Rounding) -> Microdata:
         before = ordered_positions(data, site.schema, name, place)
         length = _length(site, name, base, place)
         lower, upper = _multiples(site, name, before, length)
-        if spec.by is None and not (lower < upper).any():
-            what = f"all values of `{name}` are multiples of the base: rounding would change nothing"
-            raise InputError("nothing-to-round", place, what, "a base that some value is no multiple of", "take a larger base")
+        if spec.by is None:
+            _refuse_idle(name, before, lower, upper, place)
         up = _goes_up(before, length, lower < upper, spec.kind, rng=partial(site.draw, name))
         data = data.with_positions(site.schema[name], np.where(up, upper, lower))
     return data
+
+
+def _refuse_idle(name: str, before: Floats, lower: Floats, upper: Floats, place: str) -> None:
+    if (lower < upper).any():
+        return
+    if np.array_equal(lower, before, equal_nan=True):
+        what = f"all values of `{name}` are multiples of the base: rounding would change nothing"
+        raise InputError("nothing-to-round", place, what, "a base that some value is no multiple of", "take a larger base")
+    what = f"the base is so large that no value of `{name}` lies between two multiples that can be published"
+    raise InputError("base-too-large", place, what, "a base well inside the range of the column", "take a smaller base")
 
 
 def quotients(values: Floats, base: float) -> Floats:

@@ -148,10 +148,10 @@ def top_bottom_code(site: Site, spec: TopBottomCoding) -> Microdata:
     Returns the table with those columns replaced; means and medians stand on the grid of the source (halves to even). The order
     of values is kept. Coding with a published limit twice is coding once.
 
-    Raises InputError for a limit that is no value of the scale, one that changes nothing or codes everybody (not within strata,
-    some of which may lie on one side of it), top and bottom limits that meet, a mean of an ordinal attribute, and a mean or
-    median of fewer than 3 records: it would be, or tell, the value of one person. A mean of 3 may still be nearly the value of
-    one of them, where his is far larger: the median is not.
+    Raises InputError for a limit that is no value of the scale, one that changes nothing or codes everybody (not within
+    strata, some of which may lie on one side of it), top and bottom limits that meet, a mean of an ordinal attribute, and a
+    mean or median of fewer than 3 records (persons, where there is a person key): it would be, or tell, the value of one
+    person. A mean of 3 may still be nearly the value of one of them, where his is far larger: the median is not.
     Cost: O(n log n) per attribute. Source: Hundepool et al. (2012), Statistical Disclosure Control, 3.2.3. Done otherwise than
     in sdcMicro: no share is coded unless it is asked for, and ties are coded together.
     Example: limit 80 published as the limit: 79, 80, 81, 95 become 79, 80, 80, 80.
@@ -165,7 +165,7 @@ def top_bottom_code(site: Site, spec: TopBottomCoding) -> Microdata:
         if site.schema[name].scale is Scale.ORDINAL and limits.publish == "mean":
             what = f"`{name}` is ordinal, and its categories have no mean"
             raise InputError("no-mean", f"{place}.publish", what, "limit or median", "publish: median", "mean")
-        _refuse_few(before, ends, limits, name, place)
+        _refuse_few(here, before, ends, limits, name, place)
         coded = _coded(here, name, limits, before, ends)
         if spec.by is None:
             _refuse_no_or_all(data, coded, ends, before, name, place)
@@ -237,10 +237,10 @@ def _centre(publish: str) -> Literal["mean", "median"]:
     return "mean" if publish == "mean" else "median"
 
 
-def _refuse_few(before: Floats, ends: tuple[float, float], limits: CodingLimits, name: str, place: str) -> None:
+def _refuse_few(site: Site, before: Floats, ends: tuple[float, float], limits: CodingLimits, name: str, place: str) -> None:
     if limits.publish != "limit":
         for coded in _beyond(before, ends):
-            refuse_few(int(coded.sum()), _centre(limits.publish), name, f"{place}.publish")
+            refuse_few(site, coded, _centre(limits.publish), name, f"{place}.publish")
 
 
 def _refuse_no_or_all(

@@ -34,7 +34,7 @@ def position_of(site: Site, name: str, written: Written, place: str) -> float:
         raise InputError("written-value", place, f"`{name}` holds numbers, and this is text", "a number",
                          "take the quotes away", written)  # fmt: skip
     else:
-        position = float(written)
+        position = float(written) + 0.0  # -0.0 is 0.0, as in the source
     if at_precision(np.array([position]), site.precision[name])[0] != position:
         what = f"the value has more digits than those of `{name}`"
         raise InputError("between-values", place, what, "a value that the column could hold", "round it", written)

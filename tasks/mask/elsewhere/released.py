@@ -19,6 +19,10 @@ class Undeclared(Step):
     attributes: Names
 
     @property
+    def values_move(self) -> bool:
+        return True  # nobody knows, so it may be
+
+    @property
     def can_be_followed(self) -> bool:
         return False
 

@@ -37,6 +37,11 @@ def notes_of(site: Site, spec: Microaggregation) -> tuple[str, ...]:
         return ()
     drawn, repeatable = losses_beside_mdav(site, spec)
     return (
-        f"{site.where}: the randomised partition loses {drawn:.2g} % of the variation of what it groups; MDAV, which an "
-        f"intruder can repeat, would lose {repeatable:.2g} %",
+        f"{site.where}: the randomised partition loses {_two_digits(drawn)} % of the variation of what it groups; MDAV, "
+        f"which an intruder can repeat, would lose {_two_digits(repeatable)} %",
     )
+
+
+def _two_digits(percent: float) -> str:
+    """Never `1e+02`: one group loses 100 %."""
+    return f"{float(f'{percent:.2g}'):g}"

@@ -107,8 +107,9 @@ DESCRIPTION = Description(
     scales=SCALES,
     parameters="k (smallest group), partition (mdav, v_mdav, refined, randomised, optimal_univariate, individual_ranking, "
     "projection), attributes, "
-    "blocks (parts grouped separately, each with a k of its own; default: all jointly), aggregate, standardize, gamma, "
-    "axis, by",
+    "blocks (parts grouped separately, each a list, or {attributes, k} where its k differs; default: all jointly), aggregate "
+    "(mean, median, plurality; default: by scale), standardize (one scale before distances; default: true), gamma (of "
+    "v_mdav: how readily groups grow), axis (of projection: first_principal_component, sum_of_z_scores), by",
     intruder="repeats the partition on his own file (not a randomised one) and is left with one group; the groups of two or "
     "more blocks, or of each attribute alone, intersect, and little is left to guess",
     by_default=SCALES_BY_DEFAULT,

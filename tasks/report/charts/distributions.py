@@ -129,13 +129,17 @@ def _level_label(span: Span, texts: list[str]) -> str:
 
 
 def _categories(before: pa.Array, after: pa.Array, rule: Rule) -> tuple[Bar, ...]:
-    """The most frequent categories with enough records; the rest is `other`, which takes in named ones until it has enough."""
+    """The most frequent categories with enough records; the rest is `other`, which takes in named ones until it has enough.
+
+    The public edition names none that a mask took away: which ones were joined is not told (`Recode.public`).
+    """
     if before.type != after.type:  # whole numbers that a mask made decimals
         before, after = (pc.cast(column, pa.float64(), safe=False) for column in (before, after))
     counts = [_by_category(column) for column in (before, after)]
     pairs = {name: (counts[0].get(name, 0), counts[1].get(name, 0)) for name in counts[0] | counts[1]}
     ranked = sorted(pairs, key=lambda name: (-pairs[name][0], name))
-    named = [name for name in ranked if enough(*pairs[name], rule.least)][:MOST_CATEGORIES]
+    told = [name for name in ranked if rule.exact or pairs[name][1] > 0]
+    named = [name for name in told if enough(*pairs[name], rule.least)][:MOST_CATEGORIES]
     while named and len(named) < len(pairs) and not enough(*_rest(pairs, named), rule.least):
         named.pop()
     totals = [sum(column.values()) for column in counts]

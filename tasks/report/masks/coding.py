@@ -32,7 +32,7 @@ def told_rounding(step: Rounding) -> Told:
         text=f"Values were rounded: {each}. {_ROUNDED[step.kind]} {unit}",
         missing="Rounding replaces present values; a gap stays a gap.",
         attribute=lambda attribute: f"rounded to multiples of {bases[attribute.name]} ({step.kind})",
-        analysts=(_AFTER_ROUNDING[step.kind],),
+        analysts=(f"Rounding of {listed(bases)}: {_AFTER_ROUNDING[step.kind]}", *_strata(step)),
     )
 
 
@@ -49,7 +49,7 @@ def told_recoding(step: Recoding) -> Told:
 
 
 _STANDS_FOR_END = {
-    "limit": "the limit, which is the outermost value that is shown",
+    "limit": "the limit, which is the outermost value that this step leaves",
     "mean": "the mean of the records that lie there",
     "median": "the median of the records that lie there",
 }
@@ -67,14 +67,20 @@ _ROUNDED = {
     "of the column is kept as nearly as multiples allow.",
 }
 _AFTER_ROUNDING = {
-    "deterministic": "A rounded value is off by at most half a base; where values are spread evenly within a base, their "
+    "deterministic": "a rounded value is off by at most half a base; where values are spread evenly within a base, their "
     "variance is enlarged by base\u00b2 / 12 (Sheppard's correction takes that off).",
-    "random": "Rounded values are unbiased: means and totals need no correction. Rounding adds at most base\u00b2 / 4 to the "
+    "random": "values are unbiased, so that means and totals need no correction. It adds at most base\u00b2 / 4 to the "
     "variance, and base\u00b2 / 6 where values are spread evenly within a base.",
-    "controlled": "The total of the column, and so its mean, is what it was before to within half a base; totals of parts of "
-    "the table are unbiased, or nearly so. Rounding adds base\u00b2 / 6 to the variance where values are spread evenly "
+    "controlled": "the total of the column is what it was before, to within half a base, and its mean hardly moves; totals "
+    "of parts of the table are unbiased, or nearly so. It adds base\u00b2 / 6 to the variance where values are spread evenly "
     "within a base.",
 }
+
+
+def _strata(step: Rounding) -> tuple[str, ...]:
+    if step.by is None:
+        return ()
+    return (f"That holds of the total within each combination of values of {listed(step.by)}; the errors of several add up.",)
 
 
 def _stands_for_end(limits: CodingLimits) -> str:
@@ -92,9 +98,9 @@ def _after_coding(step: TopBottomCoding) -> tuple[str, ...]:
     kinds = {limits.publish for _, limits in step.limits}
     to_mean = "Where the mean stands for the coded values, that of the whole column is kept, but for its rounding."
     return (
-        "Coded values are censored: medians and quantiles inside the limits are exact, while means and variances of attributes "
-        "coded to the limit are too small at a coded top and too large at a coded bottom; models for censored data (tobit) "
-        "take that into account.",
+        f"The coded values of {listed(name for name, _ in step.limits)} are censored: medians and quantiles inside the limits "
+        "are what they were before this step, and variances are mostly too small. Where the limit is published, a coded top "
+        "makes means too small and a coded bottom makes them too large; models for censored data (tobit) take that into account.",
         *((to_mean,) if "mean" in kinds else ()),
     )
 

@@ -10,8 +10,8 @@ from tasks.report.masks.told import Told
 
 _CENTRES = {"plurality": "most frequent category"}
 _SPREAD = (
-    "Within groups nothing varies any more: variances computed from the released values are too small by what was lost "
-    "(see the losses), correlations of masked attributes tend to be too large, and means of numeric attributes are right."
+    "Within groups nothing varies any more: variances computed from the released values are mostly too small, where means are "
+    "published by what was lost (see the losses), and correlations of masked attributes tend to be too large."
 )
 
 
@@ -26,8 +26,19 @@ def told(step: Microaggregation, schema: Schema) -> Told:
         attribute=lambda attribute: (
             f"replaced by the {_centre(step, attribute)} of a group of at least {_size(step, attribute.name)} records"
         ),
-        analysts=(_SPREAD,),
+        analysts=_for_analysts(step, schema),
     )
+
+
+def _for_analysts(step: Microaggregation, schema: Schema) -> tuple[str, ...]:
+    to_mean = [name for name in step.masked if aggregate_of(step, schema[name]) == "mean"]
+    others = [name for name in step.masked if name not in to_mean]
+    kept = f"The means of {listed(to_mean)} are kept, but for the rounding of the published values."
+    not_kept = (
+        f"In {listed(others)} a median or a most frequent category stands for a group: neither means nor frequencies are kept "
+        "exactly."
+    )
+    return (_SPREAD, *((kept,) if to_mean else ()), *((not_kept,) if others else ()))
 
 
 def _centre(step: Microaggregation, attribute: Attribute) -> str:
@@ -50,7 +61,7 @@ def _text(step: Microaggregation, schema: Schema) -> str:
     return (
         f"In {named}, records were put into groups of at least {least} that are "
         f"{alike}, and each value was replaced by its group's {_centres(step, schema)}. "
-        f"At least {min(sizes)} released records share {shared}."
+        f"After this step at least {min(sizes)} records shared {shared}."
     )
 
 

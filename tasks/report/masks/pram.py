@@ -17,6 +17,7 @@ _GROUPS = (
     "Within groups by attributes that were published as they are the same correction holds; relations with other attributes "
     "are weakened until it is made."
 )
+_WHERE_EQUAL = " Where d = q, nothing can be estimated: the chances are the same whatever the truth."
 
 
 def told(step: Pram) -> Told:
@@ -38,9 +39,10 @@ def _title(step: Pram) -> str:
     kind = f"{'Invariant ' * step.invariant}{'joint ' * step.jointly}PRAM"
     kind = kind[:1].upper() + kind[1:]
     if step.retention is not None:
-        return f"{kind}, {'combinations' if step.jointly else 'values'} kept with probability {number(step.retention)}"
+        kept = "at first kept" if step.invariant else "kept"
+        return f"{kind}, {'combinations' if step.jointly else 'values'} {kept} with probability {number(step.retention)}"
     if step.epsilon is not None:
-        return f"{kind}, randomised response with epsilon {number(step.epsilon)}"
+        return f"{kind}, {'at first ' * step.invariant}randomised response with epsilon {number(step.epsilon)}"
     if step.warner is not None:
         return f"{kind}, randomised response to a question of two answers"
     return f"{kind} by {matrix_in_words(step)}"
@@ -65,10 +67,16 @@ def _correction(step: Pram) -> str:
         kept = "On average each category keeps the frequency that it had"
         alone = " within each of the groups; where all records of a group have one value, it stays" if step.by else ""
         return f"{kept}{alone}. The chances of this come from the data and are not published"
+    if _says_nothing(step):
+        return "The chances are the same whatever the truth, so that nobody can correct how often a category occurs"
     if step.matrix is None:
         return "Whoever knows this rule can correct how often a category occurs"
     held_back = "The chances in the matrix are not published, as they could tell what is not released"
     return f"{held_back}; who has them can correct how often a category occurs"
+
+
+def _says_nothing(step: Pram) -> bool:
+    return step.epsilon == 0 or (step.warner is not None and step.warner.p == 0)
 
 
 def _for_analysts(step: Pram) -> Iterator[str]:
@@ -80,7 +88,7 @@ def _for_analysts(step: Pram) -> Iterator[str]:
         )
     elif step.matrix is not None:
         yield f"Frequencies of {names} are biased; only who has the matrix can correct them."
-    elif step.epsilon == 0 or (step.warner is not None and step.warner.p == 0):
+    elif _says_nothing(step):
         yield f"Of the original frequencies of {names} the release says nothing: the chances are the same whatever the truth."
     else:
         yield _yes_or_no(names, step.warner) if step.warner is not None else _spread(names, step)
@@ -98,6 +106,7 @@ def _spread(names: str, step: Pram) -> str:
         f"Shares of {names} before this step are estimated without bias as (o \u2212 q) / (d \u2212 q): o the share in the "
         f"release among records without a gap, c the number of {c}, with {chances}. The error of the draw is enlarged "
         "1 / |d \u2212 q| times (the condition number of the matrix)."
+        f"{_WHERE_EQUAL * (step.retention is not None)}"
     )
 
 

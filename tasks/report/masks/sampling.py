@@ -24,7 +24,7 @@ def told(step: Sampling, schema: Schema) -> Told:
         ),
         missing="",
         attribute=lambda _: "as it is",
-        analysts=(*_weighting(step, schema, who), *_errors(step)),
+        analysts=(*_weighting(step, schema, who), *_errors(step, persons=persons)),
     )
 
 
@@ -54,7 +54,12 @@ def _weighting(step: Sampling, schema: Schema, who: str) -> tuple[str, ...]:
     return (f"{told} The weights in {listed(weights)} are those of the source and were not changed: multiply them by it.",)
 
 
-def _errors(step: Sampling) -> tuple[str, ...]:
+def _errors(step: Sampling, *, persons: bool) -> tuple[str, ...]:
+    if persons:
+        return (
+            "Standard errors: those of a sample of clusters, as the rows of a person came or were left out together"
+            f"{'' if step.by is None else ', drawn in strata'}; with one row to a person those of a sample of rows.",
+        )
     if step.by is not None:
         return ("Standard errors: those of a stratified sample, the finite population correction 1 - m/n in each stratum.",)
     return (
