@@ -214,6 +214,8 @@ def _message(detail: ErrorDetails) -> str:
             return "a mapping is expected (name: value)"
         case "string_too_short":
             return "the text is empty"
+        case "string_type":
+            return "a text is expected; put quotes around a number"
         case _:
             return _lower(detail["msg"])
 
@@ -229,12 +231,14 @@ def _guidance(detail: ErrorDetails, model: type[BaseModel], place: Path_, value:
         fields = _field_names(model, detail["loc"])
         return ", ".join(fields) or "see params/schema/release.json", did_you_mean(str(place[-1]), fields, "remove it")
     if detail["type"] == "missing":
-        return f"`{place[-1]}` must be given", "add it; params/releases/anes96.yaml is an example"
+        return f"`{place[-1]}` must be given", f"add it; params/schema/release.json describes it, {EXAMPLE} is an example"
     context = detail.get("ctx", {})
     if "expected_tags" in context or "expected" in context:
         allowed = str(context.get("expected_tags", context.get("expected")))
         given = str(context.get("tag", detail.get("input", "")))
         return allowed, did_you_mean(given, re.findall(r"'([^']+)'", allowed), "choose one of these")
+    if detail["type"] == "less_than_equal" and context.get("le") == 1 and isinstance(value, int | float) and 1 < value <= 100:
+        return _message(detail), f"write a fraction: {value:g} percent is {value / 100:g}"
     if detail["type"] == "value_error" and isinstance(value, dict):
         return "parameters that fit together", "change them as the first line says; params/schema/release.json describes each"
     return _message(detail), "correct the value; params/schema/release.json describes every field"

@@ -149,7 +149,7 @@ CODEBOOKS = {
     "category twice": ('attributes: {n: {categories: {"1": a, "1": b}}}', "codebook-file", "twice"),
     "category twice in a list": ('attributes: {n: {categories: ["1", "1"]}}', "codebook-file", "twice"),
     "code no text": ("attributes: {n: {categories: {1: a}}}", "codebook-file", "not a text"),
-    "code no text in a list": ("attributes: {n: {categories: [1]}}", "codebook-file", "string"),
+    "code no text in a list": ("attributes: {n: {categories: [1]}}", "codebook-file", "a text is expected"),
     "unknown field": ("attributes: {n: {lable: a}}", "codebook-file", "lable"),
     "role in a codebook": ("attributes: {n: {role: confidential}}", "codebook-file", "role"),
     "valid and missing": ('attributes: {n: {categories: ["1", "9"], missing: {"9": refused}}}', "codebook-file", "missing"),

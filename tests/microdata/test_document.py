@@ -32,7 +32,7 @@ Attributes = Annotated[
 
 class File(Spec):
     name: Name
-    share: float = 1.0
+    share: Annotated[float, Field(le=1)] = 1.0
     steps: Annotated[tuple[Annotated[Group | Swap, Field(discriminator="method")], ...], Field(min_length=1)]
     attributes: Attributes = ()
 
@@ -139,3 +139,9 @@ def test_the_public_side_holds_no_value(tmp_path):
         read(tmp_path, "name: a\nsteps:\n  - {method: group, k: -77123}")
     assert "-77123" in str(caught.value)
     assert "-77123" not in caught.value.public
+
+
+def test_a_percent_where_a_fraction_is_meant(tmp_path):
+    with pytest.raises(InputError) as refused:
+        read(tmp_path, GOOD + "share: 80\n")
+    assert refused.value.remedy == "write a fraction: 80 percent is 0.8"

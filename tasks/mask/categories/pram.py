@@ -114,8 +114,9 @@ DESCRIPTION = Description(
     what_it_does="draws each category anew by a transition matrix, each cell by itself, or attributes of a record together",
     scales=SCALES,
     parameters="one of retention (probability that a category stays), epsilon (randomised response), matrix "
-    "({\"1\": {\"1\": 0.9, \"2\": 0.1}, ...}: of each category its chances), warner (p: the true answer is given, else Yes with "
-    "p_yes; yes: the category that means Yes, in quotes); jointly (as one combination), invariant (keeps expected frequencies); attributes, by (if invariant)",
+    '({"1": {"1": 0.9, "2": 0.1}, ...}: of each category its chances), warner (p: the true answer is given, else Yes with '
+    "p_yes; yes: the category that means Yes, in quotes); jointly (as one combination), invariant (keeps expected "
+    "frequencies); attributes, by (if invariant)",
     intruder="weighs each row by Bayes' rule: how probable it is as the image of his record, against how probable it is at all",
 )
 

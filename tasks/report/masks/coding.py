@@ -90,7 +90,8 @@ def _stands_for_end(limits: CodingLimits) -> str:
 def _outcome(one: Recode) -> str:
     if one.intervals is not None:
         shown = _STANDS_FOR_BAND[one.publish] if one.publish is not None else "a stated value inside the band"
-        return f"{len(one.intervals) + 1} bands, each published as {shown}"
+        n_open = {"midpoint": 0, "lower": 1}.get(one.publish or "", 2)  # an open band has no midpoint
+        return f"{len(one.intervals) - 1 + n_open} bands, each published as {shown}"
     return "categories joined into coarser ones"
 
 
@@ -100,7 +101,7 @@ def _after_coding(step: TopBottomCoding) -> tuple[str, ...]:
     return (
         f"The coded values of {listed(name for name, _ in step.limits)} are censored: medians and quantiles inside the limits "
         "are what they were before this step, and variances are mostly too small. Where the limit is published, a coded top "
-        "makes means too small and a coded bottom makes them too large; models for censored data (tobit) take that into account.",
+        "makes means too small, a coded bottom too large; models for censored data (tobit) take that into account.",
         *((to_mean,) if "mean" in kinds else ()),
     )
 

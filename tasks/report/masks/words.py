@@ -33,9 +33,10 @@ def told(step: Mechanism, schema: Schema) -> Told:
     return replace(whole, title=f"{whole.title}, by {listed(step.by)}", text=f"{whole.text} {strata}")
 
 
-def for_analysts(steps: Iterable[Mechanism], schema: Schema) -> tuple[str, ...]:
-    """How an analysis can correct for the steps, each sentence once."""
-    return tuple(dict.fromkeys(sentence for step in steps for sentence in told(step, schema).analysts))
+def for_analysts(steps: Iterable[Mechanism], schema: Schema) -> tuple[tuple[str, str], ...]:
+    """How an analysis can correct for the steps: the attributes of each, and what is to be done; each piece of advice once."""
+    advice = ((listed(step.masked) or "The whole table", " ".join(told(step, schema).analysts)) for step in steps)
+    return tuple(dict.fromkeys((whose, sentences) for whose, sentences in advice if sentences))
 
 
 def _told(step: Mechanism, schema: Schema) -> Told:
