@@ -218,6 +218,7 @@ def test_a_wrong_spread_finds_fewer(census):
     assert right > wrong + 0.1
 
 
+@pytest.mark.slow
 def test_what_is_claimed_is_hit(table):
     # calibration, q over all records but the target: the mean largest posterior is the mean rate of hits
     # (150 draws of plain numpy: claims 0.327, hits 0.315 +- 0.005, claims of a spread 30 % too small 0.449)

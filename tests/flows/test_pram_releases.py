@@ -69,7 +69,7 @@ def test_which_answer_is_the_yes_does_not_reach_it_either(written):
         ("{method: pram, retention: 80}", "less than or equal to 1"),
         ("{method: pram, epsilon: -1}", "greater than or equal to 0"),
         ('{method: pram, matrix: {"1": {"1": 1.0}, "2": {"1": 1.0}}, attributes: [a]}', "each of its categories"),
-        ('{method: pram, matrix: {"1": {"1": 0.5, "2": 0.6}, "2": {"1": 0.5, "2": 0.5}}, attributes: [a]}', "row 1"),
+        ('{method: pram, matrix: {"1": {"1": 0.5, "2": 0.6}, "2": {"1": 0.5, "2": 0.5}}, attributes: [a]}', "sum to 1.1"),
         ("{method: pram, matrix: {1: {1: 0.5}}, attributes: [a]}", "put quotes around it"),
         ("{method: pram, retentoin: 0.8}", "did you mean `retention`"),
         ("{method: prem, retention: 0.8}", "did you mean `pram`"),

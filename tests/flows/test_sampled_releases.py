@@ -75,6 +75,7 @@ def test_a_sample_by_strata_with_pseudonyms(certify, sdcert, tmp_path, home):
         assert said in page
 
 
+@pytest.mark.slow
 def test_pseudonyms_of_a_series_survive_a_new_draw_and_the_others_do_not(certify, sdcert, tmp_path, home):
     versions = {}
     for stable in ("series", "release"):
@@ -118,7 +119,7 @@ def test_pseudonyms_of_a_series_survive_a_new_draw_and_the_others_do_not(certify
     [
         ([MEANS | {"k": 50}], "in one of the 3 strata by region, of 40 rows"),
         ([MEANS | {"by": ["age"]}], "masked itself"),
-        ([{"method": "sampling", "size": 2, "by": STRATA}], "a sample of 2 records is too small"),
+        ([{"method": "sampling", "size": 2, "by": STRATA}], "a sample of 2 of 120 records is too small"),
         ([{"method": "pseudonyms", "attributes": ["vote"]}], "pseudonyms stand for identifiers"),
     ],
 )
