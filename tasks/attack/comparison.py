@@ -16,6 +16,7 @@ import numpy as np
 from tasks.mask.fitting import ordered_positions
 from tasks.mask.images import joint_codes
 from tasks.microdata.compiled import njit
+from tasks.microdata.scaling import share_of_pairs_that_differ, standardised, variance_of
 from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, shared_codes
 
@@ -83,8 +84,8 @@ def _scaled(
     own = ordered_positions(original, schema, attribute.name, place)
     shown = ordered_positions(masked, schema, attribute.name, place)
     if scale_by == "own":
-        return _standardised(own), _standardised(shown), 1.0
-    variance = _variance(own if scale_by == "original" else shown)
+        return standardised(own), standardised(shown), 1.0
+    variance = variance_of(own if scale_by == "original" else shown)
     return own, shown, 1 / variance if variance > 0 else 0.0
 
 
@@ -94,23 +95,8 @@ def _codes(original: Microdata, masked: Microdata, name: str) -> tuple[Floats, F
 
 
 def _nominal_weight(codes: Floats) -> float:
-    counts = np.unique(codes[~np.isnan(codes)], return_counts=True)[1].astype(np.float64)
-    n = counts.sum()
-    differing = 0.0 if n < 2 else 1 - float((counts * (counts - 1)).sum() / (n * (n - 1)))
+    differing = share_of_pairs_that_differ(codes)
     return 2 / differing if differing > 0 else 0.0
-
-
-def _variance(values: Floats) -> float:
-    present = np.sort(values[~np.isnan(values)])
-    return float(np.var(present, ddof=1)) if len(present) > 1 and present[0] < present[-1] else 0.0
-
-
-def _standardised(values: Floats) -> Floats:
-    variance = _variance(values)
-    if variance == 0:
-        return np.where(np.isnan(values), np.nan, 0.0)
-    standardised: Floats = (values - np.mean(np.sort(values[~np.isnan(values)]))) / np.sqrt(variance)
-    return standardised
 
 
 def _distinct(values: Floats) -> tuple[Floats, Integers]:

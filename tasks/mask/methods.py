@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, assert_never
@@ -21,7 +22,7 @@ from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.elsewhere.released import Undeclared
 from tasks.mask.elsewhere.shown_digits import as_shown, in_kinds_of, together
 from tasks.mask.fitting import fitting_attributes
-from tasks.mask.groups import beside_mdav, microaggregation
+from tasks.mask.groups import microaggregation
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.images import Knowledge, before_masking
 from tasks.mask.noise import following as noise_following
@@ -33,7 +34,7 @@ from tasks.mask.ranks import rank_jitter, rank_swapping
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
-from tasks.mask.step import Site, View
+from tasks.mask.step import Draw, Site, Tell, View, nobody_listens
 from tasks.mask.strata import concluded_in_strata, in_strata, refuse_unfit_strata
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.schema import MaskTargets, Schema
@@ -72,6 +73,7 @@ DESCRIPTIONS = (
 )
 
 
+Applied = tuple[Microdata, Integers | None]  # the table after a step, and the rows that it kept, if not all
 QUICK_ROWS = 20_000  # microaggregated within seconds by every partition
 
 
@@ -109,18 +111,16 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     Raises InputError for a step that does not fit the table. Example: without steps the published columns come back unchanged.
     """
     mechanisms = resolved_steps(steps, schema, "masking")
-    published, record = data.select(schema.published), np.arange(data.n, dtype=np.int64)
-    precision = precision_of(published, {name for step in mechanisms for name in step.masked})
-    notes: tuple[str, ...] = ()
-    for i, step in enumerate(mechanisms):
-        draw = partial(stream, seed, *path, f"{i}:{step.method}", _canonical(step))
-        site = Site(published, data.take(record), data, schema, precision, draw, f"masking[{i}]")
-        notes += beside_mdav.notes_of(site, step) if isinstance(step, Microaggregation) else ()
-        published, record = _applied(site, step, record)
+    notes: list[str] = []
+
+    def draw(i: int, step: Masking) -> Draw:
+        return partial(stream, seed, *path, f"{i}:{step.method}", _canonical(step))
+
+    published, record = _carried_out(data, schema, mechanisms, draw, _applied, tell=lambda note: notes.append(note()))
     # steps and columns are in the path: two different releases of one source must not show their rows in one order
     steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.published)
     order = stream(seed, *path, "order", *steps_and_columns).permutation(published.n)
-    return Masked(published, record, mechanisms, order, notes)
+    return Masked(published, record, mechanisms, order, tuple(notes))
 
 
 def resolved_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tuple[Masking, ...]:
@@ -146,16 +146,40 @@ def refuse_unfit(data: Microdata, schema: Schema, steps: tuple[Masking, ...]) ->
     Microaggregation is costly: it is looked at only, unless a later step masks what it did and the table is small; the others
     are carried out with random numbers that nobody uses again.
     """
-    published, record = data.select(schema.published), np.arange(data.n, dtype=np.int64)
+
+    def draw(i: int, step: Masking) -> Draw:
+        return partial(stream, secrets.token_bytes(SEED_BYTES), "check")
+
+    def tried(site: Site, step: Masking, later: tuple[Masking, ...]) -> Applied:
+        masked_later = {name for one in later for name in one.masked}
+        if isinstance(step, Microaggregation) and (data.n > QUICK_ROWS or masked_later.isdisjoint(step.masked)):
+            return _looked_at(site, step), None
+        return _applied(site, step, later)
+
+    _carried_out(data, schema, steps, draw, tried, tell=nobody_listens)
+
+
+def _carried_out(
+    data: Microdata,
+    schema: Schema,
+    steps: tuple[Masking, ...],
+    draw: Callable[[int, Masking], Draw],
+    apply: Callable[[Site, Masking, tuple[Masking, ...]], Applied],
+    *,
+    tell: Tell,
+) -> tuple[Microdata, Integers]:
+    """The published columns after all steps, and the source's row of each of theirs.
+
+    apply: is given a step and those after it.
+    """
+    published, source, record = data.select(schema.published), data, np.arange(data.n, dtype=np.int64)
     precision = precision_of(published, {name for step in steps for name in step.masked})
     for i, step in enumerate(steps):
-        draw = partial(stream, secrets.token_bytes(SEED_BYTES), "check")
-        site = Site(published, data.take(record), data, schema, precision, draw, f"masking[{i}]")
-        masked_later = {name for later in steps[i + 1 :] for name in later.masked}
-        if isinstance(step, Microaggregation) and (data.n > QUICK_ROWS or masked_later.isdisjoint(step.masked)):
-            published = _looked_at(site, step)
-        else:
-            published, record = _applied(site, step, record)
+        site = Site(published, source, data, schema, precision, draw(i, step), f"masking[{i}]", tell)
+        published, kept = apply(site, step, steps[i + 1 :])
+        if kept is not None:
+            source, record = source.take(kept), record[kept]
+    return published, record
 
 
 def _looked_at(site: Site, step: Microaggregation) -> Microdata:
@@ -204,12 +228,11 @@ def _resolved(step: Masking, schema: Schema, where: str) -> Masking:
     return step.model_copy(update={"attributes": fitting_attributes(targets(step), schema, where)})
 
 
-def _applied(site: Site, step: Masking, record: Integers) -> tuple[Microdata, Integers]:
-    """The table after the step, and the record of each of its rows."""
+def _applied(site: Site, step: Masking, later: tuple[Masking, ...]) -> Applied:
     if isinstance(step, Sampling):
-        rows = sampling.sampled_rows(site, step)
-        return site.data.take(rows), record[rows]
-    return _masked(site, step), record
+        kept = sampling.sampled_rows(site, step)
+        return site.data.take(kept), kept
+    return _masked(site, step), None
 
 
 def _masked(site: Site, step: Masking) -> Microdata:

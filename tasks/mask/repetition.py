@@ -23,7 +23,7 @@ def repeated_on_all(view: View, names: tuple[str, ...], masked: Callable[[Site],
     if not knowledge.is_certain(names) or not knowledge.complete:
         return knowledge.doubting(names)
     twins = row_codes(knowledge.believed, names)
-    believed = masked(_site(view))
+    believed = masked(site_of(view))
     images = joint_codes([twins, row_codes(believed, names)], believed.n)
     certain = int(images.max(initial=0)) == int(twins.max(initial=0))
     rest = replace(knowledge.without(names), believed=believed)
@@ -35,12 +35,13 @@ def repeated_by_value(view: View, name: str, masked: Callable[[Site], Microdata]
     knowledge = view.knowledge
     if not knowledge.is_certain((name,)):
         return knowledge.doubting((name,))
-    believed = masked(_site(view))
+    believed = masked(site_of(view))
     rest = replace(knowledge.without((name,)), believed=believed)
     return replace(rest, shown=(*rest.shown, Shown((name,), row_codes(believed, (name,)), certain=True)))
 
 
-def _site(view: View) -> Site:
+def site_of(view: View) -> Site:
+    """What a method would be given that is carried out on the intruder's own records."""
     return Site(
         data=view.knowledge.believed,
         source=view.originals,

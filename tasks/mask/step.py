@@ -16,6 +16,11 @@ from tasks.microdata.spec import Names, Spec
 from tasks.microdata.table import Integers, Microdata
 
 Draw = Callable[..., np.random.Generator]  # the stream of a step, or of a named part of it
+Tell = Callable[[Callable[[], str]], None]  # takes a note, which is made only if somebody listens
+
+
+def nobody_listens(note: Callable[[], str]) -> None:
+    """Where what a step could tell of itself is of no use."""
 
 
 class Step(Spec):
@@ -73,6 +78,7 @@ class Site:
     table: the source with all its rows, where data and source are one stratum of them: what categories are taken from.
     precision: the grid on which each masked column of numbers, dates or times is published.
     draw: gives the step's own stream, or that of a part of it by name. where: the step's place in the release file.
+    tell: what the steward should know of how the step turned out; no value of the table.
     """
 
     data: Microdata
@@ -82,10 +88,11 @@ class Site:
     precision: Precision
     draw: Draw
     where: str
+    tell: Tell = nobody_listens
 
     def of_rows(self, rows: Integers, draw: Draw) -> Site:
-        """The same for some of the rows."""
-        return replace(self, data=self.data.take(rows), source=self.source.take(rows), draw=draw)
+        """The same for some of the rows; of a part nothing is told."""
+        return replace(self, data=self.data.take(rows), source=self.source.take(rows), draw=draw, tell=nobody_listens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,8 @@ REFUSED = {
     "window under one rank": ({"method": "rank_swapping", "window_percent": 3}, "window-under-one-rank", None),
     "jitter under one rank": ({"method": "rank_jitter", "window_percent": 1}, "window-under-one-rank", None),
     "an unknown category": (
-        {"method": "recoding", "recode": {"town": {"map": {"A": "b"}, "others": "keep"}}}, None, None,
+        {"method": "recoding", "recode": {"town": {"map": {"A": "b"}, "others": "keep"}}},
+        "unknown-category", "masking[0].recode.town.map",
     ),
     "an unknown stratum": ({"method": "noise", "kind": "independent", "sd_percent": 5, "attributes": ["more"], "by": ["twon"]},
                            "unknown-attribute", "masking[0].by"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +13,15 @@ from pydantic import ValidationError
 from sites import site_of, view_of
 
 from tasks.mask.groups.aggregates import aggregated
-from tasks.mask.groups.beside_mdav import losses_beside_mdav, notes_of
-from tasks.mask.groups.microaggregation import Block, Microaggregation, conclude, microaggregate, refuse_unfit
+from tasks.mask.groups.beside_mdav import losses_beside_mdav
+from tasks.mask.groups.microaggregation import (
+    BlockSpec,
+    Microaggregation,
+    conclude,
+    grouped_blocks,
+    microaggregate,
+    refuse_unfit,
+)
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
@@ -143,7 +152,7 @@ def test_aggregates(values, groups, aggregate, expected):
 
 def test_each_block_may_have_a_k_of_its_own(numbers):
     data, schema = numbers({"a": [0, 2, 10, 12, 20, 22], "b": [0, 2, 4, 10, 12, 14]})
-    shown = masked(data, schema, k=3, blocks=(Block(attributes=("a",), k=2), ("b",)))
+    shown = masked(data, schema, k=3, blocks=(BlockSpec(attributes=("a",), k=2), ("b",)))
     assert shown.floats("a").tolist() == [1, 1, 11, 11, 21, 21]
     assert shown.floats("b").tolist() == [2, 2, 2, 12, 12, 12]
 
@@ -173,16 +182,22 @@ def test_the_loss_of_a_randomised_partition_is_told_beside_that_of_mdav(numbers)
     data, schema = numbers({name: rng.normal(size=90) for name in "ab"})
     spec = Microaggregation(method="microaggregation", attributes=("a", "b"), k=3, partition="randomised")
     site = site_of(data, schema, seed=4)
-    drawn, repeatable = losses_beside_mdav(site, spec)
+    drawn, repeatable = losses_beside_mdav(grouped_blocks(site, spec))
     for loss, partition in ((drawn, "randomised"), (repeatable, "mdav")):
         shown = microaggregate(site, spec.model_copy(update={"partition": partition}))
         parts = [np.var(shown.floats(n) - data.floats(n)) / np.var(data.floats(n)) for n in "ab"]
         assert loss == pytest.approx(100 * np.mean(parts), rel=1e-6)
-    assert notes_of(site, spec) == (
+    assert notes_of(site, spec) == [
         f"masking[0]: the randomised partition loses {drawn:.2g} % of the variation of what it groups; MDAV, which an intruder "
         f"can repeat, would lose {repeatable:.2g} %",
-    )
-    assert notes_of(site, spec.model_copy(update={"partition": "refined"})) == ()
+    ]
+    assert notes_of(site, spec.model_copy(update={"partition": "refined"})) == []
+
+
+def notes_of(site, spec):
+    notes = []
+    microaggregate(replace(site, tell=lambda note: notes.append(note())), spec)
+    return notes
 
 
 def test_without_standardising_the_widest_attribute_decides(numbers):
@@ -217,7 +232,7 @@ def test_who_knows_the_partition_repeats_it(numbers, partition):
         ),
         (
             {"a": [1, 2, 3], "b": [1, 2, 3]},
-            {"k": 2, "blocks": (Block(attributes=("a",), k=4), ("b",))},
+            {"k": 2, "blocks": (BlockSpec(attributes=("a",), k=4), ("b",))},
             "group-too-small",
             "masking[0].k",
         ),

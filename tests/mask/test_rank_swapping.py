@@ -13,10 +13,12 @@ from pydantic import ValidationError
 from scipy.stats import chisquare
 from sites import site_of
 
-from tasks.mask.ranks.by_rank import window_ranks
+from tasks.mask.ranks.by_rank import rank_interval, window_ranks
 from tasks.mask.ranks.exchange import exchange_ranks
-from tasks.mask.ranks.rank_swapping import RankSwapping, rank_swap, swap_interval, swapped_rows
+from tasks.mask.ranks.rank_swapping import RankSwapping, rank_swap
 from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
 
 LEVEL = 1e-4
 
@@ -92,34 +94,48 @@ def test_slow_twin(seed, n, window):
     assert exchange_ranks(window, uniforms).tolist() == exchange_slowly(window, uniforms)
 
 
+def swapped(values, window, *, seed):
+    """The values after a swap within so many ranks, through the whole step."""
+    data, schema = table_of(values)
+    return masked(data, schema, seed=seed, window_percent=percent_of(window, len(values))).floats("a")
+
+
+def percent_of(window, n):
+    return min(100.0, 100 * (window + 0.5) / n)
+
+
+def table_of(values):
+    data = Microdata.of({"a": np.asarray(values, dtype=float)})
+    return data, Schema((Attribute("a", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),))
+
+
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 80), st.floats(0.02, 1), st.integers(1, 20))
+@given(st.integers(0, 2**32 - 1), st.integers(2, 80), st.floats(0.02, 1), st.integers(2, 20))
 def test_invariants(seed, n, share, different):
-    rng = np.random.default_rng(seed)
     window = max(1, int(share * n))
-    values = rng.integers(0, different, n).astype(float)
-    source = swapped_rows(values, window, rng=rng)
-    assert (source[source] == np.arange(n)).all()
-    swapped = values[source]
-    assert sorted(swapped) == sorted(values)
-    low, high = swap_interval(values, swapped, min(100.0, 100 * (window + 0.5) / n))
-    assert (low <= swapped).all()
-    assert (swapped <= high).all()
+    values = np.random.default_rng(seed).integers(0, different, n).astype(float)
+    if (values == values[0]).all():
+        return
+    shown = swapped(values, window, seed=seed)
+    assert sorted(shown) == sorted(values)
+    low, high = rank_interval(values, shown, lambda n: window)
+    assert (low <= shown).all()
+    assert (shown <= high).all()
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 80), st.floats(0.02, 1))
-def test_no_value_moves_beyond_the_window(seed, n, share):
-    rng = np.random.default_rng(seed)
+def test_pairs_are_exchanged_within_the_window(seed, n, share):
     window = max(1, int(share * n))
-    ranks = rng.permutation(n).astype(float)
-    moved = np.abs(ranks[swapped_rows(ranks, window, rng=rng)] - ranks)
-    assert 0 < moved.max() <= window
+    ranks = np.random.default_rng(seed).permutation(n)
+    shown = swapped(ranks, window, seed=seed).astype(int)
+    source = np.argsort(ranks)[shown]
+    assert (source[source] == np.arange(n)).all()
+    assert 0 < np.abs(shown - ranks).max() <= window
 
 
 def test_equal_values_are_ordered_at_random():
-    values = np.array([0.0, 0, 0, 1])
-    who = {int(np.flatnonzero(values[swapped_rows(values, 1, rng=np.random.default_rng(s))] == 1)[0]) for s in range(40)}
+    who = {int(np.flatnonzero(swapped([0, 0, 0, 1], 1, seed=seed) == 1)[0]) for seed in range(40)}
     assert who == {0, 1, 2}
 
 
@@ -141,7 +157,7 @@ def test_law_of_the_partners(n, window):
 
 def test_interval_of_torra_2016():
     ranked = np.arange(1.0, 11)
-    low, high = swap_interval(np.array([6.0, 7, 10, 2, np.nan]), ranked, 20.0)
+    low, high = rank_interval(np.array([6.0, 7, 10, 2, np.nan]), ranked, lambda n: window_ranks(20.0, n))
     assert low[:4].tolist() == [4, 5, 8, 1]
     assert high[:4].tolist() == [8, 9, 10, 4]
     assert np.isnan(low[4])
@@ -149,7 +165,7 @@ def test_interval_of_torra_2016():
 
 
 def test_ties_widen_the_interval():
-    low, high = swap_interval(np.array([2.0]), np.array([1.0, 2, 2, 2, 3, 4]), 100 / 6)
+    low, high = rank_interval(np.array([2.0]), np.array([1.0, 2, 2, 2, 3, 4]), lambda n: 1)
     assert (low[0], high[0]) == (1, 3)
 
 

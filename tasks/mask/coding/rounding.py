@@ -14,7 +14,7 @@ from tasks.mask.coding.by_attribute import WrittenMapping, refuse_other_attribut
 from tasks.mask.fitting import ordered_positions
 from tasks.mask.images import Between, Knowledge
 from tasks.mask.precision import at_precision
-from tasks.mask.repetition import repeated_by_value
+from tasks.mask.repetition import repeated_by_value, site_of
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
@@ -182,15 +182,11 @@ def _repeated(site: Site, name: str, base: float) -> Microdata:
 
 def _between(view: View, name: str, base: float) -> Between:
     believed, attribute = view.knowledge.believed, view.schema[name]
-    site = Site(believed, view.originals, view.table, view.schema, view.precision, _nothing_is_drawn, "masking")
+    site = site_of(view)
     ends = _multiples(site, name, believed.positions(attribute), _length(site, name, base, "masking"))
     # through the column's own type, so that a limit equals the released value to the last bit
     low, high = (believed.with_positions(attribute, end).positions(attribute) for end in ends)
     return Between(name, low, high)
-
-
-def _nothing_is_drawn(*names: str) -> np.random.Generator:
-    raise TypeError("an intruder draws nothing")
 
 
 def _length(site: Site, name: str, base: float, place: str) -> float:

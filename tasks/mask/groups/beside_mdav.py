@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterable
 
 import numpy as np
 
-from tasks.mask.groups.microaggregation import Microaggregation, columns_of, groups_of
+from tasks.mask.groups.block import Block, coordinates_of
 from tasks.mask.partitions import mdav
 from tasks.mask.partitions.loss import within_groups_loss
-from tasks.mask.step import Site
-
-MOST_RECORDS = 100_000  # beyond, MDAV is not computed only to be compared with
 
 
-def losses_beside_mdav(site: Site, spec: Microaggregation) -> tuple[float, float]:
-    """100 * SSE / SST of the partition that the step draws at this site, and of MDAV.
+def losses_beside_mdav(blocks: Iterable[Block]) -> tuple[float, float]:
+    """100 * SSE / SST of the groups that were drawn, and of MDAV's; the mean over blocks and patterns of gaps.
 
     Formula in words: in the coordinates in which records are grouped, the sum of squares within groups over that about the
-    mean; each block and pattern counts by its records. Cost: that of both partitions.
+    mean; each block and pattern counts by its records. Cost: that of MDAV.
     """
-    drawn, repeatable, weights = [], [], []
-    for number, (names, k) in enumerate(spec.groups):
-        columns = columns_of(site, spec, names, k)
-        for part in groups_of(columns, spec, k, rng=partial(site.draw, f"block {number}")):
-            points = np.column_stack([columns[j].coordinates[part.rows] for j in part.columns])
-            drawn.append(within_groups_loss(points, part.of_row))
-            repeatable.append(within_groups_loss(points, mdav.partition(points, k)))
-            weights.append(len(part.rows))
+    parts = [
+        (block.k, part, coordinates_of(block.columns, part.rows, part.columns)) for block in blocks for part in block.groups
+    ]
+    weights = [len(part.rows) for _, part, _ in parts]
+    drawn = [within_groups_loss(points, part.of_row) for _, part, points in parts]
+    repeatable = [within_groups_loss(points, mdav.partition(points, k)) for k, _, points in parts]
     return float(np.average(drawn, weights=weights)), float(np.average(repeatable, weights=weights))
 
 
-def notes_of(site: Site, spec: Microaggregation) -> tuple[str, ...]:
+def told(blocks: Iterable[Block], where: str) -> str:
     """What a steward should know of a randomised partition; two digits, as in public figures."""
-    if spec.partition != "randomised" or spec.by is not None or site.data.n > MOST_RECORDS:
-        return ()
-    drawn, repeatable = losses_beside_mdav(site, spec)
+    drawn, repeatable = (_in_words(loss) for loss in losses_beside_mdav(blocks))
     return (
-        f"{site.where}: the randomised partition loses {_two_digits(drawn)} % of the variation of what it groups; MDAV, "
-        f"which an intruder can repeat, would lose {_two_digits(repeatable)} %",
+        f"{where}: the randomised partition loses {drawn} % of the variation of what it groups; MDAV, which an intruder can "
+        f"repeat, would lose {repeatable} %"
     )
 
 
-def _two_digits(percent: float) -> str:
+def _in_words(percent: float) -> str:
     """Never `1e+02`: one group loses 100 %."""
     return f"{float(f'{percent:.2g}'):g}"

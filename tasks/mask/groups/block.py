@@ -19,6 +19,7 @@ from tasks.mask.images import joint_codes
 from tasks.mask.precision import at_precision
 from tasks.mask.step import Site
 from tasks.microdata.errors import InputError
+from tasks.microdata.scaling import share_of_pairs_that_differ, standardised
 from tasks.microdata.schema import CATEGORICAL, Attribute
 from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
 
@@ -40,6 +41,24 @@ class Column:
     categories: pa.Array | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups of the records that share a pattern of missing values: rows, the columns they have, and a group for each."""
+
+    rows: Integers
+    columns: list[int]
+    of_row: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Attributes that are grouped together, the smallest group, and the groups, pattern by pattern."""
+
+    columns: list[Column]
+    k: int
+    groups: list[Groups]
+
+
 def column_of(site: Site, name: str, aggregate: Aggregate, *, standardize: bool) -> Column:
     """One attribute as the partition sees it.
 
@@ -52,7 +71,7 @@ def column_of(site: Site, name: str, aggregate: Aggregate, *, standardize: bool)
     if attribute.scale in CATEGORICAL:
         return _nominal(site, attribute, aggregate, standardize=standardize)
     positions = checked_positions(site.data, site.schema, name, site.where)
-    coordinates = _standardised(positions) if standardize else positions
+    coordinates = standardised(positions) if standardize else positions
     return Column(attribute, positions, coordinates[:, None], aggregate)
 
 
@@ -79,22 +98,14 @@ def _nominal(site: Site, attribute: Attribute, aggregate: Aggregate, *, standard
         remedy = "group its categories before (recoding), or take it out of the step"
         raise InputError("categories", place, what, f"2 to {MOST_CATEGORIES} categories", remedy)
     values = np.where(codes < 0, np.nan, codes.astype(np.float64))
-    weight = 1 / _share_of_pairs_that_differ(codes) if standardize else 0.5
+    weight = 1 / share_of_pairs_that_differ(values) if standardize else 0.5
     coordinates = np.where((codes < 0)[:, None], np.nan, np.sqrt(weight) * (codes[:, None] == np.arange(len(categories))))
     return Column(attribute, values, coordinates, aggregate, categories)
 
 
-def _share_of_pairs_that_differ(codes: Integers) -> float:
-    counts = np.bincount(codes[codes >= 0]).astype(np.float64)
-    n = counts.sum()
-    return float(1 - (counts * (counts - 1)).sum() / (n * (n - 1)))
-
-
-def _standardised(positions: Floats) -> Floats:
-    present = np.sort(positions[~np.isnan(positions)])  # sorted: the sums do not depend on the order of the file
-    spread = float(np.std(present, ddof=1))
-    scaled: Floats = (positions - np.mean(present)) / (spread if spread > 0 else 1.0)
-    return scaled
+def coordinates_of(columns: list[Column], rows: Integers, having: list[int]) -> Floats:
+    """Where the rows of a pattern stand, in the columns that they have."""
+    return np.column_stack([columns[j].coordinates[rows] for j in having])
 
 
 def patterns(columns: list[Column]) -> list[tuple[Integers, list[int]]]:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from tasks.mask.groups import beside_mdav
 from tasks.mask.groups.aggregates import Aggregate, aggregated
-from tasks.mask.groups.block import Column, column_of, patterns, published, refuse_small_patterns
+from tasks.mask.groups.block import (
+    Block,
+    Column,
+    Groups,
+    column_of,
+    coordinates_of,
+    patterns,
+    published,
+    refuse_small_patterns,
+)
 from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, grouped
 from tasks.mask.images import Knowledge
 from tasks.mask.partitions.projection import Axis
@@ -20,13 +30,13 @@ from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, Attribute, Scale
 from tasks.microdata.spec import Names, Spec
-from tasks.microdata.table import Floats, Integers, Microdata
+from tasks.microdata.table import Floats, Microdata
 from tasks.microdata.words import listed
 
 GroupSize = Annotated[int, Field(ge=2)]
 
 
-class Block(Spec):
+class BlockSpec(Spec):
     """Attributes that are grouped together, with a smallest group of their own (default: that of the step)."""
 
     attributes: Names
@@ -54,7 +64,7 @@ class Microaggregation(Step):
     method: Literal["microaggregation"]
     k: GroupSize
     partition: Partition = "mdav"
-    blocks: tuple[Names | Block, ...] | None = None
+    blocks: tuple[Names | BlockSpec, ...] | None = None
     aggregate: Literal["mean", "median", "plurality"] | None = None
     standardize: bool = True
     gamma: Annotated[float, Field(ge=0)] | None = None
@@ -137,16 +147,19 @@ def microaggregate(site: Site, spec: Microaggregation) -> Microdata:
     records, not on their order. Before rounding, means of groups keep the mean of the column; k = n gives every record the
     aggregate of the column.
 
+    A randomised partition tells the steward its loss beside that of MDAV (not within strata).
+
     Raises InputError if fewer than k records share a pattern of missing values (so also if k > n), for a constant column, an
     infinite value, a text without order, a univariate partition of several attributes, and a partition that orders the records
     by an attribute without an order. Cost: that of the partition.
     Source: see the partitions; medians after Torra (2004), "Microaggregation for categorical variables".
     """
+    blocks = grouped_blocks(site, spec)
+    if spec.partition == "randomised":
+        site.tell(lambda: beside_mdav.told(blocks, site.where))
     data = site.data
-    for number, (names, k) in enumerate(spec.groups):
-        columns = columns_of(site, spec, names, k)
-        values = _aggregated(columns, spec, k, rng=partial(site.draw, f"block {number}"))
-        for column, masked in zip(columns, values, strict=True):
+    for block in blocks:
+        for column, masked in zip(block.columns, _aggregated(block), strict=True):
             data = published(data, column, masked, site)
     return data
 
@@ -154,7 +167,7 @@ def microaggregate(site: Site, spec: Microaggregation) -> Microdata:
 def refuse_unfit(site: Site, spec: Microaggregation) -> None:
     """Refuse before anything is masked what `microaggregate` would refuse. spec: with its attributes resolved."""
     for names, k in spec.groups:
-        columns_of(site, spec, names, k)
+        _columns(site, spec, names, k)
 
 
 def conclude(view: View, spec: Microaggregation) -> Knowledge:
@@ -170,23 +183,21 @@ def conclude(view: View, spec: Microaggregation) -> Knowledge:
     return view.knowledge
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """The groups of the records that share a pattern of missing values: rows, the columns they have, and a group for each."""
+def grouped_blocks(site: Site, spec: Microaggregation) -> list[Block]:
+    """The groups of each block; InputError for what `microaggregate` refuses."""
+    blocks = []
+    for number, (names, k) in enumerate(spec.groups):
+        columns = _columns(site, spec, names, k)
+        blocks.append(Block(columns, k, _groups(columns, spec, k, rng=partial(site.draw, f"block {number}"))))
+    return blocks
 
-    rows: Integers
-    columns: list[int]
-    of_row: Integers
 
-
-def groups_of(columns: list[Column], spec: Microaggregation, k: int, *, rng: partial[np.random.Generator]) -> list[Groups]:
-    """The groups of one block, pattern by pattern."""
+def _groups(columns: list[Column], spec: Microaggregation, k: int, *, rng: partial[np.random.Generator]) -> list[Groups]:
     by_median = all(column.aggregate in ("median", "median category") for column in columns)
     found = []
     for i, (rows, having) in enumerate(patterns(columns)):
-        points = np.column_stack([columns[j].coordinates[rows] for j in having])
         groups = grouped(
-            points,
+            coordinates_of(columns, rows, having),
             k,
             spec.partition,
             by_median=by_median,
@@ -198,16 +209,15 @@ def groups_of(columns: list[Column], spec: Microaggregation, k: int, *, rng: par
     return found
 
 
-def _aggregated(columns: list[Column], spec: Microaggregation, k: int, *, rng: partial[np.random.Generator]) -> list[Floats]:
-    values = [column.values.copy() for column in columns]
-    for part in groups_of(columns, spec, k, rng=rng):
+def _aggregated(block: Block) -> list[Floats]:
+    values = [column.values.copy() for column in block.columns]
+    for part in block.groups:
         for j in part.columns:
-            values[j][part.rows] = aggregated(values[j][part.rows], part.of_row, columns[j].aggregate)
+            values[j][part.rows] = aggregated(values[j][part.rows], part.of_row, block.columns[j].aggregate)
     return values
 
 
-def columns_of(site: Site, spec: Microaggregation, names: tuple[str, ...], k: int) -> list[Column]:
-    """The attributes of one block; InputError for what `microaggregate` refuses."""
+def _columns(site: Site, spec: Microaggregation, names: tuple[str, ...], k: int) -> list[Column]:
     _refuse_other_partitions(site, spec, names)
     attributes = site.schema.select(names)
     columns = [column_of(site, one.name, aggregate_of(spec, one), standardize=spec.standardize) for one in attributes]
@@ -237,9 +247,9 @@ def aggregate_of(spec: Microaggregation, attribute: Attribute) -> Aggregate:
     return "median" if spec.aggregate == "median" else "mean"
 
 
-def _names(block: tuple[str, ...] | Block) -> tuple[str, ...]:
-    return block.attributes if isinstance(block, Block) else block
+def _names(block: tuple[str, ...] | BlockSpec) -> tuple[str, ...]:
+    return block.attributes if isinstance(block, BlockSpec) else block
 
 
-def _size(block: tuple[str, ...] | Block) -> int | None:
-    return block.k if isinstance(block, Block) else None
+def _size(block: tuple[str, ...] | BlockSpec) -> int | None:
+    return block.k if isinstance(block, BlockSpec) else None

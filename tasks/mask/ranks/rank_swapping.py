@@ -12,8 +12,6 @@ from tasks.mask.ranks.by_rank import (
     checked_window,
     concluded_within,
     handed_out,
-    order_of,
-    rank_interval,
     ranks_in,
     window_ranks,
 )
@@ -22,7 +20,7 @@ from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Percent
-from tasks.microdata.table import Floats, Integers, Microdata
+from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.words import listed
 
 Variant = Literal["classic", "p_buckets", "p_distribution"]
@@ -144,14 +142,6 @@ def bucket_begins(buckets: int, n: int) -> Integers:
     return np.arange(buckets + 1, dtype=np.int64) * n // buckets
 
 
-def swapped_rows(values: Floats, window: int, *, rng: np.random.Generator) -> Integers:
-    """Shape (n,): the row whose value each row receives in the classic variant; an involution. values: shape (n,), no NaN."""
-    by_rank = order_of(values, rng=rng)
-    source = np.empty(len(values), dtype=np.int64)
-    source[by_rank] = by_rank[exchange_ranks(window, rng.random(len(values)))]
-    return source
-
-
 def conclude(view: View, spec: RankSwapping) -> Knowledge:
     """What the step lets an intruder conclude who knows it and sees the released table.
 
@@ -161,8 +151,3 @@ def conclude(view: View, spec: RankSwapping) -> Knowledge:
     if spec.variant != "classic":
         return view.knowledge.doubting(spec.masked)
     return concluded_within(view, spec.masked, lambda n: window_ranks(spec.window_percent or 0.0, n))
-
-
-def swap_interval(values: Floats, released: Floats, window_percent: float) -> tuple[Floats, Floats]:
-    """Lowest and highest released value that each value can have been exchanged with: `rank_interval` within the window."""
-    return rank_interval(values, released, lambda n: window_ranks(window_percent, n))
