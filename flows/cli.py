@@ -12,6 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.commands.audit import audit
+from flows.commands.keys import keys
+from flows.commands.store import store
+
 CERTIFIED, NOT_CERTIFIED, WRONG_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
 
 app = typer.Typer(
@@ -21,6 +25,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.add_typer(audit, name="audit")
+app.add_typer(keys, name="keys")
+app.add_typer(store, name="store")
 ReleaseFile = Annotated[Path, typer.Argument(help="the release file (YAML)", metavar="RELEASE.yaml", show_default=False)]
 
 
@@ -164,9 +171,7 @@ def explain(error: BaseException, arguments: list[str]) -> int:
         sys.stderr.write(f"error: {real}\n")
         return WRONG_INPUT
     if hasattr(real, "format_message"):  # a wrong command line: click's UsageError, which typer carries in its own copy
-        known = [command.callback.__name__ for command in app.registered_commands if command.callback is not None]
-        command = next((word for word in arguments if word in known), None)
-        see = f"see `sdcert {command} --help`" if command else f"the commands are {', '.join(known)}; see `sdcert --help`"
+        see = _help_for(arguments)
         sys.stderr.write(f"error: {real.format_message()}\n  to do:   {see}\n")
         return WRONG_INPUT
     from tasks.runtime.failures import write_private_trace
@@ -186,6 +191,25 @@ def explain(error: BaseException, arguments: list[str]) -> int:
         "  to do:   run again; if it happens again, report it with the details that hold no value\n"
     )
     return BROKEN
+
+
+def _help_for(arguments: list[str]) -> str:
+    """Where a wrong command line finds help: the command it named, or the list of those there are."""
+    group, words, known = app, ["sdcert"], _commands_of(app)
+    for word in arguments:
+        if word not in known:
+            continue
+        words.append(word)
+        inner = next((one.typer_instance for one in group.registered_groups if one.name == word), None)
+        if inner is None:
+            return f"see `{' '.join(words)} --help`"
+        group, known = inner, _commands_of(inner)
+    return f"the commands are {', '.join(known)}; see `{' '.join(words)} --help`"
+
+
+def _commands_of(group: typer.Typer) -> list[str]:
+    named = [one.name or one.callback.__name__ for one in group.registered_commands if one.callback is not None]
+    return [*named, *(one.name for one in group.registered_groups if one.name is not None)]
 
 
 if __name__ == "__main__":

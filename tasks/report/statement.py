@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import calendar
 import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
@@ -13,6 +12,7 @@ from typing import Any
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
+from tasks.microdata.canonical import canonical
 from tasks.report import residual
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.masks.pram import matrix_in_words
@@ -118,11 +118,6 @@ def statement(predicate: dict[str, Any], file_name: str, sha256: str, content_ad
         "predicateType": PREDICATE_TYPE,
         "predicate": predicate,
     }
-
-
-def canonical(value: Any) -> bytes:
-    """JSON with one form: sorted keys, no blanks, UTF-8, no NaN. What is hashed and signed."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
 def months_later(moment: datetime, months: int) -> datetime:

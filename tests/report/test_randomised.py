@@ -15,6 +15,7 @@ from tasks.mask.categories.marginals import EstimatedShare, EstimatedShares
 from tasks.mask.categories.pram import Pram, transition_matrix
 from tasks.mask.categories.promise import Randomisation
 from tasks.mask.categories.warner import Warner
+from tasks.microdata.canonical import canonical
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.report import words
 from tasks.report.content import Content, public_edition
@@ -25,7 +26,7 @@ from tasks.report.page import Stamp, render
 from tasks.report.predicate import Predicate
 from tasks.report.randomised import randomised_in_words
 from tasks.report.residual import residual_risks
-from tasks.report.statement import canonical, predicate
+from tasks.report.statement import predicate
 from tasks.report.views import disclosure_rows
 from tasks.score.policy import PolicyLine
 

@@ -11,10 +11,11 @@ import jsonschema
 import pytest
 
 from tasks.attack.threat import ATTACKS
+from tasks.microdata.canonical import canonical
 from tasks.report.page import Stamp
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, PREDICATE_TYPE, Approval, Predicate, Sweep, schema_of_predicates
 from tasks.report.residual import NOT_IN_CATALOGUE
-from tasks.report.statement import STATEMENT_TYPE, canonical, months_later, predicate, statement
+from tasks.report.statement import STATEMENT_TYPE, months_later, predicate, statement
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 

@@ -1,0 +1,222 @@
+"""What the ledger says: one entry per thing that happened, none with a value of anybody's data.
+
+Sources, maskings, draws and manifests are named by keyed digests, which tell who holds the store's key whether two are equal
+and tell others nothing. Only what is public has a plain digest: released files, documents, certificates and policies.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, Field, StringConstraints
+
+from tasks.microdata.spec import Spec
+
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Address = Annotated[str, StringConstraints(pattern=r"^[a-z]+:[0-9a-f]{64}$")]  # of the store: a keyed digest
+NOTHING_BEFORE = "0" * 64
+
+Purpose = Literal["certificates", "approvals"]
+Outcome = Literal["certified", "refused", "undecided", "failed", "interrupted"]
+
+
+class KeyClaim(Spec):
+    """A public key. purpose: `certificates` signs certificates and entries (the machine), `approvals` is a person's."""
+
+    key_id: Digest
+    purpose: Purpose
+    name: str
+    public_key: str = Field(description="PEM, SubjectPublicKeyInfo")
+    created_at: AwareDatetime
+
+
+class AskedBy(Spec):
+    """Who asked for a run: a user at a host, or a deployment of Prefect's."""
+
+    user: str
+    host: str
+    deployment: str | None = None
+    flow_run: str | None = None
+
+
+class MadeBy(Spec):
+    """By which program: its version, the digest of its source files, of requirements.lock, and of what is installed."""
+
+    version: str
+    code: Digest
+    lock: Digest
+    platform: Digest
+    python: str
+
+
+class Document(Spec):
+    """A file that was issued, by its name in the release folder and the SHA-256 of its bytes."""
+
+    name: str
+    sha256: Digest
+
+
+class Column(Spec):
+    """A published column and its logical type (`int64`, `double`, `string`, `bool`, `date32[day]`, ...)."""
+
+    name: str
+    type: str
+
+
+class ReleasedTable(Spec):
+    """The released table: its file, and the address of its content whatever the format."""
+
+    name: str
+    sha256: Digest
+    content_address: str
+    rows: Annotated[int, Field(ge=0)]
+    columns: tuple[Column, ...]
+
+
+class MaskedAttribute(Spec):
+    """An attribute of the source, how it was masked (empty: not at all), and whether it is published."""
+
+    name: str
+    role: str
+    masks: tuple[str, ...]
+    published: bool
+
+
+class LedgerOpened(Spec):
+    """The first entry: its key is the one that all others are traced to."""
+
+    kind: Literal["opened"] = "opened"
+    key: KeyClaim
+
+
+class KeyChanged(Spec):
+    """A key was made, retired (what it signed stays good) or revoked (what it signed since then, or ever, is no longer)."""
+
+    kind: Literal["key"] = "key"
+    change: Literal["created", "retired", "revoked"]
+    key: KeyClaim
+    since: AwareDatetime | None = None
+    reason: str | None = None
+
+
+class RunBegan(Spec):
+    """A run was asked for. spec: keyed address of its release file."""
+
+    kind: Literal["began"] = "began"
+    run: str
+    release: str
+    series: str
+    spec: Address
+    dataset: str | None
+    asked_by: AskedBy
+    made_by: MadeBy
+
+
+class AttemptMade(Spec):
+    """Written before a masking is made.
+
+    source: keyed address of the table. source_file: keyed digest of the file or query. masking: keyed address of the steps, or
+    of the adoption with the digest of the adopted file. draw: the id of the seed. policy: SHA-256 of the policy's canonical
+    lines.
+    attempts: how many different ones the series has made on this source, this one included.
+    """
+
+    kind: Literal["attempt"] = "attempt"
+    run: str
+    series: str
+    source: Address
+    source_file: Digest
+    masking: str
+    draw: str
+    policy: Digest
+    attempts: Annotated[int, Field(ge=1)]
+
+
+class StageDone(Spec):
+    """One stage of a run: served from the cache or computed, and the addresses of what it made."""
+
+    cached: bool
+    produced: dict[str, str]
+
+
+class RunEnded(Spec):
+    """What became of a run.
+
+    stage, code: of a failure, where and of which kind; never a value. certificate: SHA-256 of the signed statement, called
+    `certificate.json` where the release is certified. criteria: the lines of the policy as in the public scorecard.
+    manifest: keyed digest of the private manifest, for a replay. previous_certificate: of the series.
+    """
+
+    kind: Literal["ended"] = "ended"
+    run: str
+    release: str
+    series: str
+    outcome: Outcome
+    not_for_publication: bool
+    stage: str | None = None
+    code: str | None = None
+    released: ReleasedTable | None = None
+    documents: tuple[Document, ...] = ()
+    certificate: Digest | None = None
+    previous_certificate: Digest | None = None
+    review_by: AwareDatetime | None = None
+    attack_catalogue_version: str | None = None
+    criteria: tuple[dict[str, Any], ...] = ()
+    attributes: tuple[MaskedAttribute, ...] = ()
+    stages: dict[str, StageDone] = Field(default_factory=dict)
+    manifest: Digest | None = None
+
+
+class ReleaseApproved(Spec):
+    """A person signed an approval of a certificate. independent: the approver is not who wrote the policy."""
+
+    kind: Literal["approved"] = "approved"
+    run: str
+    certificate: Digest
+    approval: Digest
+    by: str
+    role: str
+    reason: str
+    key_id: Digest
+    independent: bool
+    flags: tuple[str, ...] = ()
+
+
+class CertificateRevoked(Spec):
+    """A certificate is no longer to be relied upon."""
+
+    kind: Literal["revoked"] = "revoked"
+    run: str
+    certificate: Digest
+    revocation: Digest
+    reason: str
+    asked_by: AskedBy
+
+
+class RunReplayed(Spec):
+    """A run was computed again from its manifest and seed. differs: the stages that came out otherwise; causes: why."""
+
+    kind: Literal["replayed"] = "replayed"
+    run: str
+    outcome: Literal["identical", "differs", "failed"]
+    differs: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
+    asked_by: AskedBy
+    made_by: MadeBy
+
+
+Event = Annotated[
+    LedgerOpened | KeyChanged | RunBegan | AttemptMade | RunEnded | ReleaseApproved | CertificateRevoked | RunReplayed,
+    Field(discriminator="kind"),
+]
+
+
+class Entry(Spec):
+    """One entry. previous: the leaf hash of the entry before it; the first has `NOTHING_BEFORE`."""
+
+    schema_version: Literal["1"] = "1"
+    ledger: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+    index: Annotated[int, Field(ge=0)]
+    previous: Digest
+    at: AwareDatetime
+    event: Event

@@ -1,0 +1,97 @@
+"""Signed envelopes (DSSE): sealed with one key, and opened only if they are byte for byte what a seal makes.
+
+DSSE signs the payload, not the envelope: base64 with spare bits, blanks and extra fields change a file and leave its signature
+good. Here an envelope has exactly one form, and so has the JSON inside; everything else is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from securesystemslib.dsse import Envelope
+from securesystemslib.exceptions import UnverifiedSignatureError, VerificationError
+from securesystemslib.signer import Key, Signer
+
+from tasks.microdata.canonical import canonical
+
+LARGEST_BYTES = 16 << 20  # a certificate of 10,000 attributes has about 4 MB
+STATEMENT = "application/vnd.in-toto+json"
+ENTRY = "application/vnd.sdcert.ledger-entry+json"
+TREE_HEAD = "application/vnd.sdcert.tree-head+json"
+
+
+class NotAnEnvelope(Exception):
+    """The bytes are not an envelope in its one form; the text says why and holds nothing of the bytes."""
+
+
+class BadSignature(Exception):
+    """No given key signed this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What an envelope holds, before its signature is checked. key_id: the key that it says it was signed with."""
+
+    payload_type: str
+    payload: bytes
+    value: Any
+    key_id: str
+    envelope: Envelope
+
+
+def seal(value: Any, payload_type: str, signer: Signer) -> bytes:
+    """Sign a JSON value; returns the envelope in its one form.
+
+    Raises ValueError where the value has no canonical JSON, or the envelope would be larger than `open_envelope` takes.
+    """
+    envelope = Envelope(canonical(value), payload_type, {})
+    envelope.sign(signer)
+    content = canonical(envelope.to_dict())
+    if len(content) > LARGEST_BYTES:
+        raise ValueError(f"an envelope of {len(content):,} bytes; at most {LARGEST_BYTES:,}")
+    return content
+
+
+def open_envelope(content: bytes, payload_type: str) -> Sealed:
+    """Read an envelope. Says nothing of its signature: ask `signed_by`.
+
+    Raises NotAnEnvelope unless the bytes are the canonical form of an envelope of this type with one signature over canonical
+    JSON.
+    """
+    if len(content) > LARGEST_BYTES:
+        raise NotAnEnvelope(f"it has {len(content):,} bytes; an envelope has at most {LARGEST_BYTES:,}")
+    try:
+        fields = json.loads(content)
+        envelope = Envelope.from_dict(json.loads(content))
+        (key_id,) = envelope.signatures
+        same = canonical(fields) == content and canonical(envelope.to_dict()) == content
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise NotAnEnvelope("it is not a signed envelope (DSSE) with one signature") from None
+    if not same:
+        raise NotAnEnvelope("it is not byte for byte as it was written: blanks, order, spare bits or fields were changed")
+    if envelope.payload_type != payload_type:
+        raise NotAnEnvelope("it is an envelope of another type")
+    return Sealed(payload_type, envelope.payload, _value(envelope.payload), key_id, envelope)
+
+
+def signed_by(sealed: Sealed, keys: Iterable[Key]) -> Key:
+    """The key that signed; raises BadSignature where none of the given ones did."""
+    candidates = [key for key in keys if key.keyid == sealed.key_id]
+    try:
+        accepted = sealed.envelope.verify(candidates, threshold=1)
+    except (ValueError, VerificationError, UnverifiedSignatureError):
+        raise BadSignature(sealed.key_id) from None
+    return accepted[sealed.key_id]
+
+
+def _value(payload: bytes) -> Any:
+    try:
+        value = json.loads(payload)
+        if canonical(value) == payload:
+            return value
+    except (ValueError, RecursionError):
+        pass
+    raise NotAnEnvelope("what it holds is not canonical JSON")
