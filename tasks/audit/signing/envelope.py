@@ -21,6 +21,7 @@ LARGEST_BYTES = 16 << 20  # a certificate of 10,000 attributes has about 4 MB
 STATEMENT = "application/vnd.in-toto+json"
 ENTRY = "application/vnd.sdcert.ledger-entry+json"
 TREE_HEAD = "application/vnd.sdcert.tree-head+json"
+TRUST = "application/vnd.sdcert.trust+json"
 
 
 class NotAnEnvelope(Exception):
@@ -66,8 +67,8 @@ def open_envelope(content: bytes, payload_type: str) -> Sealed:
     try:
         fields = json.loads(content)
         envelope = Envelope.from_dict(json.loads(content))
-        (key_id,) = envelope.signatures
-        same = canonical(fields) == content and canonical(envelope.to_dict()) == content
+        ((key_id, signature),) = envelope.signatures.items()
+        same = canonical(fields) == content and canonical(envelope.to_dict()) == content and not signature.unrecognized_fields
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise NotAnEnvelope("it is not a signed envelope (DSSE) with one signature") from None
     if not same:

@@ -1,0 +1,353 @@
+"""The public side of the keys: who may have signed what, and until when. Needs no home.
+
+A keyring vouches for nobody: it is as good as the place it was got from. A trust file may be sealed by one of its own keys,
+which shows that it is whole and, to who held that key before, that it comes from the same hand; it shows nothing to who meets
+it for the first time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from pydantic import AwareDatetime, StringConstraints, TypeAdapter, ValidationError
+from securesystemslib.signer import SSlibKey
+
+from tasks.audit.ledger.entries import KeyClaim, Purpose
+from tasks.audit.signing.envelope import LARGEST_BYTES, TRUST, BadSignature, NotAnEnvelope, Sealed, open_envelope, signed_by
+from tasks.microdata.canonical import canonical
+from tasks.microdata.errors import InputError
+from tasks.microdata.spec import Spec
+from tasks.report.predicate import Digest
+from tasks.runtime.files import locked, write_whole
+from tasks.runtime.settings import Home
+
+_PRIVATE = re.compile(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----")
+Refusal = Literal["unknown-key", "bad-signature", "wrong-purpose", "retired", "revoked"]
+
+
+class KeyRefused(Exception):
+    """A signature is not to be relied on. code: why, in one word; reason: a sentence for people."""
+
+    def __init__(self, code: Refusal, reason: str) -> None:
+        super().__init__(reason)
+        self.code: Refusal = code
+        self.reason = reason
+
+
+class KeyRecord(Spec):
+    """A public key and what has become of it.
+
+    retired_at: it signs nothing later. revoked_at: when that was told; revoked_since: what it signed before stays good (none:
+    nothing does).
+    """
+
+    schema_version: Literal["1"] = "1"
+    claim: KeyClaim
+    retired_at: AwareDatetime | None = None
+    revoked_at: AwareDatetime | None = None
+    revoked_since: AwareDatetime | None = None
+    reason: str | None = None
+
+
+class RevokedCertificate(Spec):
+    """A certificate, by the SHA-256 of its bytes, that is no longer to be relied on."""
+
+    sha256: Digest
+    reason: str
+    at: AwareDatetime
+
+
+class TrustFile(Spec):
+    """What `sdcert keys export --trust` writes: canonical JSON, or that sealed. ledger: its id, if it exists."""
+
+    schema_version: Literal["1"] = "1"
+    ledger: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")] | None
+    written_at: AwareDatetime
+    keys: tuple[KeyRecord, ...]
+    revoked_certificates: tuple[RevokedCertificate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKey:
+    """A public key that somebody vouches for. claim: none where it was given as a bare PEM, which says nothing of its use."""
+
+    claim: KeyClaim | None
+    key: SSlibKey
+    retired_at: datetime | None = None
+    revoked: bool = False
+    revoked_since: datetime | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, record: KeyRecord) -> KnownKey:
+        """Raises ValueError where the id of the record is not that of its public key."""
+        key = public_key(record.claim.public_key.encode())
+        if key.keyid != record.claim.key_id:
+            raise ValueError("the id is not that of the public key")
+        revoked = record.revoked_at is not None
+        return cls(record.claim, key, record.retired_at, revoked, record.revoked_since, record.reason)
+
+    @property
+    def key_id(self) -> str:
+        return self.key.keyid
+
+    @property
+    def name(self) -> str:
+        return self.claim.name if self.claim else unnamed(self.key_id)
+
+    @property
+    def purpose(self) -> Purpose | None:
+        return self.claim.purpose if self.claim else None
+
+
+@dataclass(frozen=True, slots=True)
+class Keyring:
+    """The keys that are known, each once, and the certificates that were revoked."""
+
+    keys: tuple[KnownKey, ...] = ()
+    revoked_certificates: tuple[RevokedCertificate, ...] = ()
+
+    @classmethod
+    def of_home(cls, home: Home) -> Keyring:
+        """All keys that this home has ever had. Raises InputError where a record is damaged."""
+        return _keyring((_known(path, record) for path, record in key_records(home)), revoked_certificates(home))
+
+    @classmethod
+    def of_files(cls, paths: Iterable[Path]) -> Keyring:
+        """From public keys (PEM) and trust files. What one file revokes is revoked, whatever the others say.
+
+        Raises InputError for a file that is neither, that was changed, or that holds a private key.
+        """
+        parts = [_of_file(path) for path in paths]
+        keys = (key for part in parts for key in part.keys)
+        return _keyring(keys, (revoked for part in parts for revoked in part.revoked_certificates))
+
+    def known(self, key_id: str) -> KnownKey | None:
+        return next((known for known in self.keys if known.key_id == key_id), None)
+
+    def revocation_of(self, sha256: str) -> RevokedCertificate | None:
+        """Was this certificate revoked, as far as this keyring knows?"""
+        return next((one for one in self.revoked_certificates if one.sha256 == sha256), None)
+
+    def signer_of(self, sealed: Sealed, *, purpose: Purpose) -> KnownKey:
+        """Whose signature this is, whatever became of the key. Raises KeyRefused: unknown, bad signature, wrong purpose."""
+        known = self.known(sealed.key_id)
+        if known is None:
+            raise KeyRefused("unknown-key", f"it says it was signed with key {_short(sealed.key_id)}, which is not known here")
+        try:
+            signed_by(sealed, [known.key])
+        except BadSignature:
+            raise KeyRefused("bad-signature", f"the signature is not one of key {_short(known.key_id)}") from None
+        if known.purpose not in (purpose, None):
+            raise KeyRefused("wrong-purpose", f"key {_short(known.key_id)} is for {known.purpose}, not for {purpose}")
+        return known
+
+    def checked(self, sealed: Sealed, *, purpose: Purpose, signed_at: datetime) -> KnownKey:
+        """Whose signature this is, if it may be relied on.
+
+        A retired key is good for what was signed up to then; a revoked one for nothing, or for what was signed before the date
+        given. signed_at is the signer's own claim: who stole a key can date back. Only the ledger, witnessed before the theft,
+        shows that a signature is older.
+
+        Raises KeyRefused: unknown, bad signature, wrong purpose, retired, revoked.
+        """
+        known = self.signer_of(sealed, purpose=purpose)
+        if known.revoked and (known.revoked_since is None or signed_at >= known.revoked_since):
+            since = "" if known.revoked_since is None else f" for what was signed since {_told(known.revoked_since)}"
+            why = f" ({known.reason})" if known.reason else ""
+            raise KeyRefused("revoked", f"key {_short(known.key_id)} was revoked{since}{why}")
+        if known.retired_at is not None and signed_at > known.retired_at:
+            told = f"key {_short(known.key_id)} was retired at {_told(known.retired_at)}, before this was signed"
+            raise KeyRefused("retired", told)
+        return known
+
+
+def unnamed(key_id: str) -> str:
+    """What a key is called to which nobody gave a name."""
+    return f"key {key_id[:16]}"
+
+
+def public_key(pem: bytes) -> SSlibKey:
+    """An Ed25519 public key and its id. Raises ValueError for anything else."""
+    if pem.count(b"-----BEGIN") > 1:
+        raise ValueError("several keys in one file: give each in a file of its own")
+    try:
+        key = load_pem_public_key(pem)
+    except (ValueError, UnsupportedAlgorithm):
+        raise ValueError("not a public key in PEM form") from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise ValueError("a key of another kind: an Ed25519 key is wanted")  # noqa: TRY004  # of content, not of arguments
+    return SSlibKey.from_crypto(key)
+
+
+def key_records(home: Home) -> Iterator[tuple[Path, KeyRecord]]:
+    """The public records of a home, oldest first. Makes nothing. Raises InputError where one is damaged."""
+    paths = (home.root / "keys" / "signing").glob("*.json")
+    records = [(path, read_record(path)) for path in paths if not path.name.startswith((".", "pending"))]
+    yield from sorted(records, key=lambda found: (found[1].claim.created_at, found[1].claim.key_id))
+
+
+def trust_of_home(home: Home, ledger: str | None) -> TrustFile:
+    """What others need to check signatures of this home; `canonical(trust.model_dump(mode="json"))` are its bytes."""
+    records = tuple(record for _, record in key_records(home))
+    return TrustFile(ledger=ledger, written_at=datetime.now(UTC), keys=records, revoked_certificates=revoked_certificates(home))
+
+
+def read_trust(content: bytes) -> TrustFile:
+    """A trust file, plain or sealed by one of its own keys.
+
+    Raises ValueError, NotAnEnvelope or BadSignature where it is not one, or was changed.
+    """
+    value = json.loads(content)
+    if isinstance(value, dict) and "payloadType" in value:
+        sealed = open_envelope(content, TRUST)
+        trust = _trust(sealed.value)
+        signed_by(sealed, [KnownKey.of(record).key for record in trust.keys])
+        return trust
+    if canonical(value) != content:
+        raise ValueError("it is not byte for byte as it was written")
+    return _trust(value)
+
+
+def revoked_certificates(home: Home) -> tuple[RevokedCertificate, ...]:
+    """The certificates that this home has revoked. Raises InputError where the list is damaged."""
+    path = _revoked_path(home)
+    try:
+        return _REVOKED.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return ()
+    except (ValidationError, OSError):
+        what, allowed = "the list of revoked certificates cannot be read", "the file as `sdcert revoke` wrote it"
+        raise InputError("damaged-list", str(path), what, allowed, "restore it from a backup of the private folder") from None
+
+
+def note_revoked(home: Home, sha256: str, reason: str, at: datetime) -> None:
+    """Add a certificate to the list; one that is there already stays as it is."""
+    path = _revoked_path(home)
+    with locked(path.with_name(".revoked.lock")):
+        found = revoked_certificates(home)
+        if all(one.sha256 != sha256 for one in found):
+            found = (*found, RevokedCertificate(sha256=sha256, reason=reason, at=at))
+            write_whole(path, _REVOKED.dump_json(found))
+
+
+_REVOKED = TypeAdapter(tuple[RevokedCertificate, ...])
+
+
+def _revoked_path(home: Home) -> Path:
+    return home.root / "keys" / "revoked.json"
+
+
+def _trust(value: Any) -> TrustFile:
+    return TrustFile.model_validate_json(canonical(value))
+
+
+def read_record(path: Path) -> KeyRecord:
+    """The public record in a file. Raises InputError where it is damaged."""
+    try:
+        return KeyRecord.model_validate_json(path.read_bytes())
+    except (ValidationError, OSError):
+        raise _damaged(path) from None
+
+
+def _known(path: Path, record: KeyRecord) -> KnownKey:
+    try:
+        known = KnownKey.of(record)
+    except ValueError:
+        raise _damaged(path) from None
+    if path.stem != known.key_id:
+        raise _damaged(path)
+    return known
+
+
+def _damaged(path: Path) -> InputError:
+    what, remedy = "the public record of a signing key is damaged", "restore it from a backup of the private folder"
+    return InputError("damaged-key-record", str(path), what, "the file as `sdcert keys` wrote it", remedy)
+
+
+def _of_file(path: Path) -> Keyring:
+    content = _content(path)
+    if _PRIVATE.search(content):
+        what = "this file holds a private key, which nobody but its owner should have"
+        remedy = (
+            "give the public key: its owner writes it with `sdcert keys export`; if this file was sent around, revoke the key"
+        )
+        raise InputError("private-key-given", str(path), what, "a public key (PEM) or a trust file", remedy)
+    try:
+        if not content.lstrip().startswith(b"{") and b"-----BEGIN" in content:
+            return Keyring((KnownKey(None, public_key(content)),))
+        trust = read_trust(content)
+        return _keyring(map(KnownKey.of, trust.keys), trust.revoked_certificates)
+    except (ValueError, RecursionError, NotAnEnvelope, BadSignature) as error:
+        raise _not_a_key(path, _why(error)) from None
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case BadSignature():
+            return "it is sealed, and none of its own keys sealed it"
+        case ValidationError():
+            return "it is JSON, but no trust file"
+        case json.JSONDecodeError() | UnicodeDecodeError() | RecursionError():
+            return "neither PEM nor JSON"
+        case _:
+            return str(error)
+
+
+def _not_a_key(path: Path, why: str) -> InputError:
+    what = f"this is no public key and no trust file: {why}"
+    allowed = "an Ed25519 public key (PEM), or a trust file that `sdcert keys export --trust` wrote"
+    return InputError("not-a-public-key", str(path), what, allowed, "ask who issued the certificate for his public key")
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if path.is_file():
+            with path.open("rb") as file:
+                content = file.read(LARGEST_BYTES + 1)
+            if len(content) <= LARGEST_BYTES:
+                return content
+            raise _not_a_key(path, f"it has more than {LARGEST_BYTES:,} bytes")
+    except OSError as error:
+        raise _not_a_key(path, f"it cannot be read ({error.strerror})") from None
+    raise _not_a_key(path, "it is not a file" if path.exists() else "there is no such file")
+
+
+def _keyring(keys: Iterable[KnownKey], revoked: Iterable[RevokedCertificate]) -> Keyring:
+    """Every key once, with the strictest that is said of it; every certificate once."""
+    kept: dict[str, KnownKey] = {}
+    for known in keys:
+        before = kept.get(known.key_id)
+        kept[known.key_id] = known if before is None else _stricter(before, known)
+    certificates = {one.sha256: one for one in revoked}
+    return Keyring(tuple(kept.values()), tuple(certificates.values()))
+
+
+def _stricter(one: KnownKey, other: KnownKey) -> KnownKey:
+    revoking = [known for known in (one, other) if known.revoked]
+    since = None if any(known.revoked_since is None for known in revoking) else _earliest(revoking, "revoked_since")
+    reason = next((known.reason for known in (*revoking, one, other) if known.reason), None)
+    retired = _earliest([one, other], "retired_at")
+    return KnownKey(one.claim or other.claim, one.key, retired, bool(revoking), since, reason)
+
+
+def _earliest(keys: Iterable[KnownKey], date: str) -> datetime | None:
+    return min((when for known in keys if (when := getattr(known, date)) is not None), default=None)
+
+
+def _short(key_id: str) -> str:
+    """The beginning of a key id. The id of an unknown key is whatever the file says, so nothing but its letters is shown."""
+    return "".join(character for character in key_id[:16] if character.isalnum())
+
+
+def _told(when: datetime) -> str:
+    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
