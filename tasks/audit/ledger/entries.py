@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from tasks.microdata.spec import Spec
+from tasks.report.predicate import ColumnClaim, DocumentClaim, MadeBy
+from tasks.report.predicate import Digest as Digest
 
-Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Address = Annotated[str, StringConstraints(pattern=r"^[a-z]+:[0-9a-f]{64}$")]  # of the store: a keyed digest
 NOTHING_BEFORE = "0" * 64
 
@@ -39,30 +40,6 @@ class AskedBy(Spec):
     flow_run: str | None = None
 
 
-class MadeBy(Spec):
-    """By which program: its version, the digest of its source files, of requirements.lock, and of what is installed."""
-
-    version: str
-    code: Digest
-    lock: Digest
-    platform: Digest
-    python: str
-
-
-class Document(Spec):
-    """A file that was issued, by its name in the release folder and the SHA-256 of its bytes."""
-
-    name: str
-    sha256: Digest
-
-
-class Column(Spec):
-    """A published column and its logical type (`int64`, `double`, `string`, `bool`, `date32[day]`, ...)."""
-
-    name: str
-    type: str
-
-
 class ReleasedTable(Spec):
     """The released table: its file, and the address of its content whatever the format."""
 
@@ -70,7 +47,7 @@ class ReleasedTable(Spec):
     sha256: Digest
     content_address: str
     rows: Annotated[int, Field(ge=0)]
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnClaim, ...]
 
 
 class MaskedAttribute(Spec):
@@ -156,7 +133,7 @@ class RunEnded(Spec):
     stage: str | None = None
     code: str | None = None
     released: ReleasedTable | None = None
-    documents: tuple[Document, ...] = ()
+    documents: tuple[DocumentClaim, ...] = ()
     certificate: Digest | None = None
     previous_certificate: Digest | None = None
     review_by: AwareDatetime | None = None
@@ -168,7 +145,10 @@ class RunEnded(Spec):
 
 
 class ReleaseApproved(Spec):
-    """A person signed an approval of a certificate. independent: the approver is not who wrote the policy."""
+    """A person signed an approval of a certificate.
+
+    approval: SHA-256 of its file. independent: the approver is not who wrote the policy; not assessed where nobody said who did.
+    """
 
     kind: Literal["approved"] = "approved"
     run: str
@@ -178,7 +158,7 @@ class ReleaseApproved(Spec):
     role: str
     reason: str
     key_id: Digest
-    independent: bool
+    independent: bool | Literal["not assessed"]
     flags: tuple[str, ...] = ()
 
 

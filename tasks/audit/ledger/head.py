@@ -1,0 +1,73 @@
+"""How far the ledger was when an entry was last acknowledged: kept beside it, and made again by reading where it is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from tasks.audit.ledger.entries import NOTHING_BEFORE
+from tasks.audit.ledger.merkle import CompactRange
+from tasks.microdata.canonical import canonical
+from tasks.microdata.spec import Spec
+from tasks.report.predicate import Digest
+
+LARGEST_HEAD = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where the ledger ends. ledger: its id, empty before the first entry. n_bytes: its length. last_byte: where the last entry
+    begins. last: the leaf hash of the last entry.
+    """
+
+    ledger: str = ""
+    n_bytes: int = 0
+    last_byte: int = 0
+    last: str = NOTHING_BEFORE
+    tree: CompactRange = field(default_factory=CompactRange)
+
+    @property
+    def size(self) -> int:
+        """How many entries."""
+        return self.tree.size
+
+    @property
+    def root(self) -> str:
+        """The root of the Merkle tree over all entries, in hexadecimal."""
+        return self.tree.root().hex()
+
+    def after(self, ledger: str, leaf: bytes, n_bytes: int) -> Head:
+        """The head with one line more; n_bytes: its length with the line break."""
+        return Head(ledger, self.n_bytes + n_bytes, self.n_bytes, leaf.hex(), self.tree.append(leaf))
+
+
+class _Kept(Spec):
+    ledger: str
+    size: Annotated[int, Field(ge=1)]
+    n_bytes: Annotated[int, Field(ge=1)]
+    last_byte: Annotated[int, Field(ge=0)]
+    last: Digest
+    peaks: tuple[Digest, ...]
+
+
+def written(head: Head) -> bytes:
+    """The content of head.json."""
+    peaks = tuple(peak.hex() for peak in head.tree.peaks)
+    kept = _Kept(
+        ledger=head.ledger, size=head.size, n_bytes=head.n_bytes, last_byte=head.last_byte, last=head.last, peaks=peaks
+    )
+    return canonical(kept.model_dump(mode="json")) + b"\n"
+
+
+def read(content: bytes) -> Head | None:
+    """The head that a head.json speaks of; None where it is not one."""
+    try:
+        kept = _Kept.model_validate_json(content)
+    except ValidationError:
+        return None
+    tree = CompactRange(kept.size, tuple(bytes.fromhex(peak) for peak in kept.peaks))
+    head = Head(kept.ledger, kept.n_bytes, kept.last_byte, kept.last, tree)
+    whole = len(kept.peaks) == kept.size.bit_count() and kept.last_byte < kept.n_bytes
+    return head if whole and written(head) == content else None

@@ -1,0 +1,109 @@
+"""Does every entry follow the one before it? Says what became of those that do not stand where they were written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from tasks.audit.ledger.entries import NOTHING_BEFORE, Entry
+from tasks.audit.ledger.findings import MOST, Findings
+
+BACKWARDS = timedelta(minutes=1)  # clocks are set
+
+
+@dataclass(slots=True)
+class _Damaged:
+    """A run of lines that hold no verified entry."""
+
+    first_byte: int
+    why: str
+    lines: int = 1
+
+
+@dataclass(slots=True)
+class Order:
+    """The chain so far. last: the leaf hash of the entry with the highest index; none where its line is damaged."""
+
+    found: Findings
+    ledger: str = ""
+    expected: int = 0
+    last: str | None = NOTHING_BEFORE
+    latest: datetime | None = None
+    earliest: datetime | None = None
+    damaged: _Damaged | None = None
+    missing: list[range] = field(default_factory=list)
+
+    def damage(self, first_byte: int, why: str) -> None:
+        """A line holds no entry, or one that nobody known signed."""
+        if self.damaged is None:
+            self.damaged = _Damaged(first_byte, why)
+        else:
+            self.damaged.lines += 1
+
+    def take(self, entry: Entry, leaf: str, byte: int) -> None:
+        """A verified entry comes next."""
+        self.ledger = self.ledger or entry.ledger
+        if entry.ledger != self.ledger:
+            self.found.add("inserted", f"entry {entry.index} is of another ledger, {entry.ledger}", entry.index, byte)
+            return
+        self._settle(entry.index)
+        if entry.index < self.expected:
+            self._late(entry.index, byte)
+            return
+        if entry.index > self.expected:
+            self._gap(entry.index, byte)
+        elif self.last is not None and entry.previous != self.last:
+            says = f"entry {entry.index} was appended to another entry {entry.index - 1} than the one that stands before it"
+            self.found.add("changed", says, entry.index, byte)
+        self._clock(entry, byte)
+        self.expected, self.last = entry.index + 1, leaf
+
+    def finish(self, acknowledged: int | None) -> None:
+        """Nothing comes any more. acknowledged: how many entries head.json speaks of, if it does."""
+        if self.damaged is not None:
+            self._settle(self.expected + self.damaged.lines if acknowledged != self.expected else self.expected)
+
+    def _settle(self, index: int) -> None:
+        """Say what the damaged lines were, now that entry `index` follows them."""
+        damaged, self.damaged = self.damaged, None
+        if damaged is None:
+            return
+        first, n = self.expected, damaged.lines
+        if index <= first:
+            place = f"behind entry {first - 1}" if first else "before entry 0"
+            self.found.add("inserted", f"{_lines(n)} {place}, never appended: {damaged.why}", None, damaged.first_byte)
+            return
+        self.found.add("changed", f"{_named(first, first + n)}: {damaged.why}", first, damaged.first_byte)
+        self.expected, self.last = min(first + n, index), None
+
+    def _gap(self, index: int, byte: int) -> None:
+        self.found.add("removed", f"{_named(self.expected, index)}: not at its place before entry {index}", self.expected, byte)
+        if len(self.missing) < MOST:
+            self.missing.append(range(self.expected, index))
+
+    def _late(self, index: int, byte: int) -> None:
+        if any(index in gap for gap in self.missing):
+            self.found.add("reordered", f"entry {index} stands behind entry {self.expected - 1}", index, byte)
+        else:
+            self.found.add("inserted", f"entry {index} stands here once more, behind entry {self.expected - 1}", index, byte)
+
+    def _clock(self, entry: Entry, byte: int) -> None:
+        self.earliest = self.earliest or entry.at
+        if self.latest is not None and self.latest - entry.at > BACKWARDS:
+            says = (
+                f"entry {entry.index} gives a time {_seconds(self.latest - entry.at)} seconds before that of an earlier entry"
+            )
+            self.found.add("clock", says, entry.index, byte)
+        self.latest = entry.at if self.latest is None else max(self.latest, entry.at)
+
+
+def _named(first: int, end: int) -> str:
+    return f"entry {first}" if end == first + 1 else f"entries {first} to {end - 1}"
+
+
+def _lines(n: int) -> str:
+    return "1 line" if n == 1 else f"{n} lines"
+
+
+def _seconds(gap: timedelta) -> int:
+    return int(gap.total_seconds())
