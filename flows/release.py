@@ -57,6 +57,8 @@ class ReleaseSpec(Spec):
     omit: tuple[Omission, ...] = ()
     measures: tuple[Measure, ...] = ()
     policy: Policy
+    policy_version: Name | None = Field(None, description="which edition of the policy this is, for the certificate")
+    policy_author: Name | None = Field(None, description="who wrote the policy (a role or a name); who approves is another")
     context: Context = Context()
     publish: Publish = Publish()
     seed: Annotated[int, Field(ge=0)] | None = Field(None, description="a chosen seed is no secret: needs not_for_publication")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from flows.publish import as_json
 from flows.release import schema_of_release_files
+from tasks.audit.certificates.approval import schema_of_approvals
+from tasks.audit.certificates.revocation import schema_of_revocations
 from tasks.report.predicate import schema_of_predicates
 from tasks.runtime.files import write_whole
 
@@ -14,7 +16,13 @@ FOLDER = Path(__file__).resolve().parent.parent / "params" / "schema"
 
 def schemas() -> dict[str, bytes]:
     """File name to content."""
-    return {"release.json": as_json(schema_of_release_files()), "predicate.json": as_json(schema_of_predicates())}
+    made = {
+        "release.json": schema_of_release_files(),
+        "predicate.json": schema_of_predicates(),
+        "approval.json": schema_of_approvals(),
+        "revocation.json": schema_of_revocations(),
+    }
+    return {name: as_json(schema) for name, schema in made.items()}
 
 
 if __name__ == "__main__":

@@ -108,6 +108,11 @@ def read(source: SourceSpec) -> RawTable:
     return folder.read(contents, source.label) if _is_folder(path) else _read_file(contents[0][1], path, source)
 
 
+def read_content(content: bytes, name: str) -> RawTable:
+    """The table in the bytes of one file, known as in `read`; `name` is the file's name. Raises InputError."""
+    return _read_file(content, Path(name), SourceSpec(table=name))
+
+
 def _read_file(content: bytes, path: Path, source: SourceSpec) -> RawTable:
     label, suffix = source.label, path.suffix.lower()
     if compressed.is_compressed(content):

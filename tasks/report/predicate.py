@@ -8,7 +8,8 @@ from pydantic import AwareDatetime, Field, StringConstraints
 
 from tasks.microdata.spec import Spec
 
-PREDICATE_TYPE = "urn:sdcert:predicate:release:1"
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "urn:sdcert:predicate:release:2"
 ATTACK_CATALOGUE_VERSION = "2"  # raised with every attack that is added or made stronger
 
 NOT_ASSESSED: NotAssessed = "not assessed"
@@ -18,19 +19,39 @@ Texts = tuple[str, ...]
 Decision = Literal["pass", "fail", "undecided"]
 
 
+class ColumnClaim(Spec):
+    """A published column and its logical type (`int64`, `double`, `string`, `bool`, `date32[day]`, ...)."""
+
+    name: str
+    type: str
+
+
 class FileClaim(Spec):
-    """The released file: the digest of its bytes, and the address of its content whatever the format."""
+    """The released file: the digest of its bytes, and the address of its content whatever the format.
+
+    rows, columns: its shape, by which the same data in another format is told from other data.
+    """
 
     name: str
     sha256: Digest
     content_address: str | NotAssessed
+    rows: Annotated[int, Field(ge=0)]
+    columns: tuple[ColumnClaim, ...]
+
+
+class DocumentClaim(Spec):
+    """A file issued beside the released one, by the SHA-256 of its bytes."""
+
+    name: str
+    sha256: Digest
 
 
 class PolicyClaim(Spec):
-    """The policy that decided. digest: SHA-256 of the canonical JSON of its lines."""
+    """The policy that decided. digest: SHA-256 of the canonical JSON of its lines. author: a role or a name."""
 
     id: str
     version: str | NotAssessed
+    author: str | NotAssessed
     digest: Digest
     lines: tuple[dict[str, Any], ...]
 
@@ -177,7 +198,7 @@ class AttributeClaim(Spec):
 
 
 class Approval(Spec):
-    """A person's signature beside the machine's verdict."""
+    """A person's approval that was known when the certificate was issued."""
 
     by: str
     role: str
@@ -192,10 +213,38 @@ class Sweep(Spec):
     points_tried: Annotated[int, Field(ge=1)]
 
 
-class Predicate(Spec):
-    """What the certificate says of a released file; what is not known is the text "not assessed"."""
+class Recorded(Spec):
+    """What the ledger held before the masking was made: proves that attempts and policy were written down first.
 
-    schema_version: Literal["1"] = "1"
+    attempt_entry, attempt_digest: the entry's index, and its leaf hash as RFC 6962 defines it. tree_size, root: of the tree
+    over all entries up to that one or a later one.
+    """
+
+    ledger: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+    attempt_entry: Annotated[int, Field(ge=0)]
+    attempt_digest: Digest
+    tree_size: Annotated[int, Field(ge=1)]
+    root: Digest
+
+
+class MadeBy(Spec):
+    """The program that decided: its version, digests of its source files, of requirements.lock and of what was installed."""
+
+    version: str
+    code: Digest
+    lock: Digest
+    platform: Digest
+    python: str
+
+
+class Predicate(Spec):
+    """What the certificate says of a released file; what is not known is the text "not assessed".
+
+    revoked_by: always null; a revocation comes later, signed, in a file of its own. previous_certificate: SHA-256 of the last
+    one of the series.
+    """
+
+    schema_version: Literal["2"] = "2"
     release: str
     series: str
     run: str
@@ -206,11 +255,15 @@ class Predicate(Spec):
     data: DataClaim
     attack_model: AttackModel
     attributes: tuple[AttributeClaim, ...]
-    approvals: tuple[Approval, ...]
+    documents: tuple[DocumentClaim, ...]
+    approvals: tuple[Approval, ...] = Field(description="known at issue; persons sign later, in files beside the certificate")
     issued_at: AwareDatetime
     review_by: AwareDatetime
     revoked_by: str | None
+    previous_certificate: Digest | Literal["none"]
     attempts: Annotated[int, Field(ge=1)]
+    recorded: Recorded
+    made_by: MadeBy
     sweep: Sweep | NotAssessed
     seed_entropy_bits: Annotated[int, Field(ge=0)] | NotAssessed
     attack_catalogue_version: str

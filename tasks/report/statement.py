@@ -13,6 +13,7 @@ from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.canonical import canonical
+from tasks.microdata.table import Microdata
 from tasks.report import residual
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.masks.pram import matrix_in_words
@@ -21,23 +22,28 @@ from tasks.report.predicate import (
     ATTACK_CATALOGUE_VERSION,
     NOT_ASSESSED,
     PREDICATE_TYPE,
+    STATEMENT_TYPE,
     Approval,
     AttackClaim,
     AttackModel,
     AttributeClaim,
     Claim,
+    ColumnClaim,
     ContextClaim,
     CriterionClaim,
     DataClaim,
     Decision,
+    DocumentClaim,
     FileClaim,
     KeyedDigest,
+    MadeBy,
     MaskClaim,
     NotAssessed,
     NotClaimed,
     OmissionClaim,
     PolicyClaim,
     Predicate,
+    Recorded,
     Sweep,
     Texts,
     WorkingPartyCriteria,
@@ -47,7 +53,6 @@ from tasks.report.words import linkage_settings, reason_in_words
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Criterion
 
-STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 REVIEW_MONTHS = 24
 _SINGLING_OUT = (
     "records_exposed",
@@ -66,6 +71,13 @@ def predicate(
     stamp: Stamp,
     *,
     source_digest: str,
+    recorded: Recorded,
+    made_by: MadeBy,
+    columns: tuple[ColumnClaim, ...] = (),
+    documents: tuple[DocumentClaim, ...] = (),
+    previous_certificate: str | None = None,
+    policy_version: str | None = None,
+    policy_author: str | None = None,
     seed_entropy_bits: int | None = None,
     sweep: Sweep | None = None,
     approvals: tuple[Approval, ...] = (),
@@ -76,6 +88,8 @@ def predicate(
     ----------
     content: its public edition. stamp: what was issued, and when.
     source_digest: HMAC-SHA-256 of the source under a private key; a plain hash would confirm guesses.
+    recorded: what the ledger held before the masking was made. columns: of the released table (`columns_of`).
+    documents: what is issued beside it. previous_certificate: SHA-256 of the last one of the series; None: there is none.
     seed_entropy_bits: None for a chosen seed, of which nobody knows how well it can be guessed.
 
     Nothing in it is a value of the source. The same arguments give the same values.
@@ -84,18 +98,22 @@ def predicate(
         release=content.name,
         series=content.series,
         run=stamp.run,
-        claim=_claim(content, stamp),
+        claim=_claim(content, stamp, columns, policy_version, policy_author),
         not_claimed=_not_claimed(content),
         criteria_wp29=_working_party(content),
         context=_context(content),
         data=_data(content, stamp, source_digest),
         attack_model=_attack_model(content),
         attributes=_attributes(content),
+        documents=documents,
         approvals=approvals,
         issued_at=stamp.issued_at,
         review_by=months_later(stamp.issued_at, REVIEW_MONTHS),
         revoked_by=None,
+        previous_certificate=previous_certificate or "none",
         attempts=stamp.attempts,
+        recorded=recorded,
+        made_by=made_by,
         sweep=NOT_ASSESSED if sweep is None else sweep,
         seed_entropy_bits=NOT_ASSESSED if seed_entropy_bits is None else seed_entropy_bits,
         attack_catalogue_version=ATTACK_CATALOGUE_VERSION,
@@ -120,6 +138,11 @@ def statement(predicate: dict[str, Any], file_name: str, sha256: str, content_ad
     }
 
 
+def columns_of(table: Microdata) -> tuple[ColumnClaim, ...]:
+    """The columns of a released table, in their order."""
+    return tuple(ColumnClaim(name=name, type=str(table.column(name).type)) for name in table.names)
+
+
 def months_later(moment: datetime, months: int) -> datetime:
     """The same day and time so many months later; the last day of the month where that day does not exist."""
     years, month = divmod(moment.month - 1 + months, 12)
@@ -127,14 +150,27 @@ def months_later(moment: datetime, months: int) -> datetime:
     return moment.replace(year=year, month=month + 1, day=min(moment.day, calendar.monthrange(year, month + 1)[1]))
 
 
-def _claim(content: Content, stamp: Stamp) -> Claim:
-    lines = tuple(line.model_dump(mode="json", exclude_none=True) for line in content.policy)
-    digest = hashlib.sha256(canonical(lines)).hexdigest()
+def policy_digest(policy: Iterable[PolicyLine]) -> str:
+    """SHA-256 of the canonical JSON of a policy's lines: the same before the attempt and in the certificate."""
+    return hashlib.sha256(canonical(_plain(policy))).hexdigest()
+
+
+def _plain(policy: Iterable[PolicyLine]) -> tuple[dict[str, Any], ...]:
+    return tuple(line.model_dump(mode="json", exclude_none=True) for line in policy)
+
+
+def _claim(content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...], version: str | None, author: str | None) -> Claim:
     return Claim(
         verdict=content.verdict.verdict,
         not_for_publication=content.not_for_publication,
-        file=_file(stamp) or "not released",
-        policy=PolicyClaim(id=f"{content.series}/policy", version=NOT_ASSESSED, digest=digest, lines=lines),
+        file=_file(content, stamp, columns) or "not released",
+        policy=PolicyClaim(
+            id=f"{content.series}/policy",
+            version=version or NOT_ASSESSED,
+            author=author or NOT_ASSESSED,
+            digest=policy_digest(content.policy),
+            lines=_plain(content.policy),
+        ),
         criteria=tuple(_criterion(content, line, one) for line, one in content.lines()),
         attacks=_attacks(content),
         date=stamp.issued_at,
@@ -146,10 +182,16 @@ def _criterion(content: Content, line: PolicyLine, criterion: Criterion) -> Crit
     return CriterionClaim(**fields, reason=reason_in_words(line, criterion, content.counts_behind(criterion)))
 
 
-def _file(stamp: Stamp) -> FileClaim | None:
+def _file(content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...]) -> FileClaim | None:
     if stamp.released_file is None or stamp.sha256 is None:
         return None
-    return FileClaim(name=stamp.released_file, sha256=stamp.sha256, content_address=stamp.content_address or NOT_ASSESSED)
+    return FileClaim(
+        name=stamp.released_file,
+        sha256=stamp.sha256,
+        content_address=stamp.content_address or NOT_ASSESSED,
+        rows=content.rows_out,
+        columns=columns,
+    )
 
 
 def _attacks(content: Content) -> tuple[AttackClaim, ...]:

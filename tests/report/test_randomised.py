@@ -23,7 +23,7 @@ from tasks.report.estimated import estimated_views
 from tasks.report.masks.words import told
 from tasks.report.missing import missing_in_words
 from tasks.report.page import Stamp, render
-from tasks.report.predicate import Predicate
+from tasks.report.predicate import MadeBy, Predicate, Recorded
 from tasks.report.randomised import randomised_in_words
 from tasks.report.residual import residual_risks
 from tasks.report.statement import predicate
@@ -36,6 +36,11 @@ MATRIX = Pram(method="pram", attributes=("educ",), matrix={"1": {"1": 0.5, "2": 
 WARNER = Pram(method="pram", attributes=("vote",), warner=Warner(p=0.5, p_yes=0.75, yes="canary"))
 INVARIANT = Pram(method="pram", attributes=("educ",), retention=0.7, invariant=True, by=("vote",))
 JOINT = Pram(method="pram", attributes=("educ", "income"), epsilon=2.0, jointly=True)
+ISSUE = {
+    "source_digest": "0" * 64,
+    "recorded": Recorded(ledger="0" * 32, attempt_entry=0, attempt_digest="0" * 64, tree_size=1, root="0" * 64),
+    "made_by": MadeBy(version="0", code="0" * 64, lock="0" * 64, platform="0" * 64, python="3.11"),
+}
 EDUC = Attribute(name="educ", role=Role.QUASI_IDENTIFIER, scale=Scale.ORDINAL, decided_by="declared")
 
 
@@ -96,7 +101,7 @@ def test_gaps_stay(randomised):
 def test_the_statement_gives_the_epsilons(randomised):
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
     content = replace(randomised, mechanisms=(*randomised.mechanisms, MATRIX))
-    filled = predicate(content, stamp, source_digest="0" * 64, seed_entropy_bits=256)
+    filled = predicate(content, stamp, **ISSUE, seed_entropy_bits=256)
     epsilons = {one["name"]: one["epsilon"] for one in filled["attributes"]}
     assert (epsilons["educ"], epsilons["income"], epsilons["age"]) == (3.1781, "infinite", "not assessed")
     assert Predicate.model_validate_json(json.dumps(filled))
@@ -111,7 +116,7 @@ def test_no_category_and_no_cell_of_a_matrix_leaves_the_house(certified):
     step = Pram(method="pram", attributes=("educ",), matrix=cells)
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
     content = replace(certified, mechanisms=(step,), randomised=(Randomisation("educ", 1.25, 2, False),))
-    filled = predicate(content, stamp, source_digest="0" * 64)
+    filled = predicate(content, stamp, **ISSUE)
     for text in (canonical(filled).decode(), render(content)):
         assert "matrix of 2 categories" in text
         assert not any(secret in text for secret in ("canary", "71234", "28766"))
@@ -258,7 +263,7 @@ def test_of_a_table_that_was_refused_nothing_is_counted_in_public(estimated):
 def test_no_answer_is_named_in_the_statement(certified):
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
     content = replace(certified, mechanisms=(WARNER, INVARIANT), randomised=(Randomisation("vote", 1.61, 2, False),))
-    filled = predicate(content, stamp, source_digest="0" * 64)
+    filled = predicate(content, stamp, **ISSUE)
     assert "canary" not in canonical(filled).decode() + render(content)
     rules = {claim["name"]: claim["parameters"][0]["parameters"] for claim in filled["attributes"] if claim["parameters"]}
     assert rules["vote"] == {"attributes": ["vote"], "warner": {"p": 0.5, "p_yes": 0.75}}

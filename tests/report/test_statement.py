@@ -8,14 +8,28 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import jsonschema
+import pyarrow as pa
 import pytest
 
 from tasks.attack.threat import ATTACKS
 from tasks.microdata.canonical import canonical
+from tasks.microdata.table import Microdata
 from tasks.report.page import Stamp
-from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, PREDICATE_TYPE, Approval, Predicate, Sweep, schema_of_predicates
+from tasks.report.predicate import (
+    ATTACK_CATALOGUE_VERSION,
+    PREDICATE_TYPE,
+    STATEMENT_TYPE,
+    Approval,
+    ColumnClaim,
+    DocumentClaim,
+    MadeBy,
+    Predicate,
+    Recorded,
+    Sweep,
+    schema_of_predicates,
+)
 from tasks.report.residual import NOT_IN_CATALOGUE
-from tasks.report.statement import STATEMENT_TYPE, months_later, predicate, statement
+from tasks.report.statement import columns_of, months_later, policy_digest, predicate, statement
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -25,18 +39,22 @@ STAMP = Stamp(
 )
 UNRELEASED = Stamp(run="run-2", issued_at=ISSUED, attempts=3)
 DIGEST = "ef" * 32
+RECORDED = Recorded(ledger="1" * 32, attempt_entry=4, attempt_digest="23" * 32, tree_size=5, root="45" * 32)
+MADE_BY = MadeBy(version="0.1", code="67" * 32, lock="89" * 32, platform="0a" * 32, python="3.11.2")
+COLUMNS = (ColumnClaim(name="age", type="int64"), ColumnClaim(name="vote", type="string"))
 
 
 def filled(content, stamp=STAMP, **more):
-    return predicate(content, stamp, source_digest=DIGEST, **more)
+    return predicate(content, stamp, source_digest=DIGEST, recorded=RECORDED, made_by=MADE_BY, **more)
 
 
 def test_every_field_is_there(certified):
     said = filled(certified, seed_entropy_bits=256)
     assert set(said) == {
         "schema_version", "release", "series", "run", "claim", "not_claimed", "criteria_wp29", "context", "data",
-        "attack_model", "attributes", "approvals", "issued_at", "review_by", "revoked_by", "attempts", "sweep",
-        "seed_entropy_bits", "attack_catalogue_version", "utility", "residual",
+        "attack_model", "attributes", "documents", "approvals", "issued_at", "review_by", "revoked_by",
+        "previous_certificate", "attempts", "recorded", "made_by", "sweep", "seed_entropy_bits",
+        "attack_catalogue_version", "utility", "residual",
     }  # fmt: skip
     assert set(said["claim"]) == {"verdict", "not_for_publication", "file", "policy", "criteria", "attacks", "date"}
     assert set(said["criteria_wp29"]) == {"singling_out", "linkability", "inference"}
@@ -63,6 +81,7 @@ def test_what_is_not_known_is_said_to_be_not_assessed(certified):
         said["data"]["persons"],
         said["data"]["sampling_fraction"],
         said["claim"]["policy"]["version"],
+        said["claim"]["policy"]["author"],
         said["attributes"][0]["epsilon"],
         said["criteria_wp29"]["inference"]["decision"],
     ):
@@ -136,6 +155,32 @@ def test_the_policy_has_a_digest_of_its_lines_alone(certified):
     assert policy["digest"] != filled(replace(certified, policy=stricter))["claim"]["policy"]["digest"]
 
 
+def test_the_policy_says_its_edition_and_who_wrote_it(certified):
+    policy = filled(certified, policy_version="2026-2", policy_author="disclosure control unit")["claim"]["policy"]
+    assert (policy["version"], policy["author"]) == ("2026-2", "disclosure control unit")
+    assert policy["digest"] == filled(certified)["claim"]["policy"]["digest"] == policy_digest(certified.policy)
+
+
+def test_shape_documents_ledger_and_program_are_named(certified):
+    documents = (DocumentClaim(name="report.html", sha256="12" * 32),)
+    said = filled(certified, columns=COLUMNS, documents=documents, previous_certificate="34" * 32)
+    assert said["claim"]["file"]["rows"] == certified.rows_out == 944
+    assert said["claim"]["file"]["columns"] == [{"name": "age", "type": "int64"}, {"name": "vote", "type": "string"}]
+    assert said["documents"] == [{"name": "report.html", "sha256": "12" * 32}]
+    assert (said["previous_certificate"], filled(certified)["previous_certificate"]) == ("34" * 32, "none")
+    assert said["recorded"] == {
+        "ledger": "1" * 32, "attempt_entry": 4, "attempt_digest": "23" * 32, "tree_size": 5, "root": "45" * 32,
+    }  # fmt: skip
+    assert said["made_by"] == {
+        "version": "0.1", "code": "67" * 32, "lock": "89" * 32, "platform": "0a" * 32, "python": "3.11.2",
+    }  # fmt: skip
+
+
+def test_columns_are_named_by_their_logical_types():
+    table = Microdata(pa.table({"b": ["x", None], "a": [1.5, None], "day": pa.array([1, None], pa.date32())}))
+    assert [(one.name, one.type) for one in columns_of(table)] == [("b", "string"), ("a", "double"), ("day", "date32[day]")]
+
+
 def test_insiders_are_named_in_the_residual(certified):
     assert any("PID" in sentence and "44.8" in sentence for sentence in filled(certified)["residual"])
 
@@ -158,7 +203,7 @@ def test_the_schema_describes_it(which, request):
 def test_the_statement_is_about_the_file(certified):
     said = statement(filled(certified), "released.csv", "ab" * 32, "cd" * 32)
     assert said["_type"] == STATEMENT_TYPE == "https://in-toto.io/Statement/v1"
-    assert said["predicateType"] == PREDICATE_TYPE == "urn:sdcert:predicate:release:1"
+    assert said["predicateType"] == PREDICATE_TYPE == "urn:sdcert:predicate:release:2"
     assert said["subject"] == [{"name": "released.csv", "digest": {"sha256": "ab" * 32, "sdcertContent": "cd" * 32}}]
     assert statement({}, "report.html", "ab" * 32)["subject"][0]["digest"] == {"sha256": "ab" * 32}
 

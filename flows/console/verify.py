@@ -1,0 +1,154 @@
+"""`sdcert verify`: is this released file what its certificate says? Reads what it is given and writes nothing, anywhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rich.console import Console
+
+from flows.console.inert import shown
+from flows.console.moments import moment
+from flows.console.words import criterion_in_words
+from tasks.audit.certificates.verification import Verification, verify_file
+from tasks.audit.signing.envelope import LARGEST_BYTES
+from tasks.audit.signing.keyring import Keyring
+from tasks.microdata.errors import InputError
+from tasks.report.predicate import Predicate
+from tasks.runtime.settings import Home
+
+BESIDE = ("certificate.json", "statement.json")
+T = TypeVar("T")
+_WORDS = {True: "matches", False: "DOES NOT MATCH", None: "note"}
+
+
+def verify(file: Path, certificate: Path | None, keys: list[Path], at: str | None, *, as_json: bool) -> int:
+    """Print one line per check and a conclusion. Returns 0 if all of them match, else 1.
+
+    certificate: default `certificate.json`, else `statement.json`, beside the file. keys: public keys or trust files; none:
+    those of the private folder, if there is one. at: the date as of which to judge; default now.
+    """
+    _check_readable(file, "RELEASED_FILE", "the released file, or a document issued with it")
+    where = certificate or _certificate_beside(file)
+    _check_readable(where, "--certificate", "a certificate as `sdcert certify` writes it")
+    if where.exists() and file.samefile(where):
+        what, remedy = "this is the certificate itself", f"name the file to check: sdcert verify {where.parent}/released.csv"
+        raise InputError("certificate-given", "RELEASED_FILE", what, "the released file", remedy, str(file))
+    keyring, as_of = _keyring(keys), moment(at, "--at")
+    found = _read(file, lambda: verify_file(file, _content(where), keyring, as_of, beside=where.parent))
+    if as_json:
+        sys.stdout.write(json.dumps(_plain(found, file, where, as_of), indent=1) + "\n")
+    else:
+        _print(found, file)
+    return 0 if found.matches else 1
+
+
+def _print(found: Verification, file: Path) -> None:
+    console = Console(soft_wrap=True)
+
+    def say(text: str) -> None:
+        console.print(shown(text), highlight=False, markup=False)
+
+    for check in found.checks:
+        say(f"{_WORDS[check.matches]:<15} {check.what:<11} {check.says}")
+    say("")
+    say(conclusion(found, file.name))
+    if found.matches and found.predicate is not None:
+        for line in _claims(found.predicate):
+            say(line)
+
+
+def conclusion(found: Verification, name: str) -> str:
+    """One sentence."""
+    failed = [check.what for check in found.checks if check.matches is False]
+    if found.matches and found.predicate is not None:
+        return f"{name} is what the certificate of {found.predicate.release} (run {found.predicate.run}) speaks of."
+    return f"Do not rely on it: {name} and this certificate do not stand the check of {' and '.join(failed)}."
+
+
+def _claims(predicate: Predicate) -> Iterator[str]:
+    claim, denied = predicate.claim, predicate.not_claimed
+    attacks = ", ".join(dict.fromkeys(one.attack for one in claim.attacks if one.status == "ok")) or "none"
+    yield f"Claimed on {predicate.issued_at:%Y-%m-%d}, to be reviewed by {predicate.review_by:%Y-%m-%d}, attacked by {attacks}:"
+    for criterion in claim.criteria:
+        yield f"  {criterion.decision:<10}{criterion_in_words(criterion.model_dump())}"
+    yield "Not claimed:"
+    yield f"  {denied.anonymity_in_law}"
+    for omitted in denied.attacks_omitted:
+        yield f"  left out: {omitted.attack} ({omitted.reason})"
+    for absent in denied.attacks_not_in_catalogue:
+        yield f"  not tried: {absent}"
+
+
+def _plain(found: Verification, file: Path, certificate: Path, at: datetime) -> dict[str, Any]:
+    return {
+        "matches": found.matches,
+        "conclusion": conclusion(found, file.name),
+        "file": str(file),
+        "certificate": str(certificate),
+        "certificate_sha256": found.sha256,
+        "at": at.isoformat(),
+        "checks": [{"what": one.what, "matches": one.matches, "says": one.says} for one in found.checks],
+        "predicate": None if found.predicate is None else found.predicate.model_dump(mode="json"),
+    }
+
+
+def _keyring(paths: list[Path]) -> Keyring:
+    if paths:
+        return Keyring.of_files(paths)
+    keyring = _keyring_of_home()
+    if not keyring.keys:
+        what = "no public key is known here by which the certificate could be checked"
+        remedy = "get the issuer's public key by a way that you trust (`sdcert keys export` writes it), and give it: --key FILE"
+        raise InputError("no-key", "--key", what, "an Ed25519 public key (PEM) or a trust file", remedy)
+    return keyring
+
+
+def _keyring_of_home() -> Keyring:
+    home = Home.current()
+    try:
+        return Keyring.of_home(home) if home.root.is_dir() else Keyring()
+    except OSError:  # somebody else's
+        return Keyring()
+
+
+def _certificate_beside(file: Path) -> Path:
+    found = next((path for name in BESIDE if (path := file.parent / name).exists()), None)
+    if found is None:
+        what = f"neither {BESIDE[0]} nor {BESIDE[1]} stands beside the file"
+        raise InputError(
+            "no-certificate", "--certificate", what, "a certificate", "name it: --certificate FILE", str(file.parent)
+        )
+    return found
+
+
+def _check_readable(path: Path, where: str, allowed: str) -> None:
+    try:
+        if path.is_file():
+            return
+        what = "this is not a file" if path.exists() else "there is no such file"
+    except OSError as error:
+        what = f"it cannot be looked at ({error.strerror})"
+    raise InputError("not-a-file", where, what, allowed, "correct the path", str(path))
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a certificate, of one byte more than it may have at most."""
+
+    def read() -> bytes:
+        with path.open("rb") as file:
+            return file.read(LARGEST_BYTES + 1)
+
+    return _read(path, read)
+
+
+def _read(path: Path, reading: Callable[[], T]) -> T:
+    try:
+        return reading()
+    except OSError as error:
+        what, remedy = f"the file cannot be read ({error.strerror})", "check its permissions"
+        raise InputError("unreadable", path.name, what, "a file that this user may read", remedy, str(path)) from None

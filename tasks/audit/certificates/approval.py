@@ -1,0 +1,95 @@
+"""Approvals: a person's signature under a certificate. The machine's verdict is not the decision of a review board."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tasks.audit.certificates.beside import About, read_about, schema_of, sealed_about
+from tasks.audit.signing.keyring import Keyring, KnownKey
+from tasks.audit.signing.keys import SigningKey
+from tasks.microdata.spec import Name, Reason, Spec
+from tasks.report.predicate import NOT_ASSESSED, Digest, NotAssessed
+
+PREDICATE_TYPE = "urn:sdcert:predicate:approval:1"
+WROTE_POLICY = "the approver wrote the policy that decided"
+ASKED = "the approver asked for the run"
+AUTHOR_UNDECLARED = "the release file does not say who wrote the policy; it was taken to be who first asked for a run under it"
+
+
+class PolicyAuthor(Spec):
+    """Who wrote the policy, and who says so: the certificate, or the ledger's first attempt with this policy."""
+
+    name: str
+    known_from: Literal["certificate", "ledger"]
+
+
+class ApprovalPredicate(About):
+    """A person approves a release.
+
+    by: the person, as they call themselves: what proves it is their key. policy: SHA-256 of the policy's canonical lines.
+    independent: is the approver another person than who wrote the policy? "not assessed" where nobody declared who did.
+    """
+
+    schema_version: Literal["1"] = "1"
+    by: Name
+    role: Name
+    reason: Reason
+    policy: Digest
+    policy_author: PolicyAuthor | NotAssessed
+    independent: bool | NotAssessed
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """An approval whose signature is good: what it says, who signed, and the digest of its file."""
+
+    said: ApprovalPredicate
+    key: KnownKey
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Independence:
+    independent: bool | NotAssessed
+    flags: tuple[str, ...]
+
+
+def independence(by: str, key_of: str, author: PolicyAuthor | None, asked_by: str | None) -> Independence:
+    """Is the approver who wrote the policy or who asked for the run, by the own name or by that of the key?
+
+    Names are compared without regard to capitals and blanks. An author whom the ledger alone knows is a user name: if it is
+    none of the approver's, that proves nothing, and independence is not assessed.
+    """
+    own = {_plain(by), _plain(key_of)}
+    wrote = author is not None and _plain(author.name) in own
+    declared = author is not None and author.known_from == "certificate"
+    flags = {
+        WROTE_POLICY: wrote,
+        ASKED: asked_by is not None and _plain(asked_by) in own,
+        AUTHOR_UNDECLARED: not declared,
+        f"signed with the key of {key_of}": len(own) > 1,
+    }
+    independent: bool | NotAssessed = not wrote if wrote or declared else NOT_ASSESSED
+    return Independence(independent, tuple(words for words, raised in flags.items() if raised))
+
+
+def sealed_approval(subject: list[dict[str, Any]], said: ApprovalPredicate, key: SigningKey) -> bytes:
+    """The signed approval, as the bytes of its file. subject: that of the certificate."""
+    return sealed_about(subject, PREDICATE_TYPE, said, key)
+
+
+def read_approval(content: bytes, certificate_sha256: str, keyring: Keyring) -> Approval:
+    """The approval in a file; raises beside.NotValid unless a person's key, known and good, signed it for this certificate."""
+    said, key = read_about(content, PREDICATE_TYPE, ApprovalPredicate, certificate_sha256, keyring, "approvals")
+    return Approval(said, key, hashlib.sha256(content).hexdigest())
+
+
+def schema_of_approvals() -> dict[str, Any]:
+    return schema_of(ApprovalPredicate, PREDICATE_TYPE)
+
+
+def _plain(name: str) -> str:
+    return "".join(name.split()).casefold()

@@ -1,0 +1,138 @@
+"""Columns read from any format as the logical type that a certificate states: only where not a single value changes."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.ingest.columns.iso_cells import kind_of, parsed
+from tasks.ingest.columns.numerals import NUMBER
+from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, MOMENT, iso_texts
+
+KINDS = {str(kind): kind for kind in LOGICAL_TYPES}
+WORDS_FOR_MISSING = ("NA", "NaN", "nan", "NaT", "<NA>", "NULL", "null", "None")
+_WHOLE = r"^-?(0|[1-9][0-9]*)(\.0*)?$"  # 3.0 is how programs without missing integers write a 3
+_ZEROS = r"\.0*$"
+_BOOLEAN, _TRUE = r"^(true|false|1|0)$", ("true", "1")
+
+
+class Misfit(Exception):
+    """The column holds values that the type does not have."""
+
+
+def exactly(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """The values of a column as `kind`, a logical type.
+
+    Text is read as numbers, booleans (true, 1), ISO 8601 dates and times; words for missing values count as missing except in
+    text. Whole decimals are integers and integers decimals, NaN is missing, midnights are dates. Raises Misfit where a value
+    would change.
+    """
+    try:
+        values = _plain(column)
+        if values.type == kind and kind != pa.float64():
+            return values
+        return _from_text(values, kind) if pa.types.is_string(values.type) else _from_typed(values, kind)
+    except (pa.ArrowException, TypeError):
+        raise Misfit from None
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    whole = column.combine_chunks()
+    values = pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
+    values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    texts = pa.types.is_large_string(values.type) or values.type == pa.string_view()
+    values = values.cast(pa.string()) if texts else values
+    if pa.types.is_string(values.type):
+        values.validate(full=True)  # other files may hold bytes that are no text
+    return values
+
+
+def _from_text(cells: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_string(kind):
+        return cells
+    cells = without_words(pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells))
+    if kind == pa.int64():
+        _all_match(cells, _WHOLE)
+        return pc.replace_substring_regex(cells, _ZEROS, "").cast(kind)
+    if kind == pa.float64():
+        _all_match(cells, NUMBER)
+        return _finite(cells.cast(kind))
+    if kind == pa.bool_():
+        lower = pc.utf8_lower(cells)
+        _all_match(lower, _BOOLEAN)
+        return pc.if_else(pc.is_valid(lower), pc.is_in(lower, pa.array(_TRUE)), pa.scalar(None, kind))
+    return _calendar_text(cells, kind)
+
+
+def _calendar_text(cells: pa.Array, kind: pa.DataType) -> pa.Array:
+    if cells.null_count == len(cells):
+        return pa.nulls(len(cells), kind)
+    written = kind_of(cells)
+    values = None if written is None else parsed(cells, written)
+    if values is None:
+        raise Misfit
+    return _from_typed(values, kind)
+
+
+def _from_typed(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    stored = values.type
+    if pa.types.is_null(stored):
+        return pa.nulls(len(values), kind)
+    if pa.types.is_floating(stored):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, stored), values)
+    if pa.types.is_string(kind):
+        return _as_text(values)
+    if kind == pa.bool_():
+        return _zero_or_one(values)
+    if kind in CALENDAR_TYPES:
+        return _calendar(values, kind)
+    if not (pa.types.is_integer(stored) or pa.types.is_floating(stored) or pa.types.is_decimal(stored)):
+        raise Misfit
+    return values.cast(pa.string()).cast(kind) if pa.types.is_decimal(stored) else values.cast(kind)
+
+
+def _as_text(values: pa.Array) -> pa.Array:
+    if pa.types.is_floating(values.type):
+        values = values.cast(pa.int64())
+    if values.type in CALENDAR_TYPES:
+        return iso_texts(values)
+    if not (pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
+        raise Misfit
+    return values.cast(pa.string())
+
+
+def _zero_or_one(values: pa.Array) -> pa.Array:
+    whole = values.cast(pa.int64())
+    _all_true(pc.and_(pc.greater_equal(whole, 0), pc.less_equal(whole, 1)))
+    return whole.cast(pa.bool_())
+
+
+def _calendar(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    stored = values.type
+    if pa.types.is_timestamp(stored) and stored.tz is not None:
+        values = values.cast(pa.timestamp(stored.unit, "UTC")).cast(pa.timestamp(stored.unit))
+    if kind == DATE and pa.types.is_timestamp(values.type):
+        _all_true(pc.equal(pc.floor_temporal(values, unit="day"), values))
+    same = pa.types.is_time if kind not in (DATE, MOMENT) else lambda one: pa.types.is_date(one) or pa.types.is_timestamp(one)
+    if not same(values.type):
+        raise Misfit
+    return values.cast(kind)
+
+
+def without_words(cells: pa.Array) -> pa.Array:
+    """Text in which the words for missing values are missing."""
+    return pc.if_else(pc.is_in(cells, pa.array(WORDS_FOR_MISSING)), pa.scalar(None, pa.string()), cells)
+
+
+def _finite(numbers: pa.Array) -> pa.Array:
+    _all_true(pc.is_finite(numbers))
+    return numbers
+
+
+def _all_match(cells: pa.Array, pattern: str) -> None:
+    _all_true(pc.match_substring_regex(cells, pattern))
+
+
+def _all_true(checks: pa.Array) -> None:
+    if pc.all(checks).as_py() is False:  # None: nothing is present
+        raise Misfit

@@ -1,0 +1,47 @@
+"""The revocation of a certificate: signed with the machine's key, and never undone."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tasks.audit.certificates.beside import About, read_about, schema_of, sealed_about
+from tasks.audit.signing.keyring import Keyring, KnownKey
+from tasks.audit.signing.keys import SigningKey
+from tasks.microdata.spec import Reason
+
+PREDICATE_TYPE = "urn:sdcert:predicate:revocation:1"
+FILE = "revocation.json"
+
+
+class RevocationPredicate(About):
+    """A certificate is no longer to be relied upon, from `at` on and for good."""
+
+    schema_version: Literal["1"] = "1"
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """A revocation whose signature is good: what it says, which key signed, and the digest of its file."""
+
+    said: RevocationPredicate
+    key: KnownKey
+    sha256: str
+
+
+def sealed_revocation(subject: list[dict[str, Any]], said: RevocationPredicate, key: SigningKey) -> bytes:
+    """The signed revocation, as the bytes of its file. subject: that of the certificate."""
+    return sealed_about(subject, PREDICATE_TYPE, said, key)
+
+
+def read_revocation(content: bytes, certificate_sha256: str, keyring: Keyring) -> Revocation:
+    """The revocation in a file; raises beside.NotValid unless a machine's key that is known and good signed it for this
+    certificate."""
+    said, key = read_about(content, PREDICATE_TYPE, RevocationPredicate, certificate_sha256, keyring, "certificates")
+    return Revocation(said, key, hashlib.sha256(content).hexdigest())
+
+
+def schema_of_revocations() -> dict[str, Any]:
+    return schema_of(RevocationPredicate, PREDICATE_TYPE)

@@ -1,0 +1,248 @@
+"""Is this released file what this certificate says? Needs the two files and the issuer's public key, and nothing else.
+
+Nothing that the certificate says is looked at before its signature was found good.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tasks.audit.certificates.approval import read_approval
+from tasks.audit.certificates.beside import NotValid
+from tasks.audit.certificates.revocation import FILE as REVOCATION
+from tasks.audit.certificates.revocation import read_revocation
+from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, NotAnEnvelope, Sealed, open_envelope
+from tasks.audit.signing.keyring import KeyRefused, Keyring
+from tasks.microdata.canonical import canonical
+from tasks.report.predicate import PREDICATE_TYPE, STATEMENT_TYPE, FileClaim, Predicate
+
+APPROVALS = "approval-*.json"
+LARGEST_TABLE_BYTES = 4 << 30  # of a file that is compared by its content; bytes are compared whatever the size
+_VERSION = re.compile(r"(urn:sdcert:predicate:release:)([0-9]{1,9})")
+_PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at. matches: None where it decides nothing. says: a sentence; may hold names from the files."""
+
+    what: str
+    matches: bool | None
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was found. predicate: what the certificate says, once its signature was found good; None otherwise."""
+
+    checks: tuple[Check, ...]
+    predicate: Predicate | None = None
+    sha256: str = field(default="")
+
+    @property
+    def matches(self) -> bool:
+        return self.predicate is not None and all(check.matches is not False for check in self.checks)
+
+
+class _Stop(Exception):
+    """A check failed without which the others mean nothing."""
+
+    def __init__(self, what: str, says: str) -> None:
+        super().__init__(says)
+        self.check = Check(what, False, says)
+
+
+def verify_file(path: Path, certificate: bytes, keyring: Keyring, at: datetime, *, beside: Path | None = None) -> Verification:
+    """Check a released file, or a document issued with it, against the bytes of a certificate, as of a date.
+
+    Parameters
+    ----------
+    at: with its time zone. beside: the folder in which approvals and a revocation stand; None: none are looked for.
+
+    The bytes of the file are compared; where they differ, its content, in whatever format of table it is. Raises OSError where
+    the file cannot be read. Cost: one pass over the file; reading the table where its bytes differ.
+    """
+    digest = hashlib.sha256(certificate).hexdigest()
+    checks: list[Check] = []
+    try:
+        sealed = _opened(certificate)
+        checks.append(Check("form", True, "a signed envelope, byte for byte as it was written"))
+        signer = _signer(sealed, keyring)
+        predicate = _predicate(sealed.value)
+        checks.append(_still_good(sealed, keyring, predicate, signer))
+    except _Stop as stop:
+        return Verification((*checks, stop.check), sha256=digest)
+    checks += [_verdict(predicate), _file(path, predicate), *_dates(predicate, at), *_revoked(digest, keyring, beside)]
+    return Verification((*checks, *_approvals(digest, keyring, beside)), predicate, digest)
+
+
+def _opened(content: bytes) -> Sealed:
+    try:
+        return open_envelope(content, STATEMENT)
+    except NotAnEnvelope as error:
+        raise _Stop("form", f"this is no certificate: {error}") from None
+
+
+def _signer(sealed: Sealed, keyring: Keyring) -> str:
+    try:
+        return keyring.signer_of(sealed, purpose="certificates").name
+    except KeyRefused as refused:
+        raise _Stop("signature", refused.reason) from None
+
+
+def _still_good(sealed: Sealed, keyring: Keyring, predicate: Predicate, signer: str) -> Check:
+    try:
+        keyring.checked(sealed, purpose="certificates", signed_at=predicate.issued_at)
+    except KeyRefused as refused:
+        return Check("signature", False, refused.reason)
+    return Check("signature", True, f"signed by {signer}")
+
+
+def _predicate(value: Any) -> Predicate:
+    """What a signed statement says; its signature is good, so that what is wrong here is of another kind or version."""
+    fields = ("_type", "predicate", "predicateType", "subject")
+    if not isinstance(value, dict) or tuple(sorted(value)) != fields or value["_type"] != STATEMENT_TYPE:
+        raise _Stop("statement", "what was signed is no in-toto statement of version 1")
+    if value["predicateType"] != PREDICATE_TYPE:
+        raise _Stop("statement", _other_version(value["predicateType"]))
+    try:
+        predicate = Predicate.model_validate_json(canonical(value["predicate"]))
+    except ValidationError as error:
+        place = ".".join(str(step) for step in error.errors()[0]["loc"][:3])
+        raise _Stop("statement", f"a certificate of this version does not have what this one has at {place}") from None
+    if value["subject"] != _subject(predicate):
+        raise _Stop("statement", "it contradicts itself: its subject is not the file that it speaks of")
+    return predicate
+
+
+def _other_version(kind: Any) -> str:
+    found = _VERSION.fullmatch(kind) if isinstance(kind, str) else None
+    own = _VERSION.fullmatch(PREDICATE_TYPE)
+    if found is None or own is None:
+        return "what was signed is a statement of another kind, not a certificate of a release"
+    if int(found[2]) > int(own[2]):
+        return f"it was made by a newer program (version {found[2]} of the form; this one reads {own[2]}): update this program"
+    return f"it has version {found[2]} of the form, which was never signed; this program reads {own[2]}"
+
+
+def _subject(predicate: Predicate) -> list[dict[str, Any]]:
+    """The subject that a statement must have: the released table, or the report where nothing was released."""
+    claimed = predicate.claim.file
+    if isinstance(claimed, FileClaim):
+        content = {} if claimed.content_address == "not assessed" else {"sdcertContent": claimed.content_address}
+        return [{"name": claimed.name, "digest": {"sha256": claimed.sha256, **content}}]
+    return [{"name": one.name, "digest": {"sha256": one.sha256}} for one in predicate.documents if one.name == "report.html"]
+
+
+def _verdict(predicate: Predicate) -> Check:
+    claim = predicate.claim
+    if claim.verdict != "certified" or not isinstance(claim.file, FileClaim):
+        return Check("verdict", False, f"the statement says that the release was NOT certified: it is {claim.verdict}")
+    if claim.not_for_publication:
+        return Check("verdict", False, "the statement is of a rehearsal, not for publication: it certifies nothing")
+    return Check("verdict", True, f"certified on {predicate.issued_at:%Y-%m-%d}, policy {claim.policy.id}")
+
+
+def _file(path: Path, predicate: Predicate) -> Check:
+    sha256 = _sha256(path)
+    claimed = predicate.claim.file
+    if isinstance(claimed, FileClaim) and sha256 == claimed.sha256:
+        return Check("file", True, f"byte for byte the released file ({claimed.name})")
+    document = next((one for one in predicate.documents if sha256 == one.sha256), None)
+    if document is not None:
+        return Check("file", True, f"byte for byte the document that was issued with the release ({document.name})")
+    if path.name in {one.name for one in predicate.documents}:
+        return Check("file", False, "the document is not, byte for byte, the one that was issued under this name")
+    if not isinstance(claimed, FileClaim):
+        return Check("file", False, "it is none of the documents of a release that published no table")
+    return _content(path, claimed)
+
+
+def _content(path: Path, claimed: FileClaim) -> Check:
+    """Imports the readers of tables, which take seconds, only where the bytes are other ones."""
+    if claimed.content_address == "not assessed":
+        return Check("file", False, "its bytes are not those of the released file, and no address of the content is stated")
+    if path.stat().st_size > LARGEST_TABLE_BYTES:
+        return Check("file", False, "its bytes are not those of the released file; it is too large to compare the content")
+    from tasks.audit.certificates.same_content import OtherData, same_data
+
+    try:
+        how = same_data(path.read_bytes(), path.name, claimed)
+    except OtherData as other:
+        return Check("file", False, f"neither its bytes nor its content are those of the released file: {other}")
+    return Check("file", True, f"other bytes than {claimed.name}, and the same data (read as {how})")
+
+
+def _dates(predicate: Predicate, at: datetime) -> Iterator[Check]:
+    review = f"{predicate.review_by:%Y-%m-%d}"
+    if at < predicate.issued_at:
+        yield Check(
+            "date", False, f"on {at:%Y-%m-%d %H:%M} it had not been issued: that was {predicate.issued_at:%Y-%m-%d %H:%M}"
+        )
+    elif at > predicate.review_by:
+        yield Check("date", False, f"it was to be reviewed by {review}, which is past: new attacks may be known")
+    else:
+        yield Check("date", True, f"to be reviewed by {review}")
+
+
+def _revoked(digest: str, keyring: Keyring, beside: Path | None) -> Iterator[Check]:
+    """A revocation that cannot be checked counts as one: a spoiled one looks the same."""
+    known = keyring.revocation_of(digest)
+    if known is not None:
+        yield Check("revocation", False, f"it was revoked on {known.at:%Y-%m-%d}: {known.reason}")
+        return
+    content = None if beside is None else small_file(beside / REVOCATION)
+    if content is None:
+        yield Check("revocation", True, "no revocation is known here; the issuer may know of one")
+        return
+    try:
+        said = read_revocation(content, digest, keyring).said
+        yield Check("revocation", False, f"it was revoked on {said.at:%Y-%m-%d}: {said.reason}")
+    except NotValid as error:
+        yield Check("revocation", False, f"a revocation stands beside it and cannot be checked ({error}): ask the issuer")
+
+
+def _approvals(digest: str, keyring: Keyring, beside: Path | None) -> Iterator[Check]:
+    """Approvals decide nothing here: whose keys count as a board's is for the reader to say."""
+    paths = [] if beside is None else sorted(beside.glob(APPROVALS))
+    if not paths:
+        return
+    for path in paths:
+        try:
+            found = read_approval(small_file(path) or b"", digest, keyring)
+        except NotValid as error:
+            yield Check("approval", None, f"{path.name} does not count: {error}")
+            continue
+        flags = f" ({'; '.join(found.said.flags)})" if found.said.flags else ""
+        yield Check("approval", None, f"{path.name}: approved by {found.said.by} as {found.said.role}{flags}")
+
+
+def small_file(path: Path) -> bytes | None:
+    """The bytes of a file of the size that an envelope can have; none of them where it cannot be read as one.
+
+    None where nothing of this name is there.
+    """
+    try:
+        if not path.is_file():
+            return b"" if path.exists() else None
+        with path.open("rb") as file:
+            content = file.read(LARGEST_BYTES + 1)
+    except OSError:
+        return b""
+    return content if len(content) <= LARGEST_BYTES else b""
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,212 @@
+"""`sdcert verify` at the command line: exit codes, what it prints, and that it leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from outcomes import ROOT
+
+GOLDEN = ROOT / "tests" / "audit" / "golden" / "certificate_v2"
+WHEN = ("--at", "2027-01-01")
+
+
+@pytest.fixture
+def release(tmp_path) -> Path:
+    return shutil.copytree(GOLDEN, tmp_path / "release")
+
+
+@pytest.fixture
+def verify(capfd, monkeypatch, tmp_path):
+    """`verify(*words)` in this process, with a home that does not exist; exit code, stdout, stderr."""
+    monkeypatch.setenv("SDCERT_HOME", str(tmp_path / "no-home"))
+    from flows.cli import run
+
+    def call(*words: object) -> tuple[int, str, str]:
+        capfd.readouterr()
+        code = run(["verify", *map(str, words)])
+        captured = capfd.readouterr()
+        assert not (tmp_path / "no-home").exists()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def test_a_certified_file_matches(verify, release):
+    code, out, err = verify(release / "released.csv", "--key", release / "sdcert.pem", *WHEN)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert [line[:27].split() for line in lines[:6]] == [
+        ["matches", what] for what in ("form", "signature", "verdict", "file", "date", "revocation")
+    ]
+    assert "released.csv is what the certificate of golden (run 20261121T093100Z-000001) speaks of." in lines
+    assert "  pass      reidentification 0.083; limit at most 0.15, found by distance_linkage, declared" in lines
+    assert "  This is not a determination of anonymity in law." in lines
+    assert "  left out: transparency (shown in an earlier edition)" in lines
+
+
+def test_another_file_does_not(verify, release, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_bytes((release / "released.csv").read_bytes().replace(b"58", b"59"))
+    words = ("--certificate", release / "certificate.json", "--key", release / "sdcert.pem", *WHEN)
+    code, out, _ = verify(other, *words)
+    assert code == 1
+    assert "DOES NOT MATCH  file" in out
+    assert "Do not rely on it: other.csv and this certificate do not stand the check of file." in out
+    assert "limit at most" not in out
+
+
+@pytest.mark.parametrize(
+    ("at", "code"), [("2026-11-20", 1), ("2026-11-21", 0), ("2028-11-20", 0), ("2028-11-21", 1), ("2028-11-21T09:31:00Z", 0),
+                     ("2028-11-21T10:31:00+01:00", 0), ("2028-11-21T09:31:01", 1)]
+)  # fmt: skip
+def test_as_of_a_date(verify, release, at, code):
+    assert verify(release / "released.csv", "--key", release / "sdcert.pem", "--at", at)[0] == code
+
+
+def test_without_a_date_it_is_now(verify, release, monkeypatch):
+    from datetime import UTC, datetime
+
+    import flows.console.moments as console
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime(2030, 1, 1, tzinfo=UTC)
+
+    monkeypatch.setattr(console, "datetime", Later)
+    code, out, _ = verify(release / "released.csv", "--key", release / "sdcert.pem")
+    assert (code, "to be reviewed by 2028-11-21, which is past" in out) == (1, True)
+
+
+def test_as_json(verify, release):
+    code, out, _ = verify(release / "report.html", "--key", release / "sdcert.pem", *WHEN, "--json")
+    said = json.loads(out)
+    assert (code, said["matches"], said["predicate"]["release"]) == (0, True, "golden")
+    assert {check["what"]: check["matches"] for check in said["checks"]}["file"] is True
+    (release / "certificate.json").write_bytes(b"{}")
+    code, out, _ = verify(release / "released.csv", "--key", release / "sdcert.pem", "--json")
+    assert (code, json.loads(out)["matches"], json.loads(out)["predicate"]) == (1, False, None)
+
+
+def test_a_statement_beside_it_is_found_where_there_is_no_certificate(verify, release):
+    (release / "certificate.json").rename(release / "statement.json")
+    assert verify(release / "released.csv", "--key", release / "sdcert.pem", *WHEN)[0] == 0
+
+
+def wrong_arguments(release: Path) -> dict[str, tuple[list[object], str]]:
+    released, key = release / "released.csv", ["--key", release / "sdcert.pem"]
+    lonely = release.parent / "lonely.csv"
+    lonely.write_bytes(b"a\n1\n")
+    return {
+        "no file": ([release / "none.csv", *key], "there is no such file"),
+        "folder": ([release, *key], "this is not a file"),
+        "no certificate": ([lonely, *key], "neither certificate.json nor statement.json stands beside the file"),
+        "certificate absent": ([released, "--certificate", release / "none.json", *key], "there is no such file"),
+        "certificate is a folder": ([released, "--certificate", release, *key], "this is not a file"),
+        "certificate given": ([release / "certificate.json", *key], "this is the certificate itself"),
+        "no key": ([released], "no public key is known here"),
+        "key absent": ([released, "--key", release / "none.pem"], "there is no such file"),
+        "key is none": ([released, "--key", released], "this is no public key and no trust file"),
+        "no date": ([released, *key, "--at", "tomorrow"], "this is no date"),
+        "no such day": ([released, *key, "--at", "2027-02-30"], "this is no date"),
+        "beyond all years": ([released, *key, "--at", "9999-12-31T23:59:59-05:00"], "this is no date"),
+        "nothing": ([], "Missing argument"),
+        "more": ([released, released, *key], "unexpected extra argument"),
+    }
+
+
+def test_wrong_arguments_have_each_its_message(verify, release, subtests):
+    for name, (words, message) in wrong_arguments(release).items():
+        with subtests.test(name):
+            code, out, err = verify(*words)
+            assert (code, out) == (2, "")
+            assert message in err
+            assert "to do:" in err
+            assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("gone", [BrokenPipeError(), SystemExit(1)], ids=["the system's", "rich's"])
+def test_who_did_not_read_the_verdict_is_not_told_that_it_is_good(verify, release, monkeypatch, gone):
+    def unread(*_, **__):
+        raise gone
+
+    monkeypatch.setattr("flows.console.verify._print", unread)
+    assert verify(release / "released.csv", "--key", release / "sdcert.pem", *WHEN)[0] == 3
+
+
+def test_a_home_that_cannot_be_looked_at_has_no_keys(verify, release, monkeypatch):
+    monkeypatch.setenv("SDCERT_HOME", "/" + "x" * 300)  # to look at it is an error, as it is at a folder of somebody else's
+    code, _, err = verify(release / "released.csv")
+    assert (code, "no public key is known here" in err) == (2, True)
+
+
+def test_names_from_files_cannot_steer_the_terminal(verify, release, tmp_path):
+    hostile = tmp_path / "a\x1b[31m\u202e.csv"
+    hostile.write_bytes(b"x\x1b[2J,y\n1,2\n")
+    words = ("--certificate", release / "certificate.json", "--key", release / "sdcert.pem", *WHEN)
+    code, out, err = verify(hostile, *words)
+    assert code == 1
+    assert "\x1b" not in out + err
+    assert "\u202e" not in out + err
+    assert "the certificate does not know the columns x\\x1b[2J, y" in out
+
+
+def test_a_process_elsewhere_without_a_home_leaves_nothing(release, tmp_path):
+    """The whole path of who gets three files: other bytes are compared by their content too, which imports the most."""
+    empty, home = tmp_path / "empty", tmp_path / "user"
+    empty.mkdir()
+    home.mkdir()
+    files = [release / name for name in ("released.csv", "certificate.json", "sdcert.pem")]
+    windows = tmp_path / "released.csv"
+    windows.write_bytes(files[0].read_bytes().replace(b"\n", b"\r\n"))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SDCERT_", "PREFECT_", "MLFLOW_"))}
+    environment |= {"PYTHONPATH": str(ROOT), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    for file in (files[0], windows):
+        words = ["verify", file, "--certificate", files[1], "--key", files[2], *WHEN]
+        ran = subprocess.run(
+            [sys.executable, "-m", "flows.cli", *map(str, words)],
+            cwd=empty,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (ran.returncode, ran.stderr) == (0, "")
+    assert list(empty.iterdir()) == list(home.iterdir()) == []
+
+
+def test_what_certify_leaves_is_verified_with_the_keys_of_the_home(certify, sdcert, tmp_path):
+    ran, manifest = certify()
+    assert ran.code == 0
+    folder = Path(manifest["folder"])
+    assert sdcert("verify", folder / "released.csv").code == 0
+    assert sdcert("verify", folder / "report.html").code == 0
+    assert sdcert("verify", folder / "scorecard.json").code == 0
+    (folder / "report.html").write_bytes((folder / "report.html").read_bytes() + b" ")
+    assert sdcert("verify", folder / "report.html").code == 1
+
+
+@pytest.mark.slow
+def test_a_refused_release_is_not_verified_as_certified(certify, sdcert):
+    ran, manifest = certify({"policy": [{"measure": "sse_percent", "at_most": 0.0001}]})
+    assert ran.code == 1
+    folder = Path(manifest["folder"])
+    assert not (folder / "certificate.json").exists()
+    checked = sdcert("verify", folder / "report.html")
+    assert checked.code == 1
+    assert "NOT certified: it is refused" in checked.out
+
+
+@pytest.mark.slow
+def test_a_rehearsal_is_not_verified_as_certified(certify, sdcert):
+    _, manifest = certify({"seed": 7, "not_for_publication": True})
+    folder = Path(manifest["folder"])
+    assert not (folder / "certificate.json").exists()
+    checked = sdcert("verify", folder / "report.html")
+    assert (checked.code, "rehearsal" in checked.out or "NOT certified" in checked.out) == (1, True)
