@@ -8,7 +8,7 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13)
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	"$$p" -c "$(SUPPORTED)" 2>/dev/null && echo "$$p" && break; done)
 
-.PHONY: help setup certify test test-slow lint format schema lock clean
+.PHONY: help setup certify test test-slow lint audit format schema lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,6 +37,9 @@ lint: $(READY)  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+audit: $(READY)  ## known vulnerabilities of what requirements.lock pins; fails too where that cannot be looked up
+	@$(BIN)/python .ci/advisories.py
 
 format: $(READY)  ## let ruff format and mend what it can
 	$(BIN)/ruff format .

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.commands.audit import audit
+from flows.commands.certificates import approve, revoke
 from flows.commands.keys import keys
 from flows.commands.store import store
 
@@ -98,6 +99,38 @@ def compare(
 
 
 @app.command()
+def verify(
+    file: Annotated[
+        Path,
+        typer.Argument(help="the released table, in any format, or its report", metavar="RELEASED_FILE", show_default=False),
+    ],
+    certificate: Annotated[
+        Path | None, typer.Option(help="default: certificate.json, else statement.json, beside the file", show_default=False)
+    ] = None,
+    key: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="the issuer's public key (PEM) or trust file; repeatable; default: the keys of the private folder",
+            metavar="PUB",
+            show_default=False,
+        ),
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(help="judge as of this date (2028-11-21); default: now", metavar="DATE", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print the checks on stdout as JSON")] = False,
+) -> int:
+    """Is a released file what its certificate says? Offline; reads only. Exit code 0 it matches, 1 it does not."""
+    from flows.console.verify import verify as verify_released
+
+    return verify_released(file, certificate, key or [], at, as_json=as_json)
+
+
+app.command()(approve)
+app.command()(revoke)
+
+
+@app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="print the findings on stdout as JSON")] = False) -> int:
     """What is ready, what is missing, what is not protected. Exit code 0 if nothing failed, 1 if something did."""
     from flows.console.doctor import examine
@@ -152,7 +185,8 @@ def run(arguments: list[str]) -> int:
 def _unread(arguments: list[str]) -> int:
     """The reader of the output is gone. Whoever asked for a verdict and did not read it is not told that it is good."""
     sys.stdout = None  # nothing may be flushed at exit
-    return BROKEN if arguments[:1] == ["certify"] else CERTIFIED
+    verdict = arguments[:1] in (["certify"], ["verify"]) or arguments[1:2] == ["verify"]  # audit verify, store verify
+    return BROKEN if verdict else CERTIFIED
 
 
 def _interrupted() -> int:

@@ -11,23 +11,24 @@ import psutil
 
 from tasks.runtime.settings import Home
 
+MANIFEST, LATER = "manifest.json", "later.json"
+
 
 def manifest_path(run: str) -> Path:
-    return Home.current().root / "runs" / run / "manifest.json"
+    return Home.current().root / "runs" / run / MANIFEST
 
 
 def manifest_of(run: str) -> dict[str, Any]:
-    """The private manifest of one run."""
-    found: dict[str, Any] = json.loads(manifest_path(run).read_text())
-    return found
+    """The private manifest of one run, with what was noted after it was final."""
+    return _read(manifest_path(run))
 
 
 def manifests() -> list[dict[str, Any]]:
     """The private manifests of all runs, newest first; one that a crash left unreadable is passed over."""
     found = []
-    for path in sorted((Home.current().root / "runs").glob("*/manifest.json"), reverse=True):
+    for path in sorted((Home.current().root / "runs").glob(f"*/{MANIFEST}"), reverse=True):
         try:
-            found.append(json.loads(path.read_text()))
+            found.append(_read(path))
         except ValueError:
             continue
     return found
@@ -38,3 +39,8 @@ def status_of(manifest: dict[str, Any]) -> str:
     status: str = manifest["status"]
     gone = manifest["host"] == socket.gethostname() and not psutil.pid_exists(manifest["process"])
     return "killed" if status == "running" and gone else status
+
+
+def _read(path: Path) -> dict[str, Any]:
+    later = path.with_name(LATER)
+    return {**json.loads(path.read_text()), **(json.loads(later.read_text()) if later.exists() else {})}

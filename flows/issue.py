@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from prefect.artifacts import create_markdown_artifact
 from pydantic import TypeAdapter
 
+from flows.certificate import Ending, ReleasedFile
 from flows.console.words import criterion_in_words
-from flows.publish import as_json, publish_folder, sha256
+from flows.publish import Draft, as_json, drafted
 from flows.record import Journal
 from flows.release import ReleaseSpec
+from flows.stages import Made
+from tasks.audit.ledger.entries import RunEnded
+from tasks.audit.ledger.ledger import Ledger
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
 from tasks.report.page import Stamp, stamped
-from tasks.report.publication import encode
 from tasks.report.residual import summary
-from tasks.report.statement import predicate, statement
-from tasks.runtime.artifacts import Ref, Store, content_address
-from tasks.runtime.caching import Produced
-from tasks.runtime.draws import SEED_ENTROPY_BITS, seed_of
+from tasks.runtime.artifacts import Ref, Store
+from tasks.runtime.draws import seed_of
 from tasks.runtime.files import write_whole
 from tasks.score.estimates import Score
 from tasks.score.verdict import Criterion
@@ -32,44 +33,46 @@ from tasks.score.verdict import Criterion
 SCORECARD_SCHEMA = "1"
 
 
-def issue(
-    journal: Journal,
-    release: ReleaseSpec,
-    released: str,
-    source: str,
-    score: str,
-    page: Produced,
-    draw: str,
-    attempts: int,
-    output: Path,
-) -> dict[str, str]:
-    """Publish the folder of a release and record the outcome; returns the run, its verdict and its folder.
+def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> dict[str, str]:
+    """Sign, write down and publish what a release leaves; returns the run, its verdict and its folder.
 
+    The folder is complete before the ledger speaks of it, and appears after: nothing is published that is not written down.
     The table is among the files only if the release is certified. Full precision stays in the run's private folder.
     """
     store = Store()
-    measured, content = store.record(Ref(score), Score), store.record(Ref(page["content"]), Content)
+    measured, content = store.record(Ref(made.score), Score), store.record(Ref(made.page["content"]), Content)
     verdict = content.verdict.verdict
-    table = _table(store, release, released) if content.certified else None
-    stamp = Stamp(run=journal.run, issued_at=datetime.now(UTC), attempts=attempts, **(table.named if table else {}))
-    report = stamped(store.page(Ref(page["page"])), stamp).encode()
-    bits = SEED_ENTROPY_BITS if release.seed is None and release.released is None else None
-    said = predicate(content, stamp, source_digest=source.partition(":")[2], seed_entropy_bits=bits)
-    subject = table.subject if table else ("report.html", sha256(report), None)
+    file = ReleasedFile.of(store.table(Ref(made.released)), release) if content.certified else None
+    named = file.stamped if file else {}
+    stamp = Stamp(run=journal.run, issued_at=datetime.now(UTC), attempts=journal.trail.attempts, **named)
     scorecard = scorecard_of(release.name, journal.run, verdict, content.estimates, content.verdict.criteria)
-    contents = {
-        "report.html": report,
+    documents = {
+        "report.html": stamped(store.page(Ref(made.page["page"])), stamp).encode(),
         "scorecard.json": as_json(scorecard),
-        "statement.json": as_json(statement(said, *subject)),
-        **({table.name: table.content} if table else {}),
     }
     private = scorecard_of(release.name, journal.run, verdict, measured.estimates, measured.verdict.criteria)
     write_whole(journal.folder / "scorecard.json", as_json(private))
-    write_whole(journal.folder / "report-internal.html", stamped(store.page(Ref(page["internal"])), stamp).encode())
-    folder = publish_folder(output.absolute(), release.name, journal.run, contents)
-    journal.note(summary=summary(content))
-    journal.note(verdict=verdict, criteria=scorecard["criteria"], folder=str(folder), seed=seed_of(draw).hex())
-    _track(journal, content, folder, released)
+    write_whole(journal.folder / "report-internal.html", stamped(store.page(Ref(made.page["internal"])), stamp).encode())
+    with drafted(output.absolute(), release.name, journal.run) as draft:
+        for name, written in {**documents, **({file.name: file.content} if file else {})}.items():
+            draft.add(name, written)
+        told = {"verdict": verdict, "criteria": scorecard["criteria"], "summary": summary(content)}
+        manifest = journal.conclude(**told, folder=str(draft.final), seed=seed_of(made.draw).hex())
+        ending = Ending(
+            trail=journal.trail,
+            release=release,
+            content=content,
+            stamp=stamp,
+            source=made.source,
+            file=file,
+            documents=documents,
+            criteria=scorecard["criteria"],
+            stages=journal.stages,
+            manifest=manifest,
+        )
+        journal.trail.ended(partial(_signed_into, draft, ending))
+        folder = draft.appear()
+    _track(journal, content, folder, made.released, ending.statement_name)
     try:
         _show_in_prefect(journal, scorecard, folder)
     except Exception as error:  # the folder stands: what Prefect shows of it cannot undo that
@@ -77,26 +80,11 @@ def issue(
     return {"run": journal.run, "verdict": verdict, "folder": str(folder)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """The released table as a file."""
-
-    name: str
-    content: bytes
-    content_address: str
-
-    @property
-    def subject(self) -> tuple[str, str, str]:
-        return (self.name, sha256(self.content), self.content_address)
-
-    @property
-    def named(self) -> dict[str, str]:
-        return dict(zip(("released_file", "sha256", "content_address"), self.subject, strict=True))
-
-
-def _table(store: Store, release: ReleaseSpec, released: str) -> _Table:
-    table = store.table(Ref(released))
-    return _Table(f"released.{release.publish.format}", encode(table, release.publish.format), content_address(table))
+def _signed_into(draft: Draft, ending: Ending, _: Ledger) -> RunEnded:
+    """Sign while the ledger is held, so that no other run of the series ends in between."""
+    statement, entry = ending.signed()
+    draft.add(ending.statement_name, statement)
+    return entry
 
 
 def scorecard_of(
@@ -122,11 +110,11 @@ def _plain(record: Estimate | Criterion) -> dict[str, Any]:
     return plain
 
 
-def _track(journal: Journal, content: Content, folder: Path, released: str) -> None:
+def _track(journal: Journal, content: Content, folder: Path, released: str, statement: str) -> None:
     journal.tracking.estimates(content.estimates)
     journal.tracking.tag("sdcert.verdict", content.verdict.verdict)
     journal.tracking.tag("sdcert.released", released)
-    for name in ("report.html", "scorecard.json", "statement.json"):
+    for name in ("report.html", "scorecard.json", statement):
         journal.tracking.artifact(folder / name)
 
 

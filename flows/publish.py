@@ -6,6 +6,9 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +19,35 @@ from tasks.runtime.files import sync_folder, write_whole
 PARTIAL = ".partial-"
 
 
-def publish_folder(output: Path, release: str, run: str, contents: dict[str, bytes]) -> Path:
-    """Write the files of one release to `<output>/<release>/<run>/`, which appears by one rename."""
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A release folder that nobody sees yet. final: where it will appear."""
+
+    folder: Path
+    final: Path
+
+    def add(self, name: str, content: bytes) -> None:
+        write_whole(self.folder / name, content)
+
+    def appear(self) -> Path:
+        """Make the folder appear by one rename."""
+        self.folder.rename(self.final)
+        sync_folder(self.final.parent)
+        return self.final
+
+
+@contextmanager
+def drafted(output: Path, release: str, run: str) -> Iterator[Draft]:
+    """A draft of `<output>/<release>/<run>/`; what has not appeared at the end is removed."""
     parent = output / release
     parent.mkdir(parents=True, exist_ok=True)
     clear_partial(parent)
-    draft = parent / f"{PARTIAL}{os.getpid()}-{run}"
-    draft.mkdir(mode=0o700)
+    draft = Draft(parent / f"{PARTIAL}{os.getpid()}-{run}", parent / run)
+    draft.folder.mkdir(mode=0o700)
     try:
-        for name, content in contents.items():
-            write_whole(draft / name, content)
-        final = parent / run
-        draft.rename(final)
+        yield draft
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    sync_folder(parent)
-    return final
+        shutil.rmtree(draft.folder, ignore_errors=True)
 
 
 def clear_partial(parent: Path) -> None:

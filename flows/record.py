@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 import time
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -20,12 +21,19 @@ from prefect import Task
 from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 
+from flows.history import LATER, MANIFEST
 from flows.progress import listener
 from flows.release import ReleaseSpec
+from flows.trail import Trail
+from tasks.audit.keeping.use import in_use
+from tasks.runtime import provenance
+from tasks.runtime.artifacts import Store
 from tasks.runtime.caching import Produced, platform_fingerprint, prepared
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
+
+KEY_MARK = b"which key of the store"  # its digest tells a replay whether the key is still the run's
 
 
 def _state_of(future: PrefectFuture[Produced]) -> State[Produced]:
@@ -47,6 +55,9 @@ class Journal:
         self.computed: list[str] = []
         self.cached: list[str] = []
         self._refresh = refresh
+        self._in_use = ExitStack()
+        self._final = False
+        self._later: dict[str, Any] = {}
         self._manifest: dict[str, Any] = {
             "run": self.run,
             "release": release.name,
@@ -57,9 +68,13 @@ class Journal:
             "user": getpass.getuser(),
             "host": socket.gethostname(),
             "platform": platform_fingerprint(),
+            "provenance": provenance.put(Store()),
+            "store": Store().digest(KEY_MARK),
             "spec": release.model_dump(mode="json", by_alias=True),
+            "inputs": {},
             "stages": {},
         }
+        self.trail = Trail(self.run, release)
         self._tracking = Tracking(series=release.lineage, run=self.run)
         self._tracking.parameters(release.public_content())
         self._tracking.tag("sdcert.release", release.name)
@@ -70,21 +85,22 @@ class Journal:
         return Home.current().folder("runs", self.run)
 
     def __enter__(self) -> Journal:
+        self._in_use.enter_context(in_use())
         self._save()
+        self.trail.began()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is not None:
-            stopped = isinstance(error, KeyboardInterrupt)
-            self.note(status="interrupted" if stopped else "failed", failure=f"{type(error).__name__}: {error}")
-            self._tracking.tag("sdcert.verdict", "none")
-        self._finish("FINISHED" if error is None else "FAILED")
+        with self._in_use:
+            if error is not None:
+                self._failed(error)
+            self._finish("FINISHED" if error is None else "FAILED")
 
     def stage(self, task: Task[..., Produced], name: str, *arguments: Any) -> Produced:
         """Run one stage and wait for it."""
         listener.get().began(name)
         started = time.monotonic()
-        state: State[Produced] = self._prepared(task, name)(*arguments, return_state=True)  # type: ignore[assignment]  # Prefect's stub forgets return_state
+        state: State[Produced] = self._prepared(task, name, arguments)(*arguments, return_state=True)  # type: ignore[assignment]  # Prefect's stub forgets return_state
         produced = self._kept(name, state)
         self._told(name, name, time.monotonic() - started, "cached" if name in self.cached else "computed")
         return produced
@@ -93,7 +109,7 @@ class Journal:
         """Run one stage for several names to arguments side by side; results in the order of the jobs."""
         listener.get().began(f"{title} ({len(jobs)})")
         started, cached_before = time.monotonic(), len(self.cached)
-        running = {name: self._prepared(task, name).submit(*arguments) for name, arguments in jobs.items()}
+        running = {name: self._prepared(task, name, arguments).submit(*arguments) for name, arguments in jobs.items()}
         produced = [self._kept(name, _state_of(future)) for name, future in running.items()]
         cached = len(self.cached) - cached_before
         how = "cached" if cached == len(jobs) else f"{len(jobs) - cached} computed"
@@ -101,19 +117,32 @@ class Journal:
         return produced
 
     def note(self, **facts: Any) -> None:
-        """Add facts to the private manifest."""
-        self._manifest.update(facts)
+        """Add facts to the private manifest; once it is final, to a file beside it."""
+        (self._later if self._final else self._manifest).update(facts)
         self._save()
+
+    def conclude(self, **facts: Any) -> str:
+        """Add the last facts: the manifest is final now. Returns its keyed digest, by which the ledger names it."""
+        self._final = False
+        self.note(**{"status": "finished", "ended_at": datetime.now(UTC).isoformat(), **facts})
+        self._final = True
+        return Store().digest((self.folder / MANIFEST).read_bytes())
 
     def warn(self, notes: tuple[str, ...]) -> None:
         """Add what a reader should know to the notes of the manifest; they hold no source value."""
         self.note(notes=[*self._manifest.get("notes", []), *notes])
 
     @property
+    def stages(self) -> dict[str, Any]:
+        """Each stage that has ended: whether it was cached, and the addresses of what it made."""
+        return dict(self._manifest["stages"])
+
+    @property
     def tracking(self) -> Tracking:
         return self._tracking
 
-    def _prepared(self, task: Task[..., Produced], name: str) -> Task[..., Produced]:
+    def _prepared(self, task: Task[..., Produced], name: str, arguments: tuple[Any, ...]) -> Task[..., Produced]:
+        self._manifest["inputs"][name] = list(arguments)
         return prepared(task, name, refresh=self._refresh)
 
     def _kept(self, name: str, state: State[Produced]) -> Produced:
@@ -130,11 +159,20 @@ class Journal:
         listener.get().ended(line, seconds, how)
 
     def _save(self) -> None:
-        write_whole(self.folder / "manifest.json", json.dumps(self._manifest, indent=1).encode())
+        name, facts = (LATER, self._later) if self._final else (MANIFEST, self._manifest)
+        write_whole(self.folder / name, json.dumps(facts, indent=1).encode())
+
+    def _failed(self, error: BaseException) -> None:
+        """Write down that no verdict came of it; an error here must not hide the one that was met."""
+        stopped = not isinstance(error, Exception)
+        told = {"status": "interrupted" if stopped else "failed", "failure": f"{type(error).__name__}: {error}"}
+        self._tracking.tag("sdcert.verdict", "none")
+        try:
+            self.trail.failed(error, self.conclude(**told))
+        except Exception as also:
+            self.note(ledger=f"not recorded: {type(also).__name__}: {also}")
 
     def _finish(self, status: str) -> None:
         problem = self._tracking.close(status)
         if problem is not None:
             self.note(tracking=f"not recorded: {problem}")
-        if self._manifest["status"] == "running":
-            self.note(status="finished", ended_at=datetime.now(UTC).isoformat())

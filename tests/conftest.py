@@ -6,6 +6,7 @@ import atexit
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,9 +31,28 @@ prepare_environment()
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A private home of this test alone."""
+    """A private home of this test alone; what the test leaves outside its private folders is searched for its secrets."""
     monkeypatch.setenv("SDCERT_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+    yield tmp_path / "home"
+    from leaks import leaks_of_test
+
+    _fail_for(leaks_of_test(tmp_path))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_places():
+    """What the tests of a session share, searched at its end for the secrets of all of them."""
+    places = [_SESSION]
+    yield places
+    if "leaks" in sys.modules:
+        from leaks import SEEN, homes_in, leaks_in
+
+        _fail_for([leak for place in places for leak in leaks_in(place, SEEN, homes=homes_in(place))])
+
+
+def _fail_for(leaks: list[str]) -> None:
+    if leaks:
+        pytest.fail("secrets outside the private folders:\n" + "\n".join(leaks), pytrace=False)
 
 
 @pytest.fixture(scope="session")
@@ -45,12 +65,13 @@ def reference() -> Path:
 
 
 @pytest.fixture(scope="session")
-def prefect():
+def prefect(shared_places):
     """One temporary Prefect server for all tests that run flows; its address."""
-    from prefect.settings import PREFECT_API_URL
+    from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_DATABASE_CONNECTION_URL
     from prefect.testing.utilities import prefect_test_harness
 
     with prefect_test_harness(server_startup_timeout=120):
+        shared_places.append(Path(PREFECT_SERVER_DATABASE_CONNECTION_URL.value().partition("///")[2]).parent)
         yield PREFECT_API_URL.value()
 
 

@@ -125,7 +125,7 @@ def plan(release: Any, intruders: list[str]) -> list[tuple[str, str]]:
     rows.append(
         (
             "report",
-            f"released.{release.publish.format} (if certified; rows {order}), report.html, scorecard.json, statement.json",
+            f"released.{release.publish.format} and certificate.json (if certified; rows {order}), report.html, scorecard.json",
         )
     )
     return rows

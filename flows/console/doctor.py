@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 from rich.console import Console
 
 from flows.console.doctor_home import Finding, fail, findings_of_home, fine, warn
+from flows.console.doctor_keys import findings_of_keys
 from flows.console.inert import shown
 from tasks.runtime.settings import Home
 
@@ -37,7 +38,8 @@ NOT_PROTECTED = (
     "Who works under your user name, the administrator (root), and every backup of the folder can read all of it.",
     "Whether the folder is backed up, and how well the backup is locked, is not looked at. A lost seed cannot be made again.",
     "The random numbers come from PCG64, which is not a cryptographic generator; its seed has 256 bits of the system's.",
-    "statement.json is not signed: it names the released file by its digest, but who can write the folder can write another.",
+    "Who reads a key that signs (keys/signing), and its passphrase if it has one, can sign certificates and another ledger.",
+    "Only what lies elsewhere contradicts a ledger that was written anew: a witnessed root, certificates that were given out.",
     "Servers of Prefect and MLflow that you start yourself ask for no password: let them listen on this machine alone.",
     "Values of the source are in the memory of a running process, and may reach swap space or a core dump.",
 )
@@ -76,6 +78,7 @@ def findings() -> Iterator[Finding]:
     yield _prefect()
     yield _mlflow()
     yield from findings_of_home(Home.current().root)
+    yield from findings_of_keys(Home.current().root)
     yield from _optional()
     yield _variables()
 

@@ -18,7 +18,12 @@ from typing import Any, Literal
 import psutil
 
 from flows.history import manifests, status_of
+from tasks.audit.keeping.due import certificates, due
+from tasks.audit.keeping.inventory import abandoned, drafts
+from tasks.audit.keeping.needs import entries_of
+from tasks.microdata.errors import InputError
 from tasks.runtime.servers import orphans
+from tasks.runtime.settings import Home
 
 Status = Literal["ok", "warn", "fail"]
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -29,6 +34,7 @@ FEW_BYTES, LITTLE_BYTES = 100_000_000, 1_000_000_000
 FEW_INODES, LITTLE_INODES = 1_000, 20_000
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph", "glusterfs", "fuse.glusterfs"})
 CLOCK_SECONDS = 5.0
+LARGE_LEDGER_BYTES = 20_000_000  # read in a second or two
 NOT_BEFORE = datetime(2026, 11, 1, tzinfo=UTC)  # this version was written then
 _NAMED = 20
 
@@ -75,6 +81,7 @@ def findings_of_home(root: Path) -> Iterator[Finding]:
         yield _clock_of_runs()
         yield from _secrets(root)
         yield from _leftovers(root)
+        yield _certificates(root)
 
 
 def _ownership(root: Path, named: str) -> Iterator[Finding]:
@@ -252,3 +259,25 @@ def _leftovers(root: Path) -> Iterator[Finding]:
         yield warn("runs", f"{len(dead)} runs began and were killed: {told}", "run them again; what was computed is kept")
     else:
         yield fine("runs", "no run is shown as running whose process is gone")
+    left_files = sum(abandoned(file) for file in drafts(root))
+    if left_files:
+        says = f"{left_files} files were left by writers that were killed; they may hold values or secrets"
+        yield warn("drafts", says, "`sdcert store gc --yes` removes them")
+    else:
+        yield fine("drafts", "no writer that was killed has left a file")
+
+
+def _certificates(root: Path) -> Finding:
+    path = root / "ledger" / "ledger.jsonl"
+    if path.exists() and path.stat().st_size > LARGE_LEDGER_BYTES:
+        return fine("certificates", "the ledger is large: `sdcert audit due` says which are to be looked at again")
+    now = datetime.now(UTC)
+    try:
+        known = certificates(entries_of(Home(root)), at=now)
+    except InputError as error:
+        return fail("certificates", f"the ledger cannot be read: {error.what}", error.remedy)
+    late = [one for one in due(known, at=now, within=timedelta(0)) if one.certificate.superseded_by is None]
+    if late:
+        to_do = "`sdcert audit due` says which, and what to do"
+        return warn("certificates", f"{len(late)} are past their date of review, or older than the attacks of today", to_do)
+    return fine("certificates", "none is past its date of review, or older than the attacks of today")

@@ -51,9 +51,10 @@ class Store:
         content = self._read(ref, "table")
         try:
             table = Microdata(pq.read_table(io.BytesIO(content)).combine_chunks())
-        except (pa.ArrowException, TypeError, OSError):
+            address = self._table_address(table)
+        except (pa.ArrowException, TypeError, ValueError, OSError):  # ValueError: a text that is no longer UTF-8
             raise Damaged(ref) from None
-        return self._checked(ref, table, self._table_address(table))
+        return self._checked(ref, table, address)
 
     def put_record(self, record: object, kind: Any = None) -> Ref:
         """Store anything that pydantic can write as JSON; `kind` is its type where that is not its class."""

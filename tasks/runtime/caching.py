@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib.metadata
 import json
 import os
 import sys
@@ -23,10 +22,11 @@ from prefect.locking.protocol import LockManager
 from prefect.serializers import JSONSerializer
 from prefect.transactions import IsolationLevel
 
-from tasks.microdata.fingerprint import TASKS, files_of, fingerprint
+from tasks.microdata.fingerprint import files_of, fingerprint
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.failures import guarded
 from tasks.runtime.files import try_lock
+from tasks.runtime.provenance import installed, lock_file
 from tasks.runtime.settings import Home
 
 Produced = dict[str, str]
@@ -35,9 +35,9 @@ Produced = dict[str, str]
 @cache
 def platform_fingerprint() -> str:
     """What the code runs on: Python, the installed versions and the lock (one lock serves several Pythons, hence all three)."""
-    installed = sorted(f"{d.name}=={d.version}" for d in importlib.metadata.distributions())
-    lock = TASKS.parent / "requirements.lock"
-    parts = [f"{sys.version_info.major}.{sys.version_info.minor}", *installed, lock.read_text() if lock.exists() else "no lock"]
+    lock = lock_file()
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    parts = [python, *installed(), lock.read_text() if lock.exists() else "no lock"]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -169,6 +169,12 @@ def stage(name: str, rooms: tuple[str, ...]) -> Callable[[Callable[..., Produced
         return cached(guarded(name)(function))
 
     return wrap
+
+
+def rooms_of(cached: Task[..., Produced]) -> tuple[str, ...]:
+    """The folders of `tasks/` whose code a stage runs, its own and those it imports."""
+    policies = getattr(cached.cache_policy, "policies", ())
+    return tuple(room for policy in policies if isinstance(policy, Fingerprint) for room in policy.rooms)
 
 
 def prepared(cached: Task[..., Produced], name: str, *, refresh: bool) -> Task[..., Produced]:

@@ -1,4 +1,4 @@
-"""Seeds and attempts: how often a source was masked, and with which secret.
+"""Seeds: with which secret a source was masked.
 
 A seed is 256 bits of the system's generator. It is kept in a private file and reused until the steward asks for a new draw,
 so that a retry or a second run never masks again; the rest of the program names it by its draw id, a keyed digest. The key of
@@ -8,34 +8,16 @@ a series' pseudonyms is kept in the same way, and never drawn anew.
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.randomness import SEED_BYTES
 from tasks.runtime.artifacts import Store
-from tasks.runtime.files import append_line, locked, write_whole
+from tasks.runtime.files import locked, write_whole
 from tasks.runtime.settings import Home
 
 SEED_ENTROPY_BITS = 8 * SEED_BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One masking of one source under one policy, as it is written down before it is made. Holds no seed and no value."""
-
-    run: str
-    at: str
-    source: str
-    masking: str
-    draw: str
-    policy: str
-
-    @property
-    def identity(self) -> tuple[str, str, str]:
-        return (self.masking, self.draw, self.policy)
 
 
 def draw_of(series: str, *, new: bool = False) -> str:
@@ -69,11 +51,16 @@ def chosen_draw(number: int) -> str:
 
 def keep_seed(seed: bytes) -> str:
     """Keep a seed in the private folder and return its draw id."""
-    draw = Store().digest(b"draw" + seed)[:32]
+    draw = draw_id(seed)
     path = _seed_path(draw)
     if not path.exists():
         write_whole(path, seed, mode=0o400)
     return draw
+
+
+def draw_id(seed: bytes) -> str:
+    """What names a seed to who holds the store's key, and tells others nothing."""
+    return Store().digest(b"draw" + seed)[:32]
 
 
 def seed_of(draw: str) -> bytes:
@@ -96,32 +83,6 @@ def pseudonym_secret(kept: str) -> bytes:
         )
         remedy = "restore the folder from a backup; without one, begin another `series`"
         raise InputError("lost-pseudonym-key", "SDCERT_HOME", what, "the keys under draws/seeds", remedy) from None
-
-
-def record_attempt(series: str, attempt: Attempt) -> int:
-    """Write an attempt down, then say how many different ones this series has made on this source, this one included.
-
-    A repetition of the same masking, draw and policy is no new attempt: nothing is drawn and nothing decided anew.
-    """
-    path = Home.current().folder("attempts") / f"{series}.jsonl"
-    entry = {name: getattr(attempt, name) for name in Attempt.__slots__}
-    append_line(path, json.dumps(entry, sort_keys=True))
-    return len({made.identity for made in attempts(series) if made.source == attempt.source})
-
-
-def attempts(series: str) -> tuple[Attempt, ...]:
-    """Every attempt that a series has written down, oldest first; a line torn by a crash is left out."""
-    path = Home.current().folder("attempts") / f"{series}.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return tuple(Attempt(**entry) for line in lines if (entry := _entry(line)) is not None)
-
-
-def _entry(line: str) -> dict[str, str] | None:
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return None
-    return entry if isinstance(entry, dict) and set(entry) == set(Attempt.__slots__) else None
 
 
 def _seed_path(draw: str) -> Path:

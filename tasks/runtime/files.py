@@ -47,27 +47,30 @@ def append_line(path: Path, line: str) -> None:
 
 
 @contextmanager
-def locked(path: Path, *, timeout_seconds: float | None = None) -> Iterator[None]:
-    """Hold an exclusive lock on a file; the kernel releases it when the holder dies, however it dies."""
-    descriptor = try_lock(path)
+def locked(path: Path, *, shared: bool = False, timeout_seconds: float | None = None) -> Iterator[None]:
+    """Hold a lock on a file, exclusive or shared; the kernel releases it when the holder dies, however it dies."""
+    descriptor = try_lock(path, shared=shared)
     started = time.monotonic()
     while descriptor is None:
         if timeout_seconds is not None and time.monotonic() - started > timeout_seconds:
             raise TimeoutError(f"{path} is locked by another process")
         time.sleep(0.05)
-        descriptor = try_lock(path)
+        descriptor = try_lock(path, shared=shared)
     try:
         yield
     finally:
         os.close(descriptor)
 
 
-def try_lock(path: Path) -> int | None:
-    """An exclusive lock as an open descriptor (closing it releases the lock), or None while another holds it."""
+def try_lock(path: Path, *, shared: bool = False) -> int | None:
+    """A lock as an open descriptor (closing it releases the lock), or None while another's hinders it.
+
+    Several hold a shared lock at once, and none of them while one holds an exclusive one.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -26,3 +27,9 @@ def folder_of(tmp_path: Path, manifest: dict[str, Any]) -> Path:
 
 def scorecard_of(tmp_path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     return json.loads((folder_of(tmp_path, manifest) / "scorecard.json").read_text())
+
+
+def statement_in(folder: Path) -> dict[str, Any]:
+    """What the certificate of a release folder says, or the statement of one that is not certified; nothing is verified."""
+    found = next(path for name in ("certificate.json", "statement.json") if (path := folder / name).exists())
+    return json.loads(base64.b64decode(json.loads(found.read_text())["payload"]))

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 ROWS = 80
+WRITTEN: set[Path] = set()  # tables that tests wrote as inputs
 CANARY = {"person_id": 990017, "age": 77.25, "income": 918273.5, "town": 4455667, "vote": "zanzibar-quux"}
+CANARY_LINE = ",".join(str(value) for value in CANARY.values())
 
 
 def survey(rows: int = ROWS, *, canary: bool = False) -> str:
@@ -20,7 +22,7 @@ def survey(rows: int = ROWS, *, canary: bool = False) -> str:
         age, income, town = rng.integers(18, 90) + 0.25, rng.integers(100, 9000) * 100.5, rng.integers(1000, 900000)
         lines.append(f"{1000 + i},{age},{income},{town},{'yes' if rng.random() < 0.4 else 'no'}")
     if canary:
-        lines.append(",".join(str(value) for value in CANARY.values()))
+        lines.append(CANARY_LINE)
     return "\n".join(lines) + "\n"
 
 
@@ -47,6 +49,7 @@ def write_release(folder: Path, change: dict[str, Any] | None = None, *, text: s
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "survey.csv").write_text(survey() if text is None else text)
+    WRITTEN.add(folder / "survey.csv")
     release = copy.deepcopy(RELEASE)
     for name, value in (change or {}).items():
         release[name] = value

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from outcomes import computed, folder_of, newest_manifest, scorecard_of
+from outcomes import computed, folder_of, newest_manifest, scorecard_of, statement_in
 from release_files import ROWS, write_release
 
 ATTACKS = [{"method": "distance_linkage"}, {"method": "transparency"}]
@@ -25,12 +25,17 @@ def test_a_certified_release_leaves_four_files(certify, tmp_path):
     ran, manifest = certify()
     assert ran.code == 0, ran.err
     folder = folder_of(tmp_path, manifest)
-    assert sorted(path.name for path in folder.iterdir()) == ["released.csv", "report.html", "scorecard.json", "statement.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "certificate.json",
+        "released.csv",
+        "report.html",
+        "scorecard.json",
+    ]
     with (folder / "released.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == ROWS
     assert list(rows[0]) == ["age", "income", "town", "vote"]
-    statement = json.loads((folder / "statement.json").read_text())
+    statement = statement_in(folder)
     assert statement["_type"] == "https://in-toto.io/Statement/v1"
     (subject,) = statement["subject"]
     assert subject["digest"]["sha256"] == hashlib.sha256((folder / "released.csv").read_bytes()).hexdigest()
@@ -206,7 +211,7 @@ def test_interrupted_is_130(certify, tmp_path, monkeypatch):
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flows.certify._attempt", stop)
+    monkeypatch.setattr("flows.certify._attempted", stop)
     ran, manifest = certify()
     assert ran.code == 130
     assert manifest["status"] == "interrupted"

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from outcomes import folder_of, newest_manifest
+from outcomes import folder_of, newest_manifest, statement_in
 from release_files import write_release
 
 ROWS = 120
@@ -97,7 +97,7 @@ def test_they_come_out_inert_and_correct(sdcert, tmp_path, text):
 
     scorecard = json.loads((folder / "scorecard.json").read_text())
     assert {figure["attribute"] for figure in scorecard["estimates"]} >= set(list(NAMES.values())[:5])
-    statement = json.loads((folder / "statement.json").read_text())
+    statement = statement_in(folder)
     assert {one["name"] for one in statement["predicate"]["attributes"]} == set(NAMES.values())
     assert "\x1b" not in ran.out + ran.err
 

@@ -1,10 +1,9 @@
 """Tables masked elsewhere, through the command line: their figures are those of the file, whoever made it."""
 
 import csv
-import json
 
 import pytest
-from outcomes import ROOT, folder_of, newest_manifest, scorecard_of
+from outcomes import ROOT, folder_of, newest_manifest, scorecard_of, statement_in
 from release_files import survey, write_release
 
 LENIENT = [{"measure": "reidentification", "at_most": 1.0}]
@@ -102,7 +101,7 @@ def test_the_key_aligns_and_is_not_published(sdcert, tmp_path):
     found = figures(scorecard_of(tmp_path, manifest))
     assert found["cells_changed|age"] == 1.0
     assert "cells_changed|income" not in found
-    statement = json.loads((folder_of(tmp_path, manifest) / "statement.json").read_text())
+    statement = statement_in(folder_of(tmp_path, manifest))
     assert statement["predicate"]["seed_entropy_bits"] == "not assessed"
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import hashlib
-import json
 
 import pytest
-from outcomes import folder_of, scorecard_of
+from outcomes import folder_of, scorecard_of, statement_in
 from release_files import RELEASE, survey, write_release
 
 STRATA = ["region"]
@@ -32,8 +30,7 @@ def released(tmp_path, manifest):
 
 
 def predicate_of(tmp_path, manifest):
-    found = json.loads((folder_of(tmp_path, manifest) / "statement.json").read_text())
-    return (json.loads(base64.b64decode(found["payload"])) if "payload" in found else found)["predicate"]
+    return statement_in(folder_of(tmp_path, manifest))["predicate"]
 
 
 def test_a_sample_by_strata_with_pseudonyms(certify, sdcert, tmp_path, home):

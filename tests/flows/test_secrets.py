@@ -1,37 +1,40 @@
-"""A planted record, the seed and the plain hash of the source are searched in all that a run leaves outside private folders."""
+"""A planted record, the seed and the plain hash of the source are searched in all that a run leaves outside private folders.
 
-import hashlib
+The fixture `home` searches every file after each test (leaks.py); here it is seen that the files are there, and what the
+terminal, Prefect's answers and the ledger say.
+"""
+
 import json
 import re
+from base64 import b64decode
 from pathlib import Path
 
+import leaks
 import pytest
 from outcomes import folder_of, newest_manifest, scorecard_of
 from release_files import CANARY, survey, write_release
 
-PRIVATE = ("store", "keys", "draws", "runs", "failures")
-ORIGINAL = ("person_id", "age", "income", "town")  # `vote` is published as it is
+OF_A_RUN = {"kind", "run", "release", "series", "outcome", "not_for_publication", "manifest", "stages"}
+OF_A_FAILURE = {"stage", "code"}
 
 
-def traces(*folders: Path, but: tuple[str, ...] = ()) -> dict[Path, bytes]:
-    found = {}
-    for folder in folders:
-        for path in folder.rglob("*"):
-            inside = path.relative_to(folder).parts
-            if path.is_file() and inside[0] not in but:
-                found[path] = path.read_bytes()
+def secrets_of(folder: Path) -> leaks.Secrets:
+    homes = leaks.homes_in(folder)
+    found = leaks.secrets_of(homes)
+    found.update(leaks.secrets_of_inputs(folder, homes))
     return found
 
 
-def needles(source: Path, seed: str) -> dict[str, bytes]:
-    values = {f"canary {name}": str(CANARY[name]).encode() for name in ORIGINAL if name != "age"}
-    content = source.read_bytes()
-    hashes = {f"{name} of the source": hashlib.new(name, content).hexdigest().encode() for name in ("sha256", "md5", "sha1")}
-    return {**values, **hashes, "seed": seed.encode(), "seed in bytes": bytes.fromhex(seed)}
+def searched(folder: Path) -> set[str]:
+    """The files that the search reads, as names inside the folder."""
+    closed = {home / name for home in leaks.homes_in(folder) for name in leaks.PRIVATE}
+    files = (path for path in folder.rglob("*") if path.is_file() and not any(path.is_relative_to(one) for one in closed))
+    return {path.relative_to(folder).as_posix() for path in files}
 
 
-def leaks(found: dict[Path, bytes], wanted: dict[str, bytes]) -> list[tuple[str, str]]:
-    return [(name, str(path)) for path, content in found.items() for name, needle in wanted.items() if needle in content]
+def entries(home: Path) -> list[dict[str, object]]:
+    lines = (home / "ledger" / "ledger.jsonl").read_bytes().splitlines()
+    return [json.loads(b64decode(json.loads(line)["payload"]))["event"] for line in lines]
 
 
 CHANGES = {
@@ -72,23 +75,49 @@ def test_no_secret_leaves_the_private_folders(process, tmp_path, home, change):
     ran = process("-m", "flows.cli", "certify", path, "--output", out, PREFECT_LOGGING_LEVEL="DEBUG")
     stdout, stderr = ran.communicate(timeout=180)
     assert ran.returncode == code, stderr
-    from tasks.runtime.draws import seed_of
-
-    draws = [path.name for path in (home / "draws" / "seeds").glob("*")] if (home / "draws").exists() else []
-    seed = seed_of(draws[0]).hex() if draws else hashlib.sha256(b"no seed was drawn").hexdigest()
-    wanted = needles(tmp_path / "project" / "survey.csv", seed)
-    found = traces(home, out, but=PRIVATE)
-    assert len(found) >= (8 if code < 2 else 3)
+    found = searched(tmp_path)
+    assert {"home/ledger/ledger.jsonl", "home/ledger/head.json", "home/mlflow.db"} <= found
     if code < 2:
-        found[Path("stdout")], found[Path("stderr")] = stdout.encode(), stderr.encode()
-    assert leaks(found, wanted) == []
-    if code == 2:
-        assert "zanzibar-quux" not in "".join(map(str, found.values()))
+        assert secrets_of(tmp_path).found_in((stdout + stderr).encode()) == set()
+        statement = "certificate.json" if code == 0 else "statement.json"
+        assert {"report.html", "scorecard.json", statement, "index.db"} <= {Path(name).name for name in found}
+    else:
+        (ended,) = [entry for entry in entries(home) if entry["kind"] == "ended"]
+        said = {name: value for name, value in ended.items() if value not in (None, [], {})}
+        assert ended["outcome"] == "failed" and set(said) <= OF_A_RUN | OF_A_FAILURE
+        assert not any(str(value) in json.dumps(entries(home)) for value in CANARY.values() if value != CANARY["age"])
+    secrets = secrets_of(tmp_path)
+    wanted = {*secrets.long.values(), *secrets.short.values()}
+    assert {"the planted income", "the sha256 of a source", "the store's key", "a private key that signs"} <= wanted
+
+
+def test_no_secret_is_in_what_the_audit_trail_gives_out(certify, sdcert, tmp_path, home):
+    """Exports, witness, trust file, approval and revocation lie beside the release, and the fixture searches them all."""
+    _, manifest = certify({"policy_author": "Ada"}, text=survey(canary=True))
+    run, out = manifest["run"], tmp_path / "given-out"
+    out.mkdir()
+    assert sdcert("keys", "create", "--for", "approvals", "--name", "Bob", "--no-passphrase").code == 0
+    assert sdcert("approve", run, "--as", "board", "--reason", "it was discussed").code == 0
+    assert sdcert("revoke", run, "--reason", "for the search").code == 0
+    for form in ("html", "csv", "jsonl"):
+        assert sdcert("audit", "export", "--format", form, "--output", out / f"audit.{form}").code == 0
+    assert sdcert("audit", "witness", "--output", out / "witness.json").code == 0
+    assert sdcert("keys", "export", "--trust", "--seal", "--output", out / "trust.json").code == 0
+    assert sdcert("keys", "export", "--output", out / "key.pem").code == 0
+    asked = (("audit", "show", run), ("audit", "show", run, "--json"), ("audit", "find"), ("audit", "verify"), ("keys", "list"))
+    told = [sdcert(*words) for words in asked]
+    assert all(ran.code == 0 for ran in told)
+    folder = folder_of(tmp_path, manifest).relative_to(tmp_path).as_posix()
+    files = ("certificate.json", "approval-1.json", "revocation.json", "released.csv")
+    assert {f"{folder}/{name}" for name in files} <= searched(tmp_path)
+    assert {f"given-out/{path.name}" for path in out.iterdir()} <= searched(tmp_path)
+    assert secrets_of(tmp_path).found_in("".join(ran.out + ran.err for ran in told).encode()) == set()
+    assert leaks.leaks_of_test(tmp_path) == []
 
 
 @pytest.mark.parametrize("change", ["certified", "value outside the order"])
 def test_prefects_database_holds_no_secret(process, tmp_path, home, prefect, change):
-    """The session's server keeps its database in Prefect's test folder: it is read through its own programming interface."""
+    """What the session's server answers; its database is searched at the end of the session."""
     import httpx
 
     path = write_release(tmp_path / "project", CHANGES[change][0], text=survey(canary=True))
@@ -102,18 +131,19 @@ def test_prefects_database_holds_no_secret(process, tmp_path, home, prefect, cha
         answers.append(reply.text)
     text = "".join(answers)
     assert (manifest["run"] if change == "certified" else "StageFailure") in text
-    wanted = needles(tmp_path / "project" / "survey.csv", manifest.get("seed", "ab" * 32))
+    wanted = secrets_of(tmp_path)
     if change != "certified":
         assert "error: " in err
-        wanted["canary vote"] = CANARY["vote"].encode()
-    assert [name for name, needle in wanted.items() if needle in text.encode()] == []
+        wanted.add("the planted vote", leaks.writings_of_text(CANARY["vote"]))
+    assert wanted.found_in(text.encode()) == set()
 
 
 def test_the_canary_is_there_to_be_found(certify, home):
     """The search itself works: inside the private folders the planted record is found."""
     _, manifest = certify(text=survey(canary=True))
-    private = {path: content for path, content in traces(home).items() if path.relative_to(home).parts[0] == "runs"}
+    private = {path: path.read_bytes() for path in (home / "runs").rglob("*") if path.is_file()}
     assert any(manifest["seed"].encode() in content for content in private.values())
+    assert any("a seed" in leaks.secrets_of([home]).found_in(content) for content in private.values())
     from tasks.runtime.artifacts import Ref, Store
 
     table = Store().table(Ref(manifest["stages"]["ingest"]["produced"]["data"]))

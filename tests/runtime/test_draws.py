@@ -4,19 +4,12 @@ import pytest
 
 from tasks.microdata.errors import InputError
 from tasks.runtime.draws import (
-    Attempt,
-    attempts,
     chosen_draw,
     draw_of,
     pseudonym_key_of,
     pseudonym_secret,
-    record_attempt,
     seed_of,
 )
-
-
-def attempt(run="r1", source="table:1", masking="m1", draw="d1", policy="p1"):
-    return Attempt(run, "2026-01-01T00:00:00", source, masking, draw, policy)
 
 
 def test_a_draw_is_kept_until_a_new_one_is_asked_for(home):
@@ -58,23 +51,6 @@ def test_the_draw_id_does_not_hold_the_seed_and_the_seed_is_private(home):
 
 def test_a_chosen_seed_gives_the_same_draw_again(home):
     assert chosen_draw(7) == chosen_draw(7) != chosen_draw(8)
-
-
-def test_attempts_are_counted_per_source_and_repetitions_are_not(home):
-    assert record_attempt("s", attempt()) == 1
-    assert record_attempt("s", attempt(run="r2")) == 1
-    assert record_attempt("s", attempt(draw="d2")) == 2
-    assert record_attempt("s", attempt(policy="p2")) == 3
-    assert record_attempt("s", attempt(source="table:2")) == 1
-    assert record_attempt("another", attempt()) == 1
-    assert len(attempts("s")) == 5
-
-
-def test_a_line_torn_by_a_crash_does_not_stop_the_count(home):
-    record_attempt("s", attempt())
-    with (home / "attempts" / "s.jsonl").open("a") as file:
-        file.write('{"run": "half')
-    assert record_attempt("s", attempt(draw="d2")) == 2
 
 
 def test_a_lost_seed_is_an_error(home):

@@ -1,0 +1,137 @@
+"""What is signed at the end of a run: the statement about a release, and the entry of the ledger that names it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from flows.publish import sha256
+from flows.release import ReleaseSpec
+from flows.trail import Trail
+from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
+from tasks.audit.lookup.index import Index
+from tasks.audit.signing.envelope import STATEMENT, seal
+from tasks.microdata.table import Microdata
+from tasks.report.content import Content
+from tasks.report.page import Stamp
+from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, DocumentClaim
+from tasks.report.publication import encode, file_name
+from tasks.report.statement import REVIEW_MONTHS, columns_of, months_later, predicate, statement
+from tasks.runtime.artifacts import content_address
+from tasks.runtime.draws import SEED_ENTROPY_BITS
+
+CERTIFICATE, UNCERTIFIED = "certificate.json", "statement.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedFile:
+    """The released table as a file."""
+
+    name: str
+    content: bytes
+    table: Microdata
+    content_address: str
+
+    @classmethod
+    def of(cls, table: Microdata, release: ReleaseSpec) -> ReleasedFile:
+        name, content = file_name(release.publish.format), encode(table, release.publish.format)
+        return cls(name, content, table, content_address(table))
+
+    @property
+    def subject(self) -> tuple[str, str, str]:
+        return (self.name, sha256(self.content), self.content_address)
+
+    @property
+    def stamped(self) -> dict[str, str]:
+        return dict(zip(("released_file", "sha256", "content_address"), self.subject, strict=True))
+
+    @property
+    def claimed(self) -> ReleasedTable:
+        name, digest, address = self.subject
+        columns = columns_of(self.table)
+        return ReleasedTable(name=name, sha256=digest, content_address=address, rows=self.table.n, columns=columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """All that the end of a run says, but for what is known only while the ledger is held: the certificate before.
+
+    documents: the files issued beside the table, name to content. source: address of the source's table.
+    """
+
+    trail: Trail
+    release: ReleaseSpec
+    content: Content
+    stamp: Stamp
+    source: str
+    file: ReleasedFile | None
+    documents: dict[str, bytes]
+    criteria: list[dict[str, Any]]
+    stages: dict[str, Any]
+    manifest: str
+
+    @property
+    def statement_name(self) -> str:
+        """What certifies nothing is not called a certificate: neither a refusal nor a rehearsal."""
+        return CERTIFICATE if self.content.certified and not self.release.not_for_publication else UNCERTIFIED
+
+    def signed(self) -> tuple[bytes, RunEnded]:
+        """The signed statement, and the entry that names it. Call while the ledger is held."""
+        with Index.current() as index:
+            previous = index.last_certificate_of(self.release.lineage)
+        envelope = seal(self._statement(previous), STATEMENT, self.trail.key.signer)
+        return envelope, self._entry(sha256(envelope), previous)
+
+    def _statement(self, previous: str | None) -> dict[str, Any]:
+        if self.trail.recorded is None:
+            raise RuntimeError("a statement was asked for before an attempt was written down")
+        secret = self.release.seed is None and self.release.released is None
+        said = predicate(
+            self.content,
+            self.stamp,
+            source_digest=self.source.partition(":")[2],
+            recorded=self.trail.recorded,
+            made_by=self.trail.made_by,
+            columns=() if self.file is None else columns_of(self.file.table),
+            documents=self._documents(),
+            previous_certificate=previous,
+            policy_version=self.release.policy_version,
+            policy_author=self.release.policy_author,
+            seed_entropy_bits=SEED_ENTROPY_BITS if secret else None,
+        )
+        report = ("report.html", sha256(self.documents["report.html"]), None)
+        return statement(said, *(report if self.file is None else self.file.subject))
+
+    def _entry(self, digest: str, previous: str | None) -> RunEnded:
+        return RunEnded(
+            run=self.trail.run,
+            release=self.release.name,
+            series=self.release.lineage,
+            outcome=self.content.verdict.verdict,
+            not_for_publication=self.release.not_for_publication,
+            released=None if self.file is None else self.file.claimed,
+            documents=self._documents(),
+            certificate=digest,
+            previous_certificate=previous,
+            review_by=months_later(self.stamp.issued_at, REVIEW_MONTHS),
+            attack_catalogue_version=ATTACK_CATALOGUE_VERSION,
+            criteria=tuple(self.criteria),
+            attributes=_attributes(self.content),
+            stages={name: StageDone(**stage) for name, stage in self.stages.items()},
+            manifest=self.manifest,
+        )
+
+    def _documents(self) -> tuple[DocumentClaim, ...]:
+        return tuple(DocumentClaim(name=name, sha256=sha256(content)) for name, content in self.documents.items())
+
+
+def _attributes(content: Content) -> tuple[MaskedAttribute, ...]:
+    return tuple(
+        MaskedAttribute(
+            name=one.name,
+            role=str(one.role),
+            masks=tuple(step.method for step in content.steps_on(one.name)),
+            published=one.published,
+        )
+        for one in content.schema.attributes
+    )

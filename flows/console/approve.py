@@ -1,0 +1,189 @@
+"""`sdcert approve`: a person signs under a certificate.
+
+Three steps, each on the disk before the next: the signed approval in the run's private folder, the entry in the ledger, the
+file beside the certificate. The entry comes before the file that others see: nothing may be relied upon that the ledger does
+not know. What a crash leaves out after the entry, the same command puts in place: the signature itself is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from uuid import uuid4
+
+from pydantic import ValidationError
+
+from flows.console.certified import CertifiedRun, certified_run, issued_in, keep, kept, tell, writable
+from flows.console.keys import asked
+from tasks.audit.certificates.approval import ApprovalPredicate, PolicyAuthor, independence, sealed_approval
+from tasks.audit.certificates.beside import Certificate
+from tasks.audit.ledger.entries import ReleaseApproved
+from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.lookup.index import Index
+from tasks.audit.signing.keyring import Keyring
+from tasks.audit.signing.keys import SigningKey, signing, signing_key
+from tasks.microdata.errors import InputError
+from tasks.runtime.files import sync_folder, write_whole
+from tasks.runtime.settings import Home
+
+KIND = "approval"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a person says with an approval. by: none for the name of the key."""
+
+    role: str
+    reason: str
+    by: str | None
+
+
+def approve_release(run: str, words: Words, *, key: str | None, folder: Path | None) -> int:
+    """Sign, record, and lay the approval beside the certificate. Returns 0; InputError where there is nothing to approve."""
+    with Index.current() as index:
+        certified = certified_run(index, run)
+        _refuse_revoked(certified)
+        issued = issued_in(certified, folder, Keyring.of_home(Home.current()))
+        writable(issued.folder)
+        person = signing_key("approvals", name=key, ask=asked())
+        approved = _by_key(certified, person)
+        if approved is not None:
+            _same_words(approved, words)
+            tell(f"{approved.by} approved this certificate before, with this key: nothing was signed again")
+        else:
+            said = _said(index, certified, issued.certificate, words, person)
+            approved = _recorded(certified, issued.certificate, said, person)
+            tell(*_sentences(certified, approved))
+    tell(f"  {_laid(certified, approved, issued.folder)}")
+    return 0
+
+
+def _refuse_revoked(run: CertifiedRun) -> None:
+    if run.found.revocations:
+        what = f"the certificate was revoked: {run.found.revocations[0].reason}"
+        raise InputError("revoked", "RUN", what, "a certificate that still stands", "certify the release again", run.run)
+
+
+def _by_key(run: CertifiedRun, person: SigningKey) -> ReleaseApproved | None:
+    return next((one for one in run.found.approvals if one.key_id == person.key_id), None)
+
+
+def _same_words(approved: ReleaseApproved, words: Words) -> None:
+    if (approved.role, approved.reason, approved.by) != (words.role, words.reason, words.by or approved.by):
+        what = f"{approved.by} has approved this certificate already with this key, as {approved.role}, in other words"
+        remedy = "nothing: what was signed cannot be changed; another person approves with a key of their own"
+        raise InputError("approved-already", "RUN", what, "one approval a key", remedy)
+
+
+def _said(index: Index, run: CertifiedRun, certificate: Certificate, words: Words, person: SigningKey) -> ApprovalPredicate:
+    policy = certificate.predicate["claim"]["policy"]
+    author = _policy_author(index, run, policy)
+    by = words.by or person.claim.name
+    asked_by = run.found.began.asked_by.user if run.found.began else None
+    judged = independence(by, person.claim.name, author, asked_by)
+    try:
+        return ApprovalPredicate(
+            certificate=certificate.sha256,
+            run=run.run,
+            release=run.release,
+            at=datetime.now(UTC),
+            by=by,
+            role=words.role,
+            reason=words.reason,
+            policy=policy["digest"],
+            policy_author=author or "not assessed",
+            independent=judged.independent,
+            flags=judged.flags,
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = {"role": "--as", "by": "--by", "reason": "--reason"}.get(str(first["loc"][0]), "sdcert approve")
+        raise InputError(
+            "words", option, first["msg"], "a name of 1 to 300 characters; a reason of 3 to 2,000", "say it so"
+        ) from None
+
+
+def _policy_author(index: Index, run: CertifiedRun, policy: dict[str, str]) -> PolicyAuthor | None:
+    """Who wrote the policy: as the certificate says, else who first asked for a run under it."""
+    if policy.get("author", "not assessed") != "not assessed":
+        return PolicyAuthor(name=policy["author"], known_from="certificate")
+    first = next((one.run for one in index.attempts_of(run.ended.series) if one.policy == policy["digest"]), None)
+    began = index.run(first).began if first else None
+    return None if began is None else PolicyAuthor(name=began.asked_by.user, known_from="ledger")
+
+
+def _recorded(run: CertifiedRun, certificate: Certificate, said: ApprovalPredicate, person: SigningKey) -> ReleaseApproved:
+    """Keep the signed approval, then append its entry; nobody has revoked by then, and this key has not approved."""
+    content = sealed_approval(certificate.statement["subject"], said, person)
+    keep(run, content, KIND)
+    with signing(ask=asked()) as machine:
+        Ledger.current().append(lambda _: _entry(run, said, content, person), machine)
+    return _entry_of(said, content, person)
+
+
+def _entry(run: CertifiedRun, said: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
+    with Index.current() as index:
+        now = certified_run(index, run.run)
+    _refuse_revoked(now)
+    if _by_key(now, person) is not None:
+        what = "this key has approved the certificate a moment ago"
+        raise InputError("approved-already", "RUN", what, "one approval a key", "nothing: it is approved")
+    return _entry_of(said, content, person)
+
+
+def _entry_of(said: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
+    return ReleaseApproved(
+        run=said.run,
+        certificate=said.certificate,
+        approval=hashlib.sha256(content).hexdigest(),
+        by=said.by,
+        role=said.role,
+        reason=said.reason,
+        key_id=person.key_id,
+        independent=said.independent,
+        flags=said.flags,
+    )
+
+
+def _laid(run: CertifiedRun, approved: ReleaseApproved, folder: Path) -> Path:
+    """The approval's file beside the certificate, which is made unless it is there."""
+    for path in folder.glob(f"{KIND}-*.json"):
+        if hashlib.sha256(path.read_bytes()).hexdigest() == approved.approval:
+            return path
+    try:
+        return _new_file(folder, kept(run, KIND, approved.approval).read_bytes())
+    except OSError as error:
+        what = f"the approval is in the ledger, but its file could not be laid beside the certificate ({error.strerror})"
+        remedy = "mend that, and give the same command again"
+        raise InputError("not-laid", str(folder), what, "a folder where files can be made and linked", remedy) from None
+
+
+def _new_file(folder: Path, content: bytes) -> Path:
+    """The first free `approval-<n>.json`, which appears whole; of two makers at once each gets one of its own."""
+    draft = folder / f".{KIND}-{uuid4().hex}"
+    write_whole(draft, content)
+    try:
+        for number in count(1):
+            path = folder / f"{KIND}-{number}.json"
+            try:
+                path.hardlink_to(draft)
+            except FileExistsError:
+                continue
+            sync_folder(folder)
+            return path
+    finally:
+        draft.unlink(missing_ok=True)
+    raise AssertionError("numbers do not end")
+
+
+def _sentences(run: CertifiedRun, approved: ReleaseApproved) -> list[str]:
+    said = {
+        True: "another person than who wrote the policy",
+        False: "NOT independent",
+        "not assessed": "independence not assessed",
+    }
+    lines = [f"{run.release}, run {run.run}: approved by {approved.by} as {approved.role} ({said[approved.independent]})"]
+    return lines + [f"  flagged: {flag}" for flag in approved.flags]

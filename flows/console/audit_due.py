@@ -1,0 +1,115 @@
+"""`sdcert audit due`: certificates that are to be looked at again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from rich.console import Console
+
+from flows.console.inert import shown
+from flows.console.moments import moment
+from tasks.audit.keeping.due import Certificate, Due, Why, certificates, due
+from tasks.audit.ledger.entries import Entry
+from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.query import Query
+from tasks.report.predicate import ATTACK_CATALOGUE_VERSION
+from tasks.runtime.settings import prepare_environment
+
+
+def print_due(at: str | None, within: int, *, as_json: bool) -> int:
+    """Print what is due at a date, or within so many days of it. Returns 1 if something is, else 0.
+
+    What a later certificate of its series has taken the place of is told apart, and is not counted.
+    """
+    when = moment(at, "--at")
+    prepare_environment()
+    known = certificates(_entries_of_certified(), at=when)
+    found = due(known, at=when, within=timedelta(days=within))
+    current = [one for one in found if one.certificate.superseded_by is None]
+    replaced = [one for one in found if one.certificate.superseded_by is not None]
+    if as_json:
+        content = {"at": when.isoformat(), "within_days": within, "attack_catalogue_version": ATTACK_CATALOGUE_VERSION}
+        lists = {"due": [_as_dict(one) for one in current], "superseded": [_as_dict(one) for one in replaced]}
+        sys.stdout.write(json.dumps({**content, "certificates": len(known), **lists}, indent=1, ensure_ascii=False) + "\n")
+        return int(bool(current))
+    console = Console(soft_wrap=True)
+
+    def say(text: str) -> None:
+        console.print(shown(text), highlight=False, markup=False)
+
+    _tell(say, known, current, replaced, when)
+    return int(bool(current))
+
+
+def _tell(
+    say: Callable[[str], None], known: tuple[Certificate, ...], current: list[Due], replaced: list[Due], when: datetime
+) -> None:
+    standing = sum(one.superseded_by is None for one in known)
+    if not known:
+        say(f"No certificate stands at {when:%Y-%m-%d} in this home: nothing was certified for publication, or all is revoked.")
+        return
+    for one in current:
+        for line in _lines(one):
+            say(line)
+    if current:
+        say("")
+        say(
+            "What to do: certify again (`sdcert certify RELEASE.yaml`: the same seed, and therefore no new attempt; the attacks"
+        )
+        say("of today), or, if the release shall no longer be relied upon, `sdcert revoke RUN --reason ...`.")
+        say("")
+    if replaced:
+        say("Due too, but a later release of the series has taken their place (revoke them if nobody shall use them any more):")
+        for one in replaced:
+            old = one.certificate
+            say(f"  {old.release}, run {old.run}: {_why(one)}; the newest is {old.superseded_by}")
+        say("")
+    say(f"As of {when:%Y-%m-%d}: {len(current)} of {standing} certificates due, the newest of each series counted")
+
+
+def _lines(one: Due) -> Iterator[str]:
+    certificate = one.certificate
+    yield f"{certificate.release}, run {certificate.run}, certified {certificate.issued_at:%Y-%m-%d}"
+    for why in one.why:
+        yield f"  {_in_words(why, certificate)}"
+
+
+def _why(one: Due) -> str:
+    return " and ".join(_in_words(why, one.certificate) for why in one.why)
+
+
+def _in_words(why: Why, one: Certificate) -> str:
+    review = "" if one.review_by is None else f"{one.review_by:%Y-%m-%d}"
+    match why:
+        case "past review":
+            return f"its review was due by {review}"
+        case "review soon":
+            return f"its review is due by {review}"
+        case _:
+            version = one.catalogue or "unknown"
+            return f"the attacks have grown stronger: catalogue {version} then, {ATTACK_CATALOGUE_VERSION} now"
+
+
+def _entries_of_certified() -> Iterator[Entry]:
+    with Index.current() as index:
+        for found, _ in index.each(Query(verdict="certified")):
+            yield from (entry for _, entry in found.entries)
+
+
+def _as_dict(one: Due) -> dict[str, Any]:
+    certificate = one.certificate
+    return {
+        "release": certificate.release,
+        "series": certificate.series,
+        "run": certificate.run,
+        "certificate": certificate.sha256,
+        "issued_at": certificate.issued_at.isoformat(),
+        "review_by": None if certificate.review_by is None else certificate.review_by.isoformat(),
+        "attack_catalogue_version": certificate.catalogue,
+        "superseded_by": certificate.superseded_by,
+        "why": list(one.why),
+    }

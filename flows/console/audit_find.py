@@ -1,0 +1,201 @@
+"""`sdcert audit find`: which runs were these, and where does this file come from?"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from flows.console.audit_lookup import (
+    asker_of,
+    doubts_of,
+    hint,
+    in_brief,
+    keyring,
+    name_of,
+    opened,
+    query_of,
+    verdict_in_words,
+    when,
+)
+from flows.console.inert import shown
+from flows.console.tables import console
+from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.query import Query
+from tasks.audit.lookup.rows import Found, alike
+from tasks.microdata.errors import InputError
+from tasks.runtime.settings import Home
+
+WHERE = "sdcert audit find"
+FOUND, NOT_FOUND = 0, 1
+LARGEST_TABLE_BYTES = 4 << 30
+_CANDIDATES = 50  # so many different contents of the same columns and rows are compared with a file
+_TOLD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a file has to do with runs. query: finds them; None: nothing was found. words: how, or what comes nearest."""
+
+    query: Query | None
+    words: str
+
+
+def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> int:
+    """Print the runs that are asked for, newest first; exit code 0 if there are any, 1 if none.
+
+    Raises InputError for a wrong date or verdict, and for a file that cannot be read. Cost: under a second at 100,000 entries;
+    a table that has the columns and rows of a release is read and compared as well.
+    """
+    query = query_of(WHERE, **asked)
+    with opened() as index:
+        origin = Origin(query, "") if file is None else origin_of(index, file, query)
+        found = [] if origin.query is None else index.find(replace(origin.query, last=last))
+        total = 0 if origin.query is None else index.count(origin.query)
+        ring = keyring() if found else None
+        doubts = [doubts_of(index, one, ring) for one in found if ring is not None]
+        words = origin.words if found or (file is not None and origin.query is None) else hint(index, query)
+    if as_json:
+        _print_json(found, doubts, total, words)
+    else:
+        _print(found, doubts, total, words)
+    return FOUND if found else NOT_FOUND
+
+
+def origin_of(index: Index, path: Path, query: Query) -> Origin:
+    """Where a file comes from: issued as it is, the same data as a release, or the source of runs."""
+    sha256 = _sha256(path)
+    if issued := index.issued(sha256):
+        roles = dict.fromkeys(f"{_ROLES[role]} ({shown(name)})" for _, role, name in issued)
+        return Origin(replace(query, sha256=sha256), f"byte for byte {' and '.join(roles)} of:")
+    source = source_digest_of(path)
+    if source is not None and index.count(Query(source_file=source)):
+        return Origin(replace(query, source_file=source), "not issued by any run; it is the source of:")
+    return _same_content(index, path, query)
+
+
+_ROLES = {
+    "released": "the released table",
+    "document": "a document",
+    "certificate": "the signed certificate or statement",
+    "approval": "an approval",
+    "revocation": "a revocation",
+}
+
+
+def source_digest_of(path: Path) -> str | None:
+    """The keyed digest that `tasks.ingest.task.source_digest` gives a source of this one file; None in a home without a key."""
+    try:
+        key = (Home.current().root / "keys" / "store.key").read_bytes()
+    except OSError:
+        return None
+    mac = hmac.new(key, digestmod=hashlib.sha256)
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            mac.update(piece)
+    return hmac.new(key, mac.hexdigest().encode(), hashlib.sha256).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    try:
+        if path.is_file():
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        what = "this is not a file" if path.exists() else "there is no such file"
+    except OSError as error:
+        what = f"the file cannot be read ({error.strerror})"
+    raise InputError("no-file", f"{WHERE} FILE", what, "a released table, a document, a certificate or a source",
+                     "give the path of a file; runs are found by `--release` and the like", str(path))  # fmt: skip
+
+
+def _same_content(index: Index, path: Path, query: Query) -> Origin:
+    """The same data in another format, or what comes nearest. Imports the readers of tables, which take a second."""
+    shape = _shape(path)
+    candidates = [] if shape is None else index.contents_of_shape(shape)
+    content = path.read_bytes() if candidates else b""
+    for run, address in candidates[:_CANDIDATES]:
+        how = _read_as(content, path.name, index.run(run))
+        if how is not None:
+            return Origin(replace(query, content_address=address), f"other bytes, the same data (read as {how}), released by:")
+    return Origin(None, _nearest(index, path, [run for run, _ in candidates]))
+
+
+def _read_as(content: bytes, name: str, found: Found) -> str | None:
+    """How a file was read to be the same data as a run's released table; None where it is other data."""
+    from tasks.audit.certificates.same_content import OtherData, same_data
+    from tasks.report.predicate import FileClaim
+
+    table = None if found.ended is None else found.ended.released
+    try:
+        return None if table is None else same_data(content, name, FileClaim.model_validate(table.model_dump()))
+    except OtherData:
+        return None
+
+
+def _shape(path: Path) -> str | None:
+    """A name for the file's columns and number of rows; None where it is no table."""
+    from tasks.ingest.sources import read_content
+
+    try:
+        if path.stat().st_size > LARGEST_TABLE_BYTES:
+            return None
+        table = read_content(path.read_bytes(), path.name).table
+    except (InputError, OSError, MemoryError):
+        return None
+    return alike(table.num_rows, table.column_names)
+
+
+def _nearest(index: Index, path: Path, candidates: list[str]) -> str:
+    told = "no release of this home has this content, and no run masked it"
+    inside = path.resolve().parent.name
+    if index.begin_so(inside) == [inside]:
+        told += f"; it lies in the folder of run {shown(inside)}, which issued no such file: it was changed, or put there"
+    elif candidates:
+        runs = ", ".join(map(shown, candidates[:_TOLD]))
+        more = f" and {len(candidates) - _TOLD} more" if len(candidates) > _TOLD else ""
+        told += f"; the same columns and as many rows has the table of run {runs}{more}"
+    if len(candidates) > _CANDIDATES:
+        told += f" (compared with the newest {_CANDIDATES} of {len(candidates)} contents)"
+    return told
+
+
+def _print(found: list[Found], doubts: list[list[str]], total: int, words: str) -> None:
+    out = console()
+    if words:
+        out.print(Text(words), soft_wrap=True)
+    if not found:
+        return
+    out.print(_table(found), markup=False, highlight=False)
+    for one, why in zip(found, doubts, strict=True):
+        for said in why:
+            out.print(Text(f"{shown(one.run)}  NOT TO BE BELIEVED: {said}"), soft_wrap=True)
+    if total > len(found):
+        out.print(
+            Text(f"{len(found)} of {total:,} runs: `--last {total}` shows all, `audit export` writes them"), soft_wrap=True
+        )
+    if len(found) == 1:
+        from flows.console.audit_show import print_essentials
+
+        print_essentials(found[0])
+
+
+def _table(found: list[Found]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("run", "began (UTC)", "release", "verdict", "asked by"):
+        table.add_column(column, no_wrap=column in ("run", "began (UTC)"), overflow="fold")
+    for one in found:
+        cells = (one.run, when(one.began_at), name_of(one)[0], verdict_in_words(one), asker_of(one))
+        table.add_row(*(Text(shown(cell)) for cell in cells))
+    return table
+
+
+def _print_json(found: list[Found], doubts: list[list[str]], total: int, words: str) -> None:
+    runs = [in_brief(one, why) for one, why in zip(found, doubts, strict=True)]
+    sys.stdout.write(json.dumps({"found": total, "shown": len(runs), "how": words, "runs": runs}, indent=1) + "\n")

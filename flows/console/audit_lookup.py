@@ -1,0 +1,180 @@
+"""What the look-ups in the audit trail share: the open index, the filters, and a run in a few words."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from flows.console.inert import shown
+from flows.console.moments import moment
+from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.query import VERDICTS, Query
+from tasks.audit.lookup.rows import Found
+from tasks.audit.lookup.trust import doubt, in_words
+from tasks.audit.signing.keyring import Keyring
+from tasks.microdata.errors import InputError
+from tasks.microdata.suggestion import did_you_mean
+from tasks.runtime.settings import Home
+
+PATIENCE_SECONDS = 1.0
+A_MOMENT = timedelta(microseconds=1)
+
+
+@contextmanager
+def opened() -> Iterator[Index]:
+    """The index of this home; says on stderr how far it is where that takes long, and what happened when it was opened."""
+    watch = _Watch()
+    with Index.current(watch) as index:
+        try:
+            yield index
+        finally:
+            watch.over()
+            sys.stderr.writelines(f"note: {note}\n" for note in index.notes)
+
+
+class _Watch:
+    """One line on stderr that counts up, where reading takes longer than a moment; on a terminal alone."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._told = False
+
+    def __call__(self, read: int, there_are: int) -> None:
+        if sys.stderr.isatty() and time.monotonic() - self._began > PATIENCE_SECONDS:
+            self._told = True
+            sys.stderr.write(f"\rreading the ledger for its index: {read / there_are:.0%}")
+            sys.stderr.flush()
+
+    def over(self) -> None:
+        if self._told:
+            sys.stderr.write("\n")
+            self._told = False
+
+
+def query_of(where: str, **asked: Any) -> Query:
+    """The query of a command line; raises InputError for a date or a verdict that is none."""
+    verdict = asked["verdict"]
+    if verdict is not None and verdict not in VERDICTS:
+        remedy = did_you_mean(verdict, VERDICTS, "choose one of these")
+        raise InputError("no-such-verdict", f"{where} --verdict", "no such verdict", ", ".join(VERDICTS), remedy, verdict)
+    since = None if asked["since"] is None else _since(asked["since"], "--since")
+    until = None if asked["until"] is None else moment(asked["until"], "--until") + A_MOMENT
+    if since is not None and until is not None and since >= until:
+        what, allowed = "nothing lies between the two dates", "--since before --until"
+        raise InputError("dates", f"{where} --since --until", what, allowed, "exchange them")
+    return Query(**(asked | {"since": since, "until": until}))
+
+
+def _since(text: str, option: str) -> datetime:
+    """A date means its beginning here, in UTC."""
+    whole_day = len(text) == len("2026-11-21")
+    return moment(f"{text}T00:00:00Z" if whole_day else text, option)
+
+
+def hint(index: Index, query: Query) -> str:
+    """Why nothing was found, if a name is none of those that there are."""
+    for option, value in (("release", query.release), ("series", query.series), ("dataset", query.dataset),
+                          ("attribute", query.touching)):  # fmt: skip
+        known = index.names(option) if value is not None else []
+        if value is not None and value not in known:
+            near = shown(did_you_mean(value, known, ""))
+            return f"the ledger has no {option} of this name{'; ' + near if near else ''}"
+    return "no run of this home's ledger is like this" if index.size else "the ledger of this home has no entries yet"
+
+
+def verdict_of(found: Found) -> str:
+    """What became of a run: its outcome; or that it is running, was killed, or that nothing tells which (`never ended`)."""
+    return found.ended.outcome if found.ended is not None else _unended(found.run)
+
+
+def _unended(run: str) -> str:
+    from flows.history import manifest_of, status_of
+
+    try:
+        status = status_of(manifest_of(run))
+    except (OSError, ValueError, KeyError, TypeError):
+        return "never ended"
+    return status if status in ("killed", "running") else "never ended"
+
+
+def verdict_in_words(found: Found) -> str:
+    """`certified`, `certified, revoked`, `refused (rehearsal)`, `failed at ingest: unknown-column`."""
+    ended, word = found.ended, verdict_of(found)
+    if ended is None:
+        return word
+    where = f" at {ended.stage}" if ended.stage else ""
+    code = f": {ended.code}" if ended.code else ""
+    rehearsal = " (rehearsal)" if ended.not_for_publication else ""
+    return f"{word}{where}{code}{rehearsal}{', revoked' if found.revocations else ''}"
+
+
+def asker_of(found: Found) -> str:
+    """`steward at office`, or the deployment that asked."""
+    if found.began is None:
+        return ""
+    asked = found.began.asked_by
+    return f"deployment {asked.deployment}" if asked.deployment else f"{asked.user} at {asked.host}"
+
+
+def name_of(found: Found) -> tuple[str, str]:
+    """The release and the series of a run; empty where no entry says."""
+    said = found.ended or found.began
+    return (said.release, said.series) if said is not None else ("", "")
+
+
+def when(at: datetime | None) -> str:
+    """`2026-11-21 09:30:00`, in UTC."""
+    return "" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def doubts_of(index: Index, found: Found, keyring: Keyring) -> list[str]:
+    """What speaks against the entries of a run: each line's form and signature."""
+    doubts = {line.index: why for line, entry in index.lines_of(found) if (why := doubt(line, entry, keyring))}
+    return [shown(said) for said in in_words(doubts)]
+
+
+def keyring() -> Keyring:
+    """The public keys of this home; where they are damaged, none: then no entry is believed, and all are shown."""
+    try:
+        return Keyring.of_home(Home.current())
+    except InputError as error:
+        sys.stderr.write(f"warning: no signature can be checked: {error.what} ({shown(error.where)})\n")
+        return Keyring()
+
+
+def in_brief(found: Found, doubts: list[str]) -> dict[str, Any]:
+    """A run as one flat object, for `--json` and CSV."""
+    release, series = name_of(found)
+    ended, began = found.ended, found.began
+    table = None if ended is None else ended.released
+    return {
+        "run": found.run,
+        "release": release,
+        "series": series,
+        "began_at": found.began_at.isoformat(),
+        "ended_at": None if found.ended_at is None else found.ended_at.isoformat(),
+        "verdict": verdict_of(found),
+        "stage": None if ended is None else ended.stage,
+        "code": None if ended is None else ended.code,
+        "not_for_publication": None if ended is None else ended.not_for_publication,
+        "dataset": None if began is None else began.dataset,
+        "user": None if began is None else began.asked_by.user,
+        "host": None if began is None else began.asked_by.host,
+        "deployment": None if began is None else began.asked_by.deployment,
+        "attempts": max((one.attempts for one in found.attempts), default=0),
+        "released_file": None if table is None else table.name,
+        "released_sha256": None if table is None else table.sha256,
+        "content_address": None if table is None else table.content_address,
+        "rows": None if table is None else table.rows,
+        "certificate": None if ended is None else ended.certificate,
+        "review_by": None if ended is None or ended.review_by is None else ended.review_by.isoformat(),
+        "approvals": len(found.approvals),
+        "revoked": bool(found.revocations),
+        "replays": len(found.replays),
+        "entries": [number for number, _ in found.entries],
+        "doubts": doubts,
+    }

@@ -1,0 +1,101 @@
+"""`sdcert audit replay`: is what a run computed what comes out today, and if not, why?"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from flows.console.inert import shown
+from flows.progress import Lines, listener
+
+if TYPE_CHECKING:
+    from flows.replay.changes import Changes
+    from flows.replay.comparison import StageFound
+    from flows.replay.replay import Replayed
+
+IDENTICAL, DIFFERS = 0, 1
+
+
+def replay_run(name: str, source: Path | None, released: Path | None, *, as_json: bool) -> int:
+    """Replay a run, tell how it goes on stderr, and end with one sentence. Exit code 0 identical, 1 not.
+
+    Raises InputError (exit code 2) where the run cannot be replayed.
+    """
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    lines = Lines(Console(stderr=True, soft_wrap=True))
+    token = listener.set(lines)
+    try:
+        listener.get().began("starting")
+        from flows.replay.replay import replay, write_down
+
+        done = replay(name, source, released)
+    finally:
+        listener.reset(token)
+        lines.close()
+    if as_json:
+        sys.stdout.write(json.dumps(_as_json(done), indent=1, ensure_ascii=False) + "\n")
+    else:
+        _print(done)
+    write_down(done)
+    return IDENTICAL if done.outcome == "identical" else DIFFERS
+
+
+def _print(done: Replayed) -> None:
+    console = Console(soft_wrap=True)
+    for line in _lines(done):
+        console.print(shown(line), highlight=False, markup=False)
+
+
+def _lines(done: Replayed) -> list[str]:
+    lines = []
+    if done.comparison is not None:
+        unlike = [found for found in done.comparison.stages if found.outcome != "identical"]
+        lines += [line for found in unlike for line in _of_stage(found)]
+        lines += [f"changed since the run: {change}" for change in _since(done.comparison.changes)]
+        lines += [f"note: {remark}" for remark in done.comparison.remarks]
+    return [*lines, sentence(done)]
+
+
+def _of_stage(found: StageFound) -> list[str]:
+    how = {"differs": "DIFFERS", "follows": "differs, as what it was given differs", "not reached": "not reached"}
+    what = f": {', '.join(found.outputs)}" if found.outputs else ""
+    loud = {"unexplained": "NOT EXPLAINED"}
+    causes = [f"    {loud.get(cause.kind, cause.kind)}: {cause.text}" for cause in found.causes]
+    return [f"{found.stage}  {how[found.outcome]}{what}", *causes]
+
+
+def _since(changes: Changes) -> list[str]:
+    """What is no longer as it was, whether it made a difference or not."""
+    if not changes.known:
+        return ["not known: what the run was made by was not kept, or the store has lost it"]
+    return [f"{kind}: {told}" for kind, told in changes.in_words(changes.files).items()]
+
+
+def sentence(done: Replayed) -> str:
+    """What came of it, in one sentence."""
+    if done.comparison is None:
+        return f"Run {done.run} was not replayed: {done.causes[0]}."
+    stages = len(done.comparison.stages)
+    if done.outcome == "identical":
+        since = "" if not _since(done.comparison.changes) else ", although something has changed since"
+        return f"Run {done.run} is identical: all of its {stages} results come out as they were, address by address{since}."
+    kinds = ", ".join(dict.fromkeys(cause.kind for cause in done.comparison.causes))
+    why = f"; the cause: {kinds}" if kinds else ""
+    if "unexplained" in kinds:
+        why += ". A result that nothing explains must not be relied upon until it is explained"
+    return f"Run {done.run} DIFFERS in {len(done.differs)} of {stages} results{why}."
+
+
+def _as_json(done: Replayed) -> dict[str, Any]:
+    told: dict[str, Any] = {"run": done.run, "outcome": done.outcome, "differs": done.differs, "causes": done.causes}
+    if done.comparison is not None:
+        told["results"] = [asdict(found) for found in done.comparison.stages]
+        told["changed_since"] = asdict(done.comparison.changes)
+        told["remarks"] = done.comparison.remarks
+    return {**told, "sentence": sentence(done)}

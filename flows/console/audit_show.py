@@ -1,0 +1,278 @@
+"""`sdcert audit show`: what went in, what was done, by which program, who asked, what decided, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from flows.console.audit_lookup import (
+    doubts_of,
+    in_brief,
+    keyring,
+    name_of,
+    opened,
+    verdict_in_words,
+    when,
+)
+from flows.console.inert import shown
+from flows.console.tables import console
+from flows.console.words import criterion_in_words
+from tasks.audit.ledger.entries import Entry, RunEnded
+from tasks.audit.ledger.ledger import Line
+from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.query import Query
+from tasks.audit.lookup.rows import Found, run_of
+from tasks.audit.lookup.trust import doubt
+from tasks.microdata.errors import InputError
+from tasks.runtime.settings import Home
+
+WHERE = "sdcert audit show ID"
+SHORTEST_DIGEST = 8
+GOOD, NOT_GOOD = 0, 1
+_DIGEST = re.compile(rf"[0-9a-f]{{{SHORTEST_DIGEST},64}}")
+Facts = Iterable[tuple[str, str]]
+
+
+def show(name: str, *, as_json: bool) -> int:
+    """Print a run (by its id, the beginning of it, or the SHA-256 of its certificate or of a file it issued) or an entry.
+
+    Exit code 1 where a signature is not good. Raises InputError where nothing or more than one thing has this name.
+    """
+    with opened() as index:
+        number = _number(name, index)
+        if number is not None:
+            return _show_entry(index, number, as_json=as_json)
+        found = index.run(_run_of_digest(index, name) or name)
+        doubts = doubts_of(index, found, keyring())
+        lines = index.lines_of(found)
+    if as_json:
+        _print_json(found, lines, doubts)
+    else:
+        _print(found, lines, doubts)
+    return NOT_GOOD if doubts else GOOD
+
+
+def _number(name: str, index: Index) -> int | None:
+    """An entry's number: `#12`, or digits that are no beginning of a run."""
+    if name.startswith("#") and name[1:].isdecimal():
+        return int(name[1:])
+    plain = name.isdecimal() and name.isascii()
+    return int(name) if plain and (int(name) < index.size or not index.begin_so(name)) else None
+
+
+def _run_of_digest(index: Index, name: str) -> str | None:
+    """The run that signed the certificate of this SHA-256, or of its beginning, or that issued a file of it."""
+    if _DIGEST.fullmatch(name) is None:
+        return None
+    issued = dict.fromkeys(run for run, _, _ in index.issued(name))
+    certified = dict.fromkeys(found.run for found in index.find(Query(certificate=name, last=3)))
+    runs = list(issued or certified)
+    if len(runs) > 1:
+        told = ", ".join(runs[:3])
+        raise InputError("ambiguous-digest", WHERE, "more than one run issued a file of this digest", told,
+                         "name one of the runs", name)  # fmt: skip
+    return runs[0] if runs else None
+
+
+def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
+    line, entry = index.entry(number)
+    why = shown(doubt(line, entry, keyring()))
+    said = None if entry is None else entry.model_dump(mode="json")
+    if as_json:
+        sys.stdout.write(json.dumps({"number": number, "leaf": line.leaf.hex(), "doubt": why, "entry": said}, indent=1) + "\n")
+        return NOT_GOOD if why else GOOD
+    out = console()
+    out.print(Text(f"Entry {number} of {index.size:,}{'' if entry is None else f', {when(entry.at)} UTC'}"))
+    out.print(Text(f"NOT TO BE BELIEVED: {why}" if why else "Signed by a key of this home, as it was written."), soft_wrap=True)
+    run = None if entry is None else run_of(entry.event)
+    if run is not None:
+        out.print(Text(f"About run {shown(run)}: `sdcert audit show {shown(run)}`"), soft_wrap=True)
+    if said is not None:
+        out.print(Text(json.dumps(said, indent=1)), soft_wrap=True)
+    return NOT_GOOD if why else GOOD
+
+
+def _print_json(found: Found, lines: list[tuple[Line, Entry | None]], doubts: list[str]) -> None:
+    entries = [
+        {"number": line.index, "leaf": line.leaf.hex(), **entry.model_dump(mode="json")} for line, entry in lines if entry
+    ]
+    said = {"run": in_brief(found, doubts), "manifest": str(_manifest_path(found.run)), "entries": entries}
+    sys.stdout.write(json.dumps(said, indent=1) + "\n")
+
+
+def _print(found: Found, lines: list[tuple[Line, Entry | None]], doubts: list[str]) -> None:
+    out = console()
+    release, series = name_of(found)
+    of_series = f" (series {series})" if series != release else ""
+    out.print(Text(shown(f"{found.run}  {release}{of_series}  {verdict_in_words(found).upper()}")), soft_wrap=True)
+    for said in doubts:
+        out.print(Text(f"NOT TO BE BELIEVED: {said}"), soft_wrap=True)
+    for title, facts in sections(found, private=True):
+        _section(title, facts)
+    signed = "" if doubts else ", each signed by a key of this home"
+    _section(f"Entries of the ledger{signed}", ((f"{line.index}", _entry_in_words(line, entry)) for line, entry in lines))
+
+
+def print_essentials(found: Found) -> None:
+    """What a single hit of a search is about, and how to see the rest."""
+    _section("", _essentials(found))
+    console().print(Text(f"\nThe rest: `sdcert audit show {shown(found.run)}`"), soft_wrap=True)
+
+
+def _section(title: str, facts: Facts) -> None:
+    rows = list(facts)
+    if not rows:
+        return
+    told = Table.grid(padding=(0, 2))
+    told.add_column(no_wrap=True)
+    told.add_column(overflow="fold")
+    for what, value in rows:
+        told.add_row(Text(f"  {shown(what)}"), Text(shown(value)))
+    console().print(Text(f"\n{title}" if title else ""), soft_wrap=True)
+    console().print(told, markup=False, highlight=False)
+
+
+def sections(found: Found, *, private: bool) -> Iterator[tuple[str, Facts]]:
+    """Everything that the ledger says of a run: titles with facts. private: also what and where its private papers are."""
+    yield "Who asked", _asked(found)
+    yield "What went in", _went_in(found, private=private)
+    yield "By which program", _program(found)
+    yield "Attempts: written down before each masking", _attempts(found)
+    if found.ended is not None:
+        yield "What was done to each attribute", _attributes(found.ended)
+        yield "Stages", _stages(found.ended)
+        yield "What decided", _criteria(found.ended)
+        yield "What came out", _came_out(found.ended)
+    yield "What happened since", _since(found)
+    if private:
+        yield "Private papers", _private(found)
+
+
+def _essentials(found: Found) -> Iterator[tuple[str, str]]:
+    yield from _asked(found)
+    if found.ended is not None:
+        faults = [line for line in found.ended.criteria if line.get("decision") != "pass"]
+        yield "policy", f"{len(found.ended.criteria) - len(faults)} of {len(found.ended.criteria)} lines kept"
+        yield from ((str(line.get("decision")), _criterion(line)) for line in faults)
+        yield from _came_out(found.ended)
+    yield from _since(found)
+
+
+def _asked(found: Found) -> Iterator[tuple[str, str]]:
+    yield "began", f"{when(found.began_at)} UTC"
+    yield from (("ended", f"{when(at)} UTC") for at in (found.ended_at,) if at is not None)
+    if found.began is None:
+        return
+    asked = found.began.asked_by
+    yield "user", f"{asked.user} at {asked.host}"
+    yield from (("deployment", name) for name in (asked.deployment,) if name)
+    yield from (("flow run", name) for name in (asked.flow_run,) if name)
+
+
+def _went_in(found: Found, *, private: bool) -> Iterator[tuple[str, str]]:
+    if found.began is not None:
+        yield from (("data set", name) for name in (found.began.dataset,) if name)
+        yield "release file", found.began.spec
+    yield from (("named", name) for name in (_source_of(found.run) if private else "",) if name)
+    for source in dict.fromkeys((one.source_file, one.source) for one in found.attempts):
+        yield "source, keyed digest", source[0]
+        yield "as a table", source[1]
+
+
+def _source_of(run: str) -> str:
+    """What the private manifest calls the source; "" where it is gone."""
+    try:
+        source = json.loads(_manifest_path(run).read_bytes())["spec"]["source"]
+        return str(source.get("table") or source.get("dataset") or "a query")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ""
+
+
+def _program(found: Found) -> Iterator[tuple[str, str]]:
+    if found.began is not None:
+        made = found.began.made_by
+        yield "sdcert", f"{made.version}, Python {made.python}"
+        yield from (("source files", made.code), ("requirements.lock", made.lock), ("installed", made.platform))
+
+
+def _attempts(found: Found) -> Iterator[tuple[str, str]]:
+    for one in found.attempts:
+        yield f"number {one.attempts}", f"of series {one.series} on this source"
+        yield from (("masking", one.masking), ("draw", one.draw), ("policy", one.policy))
+
+
+def _attributes(ended: RunEnded) -> Iterator[tuple[str, str]]:
+    for one in ended.attributes:
+        masks = ", then ".join(one.masks) or "not masked"
+        yield one.name, f"{one.role}: {masks}; {'published' if one.published else 'not published'}"
+
+
+def _stages(ended: RunEnded) -> Iterator[tuple[str, str]]:
+    for name, stage in ended.stages.items():
+        yield name, "from the cache" if stage.cached else "computed"
+        yield from ((f"  {what}", address) for what, address in stage.produced.items())
+
+
+def _criteria(ended: RunEnded) -> Iterator[tuple[str, str]]:
+    return ((str(line.get("decision")), _criterion(line)) for line in ended.criteria)
+
+
+def _criterion(line: dict[str, Any]) -> str:
+    try:
+        return criterion_in_words(line)
+    except (KeyError, TypeError, ValueError, AttributeError):  # of another version
+        return json.dumps(line)
+
+
+def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
+    table = ended.released
+    if ended.not_for_publication:
+        yield "rehearsal", "not for publication, whatever the verdict"
+    if table is not None:
+        yield table.name, f"{table.rows:,} rows, {len(table.columns)} columns"
+        yield "  SHA-256", table.sha256
+        yield "  content", table.content_address
+    yield from ((document.name, document.sha256) for document in ended.documents)
+    word = "certificate" if ended.outcome == "certified" and not ended.not_for_publication else "signed statement"
+    named = ((word, ended.certificate), ("the series' one before", ended.previous_certificate),
+             ("attack catalogue", ended.attack_catalogue_version))  # fmt: skip
+    yield from ((what, value) for what, value in named if value is not None)
+    yield from (("review by", f"{when(at)} UTC") for at in (ended.review_by,) if at is not None)
+
+
+def _since(found: Found) -> Iterator[tuple[str, str]]:
+    for approved in found.approvals:
+        independent = {True: "independent", False: "NOT independent"}.get(approved.independent is True, "")
+        independent = "independence not assessed" if approved.independent == "not assessed" else independent
+        flags = f"; {', '.join(approved.flags)}" if approved.flags else ""
+        yield "approved", f"by {approved.by} as {approved.role} ({independent}{flags}): {approved.reason}"
+    for revoked in found.revocations:
+        yield "REVOKED", f"by {revoked.asked_by.user} at {revoked.asked_by.host}: {revoked.reason}"
+    for replayed in found.replays:
+        differs = f": {', '.join(replayed.differs)}" if replayed.differs else ""
+        causes = f" (because of {', '.join(replayed.causes)})" if replayed.causes else ""
+        yield "replayed", f"{replayed.outcome}{differs}{causes}"
+
+
+def _private(found: Found) -> Iterator[tuple[str, str]]:
+    path = _manifest_path(found.run)
+    yield "manifest", str(path) if path.is_file() else f"{path} (gone)"
+    if found.ended is not None and found.ended.manifest is not None:
+        yield "  keyed digest", found.ended.manifest
+
+
+def _manifest_path(run: str) -> Path:
+    """Where the private manifest of a run is; a name that is no name of a folder leads nowhere."""
+    folder = Path(run).name if Path(run).name == run else "-"
+    return Home.current().root / "runs" / folder / "manifest.json"
+
+
+def _entry_in_words(line: Line, entry: Entry | None) -> str:
+    return "cannot be read" if entry is None else f"{when(entry.at)} UTC  {entry.event.kind:9} leaf {line.leaf.hex()}"

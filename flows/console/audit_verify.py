@@ -1,0 +1,236 @@
+"""`sdcert audit verify | witness | prove`: is the ledger what was written, and how others can tell."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+
+from flows.console.inert import shown
+from tasks.audit.ledger.findings import Finding
+from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.ledger.proofs import (
+    Checked,
+    Consistency,
+    Membership,
+    check_proof,
+    prove_entry,
+    prove_since,
+    read_proof,
+    written,
+)
+from tasks.audit.ledger.verification import Verification, verify_ledger
+from tasks.audit.ledger.witness import no_ledger, read_witness, tree_head, witnessed
+from tasks.audit.signing.keyring import Keyring
+from tasks.audit.signing.keys import signing_key
+from tasks.microdata.errors import InputError
+from tasks.runtime.files import write_whole
+from tasks.runtime.settings import Home
+
+SOUND, UNSOUND = 0, 1
+BAR_FROM_BYTES = 2_000_000  # about a third of a second
+NO_WITNESS = (
+    "that nobody who holds the key and this folder wrote the ledger anew, or cut entries off its end and head.json "
+    "with them. A witness or a certificate from outside shows it: --witness FILE"
+)
+NO_KEY = "that these keys are the true ones. They are those of this home; --key FILE compares with one from outside"
+
+
+def verify(witnesses: Sequence[Path], keys: Sequence[Path], proof: Path | None, *, as_json: bool) -> int:
+    """Check the ledger of this home, or a proof without one. Returns 1 if something is wrong, else 0."""
+    if proof is not None:
+        return _verify_proof(proof, keys, witnesses, as_json=as_json)
+    ledger = Ledger.current()
+    given = [read_witness(path) for path in witnesses]
+    if _is_gone(ledger, witnessed=bool(given)):
+        return _print(_gone(), (), as_json=as_json)
+    trusted = Keyring.of_files(keys) if keys else Keyring.of_home(Home.current())
+    with _bar(ledger.path) as progress:
+        found = verify_ledger(ledger, trusted, given, progress)
+    missing = (*(() if given else (NO_WITNESS,)), *(() if keys else (NO_KEY,)))
+    return _print(found, missing, as_json=as_json)
+
+
+def witness(output: Path | None) -> int:
+    """Write the signed head of the ledger, to be given to somebody else."""
+    ledger = Ledger.current()
+    if not ledger.exists():
+        raise no_ledger()
+    content = witnessed(ledger, signing_key(create=False))
+    head, _ = tree_head(content)
+    _hand_over(content + b"\n", output)
+    _tell(
+        f"{head.size:,} entries, root {head.root}",
+        "Give this to somebody outside who cannot be bribed: a copy that stays here can be changed together with the ledger.",
+        "`sdcert audit verify --witness FILE` then finds entries removed or written anew, even by who holds the key.",
+    )
+    return SOUND
+
+
+def prove(which: str | None, since: Path | None, output: Path | None) -> int:
+    """Write the proof that the ledger holds an entry, or that it begins with what a witness saw."""
+    if (which is None) == (since is None):
+        allowed = "RUN or INDEX for an entry; --since WITNESS for all that a witness saw"
+        raise InputError(
+            "one-of-two", "sdcert audit prove", "say what is to be proved: one of two", allowed, "give one of them"
+        )
+    ledger = Ledger.current()
+    if not ledger.exists():
+        raise no_ledger()
+    proof, number = _made(ledger, which, since)
+    _hand_over(written(proof), output)
+    if isinstance(proof, Membership):
+        _tell(f"entry {number} is in the ledger. The proof holds this entry in full: who asked, and at which computer")
+    else:
+        _tell(f"the ledger still begins with the {number:,} entries that the witness saw")
+    _tell("`sdcert audit verify --proof FILE --key PUBLIC_KEY` checks it anywhere, without this home.")
+    return SOUND
+
+
+def _made(ledger: Ledger, which: str | None, since: Path | None) -> tuple[Membership | Consistency, int]:
+    key = signing_key(create=False)
+    if since is not None:
+        return prove_since(ledger, since, key)
+    return prove_entry(ledger, str(which), key)
+
+
+def _verify_proof(path: Path, keys: Sequence[Path], witnesses: Sequence[Path], *, as_json: bool) -> int:
+    if witnesses:
+        what, remedy = "a proof is checked by keys alone", "check the ledger with --witness, and the proof without"
+        raise InputError("one-of-two", "sdcert audit verify", what, "--proof or --witness", remedy)
+    proof = read_proof(path)
+    keyring = Keyring.of_files(keys) if keys else Keyring.of_home(Home.current())
+    if not keyring.keys:
+        allowed = "the public key or the trust file of whoever gave the proof"
+        raise InputError(
+            "no-key", "--key", "there is no key to check the proof by", allowed, "ask for it, and give it as --key"
+        )
+    checked = check_proof(proof, keyring)
+    if as_json:
+        _write_json(_proof_as_dict(checked))
+        return int(bool(checked.faults))
+    say = _says()
+    if checked.entry is not None:
+        say(f"entry       {checked.entry.index}, {checked.entry.event.kind}, {_date(checked.entry.at)}")
+    if checked.first is not None:
+        say(f"begins with {checked.first.size:,} entries, root {checked.first.root}, {_date(checked.first.at)}")
+    say(f"ledger      {checked.head.ledger}")
+    say(f"head        {checked.head.size:,} entries, root {checked.head.root}, {_date(checked.head.at)}")
+    for fault in checked.faults:
+        say(f"wrong       {fault}")
+    say("result      " + ("the proof does not hold" if checked.faults else "the proof holds"))
+    if not keys:
+        say(f"{'not shown':<11} {NO_KEY}")
+    return int(bool(checked.faults))
+
+
+def _is_gone(ledger: Ledger, *, witnessed: bool) -> bool:
+    """Whether there is no ledger although there was one.
+
+    Raises InputError where there never was: who checks the wrong home is not told that all is well.
+    """
+    if ledger.path.is_symlink() or (ledger.path.exists() and (ledger.path.stat().st_size > 0 or ledger.head_path.exists())):
+        return False
+    if ledger.head_path.exists() or witnessed or any((Home.current().root / "runs").glob("*/manifest.json")):
+        return True
+    raise no_ledger()
+
+
+def _gone() -> Verification:
+    says = "there is no ledger.jsonl, though this home has runs, a head.json, or a witness that speaks of one"
+    return Verification("", 0, 0, "", None, None, (Finding("missing", says),), 1, (), ())
+
+
+def _print(found: Verification, missing: Sequence[str], *, as_json: bool) -> int:
+    if as_json:
+        _write_json(_as_dict(found) | {"not_shown": list(missing)})
+        return SOUND if found.sound else UNSOUND
+    say = _says()
+    say(f"ledger      {found.ledger or '-'}")
+    say(f"entries     {found.entries:,} in {found.n_bytes:,} bytes, from {_date(found.first_at)} to {_date(found.last_at)}")
+    say(f"root        {found.root or '-'}")
+    for source in found.witnesses:
+        say(f"witness     {source}")
+    for finding in found.findings:
+        say(f"{finding.what:<11} {finding.says}{_place(finding)}")
+    if found.n_findings > len(found.findings):
+        say(f"{'...':<11} and {found.n_findings - len(found.findings):,} findings more")
+    for note in found.notes:
+        say(f"{'note':<11} {note}")
+    for text in missing:
+        say(f"{'not shown':<11} {text}")
+    say(f"{'result':<11} {_result(found)}")
+    return SOUND if found.sound else UNSOUND
+
+
+def _result(found: Verification) -> str:
+    if found.sound:
+        return "every entry is as it was signed, and follows the one before it"
+    return f"{found.n_findings:,} {'finding' if found.n_findings == 1 else 'findings'}: the ledger is not what was written"
+
+
+def _place(finding: Finding) -> str:
+    return "" if finding.byte is None else f" (byte {finding.byte:,})"
+
+
+def _as_dict(found: Verification) -> dict[str, Any]:
+    dates = {name: value and value.isoformat() for name, value in (("first_at", found.first_at), ("last_at", found.last_at))}
+    return {**asdict(found), **dates, "sound": found.sound}
+
+
+def _proof_as_dict(checked: Checked) -> dict[str, Any]:
+    parts = {"entry": checked.entry, "first": checked.first, "head": checked.head}
+    held = {name: part.model_dump(mode="json") for name, part in parts.items() if part is not None}
+    return {**held, "faults": list(checked.faults), "holds": not checked.faults}
+
+
+def _hand_over(content: bytes, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.write(content.decode())
+        return
+    if output.exists() or output.is_symlink():
+        raise InputError("file-exists", str(output), "there is a file of this name", "a new file", "choose another name")
+    try:
+        write_whole(output, content, mode=0o644)
+    except OSError as error:
+        what = f"the file cannot be written ({error.strerror})"
+        raise InputError("unwritable-file", str(output), what, "a folder that you may write", "choose another one") from None
+
+
+@contextmanager
+def _bar(path: Path) -> Iterator[Any]:
+    """How far a long ledger is, on stderr."""
+    console = Console(stderr=True)
+    try:
+        length = path.lstat().st_size
+    except OSError:
+        length = 0
+    with Progress(console=console, transient=True, disable=length < BAR_FROM_BYTES or not console.is_terminal) as bar:
+        task = bar.add_task("reading the ledger", total=length)
+        yield lambda done, _all: bar.update(task, completed=done)
+
+
+def _says() -> Any:
+    console = Console(soft_wrap=True)
+    return lambda text: console.print(shown(text), highlight=False, markup=False)
+
+
+def _tell(*lines: str) -> None:
+    for line in lines:
+        sys.stderr.write(f"{shown(line)}\n")
+
+
+def _write_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def _date(at: datetime | None) -> str:
+    return "-" if at is None else at.isoformat(timespec="seconds")

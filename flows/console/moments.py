@@ -1,0 +1,24 @@
+"""Dates that somebody writes on the command line."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time
+
+from tasks.microdata.errors import InputError
+
+
+def moment(text: str | None, option: str) -> datetime:
+    """The moment that a text names, now without one; InputError for what is no date.
+
+    A date means its end, in UTC: what is to be reviewed by a day is late after any hour of it.
+    """
+    if text is None:
+        return datetime.now(UTC)
+    try:
+        if len(text) == len("2028-11-21"):
+            return datetime.combine(date.fromisoformat(text), time.max, UTC)
+        named = datetime.fromisoformat(text)
+        return (named if named.tzinfo else named.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        what, allowed = "this is no date", "2028-11-21, or 2028-11-21T09:30:00Z"
+        raise InputError("no-date", option, what, allowed, "write it as ISO 8601 does", text) from None

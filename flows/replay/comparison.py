@@ -1,0 +1,232 @@
+"""Which stages of a run come out otherwise, and why: what their inputs, code, lock, data and platform were, and are."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Literal
+
+from flows.replay.changes import Changes
+from flows.replay.recorded import Recorded
+from flows.replay.rerun import Rerun, failure_in_words, without_token
+from flows.replay.rows import row_change
+from tasks.audit.ledger.entries import ReleasedTable
+from tasks.microdata.errors import SdcertError
+from tasks.report.publication import encode
+from tasks.runtime.artifacts import Damaged, Ref, Store, content_address
+from tasks.runtime.failures import StageFailure
+
+Kind = Literal["data", "code", "lock", "packages", "platform", "inputs", "unknown", "unexplained"]
+RELEASED_FILE = "released file"
+ENDING = "ending"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a stage came out otherwise, in words that hold no value of the data."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageFound:
+    """One stage. `follows`: it differs because its inputs do. outputs: which of its products differ."""
+
+    stage: str
+    outcome: Literal["identical", "differs", "follows", "not reached"]
+    outputs: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Every stage that the run came through, in its order, then the released file and how the run ended, where they apply.
+
+    changes: what has changed since, whether it made a difference or not. remarks: what else a reader should know.
+    """
+
+    stages: tuple[StageFound, ...]
+    changes: Changes
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def differs(self) -> tuple[str, ...]:
+        return tuple(found.stage for found in self.stages if found.outcome != "identical")
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """Every cause once, those of consequences left out."""
+        causes = [cause for found in self.stages for cause in found.causes if cause.kind != "inputs"]
+        return tuple(dict.fromkeys(causes))
+
+
+def compare(run: Recorded, again: Rerun, changes: Changes, *, moved: tuple[str, ...] = ()) -> Comparison:
+    """Compare a run with its replay.
+
+    moved: `source`, `released`: what was read from another place, so that its path is no difference.
+    """
+    found = tuple(_stage(name, run, again, changes, moved) for name in run.stages)
+    found += tuple(_released_file(run.ended.released, again) for _ in [0] if run.ended is not None and run.ended.released)
+    return Comparison((*found, *_ending(run, again, changes)), changes, tuple(_remarks(run, again, moved)))
+
+
+def _stage(name: str, run: Recorded, again: Rerun, changes: Changes, moved: tuple[str, ...]) -> StageFound:
+    then, now = run.stages[name], again.stages.get(name)
+    if now is None:
+        return StageFound(name, "not reached", causes=(Cause("inputs", "the replay ended before it"),))
+    outputs = tuple(sorted(part for part in then.keys() | now.keys() if then.get(part) != now.get(part)))
+    if not outputs:
+        return StageFound(name, "identical")
+    inputs = _inputs(name, run, again)
+    if inputs.products:
+        return StageFound(name, "follows", outputs, (Cause("inputs", ", ".join(inputs.products)),))
+    given = inputs.given - _moved(name, run, moved)
+    data = tuple(_data(name, run, again) for place in given if place == _digest_place(name, run))
+    plan = given - {_digest_place(name, run)}
+    return StageFound(name, "differs", outputs, (*data, *_made_otherwise(again.rooms[name], changes, bool(plan), bool(data))))
+
+
+def _made_otherwise(rooms: tuple[str, ...], changes: Changes, plan: bool, explained: bool) -> Iterator[Cause]:
+    """What has changed of all that a stage depends on besides its inputs.
+
+    plan: it was told something else to do, so that the flow counts as well. explained: another cause is known.
+    """
+    files = (*(changes.of_flows if plan else ()), *changes.of_rooms(rooms))
+    causes = [Cause(kind, told) for kind, told in changes.in_words(files).items()]
+    yield from causes
+    if not changes.known:
+        yield Cause("unknown", "what the run was made by was not kept, or the store has lost it")
+    elif not (causes or explained):
+        yield Cause(
+            "unexplained", "nothing that it depends on has changed: it is not deterministic, or depends on what is not kept"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """products: the stages whose differing products it was given. given: the places of its other arguments that differ."""
+
+    products: tuple[str, ...]
+    given: frozenset[int]
+
+
+def _inputs(name: str, run: Recorded, again: Rerun) -> _Inputs:
+    """What a stage was given otherwise. A manifest that kept no inputs: whatever differs before the stage."""
+    origin = {address: stage for stage, produced in run.stages.items() for address in produced.values()}
+    if name not in run.inputs:
+        names = list(run.stages)
+        before = [stage for stage in names[: names.index(name)] if again.stages.get(stage) != run.stages[stage]]
+        return _Inputs(tuple(before), frozenset({_digest_place(name, run)} if name == "ingest" else ()))
+    pairs = list(zip_longest(_flat(run.inputs[name]), _flat(again.inputs[name])))
+    unlike = [place for place, (then, now) in enumerate(pairs) if then != now]
+    products = dict.fromkeys(origin[pairs[place][0]] for place in unlike if pairs[place][0] in origin)
+    return _Inputs(tuple(products), frozenset(place for place in unlike if pairs[place][0] not in origin))
+
+
+def _flat(arguments: Any) -> Iterator[str]:
+    """The texts of nested arguments, in an order that does not depend on how a dict was built."""
+    match arguments:
+        case dict():
+            for name in sorted(arguments):
+                yield from _flat(arguments[name])
+        case list() | tuple():
+            for part in arguments:
+                yield from _flat(part)
+        case _:
+            yield arguments
+
+
+def _digest_place(name: str, run: Recorded) -> int:
+    """Which argument of a stage is the digest of a file that it reads; -1: it reads none."""
+    if name == "ingest":
+        return 1
+    return 3 if name == "mask" and run.release.adoption_plan is not None else -1
+
+
+def _moved(name: str, run: Recorded, moved: tuple[str, ...]) -> frozenset[int]:
+    """Which argument of a stage differs for no other reason than that a file is at another place."""
+    place = _digest_place(name, run) - 1
+    return frozenset({place}) if place >= 0 and ("source" if name == "ingest" else "released") in moved else frozenset()
+
+
+def _data(name: str, run: Recorded, again: Rerun) -> Cause:
+    part, whose, key = ("data", "the source", run.release.key) if name == "ingest" else ("masked", "the released table", None)
+    store, now = Store(), again.stages[name][part]
+    if run.stages[name][part] == now:
+        return Cause("data", f"the file of {whose} has other bytes, and the same rows")
+    try:
+        then = store.table(Ref(run.stages[name][part]))
+    except Damaged:
+        return Cause("data", f"{whose} has other content; which rows is not known, the store no longer has the earlier table")
+    return Cause("data", f"{whose}: {row_change(then, store.table(Ref(now)), key)}")
+
+
+def _released_file(then: ReleasedTable, again: Rerun) -> StageFound:
+    if again.made is None:
+        return StageFound(RELEASED_FILE, "not reached", causes=(Cause("inputs", "the replay ended before it"),))
+    table = Store().table(Ref(again.made.released))
+    digest = hashlib.sha256(encode(table, again.run.release.publish.format)).hexdigest()
+    parts = {"sha256": digest == then.sha256, "content_address": content_address(table) == then.content_address}
+    unlike = tuple(name for name, same in parts.items() if not same)
+    follows = again.stages["mask"] != again.run.stages["mask"]
+    if not unlike:
+        return StageFound(RELEASED_FILE, "identical")
+    return StageFound(RELEASED_FILE, "follows" if follows else "differs", unlike, (Cause("inputs", "mask"),) if follows else ())
+
+
+def _ending(run: Recorded, again: Rerun, changes: Changes) -> Iterator[StageFound]:
+    """How it ended, where the run or its replay ended otherwise than with its last stage."""
+    then = None if run.failure is None or run.status != "failed" else without_token(run.failure)
+    now = None if again.failure is None else failure_in_words(again.failure)
+    further = bool(again.stages.keys() - run.stages.keys())
+    if then == now or (now is None and not further):
+        if then is not None and then == now:
+            yield StageFound(ENDING, "identical")
+        return
+    first = next((stage for stage in run.stages if again.stages.get(stage) != run.stages[stage]), None)
+    if first is not None and first in again.stages:
+        yield StageFound(ENDING, "follows", (), (Cause("inputs", first),))
+        return
+    stuck = _stuck(again if again.failure else run)
+    told = f"the replay ended with {_public(again.failure)}" if again.failure else "the run failed, and its replay does not"
+    rooms = again.rooms.get(stuck) or tuple({name.split("/")[1] for name in changes.files})
+    data = (Cause("data", "the source has other content"),) if _other_data(stuck, run, again) else ()
+    yield StageFound(ENDING, "differs", (told,), (*data, *_made_otherwise(rooms, changes, True, bool(data))))
+
+
+def _stuck(run: Recorded | Rerun) -> str:
+    """The stage in which a run ended; empty: between two."""
+    return next((name for name in run.inputs if name not in run.stages), "")
+
+
+def _other_data(stage: str, run: Recorded, again: Rerun) -> bool:
+    """Did a stage read a file with other content?"""
+    place = _digest_place(stage, run)
+    then, now = (inputs.get(stage, []) for inputs in (run.inputs, again.inputs))
+    return 0 <= place < min(len(then), len(now)) and then[place] != now[place]
+
+
+def _public(error: Exception) -> str:
+    match error:
+        case StageFailure():
+            return str(error)
+        case SdcertError():
+            return error.public
+        case _:
+            return type(error).__name__
+
+
+def _remarks(run: Recorded, again: Rerun, moved: tuple[str, ...]) -> Iterator[str]:
+    """What a reader should know besides."""
+    for name, whose in (("ingest", "the source"), ("mask", "the released table")):
+        place = _digest_place(name, run)
+        read_otherwise = place >= 0 and name in again.inputs and place in _inputs(name, run, again).given
+        if read_otherwise and run.inputs.get(name) and again.stages.get(name) == run.stages.get(name, {}):
+            yield f"the file of {whose} has other bytes than then, and the same content"
+    if run.ended is None:
+        yield "the ledger does not say how this run ended: that its manifest is unchanged is not proved"
+    if run.status in ("interrupted", "killed"):
+        yield f"the run was {run.status}: it is compared as far as it came ({len(run.stages)} stages)"

@@ -1,0 +1,70 @@
+"""Replay: a run computed again from its private manifest and its seed, every address compared, and the ledger told."""
+
+from __future__ import annotations
+
+import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
+
+# isort: split
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from flows.replay.changes import changes
+from flows.replay.comparison import Cause, Comparison, compare
+from flows.replay.recorded import ManifestChanged, bring_back_secrets, recorded
+from flows.replay.rerun import rerun
+from flows.trail import asked_by
+from tasks.audit.keeping.use import in_use
+from tasks.audit.ledger.entries import RunReplayed
+from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.signing.keys import signing_key
+from tasks.report.predicate import MadeBy
+from tasks.runtime.provenance import made_by, provenance_of_process
+
+Outcome = Literal["identical", "differs", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What came of a replay. `failed`: it ended with an error that the run did not end with.
+
+    comparison: None where the manifest is not the run's, so that nothing was computed.
+    """
+
+    run: str
+    outcome: Outcome
+    differs: tuple[str, ...]
+    causes: tuple[str, ...]
+    comparison: Comparison | None = None
+
+
+def replay(name: str, source: Path | None = None, released: Path | None = None) -> Replayed:
+    """Compute a run again, beside the cache, and compare it with what was written down. Writes nothing in the ledger.
+
+    source, released: where the source and the adopted table are now, if they were moved.
+
+    Raises InputError where the run cannot be replayed: it, its manifest, seed, source or the store's key is not there.
+    """
+    with in_use():
+        try:
+            run = recorded(name)
+        except ManifestChanged as changed:
+            return Replayed(changed.run, "differs", ("manifest",), (str(changed),))
+        bring_back_secrets(run)
+        again = rerun(run, source, released)
+        moved = tuple(name for name, place in (("source", source), ("released", released)) if place is not None)
+        found = compare(run, again, changes(run.provenance, provenance_of_process()), moved=moved)
+    failed = again.failure is not None and run.status != "failed"
+    outcome: Outcome = "identical" if not found.differs else "failed" if failed else "differs"
+    return Replayed(run.run, outcome, found.differs, tuple(map(in_words, found.causes)), found)
+
+
+def write_down(done: Replayed) -> None:
+    """Append to the ledger that a run was replayed, and what came of it."""
+    who, what = asked_by(), MadeBy(**made_by())
+    told = RunReplayed(run=done.run, outcome=done.outcome, differs=done.differs, causes=done.causes, asked_by=who, made_by=what)
+    Ledger.current().append(told, signing_key())
+
+
+def in_words(cause: Cause) -> str:
+    return f"{cause.kind}: {cause.text}"

@@ -1,0 +1,141 @@
+"""Computing the stages of a run again: by the functions themselves, beside Prefect and its cache.
+
+Nothing is served from the cache and nothing is written to it, no attempt is counted, nothing is issued or published. The store
+gets what it has not: nothing, where everything comes out as it was.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from prefect import Task
+
+from flows.progress import listener
+from flows.release import ReleaseSpec
+from flows.replay.recorded import WHERE, Recorded
+from flows.stages import Made, carried_out
+from tasks.ingest.sources import SourceSpec, reachable
+from tasks.microdata.errors import InputError
+from tasks.runtime.caching import Produced, rooms_of
+from tasks.runtime.failures import StageFailure
+from tasks.runtime.settings import Home
+
+ATTACKS_AT_ONCE = 2
+_TOKEN = re.compile(r"(, line \d+)? \([0-9a-f]{16}\)")  # of a failure that keeps its traceback apart
+
+
+class CameNoFurther(Exception):
+    """The run ended here, and so does its replay."""
+
+
+@dataclass(slots=True)
+class Rerun:
+    """What came of computing a run again. Runs the stages as a `Course`.
+
+    stages, inputs: as the journal of a run keeps them. rooms: whose code each stage runs. failure: the error that ended it.
+    made: what came of it, None where it ended before the last stage.
+    """
+
+    run: Recorded
+    stages: dict[str, Produced] = field(default_factory=dict)
+    inputs: dict[str, list[Any]] = field(default_factory=dict)
+    rooms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    failure: Exception | None = None
+    made: Made | None = None
+
+    def stage(self, task: Task[..., Produced], name: str, *arguments: Any) -> Produced:
+        """Compute one stage here and now."""
+        return self.together(task, name, {name: arguments})[0]
+
+    def together(self, task: Task[..., Produced], title: str, jobs: dict[str, tuple[Any, ...]]) -> list[Produced]:
+        """Compute one stage for several names to arguments side by side; results in the order of the jobs."""
+        due = [name for name in jobs if name in self.run.stages or self.run.status == "failed"]
+        if not due:
+            raise CameNoFurther
+        line = title if list(jobs) == [title] else f"{title} ({len(due)})"
+        listener.get().began(line)
+        started = time.monotonic()
+        with ThreadPoolExecutor(ATTACKS_AT_ONCE, thread_name_prefix=title) as pool:
+            running = [pool.submit(self._computed, task, name, jobs[name]) for name in due]
+            produced = [future.result() for future in running]
+        same = all(self.stages[name] == self.run.stages.get(name) for name in due)
+        listener.get().ended(line, time.monotonic() - started, "identical" if same else "differs")
+        if not jobs.keys() <= self.run.stages.keys():
+            raise CameNoFurther
+        return produced
+
+    def warn(self, notes: tuple[str, ...]) -> None:
+        """A run that is over warns nobody."""
+
+    def attempted(self, source: str, source_file: str, masking: str) -> str:
+        """The draw of the run; no attempt is written down or counted."""
+        if self.run.draw is None:
+            raise CameNoFurther
+        return self.run.draw
+
+    def _computed(self, task: Task[..., Produced], name: str, arguments: tuple[Any, ...]) -> Produced:
+        self.inputs[name], self.rooms[name] = list(arguments), rooms_of(task)
+        produced: Produced = task.fn(*arguments)
+        self.stages[name] = produced
+        return produced
+
+
+def rerun(run: Recorded, source: Path | None = None, released: Path | None = None) -> Rerun:
+    """Compute every stage again that the run computed, with its draw; its sources may have moved.
+
+    Raises InputError where a source is not there.
+    """
+    done = Rerun(run)
+    with moved(run.release, source, released) as release:
+        for one in filter(None, (release.source, release.released)):
+            reachable(one)
+        try:
+            done.made = carried_out(done, release, done.attempted)
+        except CameNoFurther:
+            pass
+        except (StageFailure, InputError) as error:
+            done.failure = error
+    return done
+
+
+def failure_in_words(error: Exception) -> str:
+    """A failure as a manifest writes it down, without what differs from one time to another."""
+    return without_token(f"{type(error).__name__}: {error}")
+
+
+def without_token(failure: str) -> str:
+    return _TOKEN.sub("", failure)
+
+
+@contextmanager
+def moved(release: ReleaseSpec, source: Path | None, released: Path | None) -> Iterator[ReleaseSpec]:
+    """The release with its sources at other places, under their old names: a report names its source by its file's name."""
+    places = {"source": source, "released": released}
+    with tempfile.TemporaryDirectory(prefix=".replay-", dir=Home.current().root) as folder:
+        update = {
+            name: _linked(getattr(release, name), place, Path(folder) / name, name)
+            for name, place in places.items()
+            if place is not None
+        }
+        yield release.model_copy(update=update)
+
+
+def _linked(source: SourceSpec | None, place: Path, folder: Path, name: str) -> SourceSpec:
+    if source is None or source.table is None:
+        what = f"the {name} of this run is no file" if source is not None else "this run adopted no released table"
+        raise InputError("no-such-option", WHERE, what, "a run that read a file", f"leave --{name} out", str(place))
+    if not place.exists():
+        what = "There is no such file or folder."
+        raise InputError("no-such-source", f"--{name}", what, "where the source is now", "correct the path", str(place))
+    folder.mkdir()
+    link = folder / Path(source.table).name
+    link.symlink_to(place.absolute())
+    return source.model_copy(update={"table": str(link)})

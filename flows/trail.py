@@ -1,0 +1,119 @@
+"""What one run writes in the ledger: that it began, each attempt before it is made, and what became of it."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections.abc import Callable
+
+from prefect.runtime import deployment, flow_run
+
+from flows.release import ReleaseSpec
+from tasks.audit.ledger.entries import AskedBy, AttemptMade, RunBegan, RunEnded
+from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.lookup.index import Index
+from tasks.audit.signing.keys import SigningKey, signing_key
+from tasks.microdata.errors import SdcertError
+from tasks.report.predicate import MadeBy, Recorded
+from tasks.report.statement import policy_digest
+from tasks.runtime.artifacts import Store
+from tasks.runtime.failures import StageFailure
+from tasks.runtime.provenance import made_by
+
+
+class Trail:
+    """The entries of one run, signed with the key that signs its certificate. Nothing in them is a value of the data.
+
+    recorded: what the ledger held when the attempt was written down; attempts: how many the series had made by then.
+    """
+
+    def __init__(self, run: str, release: ReleaseSpec) -> None:
+        self.run = run
+        self.release = release
+        self.key: SigningKey = signing_key()
+        self.made_by = MadeBy(**made_by())
+        self.recorded: Recorded | None = None
+        self.attempts = 0
+        self._ledger = Ledger.current()
+
+    def began(self) -> None:
+        began = RunBegan(
+            run=self.run,
+            release=self.release.name,
+            series=self.release.lineage,
+            spec=Store().put_record(self.release),
+            dataset=self.release.source.dataset,
+            asked_by=asked_by(),
+            made_by=self.made_by,
+        )
+        self._ledger.append(began, self.key)
+
+    def attempt(self, *, source: str, source_file: str, masking: str, draw: str) -> int:
+        """Write an attempt down before it is made; returns how many different ones the series has made on this source.
+
+        A repetition of the same masking, draw and policy is no new attempt: nothing is drawn and nothing decided anew.
+        """
+        series, policy = self.release.lineage, policy_digest(self.release.policy)
+
+        def counted(_: Ledger) -> AttemptMade:
+            with Index.current() as index:
+                earlier = {_identity(one) for one in index.attempts_of(series) if one.source == source}
+            self.attempts = len(earlier | {(masking, draw, policy)})
+            return AttemptMade(
+                run=self.run,
+                series=series,
+                source=source,
+                source_file=source_file,
+                masking=masking,
+                draw=draw,
+                policy=policy,
+                attempts=self.attempts,
+            )
+
+        done = self._ledger.append(counted, self.key)
+        self.recorded = Recorded(
+            ledger=done.entry.ledger,
+            attempt_entry=done.index,
+            attempt_digest=done.leaf,
+            tree_size=done.size,
+            root=done.root,
+        )
+        return self.attempts
+
+    def ended(self, ending: Callable[[Ledger], RunEnded]) -> None:
+        """Write down what became of the run; `ending` says it while nobody else can write."""
+        self._ledger.append(ending, self.key)
+
+    def failed(self, error: BaseException, manifest: str) -> None:
+        """The run ended without a verdict: where, and with which kind of error."""
+        ended = RunEnded(
+            run=self.run,
+            release=self.release.name,
+            series=self.release.lineage,
+            outcome="failed" if isinstance(error, Exception) else "interrupted",
+            not_for_publication=self.release.not_for_publication,
+            stage=error.stage if isinstance(error, StageFailure) else None,
+            code=code_of(error),
+            manifest=manifest,
+        )
+        self._ledger.append(ended, self.key)
+
+
+def asked_by() -> AskedBy:
+    """The user and host of this process, and the deployment of Prefect's that started it, if one did."""
+    return AskedBy(user=getpass.getuser(), host=socket.gethostname(), deployment=deployment.name, flow_run=flow_run.id)
+
+
+def code_of(error: BaseException) -> str:
+    """The kind and place of an error, without any value."""
+    match error:
+        case StageFailure():
+            return error.code
+        case SdcertError():
+            return error.public
+        case _:
+            return type(error).__name__
+
+
+def _identity(attempt: AttemptMade) -> tuple[str, str, str]:
+    return attempt.masking, attempt.draw, attempt.policy

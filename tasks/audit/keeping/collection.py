@@ -1,0 +1,110 @@
+"""Making room: what nobody needs any more is found first, and removed when that is asked for.
+
+Kept is what a certified release that is not revoked needs, what the newest run of each series needs, and whatever is young.
+Seeds, keys, manifests and the ledger are never touched: a seed has 32 bytes and cannot be made again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from tasks.audit.keeping.inventory import CacheRecord, Lying, StoreFiles, abandoned, cache_records, drafts, store_files
+from tasks.audit.keeping.needs import KnownRun, Reason, kept_runs, links_in, reached
+from tasks.runtime.files import sync_folder
+from tasks.runtime.settings import Home
+
+_KEY = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would be removed, and what is kept.
+
+    reasons: of the runs whose artifacts are kept. artifacts: those that go, by address. records: of Prefect's, which point to
+    what goes, is gone, or cannot be read. drafts: of writers that were killed. traces: of failures. locks: of cache keys
+    without a record. needed, young: how many artifacts are kept because a run needs them, or because of their age alone.
+    """
+
+    reasons: dict[str, Reason]
+    artifacts: dict[str, Lying]
+    records: tuple[Lying, ...]
+    drafts: tuple[Lying, ...]
+    traces: tuple[Lying, ...]
+    locks: tuple[Lying, ...]
+    needed: int
+    young: int
+    kept_bytes: int
+
+    @property
+    def files(self) -> Iterator[Lying]:
+        """Everything that goes, in an order that leaves no record pointing to what is gone."""
+        yield from self.records
+        yield from self.artifacts.values()
+        yield from (*self.drafts, *self.traces, *self.locks)
+
+    @property
+    def freed_bytes(self) -> int:
+        return sum(file.size for file in self.files)
+
+
+def plan(home: Home, runs: tuple[KnownRun, ...], *, now: datetime, younger_than: timedelta) -> Plan:
+    """Look what nobody needs. Changes nothing; hold `in_use` or `alone` meanwhile.
+
+    younger_than: runs, artifacts without a run, and traces of failures below this age are kept.
+    """
+    files = store_files(home.store)
+    since = now - younger_than
+    reasons, oldest = kept_runs(runs, since=since), since.timestamp()
+    links = links_in(files.paths)
+    needed = reached((ref for run in runs if run.run in reasons for ref in run.addresses), links)
+    recent = reached((ref for ref, file in files.artifacts.items() if file.modified > oldest), links)
+    kept = needed | recent
+    going = {ref: file for ref, file in files.artifacts.items() if ref not in kept}
+    records = tuple(cache_records(home.records))
+    useless = tuple(record.file for record in records if not _usable(record, files, going))
+    return Plan(
+        reasons=reasons,
+        artifacts=going,
+        records=useless,
+        drafts=tuple(file for file in drafts(home.root) if abandoned(file)),
+        traces=tuple(file for file in _below(home.root / "failures", "*.txt") if file.modified < oldest),
+        locks=tuple(_idle_locks(home, {record.file.path.name for record in records} - {file.path.name for file in useless})),
+        needed=len(needed & files.artifacts.keys()),
+        young=len((recent - needed) & files.artifacts.keys()),
+        kept_bytes=sum(file.size for ref, file in files.artifacts.items() if ref not in going),
+    )
+
+
+def carry_out(found: Plan) -> None:
+    """Remove what a plan says. Only `alone`: a run could be about to use it.
+
+    Whenever it is interrupted, what is left is a store in which everything is what its address says.
+    """
+    for file in found.files:
+        file.path.unlink(missing_ok=True)
+    for folder in {file.path.parent for file in found.artifacts.values()}:
+        with suppress(OSError):  # others are left in it
+            folder.rmdir()
+    for folder in {file.path.parent for file in found.files if file.path.parent.is_dir()}:
+        sync_folder(folder)
+
+
+def _usable(record: CacheRecord, files: StoreFiles, going: dict[str, Lying]) -> bool:
+    return record.refs is not None and all(ref in files.artifacts and ref not in going for ref in record.refs)
+
+
+def _below(folder: Path, pattern: str) -> Iterator[Lying]:
+    for path in sorted(folder.glob(pattern)):
+        found = path.lstat()
+        yield Lying(path, found.st_size, found.st_mtime, found.st_mode, found.st_uid)
+
+
+def _idle_locks(home: Home, keys: set[str]) -> Iterator[Lying]:
+    for file in _below(home.locks, "*.lock"):
+        if _KEY.fullmatch(file.path.stem) and file.path.stem not in keys:
+            yield file

@@ -1,0 +1,143 @@
+"""What lies in the private folder: artifacts, Prefect's records of them, what killed writers left, and what nobody knows."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.runtime.artifacts import SUFFIX
+
+AN_HOUR = 3600.0
+FOREIGN = frozenset({"prefect", "mlflow-artifacts", "matplotlib", "compiled", "numba"})  # libraries keep house there
+PLAIN = {
+    "type": "json",
+    "jsonlib": "json",
+    "object_encoder": "prefect.serializers.prefect_json_object_encoder",
+    "object_decoder": "prefect.serializers.prefect_json_object_decoder",
+    "dumps_kwargs": {},
+    "loads_kwargs": {},
+}
+_NAME = re.compile(rf"([0-9a-f]{{64}})({'|'.join(map(re.escape, SUFFIX.values()))})")
+_DRAFT = re.compile(r"\..+\.[0-9a-f]{32}\.tmp|\..+\.key\.[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class Lying:
+    """A file of the private folder. modified: seconds since 1970."""
+
+    path: Path
+    size: int
+    modified: float
+    mode: int
+    owner: int
+
+    @property
+    def private(self) -> bool:
+        """Readable by its owner, who is us, and by nobody else."""
+        return not self.mode & 0o077 and self.owner == os.geteuid()
+
+    def older_than(self, seconds: float) -> bool:
+        return self.modified < time.time() - seconds
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFiles:
+    """The store: its artifacts by address, and whatever else lies in it."""
+
+    artifacts: dict[str, Lying]
+    others: tuple[Lying, ...]
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        return {ref: file.path for ref, file in self.artifacts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRecord:
+    """One of Prefect's records. refs: the addresses it returns; None where it is not what this program writes."""
+
+    file: Lying
+    refs: frozenset[str] | None
+
+
+def store_files(store: Path) -> StoreFiles:
+    """List the store. Reads no content: a second per hundred thousand files."""
+    artifacts: dict[str, Lying] = {}
+    others: list[Lying] = []
+    for file in _files(store):
+        ref = _address(file, store)
+        if ref is None:
+            others.append(file)
+        else:
+            artifacts[ref] = file
+    return StoreFiles(artifacts, tuple(others))
+
+
+def cache_records(records: Path) -> Iterator[CacheRecord]:
+    """Every record of Prefect's; nothing is read by a deserialiser that could execute it."""
+    for file in _files(records):
+        yield CacheRecord(file, _refs(file.path) if stat.S_ISREG(file.mode) else None)
+
+
+def drafts(root: Path) -> Iterator[Lying]:
+    """Files that a writer makes before it renames them. One that is older than an hour has no writer any more."""
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        if folder.name not in FOREIGN and folder.is_dir() and not folder.is_symlink():
+            yield from (file for file in _files(folder) if is_draft(file))
+
+
+def is_draft(file: Lying) -> bool:
+    return _DRAFT.fullmatch(file.path.name) is not None and stat.S_ISREG(file.mode)
+
+
+def abandoned(file: Lying) -> bool:
+    """A draft that is older than an hour, and that nobody has locked."""
+    return file.older_than(AN_HOUR) and not _is_locked(file.path)
+
+
+def _files(folder: Path) -> Iterator[Lying]:
+    """All files below a folder, sorted; links are told as what they are, and not followed."""
+    for here, folders, names in os.walk(folder):
+        folders.sort()
+        linked = [name for name in folders if Path(here, name).is_symlink()]
+        for name in sorted([*names, *linked]):
+            path = Path(here, name)
+            try:
+                found = path.lstat()
+            except FileNotFoundError:
+                continue
+            yield Lying(path, found.st_size, found.st_mtime, found.st_mode, found.st_uid)
+
+
+def _address(file: Lying, store: Path) -> str | None:
+    parts, match = file.path.relative_to(store).parts, _NAME.fullmatch(file.path.name)
+    if match is None or len(parts) != 3 or not stat.S_ISREG(file.mode):
+        return None
+    kind, prefix, address = parts[0], parts[1], match[1]
+    return f"{kind}:{address}" if SUFFIX.get(kind) == match[2] and address.startswith(prefix) and len(prefix) == 2 else None
+
+
+def _refs(path: Path) -> frozenset[str] | None:
+    try:
+        record = json.loads(path.read_bytes())
+        produced = json.loads(record["result"])
+        plain = record["metadata"]["serializer"] == PLAIN and isinstance(produced, dict)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return frozenset(produced.values()) if plain and all(isinstance(ref, str) for ref in produced.values()) else None
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False

@@ -1,0 +1,184 @@
+"""What earlier runs need of the store, and why: read from their private manifests and from the ledger.
+
+An address is a text of one form, so every reference is found wherever it nests: in a manifest, in an entry of the ledger, in a
+record that names another artifact. Too much is kept rather than too little.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import psutil
+
+from tasks.audit.ledger.entries import CertificateRevoked, Entry, RunBegan, RunEnded
+from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.lookup.rows import entry_of
+from tasks.runtime.settings import Home
+
+Reason = Literal["certified", "in progress", "newest of its series", "young"]
+Links = Callable[[str], frozenset[str]]
+ADDRESS = re.compile(rb"\b(?:table|record|page):[0-9a-f]{64}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRun:
+    """One run of this home.
+
+    certified: for publication, and not revoked. decided: it ended with a verdict. draw: the id of its seed, where one was used.
+    manifests: the keyed digests that the ledger has of its private manifest. addresses: what it names of the store.
+    """
+
+    run: str
+    release: str
+    series: str
+    began: datetime
+    certified: bool
+    decided: bool
+    in_progress: bool
+    draw: str | None
+    manifests: tuple[str, ...]
+    addresses: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Every run, oldest first. unreadable: those of which neither the manifest nor the ledger says what they need."""
+
+    runs: tuple[KnownRun, ...]
+    unreadable: tuple[str, ...] = ()
+
+
+def history(manifests: Mapping[str, dict[str, Any] | None], entries: Iterable[Entry]) -> History:
+    """What is known of the runs. manifests: by run; None for one that cannot be read."""
+    told: defaultdict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        if (run := getattr(entry.event, "run", None)) is not None:
+            told[run].append(entry)
+    ended = {run for run, said in told.items() if any(isinstance(one.event, RunEnded) for one in said)}
+    lost = {run for run, manifest in manifests.items() if manifest is None} - ended
+    runs = [_known(run, manifests.get(run) or {}, told.get(run, [])) for run in {*manifests, *told} - lost]
+    return History(tuple(sorted(runs, key=lambda run: (run.began, run.run))), tuple(sorted(lost)))
+
+
+def kept_runs(runs: Iterable[KnownRun], *, since: datetime | None = None) -> dict[str, Reason]:
+    """Which runs keep what they need, and why; the strongest reason of each. since: runs that began later are young."""
+    ordered = sorted(runs, key=lambda run: (run.began, run.run))
+    newest = {run.series: run.run for run in ordered}
+    newest_decided = {run.series: run.run for run in ordered if run.decided}
+    reasons: dict[str, Reason] = {}
+    for run in ordered:
+        if run.certified:
+            reasons[run.run] = "certified"
+        elif run.in_progress:
+            reasons[run.run] = "in progress"
+        elif run.run in (newest[run.series], newest_decided.get(run.series)):
+            reasons[run.run] = "newest of its series"
+        elif since is not None and run.began > since:
+            reasons[run.run] = "young"
+    return reasons
+
+
+def addresses_in(content: bytes) -> frozenset[str]:
+    """Every address of the store that stands in some text."""
+    return frozenset(found.decode() for found in ADDRESS.findall(content))
+
+
+def links_in(path_of: Mapping[str, Path]) -> Links:
+    """What an artifact names, of those that are there: records alone name others. Each is read once."""
+
+    @cache
+    def named_by(ref: str) -> frozenset[str]:
+        return addresses_in(path_of[ref].read_bytes()) if ref.startswith("record:") and ref in path_of else frozenset()
+
+    return named_by
+
+
+def reached(roots: Iterable[str], named_by: Links) -> frozenset[str]:
+    """The addresses that can be reached: the roots, what they name, what those name, and so on."""
+    found, waiting = set[str](), list(roots)
+    while waiting:
+        ref = waiting.pop()
+        if ref not in found:
+            found.add(ref)
+            waiting.extend(named_by(ref))
+    return frozenset(found)
+
+
+def entries_of(home: Home) -> Iterator[Entry]:
+    """The entries of the home's ledger, oldest first; signatures are not checked, and what cannot be read is passed over."""
+    for line in Ledger(home.root / "ledger").lines():
+        entry = entry_of(line.content)
+        if entry is not None:
+            yield entry
+
+
+def history_of(home: Home) -> History:
+    """What is known of the runs of a home. Cost: about 10 s for a ledger of 100,000 entries."""
+    return history(manifests_of(home), entries_of(home))
+
+
+def manifests_of(home: Home) -> dict[str, dict[str, Any] | None]:
+    """The private manifest of every run folder, by run; None for one that cannot be read."""
+    folders = sorted((home.root / "runs").glob("*/"))
+    return {folder.name: _manifest(folder / "manifest.json") for folder in folders if (folder / "manifest.json").exists()}
+
+
+def _manifest(path: Path) -> dict[str, Any] | None:
+    try:
+        manifest = json.loads(path.read_bytes())
+        began = datetime.fromisoformat(manifest["started_at"])
+        complete = (
+            began.tzinfo is not None and {"run", "release", "series", "status", "process", "host", "stages"} <= manifest.keys()
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return manifest if complete and manifest["run"] == path.parent.name else None
+
+
+def _known(run: str, manifest: dict[str, Any], entries: list[Entry]) -> KnownRun:
+    events = [entry.event for entry in entries]
+    endings = [event for event in events if isinstance(event, RunEnded)]
+    revoked = any(isinstance(event, CertificateRevoked) for event in events)
+    named = manifest or _named(events)
+    named_by = json.dumps({name: value for name, value in manifest.items() if name != "spec"})
+    texts = (named_by.encode(), *(event.model_dump_json().encode() for event in events))
+    return KnownRun(
+        run=run,
+        release=named["release"],
+        series=named["series"],
+        began=datetime.fromisoformat(manifest["started_at"]) if manifest else entries[0].at,
+        certified=_certified(manifest, endings) and not revoked,
+        decided="verdict" in manifest or any(ending.outcome in ("certified", "refused", "undecided") for ending in endings),
+        in_progress=bool(manifest) and _in_progress(manifest),
+        draw=manifest.get("draw") or next((event.draw for event in events if event.kind == "attempt"), None),
+        manifests=tuple(ending.manifest for ending in endings if ending.manifest is not None),
+        addresses=frozenset().union(*map(addresses_in, texts)),
+    )
+
+
+def _named(events: list[Any]) -> dict[str, str]:
+    """The release and series of a run whose manifest is gone."""
+    found = [event for event in events if isinstance(event, RunBegan | RunEnded)]
+    return {"release": found[0].release, "series": found[0].series} if found else {"release": "", "series": ""}
+
+
+def _certified(manifest: dict[str, Any], endings: list[RunEnded]) -> bool:
+    """By the ledger or, where a crash or an older version left no entry, by the manifest."""
+    if endings:
+        return any(ending.outcome == "certified" and not ending.not_for_publication for ending in endings)
+    return manifest.get("verdict") == "certified" and not manifest.get("spec", {}).get("not_for_publication", False)
+
+
+def _in_progress(manifest: dict[str, Any]) -> bool:
+    """Shown as running, and its process lives, or is not on this machine."""
+    here = manifest["host"] == socket.gethostname()
+    return bool(manifest["status"] == "running" and not (here and not psutil.pid_exists(manifest["process"])))

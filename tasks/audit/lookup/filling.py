@@ -1,0 +1,72 @@
+"""Filling the index from lines of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from sqlalchemy import Connection, insert, select
+
+from tasks.audit.ledger.entries import Entry, RunEnded
+from tasks.audit.ledger.ledger import Line
+from tasks.audit.lookup.rows import (
+    Row,
+    begun_row,
+    entry_of,
+    entry_row,
+    file_rows,
+    run_of,
+    set_of,
+    touched,
+    with_event,
+)
+from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FACTS, FILES, RUNS, SCHEMA, replace
+
+LINES_AT_ONCE = 2000
+Watch = Callable[[int], None]
+Read = list[tuple[Line, Entry]]
+
+
+def fill(connection: Connection, new: Iterable[Line], watch: Watch) -> int:
+    """Put lines into the index that follow those it has; returns how many. watch: called with the place that was reached."""
+    lines, done = iter(new), 0
+    while batch := list(islice(lines, LINES_AT_ONCE)):
+        _put(connection, batch)
+        done += len(batch)
+        watch(batch[-1].first_byte)
+    return done
+
+
+def _put(connection: Connection, batch: list[Line]) -> None:
+    entries = [(line, entry_of(line.content)) for line in batch]
+    connection.execute(insert(ENTRIES), [entry_row(line, entry) for line, entry in entries])
+    read = [(line, entry) for line, entry in entries if entry is not None]
+    _put_runs(connection, read)
+    files = [row for line, entry in read for row in file_rows(line.index, entry.event)]
+    if files:
+        connection.execute(insert(FILES), files)
+    _put_attributes(connection, read)
+    last = batch[-1]
+    facts = {"schema": SCHEMA, "number": last.index, "first_byte": last.first_byte, "n_bytes": len(last.content)}
+    facts["leaf"] = last.leaf.hex()
+    replace(connection, FACTS, [{"name": name, "value": str(value)} for name, value in facts.items()])
+
+
+def _put_runs(connection: Connection, read: Read) -> None:
+    of_runs = [(line, entry, run) for line, entry in read if (run := run_of(entry.event)) is not None]
+    ids = {run for _, _, run in of_runs}
+    rows: dict[str, Row] = {row.run: dict(row._mapping) for row in connection.execute(select(RUNS).where(RUNS.c.run.in_(ids)))}
+    for line, entry, run in of_runs:
+        row = rows.get(run) or begun_row(run, line.index, entry)
+        rows[run] = with_event(row, line.index, entry.event)
+    if rows:
+        replace(connection, RUNS, list(rows.values()))
+
+
+def _put_attributes(connection: Connection, read: Read) -> None:
+    sets = {set_of(event.attributes): touched(event.attributes) for _, entry in read
+            if isinstance(event := entry.event, RunEnded) and event.attributes}  # fmt: skip
+    there = set(connection.scalars(select(ATTRIBUTES.c.attributes).where(ATTRIBUTES.c.attributes.in_(sets)).distinct()))
+    rows = [{"attributes": key, "name": name} for key, names in sets.items() if key not in there for name in sorted(set(names))]
+    if rows:
+        connection.execute(insert(ATTRIBUTES), rows)

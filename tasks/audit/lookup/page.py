@@ -1,0 +1,88 @@
+"""The audit trail as one HTML page to browse: it needs nothing but itself, and fetches nothing.
+
+Its one script and its styles are allowed by their digests in the content security policy. What it shows stands in the page as
+JSON, each text once, and reaches the screen as text alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+Section = tuple[str, tuple[tuple[str, str], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Where the page is from. ledger, size, root: of the ledger; of: which runs, in words; doubts: of how many entries."""
+
+    ledger: str
+    size: int
+    root: str
+    written_at: str
+    of: str
+    doubts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One run on the page. began: seconds since 1970; verdict: one word, and in more words; doubt: why it is not believed."""
+
+    run: str
+    began: int
+    release: str
+    series: str
+    verdict: str
+    words: str
+    dataset: str
+    asker: str
+    doubt: str
+    sections: tuple[Section, ...]
+
+
+@dataclass(slots=True)
+class _Once:
+    """Things by their place in a list that holds each of them once."""
+
+    places: dict[Any, int] = field(default_factory=dict)
+
+    def of(self, thing: Any) -> int:
+        return self.places.setdefault(thing, len(self.places))
+
+
+def page(told: Told, runs: Iterable[Shown]) -> str:
+    """The page. All texts are escaped. Memory: some 1.5 kB a run."""
+    environment = _environment()
+    style, script = (environment.get_template(name).render() for name in ("browse.css", "browse.js"))
+    policy = (
+        f"default-src 'none'; style-src {_allowed(style)}; script-src {_allowed(script)}; base-uri 'none'; form-action 'none'"
+    )
+    template = environment.get_template("browse.html")
+    parts = {"style": Markup(style), "script": Markup(script), "data": Markup(_data(runs))}  # noqa: S704  ours, or escaped below
+    return template.render(told=told, policy=policy, **parts)
+
+
+def _allowed(content: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def _data(runs: Iterable[Shown]) -> str:
+    """The runs as JSON that can stand inside a script element: it holds no `<`."""
+    texts, sections, rows = _Once(), _Once(), []
+    for run in runs:
+        words = (run.release, run.series, run.verdict, run.words, run.dataset, run.asker, run.doubt)
+        rows.append([run.run, run.began, *map(texts.of, words), [sections.of(section) for section in run.sections]])
+    value = {"texts": list(texts.places), "sections": list(sections.places), "runs": rows}
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _environment() -> Environment:
+    loader = ChoiceLoader([PackageLoader("tasks.audit", "lookup/templates"), PackageLoader("tasks.report", "templates")])
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -1,0 +1,116 @@
+"""What a run writes in the ledger: before the masking, and at its end, whatever the end."""
+
+import hashlib
+
+from outcomes import folder_of, newest_manifest, statement_in
+from release_files import survey
+
+from tasks.audit.ledger.entries import AttemptMade, LedgerOpened, RunBegan, RunEnded
+
+
+def events():
+    from tasks.audit.ledger.ledger import Ledger, entry_of
+
+    return [entry_of(line.content).event for line in Ledger.current().lines()]
+
+
+def last_ending():
+    return [event for event in events() if isinstance(event, RunEnded)][-1]
+
+
+def test_a_certified_run_is_written_down_in_three_entries(certify, tmp_path):
+    from tasks.runtime.artifacts import Store
+
+    _, manifest = certify()
+    opened, began, attempt, ended = events()
+    assert (type(opened), type(began), type(attempt), type(ended)) == (LedgerOpened, RunBegan, AttemptMade, RunEnded)
+    assert {began.run, attempt.run, ended.run} == {manifest["run"]}
+    assert (began.asked_by.user, began.asked_by.host) == (manifest["user"], manifest["host"])
+    assert attempt.source == manifest["stages"]["ingest"]["produced"]["data"]
+    assert ended.outcome == "certified"
+    folder = folder_of(tmp_path, manifest)
+    predicate = statement_in(folder)["predicate"]
+    assert ended.released.model_dump() == {
+        **predicate["claim"]["file"],
+        "columns": tuple(predicate["claim"]["file"]["columns"]),
+    }
+    assert {one.name for one in ended.documents} == {"report.html", "scorecard.json"}
+    assert [line["decision"] for line in ended.criteria] == ["pass"]
+    assert {one.name: one.masks for one in ended.attributes}["age"] == ("microaggregation",)
+    path = folder.parents[2] / "home" / "runs" / manifest["run"] / "manifest.json"
+    assert ended.manifest == Store().digest(path.read_bytes())
+
+
+def test_the_certificate_proves_that_the_attempt_was_written_down_before(certify, tmp_path):
+    from tasks.audit.ledger.ledger import Ledger
+
+    _, manifest = certify()
+    predicate = statement_in(folder_of(tmp_path, manifest))["predicate"]
+    lines = list(Ledger.current().lines())
+    recorded = predicate["recorded"]
+    line = lines[recorded["attempt_entry"]]
+    assert line.leaf.hex() == recorded["attempt_digest"]
+    assert recorded["tree_size"] == line.index + 1 == len(lines) - 1
+    attempt = events()[line.index]
+    assert attempt.policy == predicate["claim"]["policy"]["digest"]
+    assert attempt.attempts == predicate["attempts"] == 1
+
+
+def test_a_certificate_names_the_one_before_it_in_its_series(certify, tmp_path):
+    _, first = certify()
+    _, second = certify()
+    _, refused = certify({"policy": [{"measure": "reidentification", "at_most": 0.0001}]})
+    _, third = certify()
+    certificate = {run["run"]: folder_of(tmp_path, run) / "certificate.json" for run in (first, second, third)}
+    digest = {run: hashlib.sha256(path.read_bytes()).hexdigest() for run, path in certificate.items()}
+    said = [
+        statement_in(folder_of(tmp_path, run))["predicate"]["previous_certificate"] for run in (first, second, refused, third)
+    ]
+    assert said == ["none", digest[first["run"]], digest[second["run"]], digest[second["run"]]]
+
+
+def test_a_rehearsal_leaves_no_certificate(certify, tmp_path):
+    ran, manifest = certify({"seed": 7, "not_for_publication": True})
+    assert ran.code == 0
+    names = {path.name for path in folder_of(tmp_path, manifest).iterdir()}
+    assert "statement.json" in names
+    assert "certificate.json" not in names
+    _, real = certify()
+    assert statement_in(folder_of(tmp_path, real))["predicate"]["previous_certificate"] == "none"
+
+
+def test_attempts_are_counted_per_source_and_repetitions_are_not(certify):
+    counted = [certify(*call)[1]["attempts"] for call in ((None,), (None,), (None, "--new-draw"))]
+    stricter = {"policy": [{"measure": "reidentification", "at_most": 0.0001}]}
+    counted += [certify(stricter)[1]["attempts"], certify(text=survey(60))[1]["attempts"]]
+    assert counted == [1, 1, 2, 3, 1]
+
+
+def test_a_failure_at_ingest_is_written_down_without_a_value(certify):
+    wrong = {"expect": [{"expect": "between", "attribute": "income", "low": 0, "high": 100}]}
+    ran, _ = certify(wrong)
+    assert ran.code == 2
+    ended = last_ending()
+    assert (ended.outcome, ended.stage, ended.certificate, ended.criteria) == ("failed", "ingest", None, ())
+    assert "expectation" in ended.code
+    assert not any(isinstance(event, AttemptMade) for event in events())
+
+
+def test_a_damaged_ledger_stops_a_run_before_it_masks(certify, home):
+    certify()
+    path = home / "ledger" / "ledger.jsonl"
+    path.write_bytes(path.read_bytes()[:-200])
+    ran, _ = certify()
+    assert ran.code == 2
+    assert "sdcert audit verify" in ran.err
+
+
+def test_an_interrupted_run_is_written_down(certify, monkeypatch):
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("flows.certify._attempted", stop)
+    ran, _ = certify()
+    assert ran.code == 130
+    assert last_ending().outcome == "interrupted"
+    assert newest_manifest()["status"] == "interrupted"

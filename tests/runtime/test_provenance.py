@@ -1,0 +1,82 @@
+"""What a run was made by: complete, the same for the same program, and taken once."""
+
+import hashlib
+import json
+import subprocess
+import sys
+import time
+
+from tasks.microdata.fingerprint import files_of
+from tasks.report.predicate import MadeBy
+from tasks.runtime.artifacts import Ref, Store
+from tasks.runtime.caching import rooms_of
+from tasks.runtime.provenance import (
+    ROOT,
+    Provenance,
+    _taken,
+    files_of_rooms,
+    made_by,
+    pins_of,
+    provenance_of_process,
+    put,
+)
+
+
+def test_every_source_file_is_named_with_its_digest():
+    named = provenance_of_process().files
+    there = {path.relative_to(ROOT).as_posix() for room in ("flows", "tasks") for path in (ROOT / room).rglob("*.py")}
+    assert {name for name in named if name.endswith(".py")} == there
+    assert "tasks/report/templates/report.html" in named
+    name = "tasks/microdata/spec.py"
+    assert named[name] == hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
+
+
+def test_the_files_of_a_stage_are_those_its_cache_key_is_made_of():
+    from tasks.mask.task import mask_table
+
+    rooms = rooms_of(mask_table)
+    assert set(rooms) == {"mask", "classify", "ingest", "microdata", "runtime"}
+    wanted = {path.relative_to(ROOT).as_posix() for path in files_of(rooms)}
+    assert set(files_of_rooms(provenance_of_process().files, rooms)) == wanted
+
+
+def test_rooms_are_folders_of_tasks_alone():
+    files = ("flows/mask/a.py", "tasks/mask/a.py", "tasks/masking/a.py", "tasks/attack/mask/a.py")
+    assert files_of_rooms(files, ["mask"]) == ("tasks/mask/a.py",)
+
+
+def test_pins_of_a_lock():
+    lock = "# made by\nnumpy==2.4.0 \\\n    --hash=sha256:00\nx[a,b]==1 ; python_version < '3.12'\nx==2 ; sys_platform == 'y'\n"
+    assert pins_of(lock) == {"numpy": "2.4.0", "x": "1, 2"}
+
+
+def test_the_ledger_takes_what_made_a_run():
+    assert MadeBy(**made_by()).code == provenance_of_process().code
+
+
+def of(**changed):
+    plain = {"version": "1", "python": "3", "system": "s", "machine": "m", "cpu": "c", "lock": "l", "pins": {}, "packages": {}}
+    return Provenance(**{**plain, "files": {"a": "1", "b": "2"}, **changed})
+
+
+def test_the_digests_depend_on_what_they_name_and_on_nothing_else():
+    assert of().code == of(files={"b": "2", "a": "1"}, cpu="other").code
+    assert len({of().code, of(files={"a": "1"}).code, of(files={"a": "2", "b": "1"}).code}) == 3
+    platforms = [of(), of(python="4"), of(cpu="d"), of(machine="n"), of(system="t"), of(packages={"a": "1"})]
+    assert len({one.platform for one in platforms}) == len(platforms)
+    assert of(lock="other", files={}).platform == of().platform
+
+
+def test_it_is_kept_under_one_address(home):
+    address = put(Store())
+    assert put(Store()) == address
+    assert Store().record(Ref(address), Provenance) == provenance_of_process()
+
+
+def test_it_is_cheap_and_the_same_in_another_process():
+    began = time.process_time()
+    _taken()
+    assert time.process_time() - began < 0.5  # 0.02 s on a quiet machine
+    code = "import json\nfrom tasks.runtime.provenance import *\nprint(json.dumps([made_by()['platform'], made_by()['lock']]))"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(ran.stdout) == [made_by()["platform"], made_by()["lock"]]
