@@ -11,6 +11,7 @@ from flows.trail import Trail
 from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.envelope import STATEMENT, seal
+from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.table import Microdata
 from tasks.report.content import Content
 from tasks.report.page import Stamp
@@ -75,11 +76,11 @@ class Ending:
         """What certifies nothing is not called a certificate: neither a refusal nor a rehearsal."""
         return CERTIFICATE if self.content.certified and not self.release.not_for_publication else UNCERTIFIED
 
-    def signed(self) -> tuple[bytes, RunEnded]:
+    def signed(self, key: SigningKey) -> tuple[bytes, RunEnded]:
         """The signed statement, and the entry that names it. Call while the ledger is held."""
         with Index.current() as index:
             previous = index.last_certificate_of(self.release.lineage)
-        envelope = seal(self._statement(previous), STATEMENT, self.trail.key.signer)
+        envelope = seal(self._statement(previous), STATEMENT, key.signer)
         return envelope, self._entry(sha256(envelope), previous)
 
     def _statement(self, previous: str | None) -> dict[str, Any]:

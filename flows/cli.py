@@ -170,7 +170,8 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run a command line; returns the exit code. Errors go to stderr, one message, without a traceback."""
     try:
-        code: Any = app(args=arguments or ["--help"], prog_name="sdcert", standalone_mode=False)
+        alone = arguments == [] or arguments in [[group.name] for group in app.registered_groups]
+        code: Any = app(args=[*arguments, *(["--help"] if alone else [])], prog_name="sdcert", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except BrokenPipeError:

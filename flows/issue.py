@@ -19,7 +19,7 @@ from flows.record import Journal
 from flows.release import ReleaseSpec
 from flows.stages import Made
 from tasks.audit.ledger.entries import RunEnded
-from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
 from tasks.report.page import Stamp, stamped
@@ -80,9 +80,9 @@ def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> d
     return {"run": journal.run, "verdict": verdict, "folder": str(folder)}
 
 
-def _signed_into(draft: Draft, ending: Ending, _: Ledger) -> RunEnded:
+def _signed_into(draft: Draft, ending: Ending, key: SigningKey) -> RunEnded:
     """Sign while the ledger is held, so that no other run of the series ends in between."""
-    statement, entry = ending.signed()
+    statement, entry = ending.signed(key)
     draft.add(ending.statement_name, statement)
     return entry
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from prefect.runtime import deployment, flow_run
 
 from flows.release import ReleaseSpec
-from tasks.audit.ledger.entries import AskedBy, AttemptMade, RunBegan, RunEnded
-from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.ledger.entries import AskedBy, AttemptMade, Event, RunBegan, RunEnded
+from tasks.audit.ledger.ledger import Appended, Ledger
 from tasks.audit.lookup.index import Index
-from tasks.audit.signing.keys import SigningKey, signing_key
+from tasks.audit.signing.keys import SigningKey, signing, signing_key
 from tasks.microdata.errors import SdcertError
 from tasks.report.predicate import MadeBy, Recorded
 from tasks.report.statement import policy_digest
@@ -22,7 +22,7 @@ from tasks.runtime.provenance import made_by
 
 
 class Trail:
-    """The entries of one run, signed with the key that signs its certificate. Nothing in them is a value of the data.
+    """The entries of one run. Nothing in them is a value of the data.
 
     recorded: what the ledger held when the attempt was written down; attempts: how many the series had made by then.
     """
@@ -30,7 +30,7 @@ class Trail:
     def __init__(self, run: str, release: ReleaseSpec) -> None:
         self.run = run
         self.release = release
-        self.key: SigningKey = signing_key()
+        signing_key()  # a key that cannot be opened is told before anything is computed
         self.made_by = MadeBy(**made_by())
         self.recorded: Recorded | None = None
         self.attempts = 0
@@ -46,7 +46,7 @@ class Trail:
             asked_by=asked_by(),
             made_by=self.made_by,
         )
-        self._ledger.append(began, self.key)
+        self._append(began)
 
     def attempt(self, *, source: str, source_file: str, masking: str, draw: str) -> int:
         """Write an attempt down before it is made; returns how many different ones the series has made on this source.
@@ -70,7 +70,7 @@ class Trail:
                 attempts=self.attempts,
             )
 
-        done = self._ledger.append(counted, self.key)
+        done = self._append(counted)
         self.recorded = Recorded(
             ledger=done.entry.ledger,
             attempt_entry=done.index,
@@ -80,9 +80,10 @@ class Trail:
         )
         return self.attempts
 
-    def ended(self, ending: Callable[[Ledger], RunEnded]) -> None:
-        """Write down what became of the run; `ending` says it while nobody else can write."""
-        self._ledger.append(ending, self.key)
+    def ended(self, ending: Callable[[SigningKey], RunEnded]) -> None:
+        """Write down what became of the run; `ending` says it, and may sign with the key, while nobody else can write."""
+        with signing() as key:
+            self._ledger.append(lambda _: ending(key), key)
 
     def failed(self, error: BaseException, manifest: str) -> None:
         """The run ended without a verdict: where, and with which kind of error."""
@@ -96,7 +97,12 @@ class Trail:
             code=code_of(error),
             manifest=manifest,
         )
-        self._ledger.append(ended, self.key)
+        self._append(ended)
+
+    def _append(self, event: Event | Callable[[Ledger], Event]) -> Appended:
+        """Append with the key that is current now: it may have been rotated since the run began."""
+        with signing() as key:
+            return self._ledger.append(event, key)
 
 
 def asked_by() -> AskedBy:

@@ -17,6 +17,7 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from flows.console.certified import CertifiedRun, certified_run, issued_in, keep, kept, tell, writable
+from flows.console.inert import shown
 from flows.console.keys import asked
 from tasks.audit.certificates.approval import ApprovalPredicate, PolicyAuthor, independence, sealed_approval
 from tasks.audit.certificates.beside import Certificate
@@ -63,7 +64,7 @@ def approve_release(run: str, words: Words, *, key: str | None, folder: Path | N
 
 def _refuse_revoked(run: CertifiedRun) -> None:
     if run.found.revocations:
-        what = f"the certificate was revoked: {run.found.revocations[0].reason}"
+        what = f"the certificate was revoked: {shown(run.found.revocations[0].reason)}"
         raise InputError("revoked", "RUN", what, "a certificate that still stands", "certify the release again", run.run)
 
 
@@ -73,9 +74,9 @@ def _by_key(run: CertifiedRun, person: SigningKey) -> ReleaseApproved | None:
 
 def _same_words(approved: ReleaseApproved, words: Words) -> None:
     if (approved.role, approved.reason, approved.by) != (words.role, words.reason, words.by or approved.by):
-        what = f"{approved.by} has approved this certificate already with this key, as {approved.role}, in other words"
+        who = shown(f"{approved.by} has approved this certificate already with this key, as {approved.role}")
         remedy = "nothing: what was signed cannot be changed; another person approves with a key of their own"
-        raise InputError("approved-already", "RUN", what, "one approval a key", remedy)
+        raise InputError("approved-already", "RUN", f"{who}, in other words", "one approval a key", remedy)
 
 
 def _said(index: Index, run: CertifiedRun, certificate: Certificate, words: Words, person: SigningKey) -> ApprovalPredicate:

@@ -22,6 +22,7 @@ from flows.console.audit_lookup import (
     name_of,
     opened,
     query_of,
+    store_key,
     verdict_in_words,
     when,
 )
@@ -31,7 +32,6 @@ from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import Found, alike
 from tasks.microdata.errors import InputError
-from tasks.runtime.settings import Home
 
 WHERE = "sdcert audit find"
 FOUND, NOT_FOUND = 0, 1
@@ -92,9 +92,8 @@ _ROLES = {
 
 def source_digest_of(path: Path) -> str | None:
     """The keyed digest that `tasks.ingest.task.source_digest` gives a source of this one file; None in a home without a key."""
-    try:
-        key = (Home.current().root / "keys" / "store.key").read_bytes()
-    except OSError:
+    key = store_key()
+    if key is None:
         return None
     mac = hmac.new(key, digestmod=hashlib.sha256)
     with path.open("rb") as file:

@@ -137,6 +137,14 @@ def doubts_of(index: Index, found: Found, keyring: Keyring) -> list[str]:
     return [shown(said) for said in in_words(doubts)]
 
 
+def store_key() -> bytes | None:
+    """The key of the store's digests; None in a home that has none. It is never made here."""
+    try:
+        return (Home.current().root / "keys" / "store.key").read_bytes()
+    except OSError:
+        return None
+
+
 def keyring() -> Keyring:
     """The public keys of this home; where they are damaged, none: then no entry is believed, and all are shown."""
     try:

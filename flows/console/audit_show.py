@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import re
 import sys
@@ -18,13 +20,14 @@ from flows.console.audit_lookup import (
     keyring,
     name_of,
     opened,
+    store_key,
     verdict_in_words,
     when,
 )
 from flows.console.inert import shown
 from flows.console.tables import console
 from flows.console.words import criterion_in_words
-from tasks.audit.ledger.entries import Entry, RunEnded
+from tasks.audit.ledger.entries import CertificateRevoked, Entry, ReleaseApproved, RunEnded, RunReplayed
 from tasks.audit.ledger.ledger import Line
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
@@ -117,7 +120,10 @@ def _print(found: Found, lines: list[tuple[Line, Entry | None]], doubts: list[st
     for title, facts in sections(found, private=True):
         _section(title, facts)
     signed = "" if doubts else ", each signed by a key of this home"
-    _section(f"Entries of the ledger{signed}", ((f"{line.index}", _entry_in_words(line, entry)) for line, entry in lines))
+    _section(
+        f"Entries of the ledger, by their leaf hashes{signed}",
+        ((f"{line.index}", _entry_in_words(line, entry)) for line, entry in lines),
+    )
 
 
 def print_essentials(found: Found) -> None:
@@ -147,10 +153,11 @@ def sections(found: Found, *, private: bool) -> Iterator[tuple[str, Facts]]:
     yield "Attempts: written down before each masking", _attempts(found)
     if found.ended is not None:
         yield "What was done to each attribute", _attributes(found.ended)
-        yield "Stages", _stages(found.ended)
         yield "What decided", _criteria(found.ended)
         yield "What came out", _came_out(found.ended)
     yield "What happened since", _since(found)
+    if found.ended is not None:
+        yield "Stages", _stages(found.ended)
     if private:
         yield "Private papers", _private(found)
 
@@ -215,9 +222,21 @@ def _attributes(ended: RunEnded) -> Iterator[tuple[str, str]]:
 
 
 def _stages(ended: RunEnded) -> Iterator[tuple[str, str]]:
-    for name, stage in ended.stages.items():
-        yield name, "from the cache" if stage.cached else "computed"
-        yield from ((f"  {what}", address) for what, address in stage.produced.items())
+    """In the order of the chain; the attacks, of which there can be many, in one line."""
+    stages = sorted(ended.stages.items(), key=lambda named: (_ORDER.get(named[0].partition(" ")[0], len(_ORDER)), named[0]))
+    attacks = [stage for name, stage in stages if name.startswith(_ATTACK)]
+    for name, stage in stages:
+        if not name.startswith(_ATTACK):
+            yield name, "from the cache" if stage.cached else "computed"
+            yield from ((f"  {what}", address) for what, address in stage.produced.items())
+        elif stage is attacks[0]:
+            cached = sum(one.cached for one in attacks)
+            told = f"{len(attacks) - cached} computed, {cached} from the cache (`sdcert audit show --json` names each)"
+            yield f"{len(attacks)} attacks", told
+
+
+_ATTACK = "attack "
+_ORDER = {name: place for place, name in enumerate(("ingest", "classify", "mask", "attack", "score", "report"))}
 
 
 def _criteria(ended: RunEnded) -> Iterator[tuple[str, str]]:
@@ -248,31 +267,53 @@ def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
 
 
 def _since(found: Found) -> Iterator[tuple[str, str]]:
-    for approved in found.approvals:
-        independent = {True: "independent", False: "NOT independent"}.get(approved.independent is True, "")
-        independent = "independence not assessed" if approved.independent == "not assessed" else independent
-        flags = f"; {', '.join(approved.flags)}" if approved.flags else ""
-        yield "approved", f"by {approved.by} as {approved.role} ({independent}{flags}): {approved.reason}"
-    for revoked in found.revocations:
-        yield "REVOKED", f"by {revoked.asked_by.user} at {revoked.asked_by.host}: {revoked.reason}"
-    for replayed in found.replays:
-        differs = f": {', '.join(replayed.differs)}" if replayed.differs else ""
-        causes = f" (because of {', '.join(replayed.causes)})" if replayed.causes else ""
-        yield "replayed", f"{replayed.outcome}{differs}{causes}"
+    for _, entry in found.entries:
+        match entry.event:
+            case ReleaseApproved() as approved:
+                yield "approved", f"{when(entry.at)} UTC, {_approval(approved)}"
+            case CertificateRevoked() as revoked:
+                who = f"{revoked.asked_by.user} at {revoked.asked_by.host}"
+                yield "REVOKED", f"{when(entry.at)} UTC, by {who}: {revoked.reason}"
+            case RunReplayed() as replayed:
+                differs = f": {', '.join(replayed.differs)}" if replayed.differs else ""
+                causes = f" (because of {', '.join(replayed.causes)})" if replayed.causes else ""
+                yield "replayed", f"{when(entry.at)} UTC, {replayed.outcome}{differs}{causes}"
+
+
+def _approval(approved: ReleaseApproved) -> str:
+    words = "independence not assessed"
+    if isinstance(approved.independent, bool):
+        words = "independent" if approved.independent else "NOT independent"
+    flags = "".join(f"; {flag}" for flag in approved.flags)
+    return f"by {approved.by} as {approved.role} ({words}{flags}): {approved.reason}"
 
 
 def _private(found: Found) -> Iterator[tuple[str, str]]:
     path = _manifest_path(found.run)
-    yield "manifest", str(path) if path.is_file() else f"{path} (gone)"
-    if found.ended is not None and found.ended.manifest is not None:
-        yield "  keyed digest", found.ended.manifest
+    named = None if found.ended is None else found.ended.manifest
+    yield "manifest", f"{path}{_state(path, named)}"
+    if named is not None:
+        yield "  keyed digest", named
+
+
+def _state(path: Path, named: str | None) -> str:
+    """Is the manifest there, and the one that the ledger names?"""
+    key = store_key()
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return " (gone)"
+    if named is None or key is None:
+        return ""
+    same = hmac.compare_digest(hmac.new(key, content, hashlib.sha256).hexdigest(), named)
+    return "" if same else " (CHANGED since the ledger named it)"
 
 
 def _manifest_path(run: str) -> Path:
     """Where the private manifest of a run is; a name that is no name of a folder leads nowhere."""
-    folder = Path(run).name if Path(run).name == run else "-"
+    folder = Path(run).name if Path(run).name == run and run != ".." else "-"
     return Home.current().root / "runs" / folder / "manifest.json"
 
 
 def _entry_in_words(line: Line, entry: Entry | None) -> str:
-    return "cannot be read" if entry is None else f"{when(entry.at)} UTC  {entry.event.kind:9} leaf {line.leaf.hex()}"
+    return "cannot be read" if entry is None else f"{entry.event.kind:8}  {line.leaf.hex()}"

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from flows.console.inert import shown
+from flows.console.keys import asked
 from tasks.audit.ledger.findings import Finding
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.proofs import (
@@ -64,7 +65,7 @@ def witness(output: Path | None) -> int:
     ledger = Ledger.current()
     if not ledger.exists():
         raise no_ledger()
-    content = witnessed(ledger, signing_key(create=False))
+    content = witnessed(ledger, signing_key(create=False, ask=asked()))
     head, _ = tree_head(content)
     _hand_over(content + b"\n", output)
     _tell(
@@ -96,7 +97,7 @@ def prove(which: str | None, since: Path | None, output: Path | None) -> int:
 
 
 def _made(ledger: Ledger, which: str | None, since: Path | None) -> tuple[Membership | Consistency, int]:
-    key = signing_key(create=False)
+    key = signing_key(create=False, ask=asked())
     if since is not None:
         return prove_since(ledger, since, key)
     return prove_entry(ledger, str(which), key)

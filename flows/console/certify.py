@@ -20,7 +20,9 @@ from tasks.microdata.errors import InputError
 
 def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, new_draw: bool) -> int:
     """Run the flow, tell how it goes on stderr, and end with the verdict, the deciding figures and the files."""
+    from flows.console.keys import asked
     from flows.release import load_release, located
+    from tasks.audit.signing.keys import signing_key
     from tasks.ingest.sources import reachable
     from tasks.runtime.failures import StageFailure
 
@@ -28,6 +30,7 @@ def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, n
     for source in filter(None, (release.source, release.released)):
         reachable(source)  # a missing source is told before Prefect starts
     _check_output(output, release.name)
+    signing_key(ask=asked())  # a locked key is asked for now, or told, and not after the work
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     console = Console(stderr=True, soft_wrap=True)
     console.print(f"sdcert: release {release.name} ({path})", highlight=False, markup=False)

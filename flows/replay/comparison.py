@@ -69,8 +69,9 @@ def compare(run: Recorded, again: Rerun, changes: Changes, *, moved: tuple[str, 
     moved: `source`, `released`: what was read from another place, so that its path is no difference.
     """
     found = tuple(_stage(name, run, again, changes, moved) for name in run.stages)
-    found += tuple(_released_file(run.ended.released, again) for _ in [0] if run.ended is not None and run.ended.released)
-    return Comparison((*found, *_ending(run, again, changes)), changes, tuple(_remarks(run, again, moved)))
+    if run.ended is not None and run.ended.released is not None:
+        found += (_released_file(run.ended.released, again, changes),)
+    return Comparison((*found, *_ending(run, again, changes)), changes, tuple(_remarks(run, again)))
 
 
 def _stage(name: str, run: Recorded, again: Rerun, changes: Changes, moved: tuple[str, ...]) -> StageFound:
@@ -164,17 +165,19 @@ def _data(name: str, run: Recorded, again: Rerun) -> Cause:
     return Cause("data", f"{whose}: {row_change(then, store.table(Ref(now)), key)}")
 
 
-def _released_file(then: ReleasedTable, again: Rerun) -> StageFound:
+def _released_file(then: ReleasedTable, again: Rerun, changes: Changes) -> StageFound:
     if again.made is None:
         return StageFound(RELEASED_FILE, "not reached", causes=(Cause("inputs", "the replay ended before it"),))
     table = Store().table(Ref(again.made.released))
     digest = hashlib.sha256(encode(table, again.run.release.publish.format)).hexdigest()
     parts = {"sha256": digest == then.sha256, "content_address": content_address(table) == then.content_address}
     unlike = tuple(name for name, same in parts.items() if not same)
-    follows = again.stages["mask"] != again.run.stages["mask"]
     if not unlike:
         return StageFound(RELEASED_FILE, "identical")
-    return StageFound(RELEASED_FILE, "follows" if follows else "differs", unlike, (Cause("inputs", "mask"),) if follows else ())
+    if again.stages["mask"] != again.run.stages["mask"]:
+        return StageFound(RELEASED_FILE, "follows", unlike, (Cause("inputs", "mask"),))
+    causes = tuple(_made_otherwise(again.rooms["report"], changes, True, False))
+    return StageFound(RELEASED_FILE, "differs", unlike, causes)
 
 
 def _ending(run: Recorded, again: Rerun, changes: Changes) -> Iterator[StageFound]:
@@ -219,12 +222,10 @@ def _public(error: Exception) -> str:
             return type(error).__name__
 
 
-def _remarks(run: Recorded, again: Rerun, moved: tuple[str, ...]) -> Iterator[str]:
+def _remarks(run: Recorded, again: Rerun) -> Iterator[str]:
     """What a reader should know besides."""
     for name, whose in (("ingest", "the source"), ("mask", "the released table")):
-        place = _digest_place(name, run)
-        read_otherwise = place >= 0 and name in again.inputs and place in _inputs(name, run, again).given
-        if read_otherwise and run.inputs.get(name) and again.stages.get(name) == run.stages.get(name, {}):
+        if _other_data(name, run, again) and again.stages.get(name) == run.stages.get(name, {}):
             yield f"the file of {whose} has other bytes than then, and the same content"
     if run.ended is None:
         yield "the ledger does not say how this run ended: that its manifest is unchanged is not proved"

@@ -26,7 +26,7 @@ START = datetime(2026, 1, 1, 9, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def trail(tmp_path_factory):
-    """A home with 120 runs whose attributes differ, and its index."""
+    """120 runs whose attributes differ: as a plain reading says them, and their index."""
     home = tmp_path_factory.mktemp("trail") / "home"
     events = []
     for number, event in enumerate(runs(120)):
@@ -38,11 +38,11 @@ def trail(tmp_path_factory):
     os.environ["SDCERT_HOME"] = str(home)
     with Index.current() as index:
         os.environ["SDCERT_HOME"] = before
-        yield home, index
+        yield read_plainly(home), index
 
 
-def plainly(home: Path, query: Query) -> list[str]:
-    """The slow twin: every line of the ledger is read, and asked."""
+def read_plainly(home: Path) -> dict[str, dict[str, object]]:
+    """The slow twin: every line of the ledger is read, and what it says of its run noted."""
     said: dict[str, dict[str, object]] = {}
     for line in Ledger(home / "ledger").lines():
         entry = entry_of(line.content)
@@ -56,6 +56,11 @@ def plainly(home: Path, query: Query) -> list[str]:
             known["dataset"] = event.dataset
         if isinstance(event, RunEnded):
             known |= {"outcome": event.outcome, "touched": touched(event.attributes)}
+    return said
+
+
+def plainly(said: dict[str, dict[str, object]], query: Query) -> list[str]:
+    """The runs that a query asks for, newest first, by asking each."""
 
     def fits(known) -> bool:
         wanted = {"release": query.release, "series": query.series, "dataset": query.dataset, "outcome": query.verdict}
@@ -90,11 +95,11 @@ QUERIES = st.builds(
 @settings(max_examples=80, deadline=None)
 @given(query=QUERIES)
 def test_every_filter_says_what_a_plain_reading_says(trail, query):
-    home, index = trail
+    said, index = trail
     found = [one.run for one in index.find(query)]
-    assert found == plainly(home, query)
+    assert found == plainly(said, query)
     assert [one.run for one, _ in index.each(query)] == found
-    assert index.count(query) == len(plainly(home, replace(query, last=None)))
+    assert index.count(query) == len(plainly(said, replace(query, last=None)))
 
 
 def test_a_query_by_digest_finds_its_run_alone(trail):

@@ -259,12 +259,12 @@ def test_several_processes_at_once_all_answer_right(trail):
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     started = [
-        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)
+        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
     said = [one.communicate(timeout=120)[0].split() for one in started]
     with Index.current() as index:
         assert {tuple(words[:2]) for words in said} == {(str(index.size), str(index.count(Query(verdict="certified"))))}
-    assert sorted(words[2] for words in said) == ["0", "0", "1"]  # one built it for all
+    assert sorted(words[2] for words in said) == ["0", "1"]  # one built it for all
 
 
 def test_a_beginning_means_a_run_only_if_it_is_alone(home):

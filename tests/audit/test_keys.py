@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from tasks.audit.ledger.verification import verify_ledger
 from tasks.audit.signing import changes as changes_module
+from tasks.audit.signing import keys as keys_module
 from tasks.audit.signing import pem
 from tasks.audit.signing.changes import KeyChanges
 from tasks.audit.signing.envelope import ENTRY, open_envelope, seal
@@ -232,6 +233,12 @@ class TestFirstKey:
             path.unlink()
         assert "backup" in refused("lost-signing-key").remedy
 
+    def test_which_of_two_keys_signs_is_not_guessed(self, own):
+        opens_ledger(own)
+        create_key("certificates", home=own)
+        (own.root / "keys" / "signing" / "current-certificates").unlink()
+        refused("lost-signing-key")
+
 
 class TestEnvironment:
     def test_it_wins_and_its_record_is_kept(self, own, monkeypatch):
@@ -279,6 +286,8 @@ class TestEnvironment:
         opens_ledger(own)
         person = signing_key("approvals").key_id
         monkeypatch.setenv(pem.PEM_VARIABLE, text_of(Ed25519PrivateKey.generate()))
+        assert signing_key("approvals").key_id == person
+        monkeypatch.setenv(pem.PEM_VARIABLE, "no key at all")
         assert signing_key("approvals").key_id == person
 
     @pytest.mark.parametrize(
@@ -476,6 +485,22 @@ def test_a_change_that_was_broken_off_is_finished_by_the_next(what, step, n, aft
     assert {path.stem for path in (own.root / "keys" / "signing").glob("*.pem")} == {
         found.key_id for found in Keyring.of_home(own).keys
     }
+
+
+def test_a_maker_that_died_between_the_files_of_a_new_key_leaves_none(own, monkeypatch):
+    old = opens_ledger(own)
+
+    def died(*_: object) -> None:
+        raise Died
+
+    with monkeypatch.context() as broken:
+        broken.setattr(keys_module, "keep_record", died)
+        with pytest.raises(Died):
+            KeyChanges(own).rotate()
+    folder = own.root / "keys" / "signing"
+    assert len(list(folder.glob("*.pem"))) == 3
+    assert KeyChanges(own).rotate().claim.key_id == current_id(own) != old
+    assert len(list(folder.glob("*.pem"))) == len(list(folder.glob("*.json"))) == 3
 
 
 def test_a_damaged_note_is_told(own):

@@ -192,7 +192,7 @@ def test_a_line_longer_than_any_entry_is_passed_over(whole, trial, monkeypatch):
         st.lists(st.sampled_from([b"{", b"}", b"\n", b'"payload"', b":", b"[1e999]", b"\xff"])).map(b"".join),
     )
 )
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_garbage_is_told_and_breaks_nothing(small, trial, content):
     assert not found_in(trial(small, content)).sound
     copy = trial(small, small.path.read_bytes())
@@ -278,7 +278,7 @@ def test_an_entry_signed_by_the_key_in_another_place_is_no_entry_there(whole, tr
     lines = lines_of(whole)
     before = trial(whole, b"".join(lines[:-1]))
     forge_head(before)
-    before.append(short(55), KEY)
+    before.append(short(55), KEY, NOON)
     copy = trial(whole, before.path.read_bytes())
     assert kinds(found_in(copy)) == {"head"}
 
@@ -287,7 +287,7 @@ def test_a_changed_entry_signed_anew_does_not_fit_the_next_one(whole, trial):
     lines = lines_of(whole)
     before = trial(whole, b"".join(lines[:3]))
     forge_head(before)
-    before.append(short(55), KEY)
+    before.append(short(55), KEY, NOON)
     found = found_in(trial(whole, b"".join([before.path.read_bytes(), *lines[4:]])))
     assert [(one.what, one.entry) for one in found.findings if one.what != "head"] == [("changed", 4)]
 

@@ -202,6 +202,25 @@ def test_a_crash_before_the_entry_leaves_nothing_to_rely_on(sdcert, issued, bob,
     assert len(recorded().approvals) == 1
 
 
+@pytest.mark.parametrize("quicker", [approve, revoke])
+def test_who_is_a_moment_too_late_is_told_and_appends_nothing(sdcert, issued, bob, quicker, monkeypatch):
+    """Another process approves, or revokes, after this one has looked and before it appends."""
+    signed = approving._said
+
+    def slow(*arguments):
+        with monkeypatch.context() as patch:
+            patch.setattr(approving, "_said", signed)
+            assert quicker(sdcert)[0] == 0
+        return signed(*arguments)
+
+    monkeypatch.setattr(approving, "_said", slow)
+    code, _, err = approve(sdcert)
+    assert code == 2
+    assert ("a moment ago" if quicker is approve else "was revoked") in err
+    assert len(recorded().approvals) == (1 if quicker is approve else 0)
+    assert len(list(issued.folder.glob("approval-*"))) == (1 if quicker is approve else 0)
+
+
 def test_many_at_once_get_a_file_each(issued):
     folder, made = issued.folder, []
     threads = [threading.Thread(target=lambda n=n: made.append(approving._new_file(folder, b"%d" % n))) for n in range(12)]
@@ -241,7 +260,7 @@ def test_hostile_words_are_shown_harmless(sdcert, issued, bob):
     assert read(issued).said.role == "board\x1b[2J"
 
 
-def test_a_revocation_is_told_everywhere(sdcert, issued, bob):
+def test_a_revocation_is_told_everywhere(sdcert, issued, bob, tmp_path):
     approve(sdcert)
     code, out, _ = revoke(sdcert)
     assert (code, "cannot be undone" in out) == (0, True)
@@ -251,6 +270,8 @@ def test_a_revocation_is_told_everywhere(sdcert, issued, bob):
     assert (entry.certificate, entry.revocation) == (issued.sha256, found.sha256)
     (noted,) = revoked_certificates(Home.current())
     assert (noted.sha256, noted.reason) == (issued.sha256, "the source was wrong")
+    assert sdcert("keys", "export", "--trust", "--output", tmp_path / "trust.json")[0] == 0
+    assert Keyring.of_files([tmp_path / "trust.json"]).revocation_of(issued.sha256) == noted
 
 
 def test_a_revoked_certificate_is_not_approved(sdcert, issued, bob):

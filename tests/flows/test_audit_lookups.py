@@ -6,7 +6,9 @@ import csv
 import hashlib
 import io
 import json
+import os
 import re
+import socket
 from base64 import b64decode, b64encode
 from pathlib import Path
 
@@ -198,7 +200,8 @@ def test_show_says_everything_of_a_run(audit, home):
                  "id quasi_identifier: not masked; not",
                  "reidentification 0.08", "limit at most 0.15", "found by transparency",
                  digest(RUN, "certificate"), digest("before"),
-                 "2028-11-21", "attack catalogue 7", "by Ida as officer (NOT independent; same-person): read it", "wrong frame",
+                 "2028-11-21", "attack catalogue 7", "by Ida as officer (NOT independent; same-person): read it",
+                 "REVOKED 2026-01-01 09:05:00 UTC, by amara at office: wrong frame",
                  "differs: mask (because of code)", digest(RUN, "manifest"), "(gone)", "c" * 64, "Python 3.11.9",
                  "each signed by a key of this home"):  # fmt: skip
         assert said in text, said
@@ -227,6 +230,49 @@ def test_show_takes_numbers_and_refuses_what_is_ambiguous(audit, home):
     assert [entry["event"]["kind"] for entry in shown["entries"]] == ["began"]
 
 
+def test_show_gathers_the_attacks_and_keeps_the_order_of_the_chain(audit, home):
+    made = {"produced": {"result": f"record:{digest('r')}"}}
+    names = ("attack a (declared)", "attack b (declared)", "attack c (x)", "classify", "ingest", "mask", "report", "score")
+    stages = {name: {"cached": name.startswith("attack a"), **made} for name in names}
+    write_trail(home, [ended(RUN, stages=stages)])
+    _, out, _ = audit("show", RUN)
+    found = [out.index(f"\n  {name} ") for name in ("ingest", "classify", "mask", "3 attacks", "score", "report")]
+    assert found == sorted(found)
+    assert "2 computed, 1 from the cache" in out
+
+
+def test_show_says_whether_the_manifest_is_the_one_that_was_named(audit, home):
+    path = home / "runs" / RUN / "manifest.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"spec": {"source": {"table": "/data/survey.csv"}}}')
+    write_trail(home, [began(RUN), ended(RUN, manifest=Store().digest(path.read_bytes()))])
+    _, out, _ = audit("show", RUN)
+    assert "CHANGED" not in out
+    assert "/data/survey.csv" in out
+    path.write_text("{}")
+    assert "(CHANGED since the ledger named it)" in re.sub(r"\s+", " ", audit("show", RUN)[1])
+
+
+def test_a_run_that_never_ended_is_running_killed_or_unknown(audit, home):
+    write_trail(home, [began("r1"), began("r2"), began("r3")])
+    for name, process in (("r1", os.getpid()), ("r2", 2**22 + 1)):
+        path = home / "runs" / name / "manifest.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"status": "running", "host": socket.gethostname(), "process": process}))
+    found = json.loads(audit("find", "--verdict", "running", "--json")[1])["runs"]
+    assert [(one["run"], one["verdict"]) for one in found] == [("r3", "never ended"), ("r2", "killed"), ("r1", "running")]
+
+
+def test_a_damaged_record_of_a_key_hides_nothing(audit, issued, home):
+    (record,) = (home / "keys" / "signing").glob("*.json")
+    record.write_text("{}")
+    code, out, err = audit("find")
+    assert code == 0
+    assert RUN in out
+    assert "NOT TO BE BELIEVED" in out
+    assert "no signature can be checked" in err
+
+
 def test_a_tampered_line_is_shown_as_such(audit, home):
     path = write_trail(home, [began(RUN), attempt(RUN), ended(RUN, outcome="refused", released=None)])
     lines = path.read_bytes().splitlines()
@@ -249,7 +295,8 @@ def test_no_name_gets_out_of_hand(audit, home, tmp_path):
     asked = {"user": HOSTILE, "host": HOSTILE, "deployment": None, "flow_run": None}
     hostile = ended(RUN, release=HOSTILE, series=HOSTILE, attributes=[attribute(HOSTILE, masks=[HOSTILE], role=HOSTILE)])
     approved = {"kind": "approved", "run": RUN, "certificate": digest(RUN, "certificate"), "approval": digest("a"),
-                "by": HOSTILE, "role": HOSTILE, "reason": HOSTILE, "key_id": digest("k"), "independent": True, "flags": [HOSTILE]}  # fmt: skip
+                "by": HOSTILE, "role": HOSTILE, "reason": HOSTILE, "key_id": digest("k"), "independent": True,
+                "flags": [HOSTILE]}  # fmt: skip
     write_trail(home, [began(RUN, release=HOSTILE, series=HOSTILE, dataset=HOSTILE, asked_by=asked), hostile, approved])
     for words in (("find",), ("find", "--json"), ("find", "--release", HOSTILE), ("show", RUN), ("show", "2"),
                   ("show", RUN, "--json"), ("find", "--release", "x" + HOSTILE)):  # fmt: skip

@@ -121,6 +121,7 @@ def test_a_changed_row_is_named_as_the_cause_with_its_column(kept, replay, sdcer
     assert OTHER_ROW.splitlines()[1].split(",")[1] not in ran.out + ran.err
 
 
+@pytest.mark.slow
 def test_a_source_that_was_moved_is_found_and_one_with_other_bytes_is_told(kept, replay, tmp_path):
     (tmp_path / "elsewhere.csv").write_text(survey().replace("\n", "\r\n"))
     ran, told = replay(kept.run, "--source", tmp_path / "elsewhere.csv")
@@ -239,6 +240,7 @@ def test_what_cannot_be_replayed_is_said_with_exit_code_2(kept, sdcert, why):
     assert after == before  # no new key in the place of a lost one
 
 
+@pytest.mark.slow
 def test_an_older_manifest_without_inputs_and_provenance_is_compared_all_the_same(kept, replay, tmp_path):
     without_ledger(kept)
     path = kept.home / "runs" / kept.run / "manifest.json"
@@ -252,6 +254,19 @@ def test_an_older_manifest_without_inputs_and_provenance_is_compared_all_the_sam
     assert ran.code == 1
     assert causes_of(told, "ingest")["data"] == "the source: 1 row changed, in age (1)"
     assert by_stage(told)["mask"]["outcome"] == "follows"
+
+
+@pytest.mark.slow
+def test_a_file_that_is_written_otherwise_is_told_though_every_address_is_the_same(kept, replay, monkeypatch):
+    import flows.replay.comparison as comparison
+
+    encode = comparison.encode
+    monkeypatch.setattr(comparison, "encode", lambda *arguments: encode(*arguments) + b"\n")
+    ran, told = replay(kept.run)
+    assert ran.code == 1
+    assert told["differs"] == ["released file"]
+    assert by_stage(told)["released file"]["outputs"] == ["sha256"]
+    assert set(causes_of(told, "released file")) == {"unexplained"}
 
 
 @pytest.mark.slow

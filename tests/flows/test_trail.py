@@ -114,3 +114,25 @@ def test_an_interrupted_run_is_written_down(certify, monkeypatch):
     assert ran.code == 130
     assert last_ending().outcome == "interrupted"
     assert newest_manifest()["status"] == "interrupted"
+
+
+def test_a_key_rotated_in_mid_run_signs_what_follows(certify, sdcert, monkeypatch, tmp_path):
+    import flows.certify
+
+    attempted = flows.certify._attempted
+
+    def rotated(*words, **options):
+        draw = attempted(*words, **options)
+        from tasks.audit.signing.changes import KeyChanges
+        from tasks.runtime.settings import Home
+
+        KeyChanges(Home.current(), None).rotate(passphrase=None)
+        return draw
+
+    monkeypatch.setattr("flows.certify._attempted", rotated)
+    ran, manifest = certify()
+    assert ran.code == 0
+    checked = sdcert("audit", "verify")
+    assert checked.code == 0, checked.out
+    verified = sdcert("verify", folder_of(tmp_path, manifest) / "released.csv")
+    assert verified.code == 0, verified.out

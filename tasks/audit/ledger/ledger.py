@@ -173,8 +173,8 @@ class Ledger:
         if torn:
             self._set_aside(file, head.n_bytes)
         if head != kept:
-            for left in self.folder.glob(".*.tmp"):  # of a process that was killed; we hold the lock
-                left.unlink(missing_ok=True)
+            for left in (*self.folder.glob(".head.json.*.tmp"), *self.folder.glob(".torn-*.tmp")):
+                left.unlink(missing_ok=True)  # of a process that was killed: we hold the lock
         return head
 
     def _kept(self) -> Head | None:
