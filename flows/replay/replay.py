@@ -43,7 +43,8 @@ def replay(name: str, source: Path | None = None, released: Path | None = None) 
 
     source, released: where the source and the adopted table are now, if they were moved.
 
-    Raises InputError where the run cannot be replayed: it, its manifest, seed, source or the store's key is not there.
+    Raises InputError where the run cannot be replayed: it, its manifest, seed, source or the store's key is not there, or the
+    key that signs the ledger cannot be opened.
     """
     with in_use():
         try:
@@ -51,6 +52,7 @@ def replay(name: str, source: Path | None = None, released: Path | None = None) 
         except ManifestChanged as changed:
             return Replayed(changed.run, "differs", ("manifest",), (str(changed),))
         bring_back_secrets(run)
+        signing_key()  # whoever cannot sign what came of it is told before the work, not after it
         again = rerun(run, source, released)
         moved = tuple(name for name, place in (("source", source), ("released", released)) if place is not None)
         found = compare(run, again, changes(run.provenance, provenance_of_process()), moved=moved)

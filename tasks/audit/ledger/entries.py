@@ -147,7 +147,7 @@ class RunEnded(Spec):
 class ReleaseApproved(Spec):
     """A person signed an approval of a certificate.
 
-    approval: SHA-256 of its file. independent: the approver is not who wrote the policy; not assessed where nobody said who did.
+    approval: SHA-256 of its file. independent: the approver is not who wrote the policy; not assessed where none is declared.
     """
 
     kind: Literal["approved"] = "approved"

@@ -1,0 +1,196 @@
+"""Replays of runs of every kind: failed, killed, adopted, of other code, and of the releases that are shipped."""
+
+import json
+import shutil
+import signal
+from functools import partial
+
+import pytest
+from outcomes import ROOT, newest_manifest
+from release_files import survey, write_release
+from replays import by_stage, causes_of, replayed
+
+pytestmark = pytest.mark.slow
+OF_AGE = {"expect": "between", "attribute": "age", "low": 0, "high": 120}
+
+
+@pytest.fixture
+def replay(sdcert):
+    """`replay(run, *options)` replays a run in this process; returns what ran and the comparison."""
+    return partial(replayed, sdcert)
+
+
+def test_a_run_that_failed_fails_again_in_the_same_way(certify, replay):
+    stages = {}
+    for change in (
+        {"attributes": {"nobody": {"role": "quasi_identifier", "scale": "numeric"}}},
+        {"policy": [{"measure": "reidentification", "attack": "distance_linkage", "intruder": "insider:age", "at_most": 1.0}]},
+        {"masking": [{"method": "microaggregation", "attributes": ["age"], "k": 500}]},
+    ):
+        ran, manifest = certify(change)
+        assert ran.code == 2, (change, ran.out)
+        stages[manifest["run"]] = len(manifest["stages"])
+        ran, told = replay(manifest["run"])
+        assert ran.code == 0, (ran.err, told)
+        assert by_stage(told)["ending"]["outcome"] == "identical"
+    assert sorted(stages.values()) == [0, 2, 2]
+
+
+def test_a_run_that_failed_over_its_data_is_told_when_they_are_mended(certify, replay, tmp_path):
+    ran, manifest = certify({"expect": [OF_AGE]}, text=survey().replace("1000,", "1000,9", 1))
+    assert ran.code == 2
+    (tmp_path / "survey.csv").write_text(survey())
+    ran, told = replay(manifest["run"], "--source", tmp_path / "survey.csv")
+    assert ran.code == 1
+    assert told["causes"] == ["data: the source has other content"]
+    assert told["differs"] == ["ending"]
+
+
+def test_a_release_that_was_good_and_fails_now_is_told(certify, replay, tmp_path):
+    ran, manifest = certify({"expect": [OF_AGE]})
+    assert ran.code == 0, ran.err
+    (tmp_path / "survey.csv").write_text(survey().replace("1000,", "1000,9", 1))
+    ran, told = replay(manifest["run"], "--source", tmp_path / "survey.csv")
+    assert (ran.code, told["outcome"]) == (1, "failed")
+    assert told["differs"][-1] == "ending"
+    assert by_stage(told)["ending"]["outputs"][0].startswith("the replay ended with ingest: ")
+    assert told["causes"] == ["data: the source has other content"]
+
+
+KILLED_IN_ATTACK = """
+import os, signal, sys
+import flows.environment
+import tasks.attack.task as module
+module.attack = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+from flows.cli import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_a_run_that_was_killed_is_replayed_as_far_as_it_came(process, replay, tmp_path):
+    path = write_release(tmp_path / "project")
+    victim = process("-c", KILLED_IN_ATTACK, "certify", path, "--output", tmp_path / "releases")
+    victim.communicate(timeout=180)
+    assert victim.returncode == -signal.SIGKILL
+    ran, told = replay(newest_manifest()["run"])
+    assert ran.code == 0, ran.err
+    assert list(by_stage(told)) == ["ingest", "classify", "mask"]
+    assert "the run was killed: it is compared as far as it came (3 stages)" in told["remarks"]
+
+
+def test_a_chosen_seed_needs_no_file(certify, replay, home):
+    ran, manifest = certify({"seed": 7, "not_for_publication": True})
+    assert ran.code == 0, ran.err
+    shutil.rmtree(home / "draws" / "seeds")
+    ran, _ = replay(manifest["run"])
+    assert ran.code == 0, ran.err
+
+
+def test_a_refused_release_is_replayed_too(certify, replay):
+    ran, manifest = certify({"policy": [{"measure": "reidentification", "at_most": 0.0001}]})
+    assert ran.code == 1
+    ran, told = replay(manifest["run"])
+    assert ran.code == 0, ran.err
+    assert "released file" not in by_stage(told)
+
+
+def test_the_key_of_the_pseudonyms_must_be_there_and_none_is_made(certify, sdcert, home):
+    pseudonyms = {"method": "pseudonyms", "attributes": ["person_id"], "stable": "series"}
+    ran, manifest = certify({"masking": [pseudonyms], "policy": [{"measure": "reidentification", "at_most": 1.0}]})
+    assert ran.code in (0, 1), ran.err
+    assert sdcert("audit", "replay", manifest["run"]).code == 0
+    (home / "draws" / "survey.pseudonyms").unlink()
+    ran = sdcert("audit", "replay", manifest["run"])
+    assert ran.code == 2
+    assert "pseudonyms" in ran.err
+    assert not (home / "draws" / "survey.pseudonyms").exists()
+
+
+def test_an_adopted_table_that_was_changed_is_named(certify, replay, home, tmp_path):
+    (tmp_path / "project").mkdir()
+    lines = survey().splitlines()
+    rounded = [",".join([row.split(",")[0], "50.0", *row.split(",")[2:]]) for row in lines[1:]]
+    masked = tmp_path / "project" / "masked.csv"
+    masked.write_text("\n".join([lines[0], *rounded]) + "\n")
+    policy = [{"measure": "reidentification", "at_most": 1.0}]
+    change = {"masking": None, "released": {"table": "masked.csv", "align": "key", "tool": "by hand"}, "policy": policy}
+    ran, manifest = certify(change)
+    assert ran.code in (0, 1), ran.err
+    assert replay(manifest["run"])[0].code == 0
+    moved = tmp_path / "elsewhere.csv"
+    moved.write_text(masked.read_text())
+    masked.unlink()
+    assert replay(manifest["run"], "--released", moved)[0].code == 0
+    moved.write_text(moved.read_text().replace(",50.0,", ",51.0,", 3))
+    ran, told = replay(manifest["run"], "--released", moved)
+    assert ran.code == 1
+    assert causes_of(told, "mask")["data"].startswith("the released table: 3 rows changed, in age (3)")
+    assert by_stage(told)["ingest"]["outcome"] == "identical"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in ("flows", "tasks"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "requirements.lock", folder)
+    return folder
+
+
+def test_changed_code_and_a_changed_lock_are_named(process, checkout, home, tmp_path):
+    path = write_release(tmp_path / "project")
+
+    def ran(*words):
+        child = process("-m", "flows.cli", *words, checkout=checkout)
+        out, err = child.communicate(timeout=240)
+        return child.returncode, out, err
+
+    code, _, err = ran("certify", path, "--output", tmp_path / "releases")
+    assert code == 0, err
+    run = newest_manifest()["run"]
+
+    def replay_again():
+        code, out, err = ran("audit", "replay", run, "--json")
+        assert code in (0, 1), err
+        return code, json.loads(out)
+
+    assert replay_again()[0] == 0  # in another process
+    comment = checkout / "tasks" / "score" / "loss.py"
+    comment.write_text(comment.read_text() + "\n# another version\n")
+    code, told = replay_again()
+    assert (code, told["changed_since"]["files"]) == (0, ["tasks/score/loss.py"])
+    assert told["sentence"].endswith("although something has changed since.")
+
+    lock = checkout / "requirements.lock"
+    lock.write_text(lock.read_text().replace("\nnumpy==", "\nnumpy==0.", 1))
+    code, told = replay_again()
+    (pin,) = told["changed_since"]["pins"]
+    assert (code, pin.startswith("numpy "), " -> 0." in pin) == (0, True, True)
+    assert told["changed_since"]["packages"] == []
+
+    file = checkout / "tasks" / "score" / "task.py"
+    text = file.read_text()
+    assert "verdict = decide(" in text
+    file.write_text(text.replace("verdict = decide(", "estimates = estimates[:-1]\n    verdict = decide("))
+    code, told = replay_again()
+    assert code == 1
+    assert told["differs"] == ["score", "report"]
+    causes = causes_of(told, "score")
+    assert causes["code"] == "tasks/score/loss.py, tasks/score/task.py"
+    assert causes["lock"] == pin
+    assert set(causes_of(told, "report")) == {"inputs"}
+
+
+RELEASES = sorted((ROOT / "params" / "releases").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", RELEASES, ids=lambda path: path.stem)
+def test_the_replay_of_a_shipped_release_is_identical(process, sdcert, replay, home, tmp_path, reference, monkeypatch, path):
+    """Certified in this process, replayed in another one, so that nothing but the home joins them."""
+    monkeypatch.setenv("SDCERT_REFERENCE_DATA", str(reference))
+    ran = sdcert("certify", path, "--output", tmp_path / "releases")
+    assert ran.code in (0, 1), ran.err
+    child = process("-m", "flows.cli", "audit", "replay", newest_manifest()["run"], "--json")
+    out, err = child.communicate(timeout=500)
+    assert child.returncode == 0, (out, err)
+    assert json.loads(out)["outcome"] == "identical"
