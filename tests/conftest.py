@@ -55,6 +55,18 @@ def _fail_for(leaks: list[str]) -> None:
         pytest.fail("secrets outside the private folders:\n" + "\n".join(leaks), pytrace=False)
 
 
+@pytest.fixture
+def own(home, monkeypatch):
+    """The home of this test, with no key of another one at hand."""
+    from tasks.audit.signing import pem
+    from tasks.runtime.settings import Home
+
+    for name in (pem.PEM_VARIABLE, pem.PASSPHRASE_VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pem, "_opened", {})
+    return Home(home)
+
+
 @pytest.fixture(scope="session")
 def reference() -> Path:
     """The folder of the reference tables; the test is skipped where it is absent."""

@@ -171,7 +171,10 @@ def secrets_of_inputs(folder: Path, homes: Iterable[Path]) -> Secrets:
 def _sources(home: Path) -> Iterator[Path]:
     """The files that the runs of a home read."""
     for manifest in home.glob("runs/*/manifest.json"):
-        source = json.loads(manifest.read_bytes()).get("spec", {}).get("source", {})
+        try:
+            source = json.loads(manifest.read_bytes()).get("spec", {}).get("source", {})
+        except ValueError:  # a test tore it
+            continue
         path = Path(source.get("table") or "")
         if path.is_file():
             yield path

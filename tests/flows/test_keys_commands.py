@@ -8,6 +8,7 @@ import pytest
 import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from signing_homes import PASSPHRASE
 
 from flows.cli import run
 from flows.console import doctor_keys, keys
@@ -15,21 +16,6 @@ from tasks.audit.signing import pem
 from tasks.audit.signing.changes import KeyChanges, Pending
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import current_id, pem_path
-from tasks.runtime.settings import Home
-
-PASSPHRASE = "some words that nobody guesses"
-
-
-@pytest.fixture(autouse=True)
-def no_variables(monkeypatch):
-    for name in (pem.PEM_VARIABLE, pem.PASSPHRASE_VARIABLE):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(pem, "_opened", {})
-
-
-@pytest.fixture
-def own(home):
-    return Home(home)
 
 
 @pytest.fixture
