@@ -108,7 +108,7 @@ def _told(found: Plan, past: History, older_than: int, root: Path, *, removed: b
 def _tell_going(say: Callable[[str], None], found: Plan, older_than: int, *, removed: bool) -> None:
     groups: dict[str, Iterable[Lying]] = {
         f"artifacts that no kept run needs and that are older than {older_than} days": found.artifacts.values(),
-        "records of the cache that point to such artifacts or to nothing, or that are none": found.records,
+        "records of the cache that point to such artifacts or to nothing, tell of a failure, or are none": found.records,
         "drafts of writers that were killed (they may hold values or secrets)": found.drafts,
         f"details of failures older than {older_than} days": found.traces,
         "locks that nobody uses": found.locks,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -121,6 +122,17 @@ def test_records_of_the_cache_that_dangle_are_counted_and_strange_ones_found(fur
     seen = verify(Home.current(), history(manifests_of(Home.current()), ()))
     assert seen.dangling == 1
     assert [(one.kind, one.subject) for one in seen.findings] == [("record", f"records/{key * 32}") for key in "cde"]
+
+
+def test_records_of_failures_are_no_finding(furnished):
+    """A failed stage leaves one as a record, a failed flow one that is bare; another exception is none of this program's."""
+    failure = {"__exc_type__": "tasks.runtime.failures.StageFailure", "message": "ingest: not-numeric at survey.csv: row 1"}
+    put_cache_record("b" * 32, []).write_text(json.dumps(failure))
+    put_cache_record("c" * 32, []).write_text(json.dumps({"metadata": {"serializer": PLAIN}, "result": json.dumps(failure)}))
+    put_cache_record("d" * 32, []).write_text(json.dumps(failure | {"__exc_type__": "os.system"}))
+    seen = verify(Home.current(), history(manifests_of(Home.current()), ()))
+    assert seen.dangling == 0
+    assert [(one.kind, one.subject) for one in seen.findings] == [("record", f"records/{'d' * 32}")]
 
 
 def test_the_serializer_that_is_taken_for_plain_is_the_one_of_the_cache():

@@ -67,6 +67,15 @@ def test_a_rerun_of_a_certified_release_finds_everything_that_it_needs(certify, 
     assert [(one["run"], one["superseded_by"]) for one in content["superseded"]] == [(manifest["run"], rerun["run"])]
 
 
+def test_a_run_that_failed_leaves_a_store_that_is_sound(certify, sdcert, home):
+    ran, _ = certify({"expect": [{"expect": "between", "attribute": "age", "low": 0, "high": 1}]})
+    assert ran.code == 2
+    assert list((home / "records").iterdir()), "Prefect keeps what it was told of the failure"
+    assert "Everything is what its address says" in sdcert("store", "verify").out
+    assert sdcert("store", "gc", "--yes").code == 0
+    assert not list((home / "records").iterdir())
+
+
 def test_a_run_in_progress_hinders_a_collection_and_is_named(command, home):
     orphan = put("an orphan", days=AGES)
     put_run("20280301T120000Z-aaaaaa", [], status="running", process=os.getpid())

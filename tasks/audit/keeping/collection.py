@@ -26,7 +26,7 @@ class Plan:
     """What would be removed, and what is kept.
 
     reasons: of the runs whose artifacts are kept. artifacts: those that go, by address. records: of Prefect's, which point to
-    what goes, is gone, or cannot be read. drafts: of writers that were killed. traces: of failures. locks: of cache keys
+    what goes or is gone, tell of a failure, or cannot be read. drafts: of writers that were killed. traces: of failures. locks: of cache keys
     without a record. needed, young: how many artifacts are kept because a run needs them, or because of their age alone.
     """
 
@@ -95,7 +95,9 @@ def carry_out(found: Plan) -> None:
 
 
 def _usable(record: CacheRecord, files: StoreFiles, going: dict[str, Lying]) -> bool:
-    return record.refs is not None and all(ref in files.artifacts and ref not in going for ref in record.refs)
+    if record.refs is None or record.failure:
+        return False
+    return all(ref in files.artifacts and ref not in going for ref in record.refs)
 
 
 def _below(folder: Path, pattern: str) -> Iterator[Lying]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.runtime.artifacts import SUFFIX
+from tasks.runtime.failures import StageFailure
 
 AN_HOUR = 3600.0
 FOREIGN = frozenset({"prefect", "mlflow-artifacts", "matplotlib", "compiled", "numba"})  # libraries keep house there
@@ -24,6 +25,7 @@ PLAIN = {
     "dumps_kwargs": {},
     "loads_kwargs": {},
 }
+STAGE_FAILURE = f"{StageFailure.__module__}.{StageFailure.__qualname__}"
 _NAME = re.compile(rf"([0-9a-f]{{64}})({'|'.join(map(re.escape, SUFFIX.values()))})")
 _DRAFT = re.compile(r"\..+\.[0-9a-f]{32}\.tmp|\..+\.key\.[0-9a-f]{16}")
 
@@ -61,10 +63,15 @@ class StoreFiles:
 
 @dataclass(frozen=True, slots=True)
 class CacheRecord:
-    """One of Prefect's records. refs: the addresses it returns; None where it is not what this program writes."""
+    """One of Prefect's records.
+
+    refs: the addresses it returns; None where it is not what this program writes. failure: it tells that a stage or a run
+    failed, with a code and a place; nothing reads it again.
+    """
 
     file: Lying
     refs: frozenset[str] | None
+    failure: bool = False
 
 
 def store_files(store: Path) -> StoreFiles:
@@ -83,7 +90,7 @@ def store_files(store: Path) -> StoreFiles:
 def cache_records(records: Path) -> Iterator[CacheRecord]:
     """Every record of Prefect's; nothing is read by a deserialiser that could execute it."""
     for file in _files(records):
-        yield CacheRecord(file, _refs(file.path) if stat.S_ISREG(file.mode) else None)
+        yield _record(file) if stat.S_ISREG(file.mode) else CacheRecord(file, None)
 
 
 def drafts(root: Path) -> Iterator[Lying]:
@@ -124,14 +131,24 @@ def _address(file: Lying, store: Path) -> str | None:
     return f"{kind}:{address}" if SUFFIX.get(kind) == match[2] and address.startswith(prefix) and len(prefix) == 2 else None
 
 
-def _refs(path: Path) -> frozenset[str] | None:
+def _record(file: Lying) -> CacheRecord:
     try:
-        record = json.loads(path.read_bytes())
+        record = json.loads(file.path.read_bytes())
+        if _is_failure(record):  # of a flow: Prefect writes it bare
+            return CacheRecord(file, frozenset(), failure=True)
         produced = json.loads(record["result"])
         plain = record["metadata"]["serializer"] == PLAIN and isinstance(produced, dict)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return frozenset(produced.values()) if plain and all(isinstance(ref, str) for ref in produced.values()) else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return CacheRecord(file, None)
+    if not plain or not all(isinstance(ref, str) for ref in produced.values()):
+        return CacheRecord(file, None)
+    failure = _is_failure(produced)
+    return CacheRecord(file, frozenset() if failure else frozenset(produced.values()), failure)
+
+
+def _is_failure(value: object) -> bool:
+    """Is it what Prefect keeps of an exception that this program lets out?"""
+    return isinstance(value, dict) and value.keys() == {"__exc_type__", "message"} and value["__exc_type__"] == STAGE_FAILURE
 
 
 def _is_locked(path: Path) -> bool:
