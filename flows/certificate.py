@@ -132,7 +132,7 @@ def _attributes(content: Content) -> tuple[MaskedAttribute, ...]:
             name=one.name,
             role=str(one.role),
             masks=tuple(step.method for step in content.steps_on(one.name)),
-            published=one.published,
+            published=one.published or one.name in content.pseudonymised,
         )
         for one in content.schema.attributes
     )

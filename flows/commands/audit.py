@@ -45,6 +45,7 @@ def replay(
     return replay_run(run, source, released, as_json=as_json)
 
 
+MOST = 1_000_000_000
 Release = Annotated[str | None, typer.Option(help="the release of this name", metavar="NAME", show_default=False)]
 Series = Annotated[str | None, typer.Option(help="releases of this series", metavar="NAME", show_default=False)]
 Since = Annotated[str | None, typer.Option(help="begun on this day (UTC) or later", metavar="DATE", show_default=False)]
@@ -72,7 +73,7 @@ def find(
     verdict: Verdict = None,
     dataset: Dataset = None,
     touching: Touching = None,
-    last: Annotated[int, typer.Option(help="at most so many, the newest", min=1)] = 20,
+    last: Annotated[int, typer.Option(help="at most so many, the newest", min=1, max=MOST)] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="print them on stdout as JSON")] = False,
 ) -> int:
     """The runs that a file comes from, or that the options describe. Exit code 0 found, 1 not found."""
@@ -114,7 +115,7 @@ def export(
     dataset: Dataset = None,
     touching: Touching = None,
     last: Annotated[
-        int | None, typer.Option(help="at most so many, the newest; default: all", min=1, show_default=False)
+        int | None, typer.Option(help="at most so many, the newest; default: all", min=1, max=MOST, show_default=False)
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="write over an existing file")] = False,
 ) -> int:

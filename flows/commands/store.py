@@ -26,7 +26,7 @@ def verify(as_json: AsJson = False) -> int:
 @store.command()
 def gc(
     yes: Annotated[bool, typer.Option("--yes", help="remove it; without this, it is only listed")] = False,
-    older_than: Annotated[int, typer.Option(help="days: what is younger is kept", min=0, metavar="DAYS")] = 30,
+    older_than: Annotated[int, typer.Option(help="days: what is younger is kept", min=0, max=36500, metavar="DAYS")] = 30,
     as_json: AsJson = False,
 ) -> int:
     """List what nobody needs any more; --yes removes it.

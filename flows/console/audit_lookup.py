@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flows.console.inert import shown
-from flows.console.moments import moment
+from flows.console.moments import day_of, moment
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import VERDICTS, Query
 from tasks.audit.lookup.rows import Found
@@ -22,6 +22,7 @@ from tasks.runtime.settings import Home
 
 PATIENCE_SECONDS = 1.0
 A_MOMENT = timedelta(microseconds=1)
+UNENDED = ("killed", "never ended")  # said of some that are `running`, by their private manifests: the index does not know them
 
 
 @contextmanager
@@ -60,9 +61,11 @@ def query_of(where: str, **asked: Any) -> Query:
     verdict = asked["verdict"]
     if verdict is not None and verdict not in VERDICTS:
         remedy = did_you_mean(verdict, VERDICTS, "choose one of these")
+        if verdict in UNENDED:
+            remedy = "`running` finds every run that never said how it ended"
         raise InputError("no-such-verdict", f"{where} --verdict", "no such verdict", ", ".join(VERDICTS), remedy, verdict)
     since = None if asked["since"] is None else _since(asked["since"], "--since")
-    until = None if asked["until"] is None else moment(asked["until"], "--until") + A_MOMENT
+    until = None if asked["until"] is None else _after(moment(asked["until"], "--until"))
     if since is not None and until is not None and since >= until:
         what, allowed = "nothing lies between the two dates", "--since before --until"
         raise InputError("dates", f"{where} --since --until", what, allowed, "exchange them")
@@ -71,8 +74,13 @@ def query_of(where: str, **asked: Any) -> Query:
 
 def _since(text: str, option: str) -> datetime:
     """A date means its beginning here, in UTC."""
-    whole_day = len(text) == len("2026-11-21")
-    return moment(f"{text}T00:00:00Z" if whole_day else text, option)
+    day = day_of(text)
+    return moment(text if day is None else f"{day}T00:00:00Z", option)
+
+
+def _after(last: datetime) -> datetime:
+    """The first moment that is left out; the end of time stays what it is."""
+    return min(last, datetime.max.replace(tzinfo=UTC) - A_MOMENT) + A_MOMENT
 
 
 def hint(index: Index, query: Query) -> str:

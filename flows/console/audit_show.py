@@ -37,7 +37,7 @@ from tasks.microdata.errors import InputError
 from tasks.runtime.settings import Home
 
 WHERE = "sdcert audit show ID"
-SHORTEST_DIGEST = 8
+SHORTEST_DIGEST, LONGEST_NUMBER = 8, 20
 GOOD, NOT_GOOD = 0, 1
 _DIGEST = re.compile(rf"[0-9a-f]{{{SHORTEST_DIGEST},64}}")
 Facts = Iterable[tuple[str, str]]
@@ -64,6 +64,8 @@ def show(name: str, *, as_json: bool) -> int:
 
 def _number(name: str, index: Index) -> int | None:
     """An entry's number: `#12`, or digits that are no beginning of a run."""
+    if len(name) > LONGEST_NUMBER:
+        return None
     if name.startswith("#") and name[1:].isdecimal():
         return int(name[1:])
     plain = name.isdecimal() and name.isascii()

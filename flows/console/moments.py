@@ -14,11 +14,19 @@ def moment(text: str | None, option: str) -> datetime:
     """
     if text is None:
         return datetime.now(UTC)
+    if (day := day_of(text)) is not None:
+        return datetime.combine(day, time.max, UTC)
     try:
-        if len(text) == len("2028-11-21"):
-            return datetime.combine(date.fromisoformat(text), time.max, UTC)
         named = datetime.fromisoformat(text)
         return (named if named.tzinfo else named.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         what, allowed = "this is no date", "2028-11-21, or 2028-11-21T09:30:00Z"
         raise InputError("no-date", option, what, allowed, "write it as ISO 8601 does", text) from None
+
+
+def day_of(text: str) -> date | None:
+    """The day that a text names, without an hour; None where it names none, or a moment."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None

@@ -17,7 +17,7 @@ from flows.trail import asked_by
 from tasks.audit.keeping.use import in_use
 from tasks.audit.ledger.entries import RunReplayed
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.signing.keys import signing_key
+from tasks.audit.signing.keys import signing, signing_key
 from tasks.report.predicate import MadeBy
 from tasks.runtime.provenance import made_by, provenance_of_process
 
@@ -65,7 +65,8 @@ def write_down(done: Replayed) -> None:
     """Append to the ledger that a run was replayed, and what came of it."""
     who, what = asked_by(), MadeBy(**made_by())
     told = RunReplayed(run=done.run, outcome=done.outcome, differs=done.differs, causes=done.causes, asked_by=who, made_by=what)
-    Ledger.current().append(told, signing_key())
+    with signing() as key:
+        Ledger.current().append(told, key)
 
 
 def in_words(cause: Cause) -> str:

@@ -52,9 +52,22 @@ class Estimate:
 
     @property
     def id(self) -> str:
-        """What tells this figure from every other of the same release."""
-        by = [f"{part}" for part in (self.attack, self.intruder) if part is not None]
+        """What tells this figure from every other of the same release; `id_parts` takes it apart."""
+        by = [part for part in (self.attack, self.intruder) if part is not None]
         of = [] if self.attribute is None else [self.attribute]
-        given = [f"{name}={number:g}" for name, number in self.parameters]
+        given = [f"{name}={_shortest(number)}" for name, number in self.parameters]
         part = [] if self.subgroup is None else [self.subgroup]
-        return "|".join([self.measure, *by, *of, *part, *given])
+        return "|".join(one.replace("~", "~0").replace("|", "~1") for one in (self.measure, *by, *of, *part, *given))
+
+
+def id_parts(figure_id: str) -> tuple[str, ...]:
+    """The parts of an id in their order: measure, attack, intruder, attribute, subgroup, parameters; those that it has.
+
+    Example: the bar inside a column's name is `~1` in the id, and a bar again here.
+    """
+    return tuple(part.replace("~1", "|").replace("~0", "~") for part in figure_id.split("|"))
+
+
+def _shortest(number: float) -> str:
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)

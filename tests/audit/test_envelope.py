@@ -222,3 +222,11 @@ def test_a_refusal_tells_nothing_of_the_content():
     with pytest.raises(NotAnEnvelope) as refused:
         open_envelope(by_hand(b'{"secret": "canary"}'), ENTRY)
     assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize("key_id", [5, 1.5, None, True])
+def test_a_key_has_its_id_as_a_text(key_id):
+    content = json.loads(seal({"a": 1}, ENTRY, SIGNER))
+    content["signatures"][0]["keyid"] = key_id
+    with pytest.raises(NotAnEnvelope):
+        open_envelope(canonical(content), ENTRY)

@@ -16,6 +16,7 @@ from ledgers import NOON, copied, filled, new_key, short, trusting
 from tasks.audit.ledger import ledger as ledger_module
 from tasks.audit.ledger.entries import LedgerOpened
 from tasks.audit.ledger.head import LARGEST_HEAD, Head, read, written
+from tasks.audit.ledger.merkle import CompactRange
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.merkle import root_of
 from tasks.audit.ledger.verification import verify_ledger
@@ -321,3 +322,25 @@ def test_a_ledger_on_a_medium_that_cannot_be_written_can_be_checked(ledger, monk
     monkeypatch.setattr(ledger_module, "locked", refuse)
     assert is_sound(ledger, 4)
     assert refused(ledger).code == "ledger-not-usable"
+
+
+def test_a_head_that_is_of_no_such_ledger_or_number_is_not_believed(ledger):
+    """Else the next entry would have a wrong number, or be of another ledger, for good."""
+    head, good = read(ledger.head_path.read_bytes()), ledger.path.read_bytes()
+    other = "f" * 32 if head.ledger != "f" * 32 else "e" * 32
+    larger = CompactRange(head.size * 2, head.tree.peaks)
+    for wrong in (Head(other, head.n_bytes, head.last_byte, head.last, head.tree),
+                  Head(head.ledger, head.n_bytes, head.last_byte, head.last, larger)):  # fmt: skip
+        ledger.head_path.write_bytes(written(wrong))
+        assert refused(ledger).code == "ledger-damaged"
+        assert ledger.path.read_bytes() == good
+
+
+def test_a_head_with_any_bit_changed_spoils_no_later_entry(ledger, tmp_path):
+    """It is made anew from the lines, root and all."""
+    content = ledger.head_path.read_bytes()
+    for byte in range(0, len(content), 7):
+        copy = copied(ledger, tmp_path / "copy")
+        copy.head_path.write_bytes(content[:byte] + bytes([content[byte] ^ 1 << byte % 7]) + content[byte + 1 :])
+        copy.append(short(5), KEY)
+        assert verify_ledger(copy, trusting(KEY)).sound

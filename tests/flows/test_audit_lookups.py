@@ -120,8 +120,9 @@ def test_filters_narrow_and_dates_are_whole_days(audit, home):
         ("--since", "2026-01-01"), ("--since", "2026-01-02"), ("--until", "2026-01-01"), ("--until", "2025-12-31"),
         ("--since", "2026-01-01T09:10:00"), ("--until", "2026-01-01T10:09:00+01:00"),
         ("--touching", "age", "--verdict", "refused"),
+        ("--since", "20260101"), ("--until", "20260101"), ("--until", "2026-W01-4"), ("--until", "9999-12-31"),
     )}  # fmt: skip
-    assert list(count.values()) == [30, 1, 2, 3, 4, 30, 0, 30, 0, 27, 3, 4]
+    assert list(count.values()) == [30, 1, 2, 3, 4, 30, 0, 30, 0, 27, 3, 4, 30, 30, 30, 30]
 
 
 def test_not_all_are_shown_and_that_is_said(audit, home):
@@ -156,6 +157,9 @@ def test_what_is_not_found_says_why(audit, issued, words, said):
         ("find", "/nowhere/at/all.csv"),
         ("find", "/"),
         ("find", "--last", "0"),
+        ("find", "--last", "9" * 30),
+        ("find", "--verdict", "killed"),
+        ("show", "9" * 5000),
         ("show", "2026-nobody"),
         ("show", "#77"),
         ("export", "--format", "pdf"),

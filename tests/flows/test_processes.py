@@ -40,10 +40,8 @@ def words(path: Path, tmp_path: Path) -> list[object]:
     return ["certify", path, "--output", tmp_path / "releases"]
 
 
-FAST = ("publishing",)  # the other places are tried by the slow suite
-
-
-@pytest.mark.parametrize("place", [place if place in FAST else pytest.param(place, marks=pytest.mark.slow) for place in PLACES])
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
 def test_after_kill_9_the_next_run_ends_correctly(process, tmp_path, place):
     path = write_release(tmp_path / "project")
     module, function = PLACES[place]
@@ -64,6 +62,7 @@ def test_after_kill_9_the_next_run_ends_correctly(process, tmp_path, place):
     assert not before.get(place, set()) & computed(manifest)
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_compute_each_stage_once(process, tmp_path):
     path = write_release(tmp_path / "project")
     both = [process("-m", "flows.cli", *words(path, tmp_path)) for _ in range(2)]
@@ -115,6 +114,7 @@ def test_a_changed_algorithm_file_recomputes_its_stage_and_what_follows(process,
         assert stages() == expected, file
 
 
+@pytest.mark.slow
 def test_a_changed_compiled_function_in_another_file_changes_the_numbers(process, tmp_path, checkout):
     """numba's own cache would go on serving the old machine code of the function that calls the changed one."""
     inner, outer = checkout / "tasks" / "mask" / "inner_test.py", checkout / "tasks" / "mask" / "outer_test.py"

@@ -64,7 +64,9 @@ def test_files_of_sdcmicro(census, name):
     assert manifest["attempts"] == 1
 
 
-@pytest.mark.parametrize("name", MECHANISM)
+@pytest.mark.parametrize(
+    "name", [name if name == "mdav3" else pytest.param(name, marks=pytest.mark.slow) for name in MECHANISM]
+)
 def test_a_declared_mechanism_is_used_by_the_transparency_attack(census, name):
     attacks = [{"method": "distance_linkage"}, {"method": "transparency"}]
     _, found, _ = census(name, attacks, mechanism=[MECHANISM[name]], tool="sdcMicro 5.8.1")

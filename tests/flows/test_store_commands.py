@@ -166,7 +166,7 @@ def test_a_home_without_runs_is_sound_and_nothing_is_due(command):
 
 @pytest.mark.parametrize(
     "words",
-    [("audit", "due", "--at", "tomorrow"), ("audit", "due", "--within", "-1"), ("store", "gc", "--older-than", "-1"),
+    [("audit", "due", "--at", "tomorrow"), ("audit", "due", "--within", "-1"), ("store", "gc", "--older-than", "-1"), ("store", "gc", "--older-than", "900000"),
      ("audit", "due", "--at", "2028-13-01")],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(command, words):

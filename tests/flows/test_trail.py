@@ -3,7 +3,7 @@
 import hashlib
 
 from outcomes import folder_of, newest_manifest, statement_in
-from release_files import survey
+from release_files import RELEASE, survey
 
 from tasks.audit.ledger.entries import AttemptMade, LedgerOpened, RunBegan, RunEnded
 
@@ -39,6 +39,16 @@ def test_a_certified_run_is_written_down_in_three_entries(certify, tmp_path):
     assert {one.name: one.masks for one in ended.attributes}["age"] == ("microaggregation",)
     path = folder.parents[2] / "home" / "runs" / manifest["run"] / "manifest.json"
     assert ended.manifest == Store().digest(path.read_bytes())
+
+
+def test_an_identifier_that_is_published_as_a_pseudonym_is_written_down_as_published(certify):
+    steps = [{"method": "pseudonyms", "attributes": ["person_id"]}]
+    certify({"masking": steps, "attributes": {**RELEASE["attributes"], "person_id": {"role": "identifier"}},
+             "policy": [{"measure": "reidentification", "at_most": 1.0}]})  # fmt: skip
+    ended = last_ending()
+    told = {one.name: (one.masks, one.published) for one in ended.attributes}
+    assert told["person_id"] == (("pseudonyms",), True)
+    assert {name for name, (_, published) in told.items() if published} == {one.name for one in ended.released.columns}
 
 
 def test_the_certificate_proves_that_the_attempt_was_written_down_before(certify, tmp_path):

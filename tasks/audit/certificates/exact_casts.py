@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tasks.audit.certificates.exact_numerals import doubles
 from tasks.ingest.columns.iso_cells import kind_of, parsed
 from tasks.ingest.columns.numerals import NUMBER
 from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, MOMENT, iso_texts
@@ -56,7 +57,7 @@ def _from_text(cells: pa.Array, kind: pa.DataType) -> pa.Array:
         return pc.replace_substring_regex(cells, _ZEROS, "").cast(kind)
     if kind == pa.float64():
         _all_match(cells, NUMBER)
-        return _finite(cells.cast(kind))
+        return _finite(_doubles(cells))
     if kind == pa.bool_():
         lower = pc.utf8_lower(cells)
         _all_match(lower, _BOOLEAN)
@@ -88,7 +89,9 @@ def _from_typed(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return _calendar(values, kind)
     if not (pa.types.is_integer(stored) or pa.types.is_floating(stored) or pa.types.is_decimal(stored)):
         raise Misfit
-    return values.cast(pa.string()).cast(kind) if pa.types.is_decimal(stored) else values.cast(kind)
+    if not pa.types.is_decimal(stored):
+        return values.cast(kind)
+    return _doubles(values.cast(pa.string())) if kind == pa.float64() else values.cast(pa.string()).cast(kind)
 
 
 def _as_text(values: pa.Array) -> pa.Array:
@@ -122,6 +125,13 @@ def _calendar(values: pa.Array, kind: pa.DataType) -> pa.Array:
 def without_words(cells: pa.Array) -> pa.Array:
     """Text in which the words for missing values are missing."""
     return pc.if_else(pc.is_in(cells, pa.array(WORDS_FOR_MISSING)), pa.scalar(None, pa.string()), cells)
+
+
+def _doubles(cells: pa.Array) -> pa.Array:
+    numbers = doubles(cells)
+    if numbers is None:
+        raise Misfit
+    return numbers
 
 
 def _finite(numbers: pa.Array) -> pa.Array:

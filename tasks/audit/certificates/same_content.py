@@ -36,6 +36,7 @@ def same_data(content: bytes, name: str, claim: FileClaim) -> str:
     try:
         raw = _read(content, name.encode(errors="replace").decode(), claim)
         _same_shape(raw.table.column_names, raw.table.num_rows, claim)
+        _refuse_hidden(raw)
         table = _typed(raw.table, claim.columns)
         for reading, words in _readings(table):
             if content_address(reading) == claim.content_address:
@@ -67,6 +68,13 @@ def _refuse_other_parquet(content: bytes, claim: FileClaim) -> None:
     except (pa.ArrowException, OSError):
         return  # told by the reader
     _same_shape(list(summary.schema.to_arrow_schema().names), summary.num_rows, claim)
+
+
+def _refuse_hidden(raw: RawTable) -> None:
+    """SPSS, Stata and SAS keep a value beside the mark that it is missing: what was left out of a release may stand there."""
+    marked = [name for name, _ in raw.column_notes]
+    if marked:
+        raise OtherData(f"it holds values that it calls missing, and they can be read all the same, in {_columns(marked)}")
 
 
 def _same_shape(names: list[str], rows: int, claim: FileClaim) -> None:
@@ -103,7 +111,7 @@ def _readings(table: Microdata) -> Iterator[tuple[Microdata, str]]:
     others = {
         ", empty text taken as missing": _empty_as_missing,
         ", missing text taken as empty": _missing_as_empty,
-        ", NA taken as missing text": without_words,
+        ", a word such as NA or None taken as missing text": without_words,
     }
     for words, change in others.items():
         changed = _with_texts(table, change)

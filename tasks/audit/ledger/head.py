@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -44,6 +45,9 @@ class Head:
 
 
 class _Kept(Spec):
+    """check: SHA-256 of the rest, against decay: what is wrong here would go into every later entry and certificate."""
+
+    check: Digest = NOTHING_BEFORE
     ledger: str
     size: Annotated[int, Field(ge=1)]
     n_bytes: Annotated[int, Field(ge=1)]
@@ -58,7 +62,8 @@ def written(head: Head) -> bytes:
     kept = _Kept(
         ledger=head.ledger, size=head.size, n_bytes=head.n_bytes, last_byte=head.last_byte, last=head.last, peaks=peaks
     )
-    return canonical(kept.model_dump(mode="json")) + b"\n"
+    check = hashlib.sha256(canonical(kept.model_dump(mode="json"))).hexdigest()
+    return canonical(kept.model_copy(update={"check": check}).model_dump(mode="json")) + b"\n"
 
 
 def read(content: bytes) -> Head | None:

@@ -205,6 +205,9 @@ class Ledger:
         last = file.read(kept.n_bytes - kept.last_byte)
         if not last.endswith(b"\n") or leaf_hash(last[:-1]).hex() != kept.last:
             raise self.damaged(f"the last acknowledged entry, {kept.size - 1}, is not where head.json says, or was changed")
+        entry = self._read_entry(last[:-1], kept.last_byte)
+        if (entry.ledger, entry.index) != (kept.ledger, kept.size - 1):
+            raise self.damaged("head.json speaks of another ledger, or of another number of entries, than the last entry")
 
     def _set_aside(self, file: BinaryIO, end: int) -> None:
         """Move what stands behind the last whole entry to a file of its own: first the copy, then the cut."""

@@ -69,6 +69,7 @@ def open_envelope(content: bytes, payload_type: str) -> Sealed:
         envelope = Envelope.from_dict(json.loads(content))
         ((key_id, signature),) = envelope.signatures.items()
         same = canonical(fields) == content and canonical(envelope.to_dict()) == content and not signature.unrecognized_fields
+        same = same and isinstance(key_id, str)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise NotAnEnvelope("it is not a signed envelope (DSSE) with one signature") from None
     if not same:

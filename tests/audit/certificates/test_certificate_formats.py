@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zipfile
 from datetime import UTC, date, datetime, time
+from decimal import Decimal
 
 import pandas as pd
 import pyarrow as pa
@@ -107,6 +108,18 @@ def test_files_of_stata_and_spss(checked, of_table, tmp_path):
         assert check.matches, check.says
 
 
+def test_a_value_that_a_file_calls_missing_is_not_missing(checked, of_table, tmp_path):
+    """What was left out of the release stands in it, and whoever asks for it reads it."""
+    table = Microdata(pa.table({"age": pa.array([31, None, 58])}))
+    frame = pd.DataFrame({"age": [31.0, 77.0, 58.0]})
+    pyreadstat.write_sav(frame, tmp_path / "r.sav", missing_ranges={"age": [77]}, variable_format={"age": "F8.0"})
+    coded = pd.DataFrame({"age": pd.array([31, "b", 58], dtype=object)})
+    pyreadstat.write_dta(coded, tmp_path / "r.dta", missing_user_values={"age": ["b"]})
+    for name in ("r.sav", "r.dta"):
+        check = file_check(checked(of_table(table), tmp_path / name))
+        assert (check.matches, "it holds values that it calls missing" in check.says) == (False, True), check.says
+
+
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
@@ -130,7 +143,7 @@ def test_empty_and_missing_text_are_tried_both_ways(checked, of_table, tmp_path,
 def test_r_writes_missing_text_as_na(checked, of_table, tmp_path):
     table = Microdata(pa.table({"n": pa.array([1, None]), "answer": pa.array([None, "x"], pa.string())}))
     (tmp_path / "r.csv").write_text('"n","answer"\n1,NA\nNA,"x"\n')
-    assert "NA taken as missing text" in file_check(checked(of_table(table), tmp_path / "r.csv")).says
+    assert "a word such as NA or None taken as missing text" in file_check(checked(of_table(table), tmp_path / "r.csv")).says
     honest = Microdata(pa.table({"n": pa.array([1, None]), "answer": pa.array(["NA", "x"], pa.string())}))
     check = file_check(checked(of_table(honest), tmp_path / "r.csv"))
     assert (check.matches, "taken as" in check.says) == (True, False)
@@ -218,6 +231,9 @@ NOON = datetime(2020, 1, 2, 12, 30)
     [
         (["1", "-3.0", "NA", None, "0."], TEXT, INT, [1, -3, None, None, 0]),
         (["1.5", "1e3", ".5", "NaN"], TEXT, DOUBLE, [1.5, 1000.0, 0.5, None]),
+        (["0.10", "0.10000000000000001", "0.1000000000000000055511", "12000000000000000000.0"], TEXT, DOUBLE, [0.1] * 3 + [1.2e19]),
+        (["5e-324", "4.9E-324", "0e-999", "-0.00", "1.7976931348623157e308"], TEXT, DOUBLE, [5e-324, 5e-324, 0, 0, 1.7976931348623157e308]),
+        ([Decimal("0.10"), None], pa.decimal128(9, 2), DOUBLE, [0.1, None]),
         (["True", "false", None, "0", "1"], TEXT, BOOLEAN, [True, False, None, False, True]),
         (["2020-01-02T00:00:00", None], TEXT, DATE, [date(2020, 1, 2), None]),
         (["2020-01-02"], TEXT, MOMENT, [datetime(2020, 1, 2)]),
@@ -244,7 +260,10 @@ def test_values_are_read_as_the_certified_type(values, stored, kind, expected):
         ("01", TEXT, INT), ("1.5", TEXT, INT), ("1,5", TEXT, DOUBLE), ("1e999", TEXT, DOUBLE), ("9" * 30, TEXT, INT),
         (" 1", TEXT, INT), ("yes", TEXT, BOOLEAN), ("2020-01-02 12:30", TEXT, DATE), ("2020-02-30", TEXT, DATE),
         ("24:00", TEXT, TIME), ("2020-01-02", TEXT, TIME), (1.5, DOUBLE, INT), (1.5, DOUBLE, TEXT), (2, INT, BOOLEAN),
-        (2**53 + 1, INT, DOUBLE), (True, BOOLEAN, INT), (NOON, pa.timestamp("ns"), DATE), (1, pa.timestamp("ns"), MOMENT),
+        (2**53 + 1, INT, DOUBLE), (str(2**53 + 1), TEXT, DOUBLE), ("0.100000000000000000001234", TEXT, DOUBLE),
+        ("12.00000000000000052341", TEXT, DOUBLE), ("1e-400", TEXT, DOUBLE), ("0." + "1" * 900, TEXT, DOUBLE),
+        (Decimal("0.1000000000000000000123"), pa.decimal128(22, 22), DOUBLE),
+        (True, BOOLEAN, INT), (NOON, pa.timestamp("ns"), DATE), (1, pa.timestamp("ns"), MOMENT),
         (1, INT, DATE), (b"x", pa.binary(), TEXT), ([1], pa.list_(INT), INT), (float("inf"), DOUBLE, INT),
     ],
 )  # fmt: skip

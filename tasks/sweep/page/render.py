@@ -1,0 +1,109 @@
+"""From the record of a sweep to one HTML page that needs nothing but itself, and fetches nothing.
+
+Its one script and its styles are allowed by their digests in the content security policy; what stands in the data reaches the
+screen as text alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64encode
+from collections import defaultdict
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tasks.microdata.words import listed
+from tasks.report.numbers import count, in_unit
+from tasks.sweep.page.columns import as_json
+from tasks.sweep.page.content import PageData, Spread, View
+from tasks.sweep.page.still import KINDS, SHAPES, shape, still_map
+
+MOST_ROWS = 60
+MOST_REASONS = 30
+
+
+def render(data: PageData) -> str:
+    """The page. All texts are escaped. Cost: about a second and 5 MB for 10,000 points."""
+    environment = _environment()
+    style, script = (environment.get_template(name).render(**_drawing()) for name in ("sweep.css", "sweep.js"))
+    policy = (
+        f"default-src 'none'; style-src {_allowed(style)}; script-src {_allowed(script)}; base-uri 'none'; form-action 'none'"
+    )
+    maps = [Markup(still_map(data, view, f"map-{i}")) for i, view in enumerate(data.views)]  # noqa: S704  escaped by ElementTree
+    parts = {"style": Markup(style), "script": Markup(script), "json": Markup(as_json(data))}  # noqa: S704  ours, or escaped
+    return environment.get_template("sweep.html").render(data=data, policy=policy, maps=maps, **parts)
+
+
+def frontier_rows(data: PageData, view: View) -> list[dict[str, str]]:
+    """The frontier in words, at most so many points: the ends and evenly many between."""
+    front = view.frontier
+    step = max(1, -(-len(front) // MOST_ROWS))
+    return [_row(data, view, i) for i in sorted({*front[::step], *front[-1:]}, key=front.index)]
+
+
+def reasons(data: PageData) -> list[tuple[str, str, str, str]]:
+    """Status, reason, how many points, and the first of them, for those that have no figures."""
+    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, status, reason in zip(data.numbers, data.statuses, data.reasons, strict=True):
+        if status != "ok" or reason:
+            found[status if status != "ok" else "some seeds failed", reason].append(number)
+    most = sorted(found.items(), key=lambda one: -len(one[1]))[:MOST_REASONS]
+    return [(status, reason, count(len(points)), _first(points)) for (status, reason), points in most]
+
+
+def parameters(data: PageData, place: int) -> str:
+    """The parameters of a point in words, e.g. `k = 3, partition = mdav`."""
+    said = [f"{axis.label} = {_value(axis.values[place])}" for axis in data.axes if axis.values[place] is not None]
+    return ", ".join(said) or "as in the sweep file"
+
+
+def _row(data: PageData, view: View, place: int) -> dict[str, str]:
+    return {
+        "point": str(data.numbers[place]),
+        "pipeline": data.pipelines[place],
+        "parameters": parameters(data, place),
+        "loss": _spread(data.loss.spread, place, data.loss.unit),
+        "risk": _spread(view.risk, place, view.unit),
+        "policy": {"kept": "kept", "broken": "not kept", "undecided": "undecided", "none": ""}[data.decisions[place]],
+    }
+
+
+def _spread(spread: Spread, place: int, unit: str) -> str:
+    mean, low, high = (float(one[place]) for one in (spread.mean, spread.low, spread.high))
+    return in_unit(mean, unit) if low == high else f"{in_unit(mean, unit)} ({in_unit(low, unit)} to {in_unit(high, unit)})"
+
+
+def _value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _first(points: list[int]) -> str:
+    few = [count(point) for point in points[:5]]
+    return listed(few) if len(points) <= len(few) else ", ".join(few) + ", \u2026"
+
+
+def _heat(share: float | None) -> int:
+    """From 0 (nothing) to 4: how dark a cell of the sensitivity table is."""
+    return 0 if share is None else sum(share >= step for step in (0.02, 0.1, 0.3, 0.6))
+
+
+def _drawing() -> dict[str, str]:
+    return {"shapes": json.dumps(SHAPES), "kinds": str(KINDS)}
+
+
+def _allowed(content: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def _mark(kind: int) -> str:
+    """The mark of a pipeline as points of an SVG polygon, ten units wide."""
+    return " ".join(f"{10 + 6.5 * x:.1f},{10 - 6.5 * y:.1f}" for x, y in shape(kind))
+
+
+def _environment() -> Environment:
+    loader = ChoiceLoader([PackageLoader("tasks.sweep", "page/templates"), PackageLoader("tasks.report", "templates")])
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.globals.update(frontier_rows=frontier_rows, reasons=reasons, heat=_heat, mark=_mark, kinds=KINDS, counted=count)
+    return made
