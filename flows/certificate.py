@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from flows.publish import sha256
+from flows.publish import CERTIFICATE, UNCERTIFIED, sha256
 from flows.release import ReleaseSpec
 from flows.trail import Trail
 from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
@@ -15,13 +15,11 @@ from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.table import Microdata
 from tasks.report.content import Content
 from tasks.report.page import Stamp
-from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, DocumentClaim
+from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, DocumentClaim, Sweep
 from tasks.report.publication import encode, file_name
 from tasks.report.statement import REVIEW_MONTHS, columns_of, months_later, predicate, statement
 from tasks.runtime.artifacts import content_address
 from tasks.runtime.draws import SEED_ENTROPY_BITS
-
-CERTIFICATE, UNCERTIFIED = "certificate.json", "statement.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +85,7 @@ class Ending:
         if self.trail.recorded is None:
             raise RuntimeError("a statement was asked for before an attempt was written down")
         secret = self.release.seed is None and self.release.released is None
+        chosen = self.release.sweep
         said = predicate(
             self.content,
             self.stamp,
@@ -99,6 +98,7 @@ class Ending:
             policy_version=self.release.policy_version,
             policy_author=self.release.policy_author,
             seed_entropy_bits=SEED_ENTROPY_BITS if secret else None,
+            sweep=None if chosen is None else Sweep(name=chosen.name, points_tried=chosen.points_tried),
         )
         report = ("report.html", sha256(self.documents["report.html"]), None)
         return statement(said, *(report if self.file is None else self.file.subject))

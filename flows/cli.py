@@ -16,6 +16,7 @@ from flows.commands.audit import audit
 from flows.commands.certificates import approve, revoke
 from flows.commands.keys import keys
 from flows.commands.store import store
+from flows.commands.sweep import sweep, sweeps
 
 CERTIFIED, NOT_CERTIFIED, WRONG_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.add_typer(audit, name="audit")
 app.add_typer(keys, name="keys")
 app.add_typer(store, name="store")
+app.add_typer(sweep, name="sweep")
 ReleaseFile = Annotated[Path, typer.Argument(help="the release file (YAML)", metavar="RELEASE.yaml", show_default=False)]
 
 
@@ -144,6 +146,9 @@ def runs(last: Annotated[int, typer.Option(help="how many", min=1)] = 20) -> int
     from flows.console.tables import print_runs
 
     return print_runs(last)
+
+
+app.command()(sweeps)
 
 
 @app.command()

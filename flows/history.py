@@ -12,6 +12,7 @@ import psutil
 from tasks.runtime.settings import Home
 
 MANIFEST, LATER = "manifest.json", "later.json"
+_FIRST = {"run", "release", "series", "status", "started_at", "process", "host", "spec", "stages"}  # written when a run begins
 
 
 def manifest_path(run: str) -> Path:
@@ -28,9 +29,11 @@ def manifests() -> list[dict[str, Any]]:
     found = []
     for path in sorted((Home.current().root / "runs").glob(f"*/{MANIFEST}"), reverse=True):
         try:
-            found.append(_read(path))
+            manifest = _read(path)
         except ValueError:
             continue
+        if manifest.keys() >= _FIRST:
+            found.append(manifest)
     return found
 
 
@@ -43,4 +46,15 @@ def status_of(manifest: dict[str, Any]) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     later = path.with_name(LATER)
-    return {**json.loads(path.read_text()), **(json.loads(later.read_text()) if later.exists() else {})}
+    return _facts(path) | (_facts(later) if later.exists() else {})
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    """Raises ValueError where the file is not whole."""
+    try:
+        found = json.loads(path.read_text())
+    except RecursionError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path.name} is no manifest")  # noqa: TRY004  # of content, not of arguments
+    return found

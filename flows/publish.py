@@ -7,16 +7,18 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from tasks.audit.lookup.index import Index
 from tasks.runtime.files import sync_folder, write_whole
 
 PARTIAL = ".partial-"
+CERTIFICATE, UNCERTIFIED = "certificate.json", "statement.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,24 @@ def drafted(output: Path, release: str, run: str) -> Iterator[Draft]:
 
 
 def clear_partial(parent: Path) -> None:
-    """Remove drafts whose writer died."""
+    """Remove drafts whose writer died; one that the ledger speaks of is complete, and appears as its writer meant it to."""
     for draft in parent.glob(f"{PARTIAL}*"):
-        writer = draft.name.removeprefix(PARTIAL).split("-")[0]
-        if writer.isdecimal() and not psutil.pid_exists(int(writer)):
+        writer, _, run = draft.name.removeprefix(PARTIAL).partition("-")
+        if not writer.isdecimal() or psutil.pid_exists(int(writer)):
+            continue
+        if _is_written_down(draft, run):
+            with suppress(OSError):  # another process was quicker
+                Draft(draft, parent / run).appear()
+        else:
             shutil.rmtree(draft, ignore_errors=True)
+
+
+def _is_written_down(draft: Path, run: str) -> bool:
+    """Did its writer die between the entry in the ledger and the rename?"""
+    with Index.current() as index:
+        ended = index.run(run).ended if index.begin_so(run) == [run] and not index.run(run).revocations else None
+    statements = (draft / name for name in (CERTIFICATE, UNCERTIFIED) if (draft / name).is_file())
+    return ended is not None and any(sha256(path.read_bytes()) == ended.certificate for path in statements)
 
 
 def as_json(content: Any) -> bytes:

@@ -163,7 +163,13 @@ class Journal:
         write_whole(self.folder / name, json.dumps(facts, indent=1).encode())
 
     def _failed(self, error: BaseException) -> None:
-        """Write down that no verdict came of it; an error here must not hide the one that was met."""
+        """Write down that no verdict came of it; an error here must not hide the one that was met.
+
+        Once the release folder stands, its verdict does: the ledger has it, and what broke off later cannot take it back.
+        """
+        if self._final and Path(self._manifest["folder"]).is_dir():
+            self.note(broken_off=f"{type(error).__name__}, after the release folder had appeared")
+            return
         stopped = not isinstance(error, Exception)
         told = {"status": "interrupted" if stopped else "failed", "failure": f"{type(error).__name__}: {error}"}
         self._tracking.tag("sdcert.verdict", "none")

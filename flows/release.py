@@ -30,6 +30,15 @@ from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDi
 from tasks.score.methods import ALWAYS, Measure
 from tasks.score.policy import Known, Policy, check_policy
 
+
+class SweepOrigin(Spec):
+    """The sweep from which the parameters were chosen: how many points were tried is part of what a figure is worth."""
+
+    name: Slug
+    id: Name
+    points_tried: Annotated[int, Field(ge=1)]
+
+
 UNIT_KEYS = {"person": Role.PERSON, "group": Role.GROUP}
 
 
@@ -61,6 +70,7 @@ class ReleaseSpec(Spec):
     policy_author: Name | None = Field(None, description="who wrote the policy (a role or a name); who approves is another")
     context: Context = Context()
     publish: Publish = Publish()
+    sweep: SweepOrigin | None = Field(None, description="written by `sdcert sweep promote`; goes into the certificate")
     seed: Annotated[int, Field(ge=0)] | None = Field(None, description="a chosen seed is no secret: needs not_for_publication")
     not_for_publication: bool = False
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from flows.publish import as_json
 from flows.release import schema_of_release_files
+from flows.sweep.spec import schema_of_sweep_files
 from tasks.audit.certificates.approval import schema_of_approvals
 from tasks.audit.certificates.revocation import schema_of_revocations
 from tasks.report.predicate import schema_of_predicates
@@ -18,6 +19,7 @@ def schemas() -> dict[str, bytes]:
     """File name to content."""
     made = {
         "release.json": schema_of_release_files(),
+        "sweep.json": schema_of_sweep_files(),
         "predicate.json": schema_of_predicates(),
         "approval.json": schema_of_approvals(),
         "revocation.json": schema_of_revocations(),

@@ -21,6 +21,7 @@ from flows.console.inert import shown
 from flows.console.keys import asked
 from tasks.audit.certificates.approval import ApprovalPredicate, PolicyAuthor, independence, sealed_approval
 from tasks.audit.certificates.beside import Certificate
+from tasks.audit.certificates.verification import small_file
 from tasks.audit.ledger.entries import ReleaseApproved
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
@@ -152,7 +153,7 @@ def _entry_of(said: ApprovalPredicate, content: bytes, person: SigningKey) -> Re
 def _laid(run: CertifiedRun, approved: ReleaseApproved, folder: Path) -> Path:
     """The approval's file beside the certificate, which is made unless it is there."""
     for path in folder.glob(f"{KIND}-*.json"):
-        if hashlib.sha256(path.read_bytes()).hexdigest() == approved.approval:
+        if hashlib.sha256(small_file(path) or b"").hexdigest() == approved.approval:
             return path
     try:
         return _new_file(folder, kept(run, KIND, approved.approval).read_bytes())

@@ -58,11 +58,12 @@ def _run(release: Any, output: Path, *, refresh: bool, new_draw: bool) -> dict[s
 
     end_orphans()
     detach_temporary_server()
-    _check_server()
+    check_server()
     return certify_tagged(release, output=str(output), refresh=refresh, new_draw=new_draw)
 
 
-def _check_server() -> None:
+def check_server() -> None:
+    """InputError where a Prefect server is named and none answers there."""
     import httpx
 
     address = os.environ.get("PREFECT_API_URL")

@@ -63,26 +63,26 @@ FIELDS = (
 
 def text_of(draft: Draft) -> str:
     """The release file: YAML that is read back as the draft says, with the reasons as comments."""
-    root = CommentedMap(name=_text(draft.name), source=_flow({key: _text(value) for key, value in draft.source.items()}))
-    root.yaml_set_start_comment(_comment(HEAD))
+    root = CommentedMap(name=quoted(draft.name), source=_flow({key: quoted(value) for key, value in draft.source.items()}))
+    root.yaml_set_start_comment(comment(HEAD))
     root["attributes"] = _attributes(draft.columns)
     root["masking"] = _steps(draft.masking)
     root["policy"] = _steps(draft.policy)
     root["context"] = CommentedMap(environment="public")
     root["publish"] = _flow({"format": "csv"})
     for key, lines in (("attributes", ROLES), ("masking", MASKING), ("policy", POLICY), ("context", CONTEXT)):
-        root.yaml_set_comment_before_after_key(key, before="\n" + _comment(lines))
-    root["context"].yaml_set_comment_before_after_key("environment", before=_comment(FIELDS), indent=2)
-    return _dumped(root, plain=all(column.name.isprintable() for column in draft.columns))
+        root.yaml_set_comment_before_after_key(key, before="\n" + comment(lines))
+    root["context"].yaml_set_comment_before_after_key("environment", before=comment(FIELDS), indent=2)
+    return dumped(root, plain=all(column.name.isprintable() for column in draft.columns))
 
 
 def _attributes(columns: Sequence[Drafted]) -> CommentedMap:
     found = CommentedMap()
     for column in columns:
-        key = _text(column.name)
+        key = quoted(column.name)
         found[key] = _flow(_declaration(column))
         told = [f"{'; '.join(column.why)}."] + [f"DECIDE: {question}." for question in column.decide]
-        found.yaml_set_comment_before_after_key(key, before=_comment(told), indent=2)
+        found.yaml_set_comment_before_after_key(key, before=comment(told), indent=2)
     return found
 
 
@@ -94,9 +94,9 @@ def _declaration(column: Drafted) -> dict[str, Any]:
     if column.attribute.derived_from:
         fields["from"] = _list(column.attribute.derived_from)
     if declared is not None and declared.decimal is not None:
-        fields["decimal"] = _text(declared.decimal)
+        fields["decimal"] = quoted(declared.decimal)
     if declared is not None and declared.date_format is not None:
-        fields["date_format"] = _text(declared.date_format)
+        fields["date_format"] = quoted(declared.date_format)
     if column.reading.missing:
         fields["missing"] = _list(column.reading.missing)
     return fields
@@ -107,14 +107,14 @@ def _steps(steps: Sequence[Step]) -> CommentedSeq:
     for place, step in enumerate(steps):
         fields = {key: _plain(value) for key, value in step.fields.items()}
         found.append(CommentedMap(fields) if "method" in step.fields else _flow(fields))
-        found.yaml_set_comment_before_after_key(place, before=_comment(step.why), indent=2)
+        found.yaml_set_comment_before_after_key(place, before=comment(step.why), indent=2)
     return found
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return _list(value)
-    return _text(value) if isinstance(value, str) else value
+    return quoted(value) if isinstance(value, str) else value
 
 
 def _list(values: Sequence[Any]) -> CommentedSeq:
@@ -129,12 +129,12 @@ def _flow(fields: dict[str, Any]) -> CommentedMap:
     return found
 
 
-def _text(text: str) -> str:
+def quoted(text: str) -> str:
     """In quotes unless it is a plain word that no reader of YAML takes for something else."""
     return text if _PLAIN.fullmatch(text) else DoubleQuotedScalarString(text)
 
 
-def _comment(lines: Sequence[str]) -> str:
+def comment(lines: Sequence[str]) -> str:
     """Each line wrapped, its unprintable characters escaped: nothing in a name can end the comment."""
     wrapped = [part for line in lines for part in _wrapped(shown(line))]
     return "\n".join(wrapped)
@@ -145,7 +145,7 @@ def _wrapped(line: str) -> list[str]:
     return textwrap.wrap(line, WIDTH, subsequent_indent=indent, replace_whitespace=False, break_on_hyphens=False) or [""]
 
 
-def _dumped(root: CommentedMap, *, plain: bool) -> str:
+def dumped(root: CommentedMap, *, plain: bool) -> str:
     yaml = YAML()
     yaml.width = WIDTH if plain else _ONE_LINE  # an escaped name that is broken over two lines is not read back as it was
     yaml.allow_unicode = plain

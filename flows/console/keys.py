@@ -16,7 +16,7 @@ from flows.console.inert import shown
 from tasks.audit.ledger.entries import Purpose
 from tasks.audit.signing.changes import KeyChanges, Pending
 from tasks.audit.signing.envelope import TRUST, seal
-from tasks.audit.signing.keyring import KeyRecord, key_records, trust_of_home, unnamed
+from tasks.audit.signing.keyring import KeyRecord, in_utc, key_records, trust_of_home, unnamed
 from tasks.audit.signing.keys import current_id, pem_path, record_of, signing_key
 from tasks.audit.signing.pem import (
     PASSPHRASE_VARIABLE,
@@ -202,10 +202,10 @@ def _write_new(path: Path, content: bytes) -> None:
 def _moment(text: str) -> datetime:
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         what, allowed = "this is no date", "a date (2026-11-21) or a time (2026-11-21T14:00, UTC unless it says otherwise)"
         raise InputError("no-date", "--since", what, allowed, "write it like this: 2026-11-21", text) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _check(kind: Any, text: str, where: str, allowed: str) -> None:
@@ -295,7 +295,7 @@ def _private(home: Home, record: KeyRecord) -> str:
 
 
 def _day(when: datetime) -> str:
-    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{in_utc(when):%Y-%m-%d %H:%M %Z}"
 
 
 def _say(*lines: str) -> None:

@@ -79,6 +79,8 @@ def _busy(past: History) -> str:
 
 
 def _lost(past: History) -> str:
+    if past.doubt:
+        return f"{past.doubt}, so what runs need is not known; restore it from a backup (`sdcert audit verify` says more)"
     if not past.unreadable:
         return ""
     named = ", ".join(f"runs/{run}" for run in past.unreadable[:_NAMED])

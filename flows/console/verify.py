@@ -66,7 +66,10 @@ def conclusion(found: Verification, name: str) -> str:
     """One sentence."""
     failed = [check.what for check in found.checks if check.matches is False]
     if found.matches and found.predicate is not None:
-        return f"{name} is what the certificate of {found.predicate.release} (run {found.predicate.run}) speaks of."
+        of = f"the certificate of {found.predicate.release} (run {found.predicate.run})"
+        if found.document is not None:
+            return f"{name} is {found.document}, issued with {of}; the released table was not looked at."
+        return f"{name} is what {of} speaks of."
     return f"Do not rely on it: {name} and this certificate do not stand the check of {' and '.join(failed)}."
 
 
@@ -91,6 +94,7 @@ def _plain(found: Verification, file: Path, certificate: Path, at: datetime) -> 
         "file": str(file),
         "certificate": str(certificate),
         "certificate_sha256": found.sha256,
+        "document": found.document,
         "at": at.isoformat(),
         "checks": [{"what": one.what, "matches": one.matches, "says": one.says} for one in found.checks],
         "predicate": None if found.predicate is None else found.predicate.model_dump(mode="json"),

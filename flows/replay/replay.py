@@ -19,6 +19,7 @@ from tasks.audit.ledger.entries import RunReplayed
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.signing.keys import signing, signing_key
 from tasks.report.predicate import MadeBy
+from tasks.runtime.artifacts import Store
 from tasks.runtime.provenance import made_by, provenance_of_process
 
 Outcome = Literal["identical", "differs", "failed"]
@@ -52,6 +53,7 @@ def replay(name: str, source: Path | None = None, released: Path | None = None) 
         except ManifestChanged as changed:
             return Replayed(changed.run, "differs", ("manifest",), (str(changed),))
         bring_back_secrets(run)
+        Store().put_record(run.release)  # the ledger names the release file by its address
         signing_key()  # whoever cannot sign what came of it is told before the work, not after it
         again = rerun(run, source, released)
         moved = tuple(name for name, place in (("source", source), ("released", released)) if place is not None)

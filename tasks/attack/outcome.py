@@ -118,6 +118,18 @@ def persons_of(units: Units, targets: Integers) -> Integers:
     return persons[np.sort(np.unique(persons, return_index=True)[1])]
 
 
+def drawn_targets(original: Microdata, schema: Schema, share: float, rng: np.random.Generator) -> Integers:
+    """The rows whose linkage is scored: all of them, or those of a simple random sample without replacement, in random order.
+
+    Where the schema names a person key, persons are drawn, each with all their rows.
+    """
+    if share >= 1:
+        return np.arange(original.n, dtype=np.int64)
+    units = units_of(original, schema)
+    drawn = rng.permutation(units.n_units)[: max(1, round(share * units.n_units))].astype(np.int64)
+    return units.rows().of(drawn)[0]
+
+
 def searching_records(units: Units, targets: Integers) -> Integers:
     """The records whose links the scoring needs: the targets, or all rows of the targeted persons."""
     return units.rows().of(persons_of(units, targets))[0] if units.counts == "persons" else targets

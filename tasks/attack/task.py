@@ -7,13 +7,13 @@ import dataclasses
 import numpy as np
 
 from tasks.attack.methods import Attack, attack
+from tasks.attack.outcome import drawn_targets
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
-from tasks.microdata.units import units_of
 from tasks.runtime.artifacts import Ref, Store, content_address
 from tasks.runtime.caching import Produced, stage
 from tasks.runtime.draws import seed_of
@@ -58,13 +58,7 @@ def attack_release(
 
 
 def scored_targets(original: Microdata, schema: Schema, share: float, draw: str) -> Integers:
-    """The rows whose linkage is scored: all of them, or those of a simple random sample without replacement, in random order.
-
-    Where the schema names a person key, persons are drawn, each with all their rows.
-    """
+    """The rows whose linkage is scored, chosen by a draw; see `drawn_targets`."""
     if share >= 1:
         return np.arange(original.n, dtype=np.int64)
-    units = units_of(original, schema)
-    rng = stream(seed_of(draw), "targets", content_address(original))
-    drawn = rng.permutation(units.n_units)[: max(1, round(share * units.n_units))].astype(np.int64)
-    return units.rows().of(drawn)[0]
+    return drawn_targets(original, schema, share, stream(seed_of(draw), "targets", content_address(original)))

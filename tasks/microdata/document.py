@@ -48,7 +48,7 @@ class Document:
 
     def where(self, place: Path_) -> str:
         """`release.yaml, line 7: masking[0].k`"""
-        return f"{self.path}, line {self.line_of(place)}: {_dotted(place) or '(the whole file)'}"
+        return f"{self.path}, line {self.line_of(place)}: {dotted(place) or '(the whole file)'}"
 
     def line_of(self, place: Path_) -> int:
         """The line of a place, or of the nearest part around it."""
@@ -114,13 +114,13 @@ def _plain(node: Node, place: Path_, path: Path, lines: dict[Path_, int]) -> Any
     line = node.start_mark.line + 1
     lines[place] = line
     if not isinstance(node, ScalarNode) and str(node.tag) not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
-        raise _refused(path, line, f"{_dotted(place)} is no plain value (it has a tag)", "remove the tag")
+        raise _refused(path, line, f"{dotted(place)} is no plain value (it has a tag)", "remove the tag")
     if isinstance(node, SequenceNode):
         return [_plain(child, (*place, i), path, lines) for i, child in enumerate(node.value)]
     if isinstance(node, MappingNode):
         return _mapping(node, place, path, lines)
     if not isinstance(node, ScalarNode):
-        raise _refused(path, line, f"{_dotted(place)} is no plain value", "write a text, a number, a list or a mapping")
+        raise _refused(path, line, f"{dotted(place)} is no plain value", "write a text, a number, a list or a mapping")
     return _scalar(node, place, path, line)
 
 
@@ -130,9 +130,9 @@ def _mapping(node: MappingNode, place: Path_, path: Path, lines: dict[Path_, int
         line = key_node.start_mark.line + 1
         key = key_node.value
         if not isinstance(key_node, ScalarNode) or key_node.tag != "tag:yaml.org,2002:str":
-            raise _refused(path, line, f"a key under {_dotted(place) or 'the top'} is not a text", "put quotes around it", key)
+            raise _refused(path, line, f"a key under {dotted(place) or 'the top'} is not a text", "put quotes around it", key)
         if key in found:
-            raise _refused(path, line, f"`{key}` stands twice under {_dotted(place) or 'the top'}", "keep one of the two")
+            raise _refused(path, line, f"`{key}` stands twice under {dotted(place) or 'the top'}", "keep one of the two")
         found[key] = _plain(value_node, (*place, key), path, lines)
     return found
 
@@ -140,7 +140,7 @@ def _mapping(node: MappingNode, place: Path_, path: Path, lines: dict[Path_, int
 def _scalar(node: ScalarNode, place: Path_, path: Path, line: int) -> Any:
     text, tag = node.value, str(node.tag).rpartition(":")[2]
     if node.style is None and _YAML_1_1.match(text):
-        why = f"`{text}` at {_dotted(place)} means different things to different YAML readers"
+        why = f"`{text}` at {dotted(place)} means different things to different YAML readers"
         raise _refused(path, line, why, f'write "{text}" in quotes if it is a text, or the plain number, or true / false', text)
     match tag:
         case "str":
@@ -156,7 +156,7 @@ def _scalar(node: ScalarNode, place: Path_, path: Path, line: int) -> Any:
         case "timestamp":
             return text
         case _:
-            raise _refused(path, line, f"{_dotted(place)} is no plain value ({tag})", "write a text or a finite number", text)
+            raise _refused(path, line, f"{dotted(place)} is no plain value ({tag})", "write a text or a finite number", text)
 
 
 def _finite(text: str) -> bool:
@@ -168,19 +168,19 @@ def _finite(text: str) -> bool:
 
 def _explained(error: ValidationError, model: type[BaseModel], document: Document) -> InputError:
     details = error.errors(include_url=False)
-    places = [_place_in_document(detail, document.content) for detail in details]
+    places = [place_in_document(detail, document.content) for detail in details]
     chosen = _first_worth_telling(details, places)
     first, place, told = details[chosen], places[chosen], _without_categories(places[chosen])
-    value = _value_at(document.content, place)
+    value = value_at(document.content, place)
     n_others = len({other for other in places if not _same(other, place)})
     more = f" ({n_others} more after this one)" if n_others else ""
     unknown = first["type"] == "extra_forbidden"
-    what = f"unknown field `{place[-1]}`{more}" if unknown else f"{_dotted(told) or 'the file'}: {_message(first)}{more}"
+    what = f"unknown field `{place[-1]}`{more}" if unknown else f"{dotted(told) or 'the file'}: {message_of(first)}{more}"
     allowed, remedy = _guidance(first, model, place, value)
     shown = None if unknown or first["type"] == "missing" or isinstance(value, dict | list) else value
     if told != place:
         shown = functools.reduce(lambda inner, step: {step: inner}, reversed(place[len(told) :]), value)
-    where = f"{document.path}, line {document.line_of(place)}: {_dotted(told) or '(the whole file)'}"
+    where = f"{document.path}, line {document.line_of(place)}: {dotted(told) or '(the whole file)'}"
     return InputError("release-file", where, what, allowed, remedy, shown)
 
 
@@ -202,7 +202,7 @@ def _without_categories(place: Path_) -> Path_:
     return place
 
 
-def _message(detail: ErrorDetails) -> str:
+def message_of(detail: ErrorDetails) -> str:
     """What the model says, in words of somebody who writes the file."""
     match detail["type"]:
         case "too_short":
@@ -238,10 +238,10 @@ def _guidance(detail: ErrorDetails, model: type[BaseModel], place: Path_, value:
         given = str(context.get("tag", detail.get("input", "")))
         return allowed, did_you_mean(given, re.findall(r"'([^']+)'", allowed), "choose one of these")
     if detail["type"] == "less_than_equal" and context.get("le") == 1 and isinstance(value, int | float) and 1 < value <= 100:
-        return _message(detail), f"write a fraction: {value:g} percent is {value / 100:g}"
+        return message_of(detail), f"write a fraction: {value:g} percent is {value / 100:g}"
     if detail["type"] == "value_error" and isinstance(value, dict):
         return "parameters that fit together", "change them as the first line says; params/schema/release.json describes each"
-    return _message(detail), "correct the value; params/schema/release.json describes every field"
+    return message_of(detail), "correct the value; params/schema/release.json describes every field"
 
 
 def _field_names(model: type[BaseModel], loc: Path_) -> list[str]:
@@ -278,7 +278,7 @@ def _resolved(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _place_in_document(detail: ErrorDetails, content: Any) -> Path_:
+def place_in_document(detail: ErrorDetails, content: Any) -> Path_:
     """The error's place as the file's author sees it: without the names of union members that pydantic inserts."""
     place: list[str | int] = []
     here = content
@@ -298,7 +298,7 @@ def _holds(here: Any, step: str | int) -> bool:
     return isinstance(here, list) and isinstance(step, int) and step < len(here)
 
 
-def _value_at(content: Any, place: Path_) -> Any:
+def value_at(content: Any, place: Path_) -> Any:
     here = content
     for step in place:
         try:
@@ -308,7 +308,7 @@ def _value_at(content: Any, place: Path_) -> Any:
     return here
 
 
-def _dotted(place: Path_) -> str:
+def dotted(place: Path_) -> str:
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
     return text.removeprefix(".")
 

@@ -226,7 +226,10 @@ def _working_party(content: Content) -> WorkingPartyCriteria:
 
 
 def _risk_criterion(content: Content, measures: tuple[str, ...]) -> WorkingPartyCriterion:
-    """The worst policy line on one of the measures; where there is none, the worst figure of the first, undecided upon."""
+    """The worst policy line on one of the measures, of equal ones that of the first measure and the worst figure.
+
+    Where there is none, the worst figure of the first measure, undecided upon.
+    """
     attacks = content.attack_ids or NOT_ASSESSED
     lines = [one for name in measures for one in content.verdict.criteria if one.measure == name]
     if not lines:
@@ -234,9 +237,14 @@ def _risk_criterion(content: Content, measures: tuple[str, ...]) -> WorkingParty
         measure = NOT_ASSESSED if value == NOT_ASSESSED else measures[0]
         return WorkingPartyCriterion(attacks=attacks, measure=measure, value=value, decision=NOT_ASSESSED)
     severity: tuple[Decision, ...] = ("fail", "undecided", "pass")
-    worst = min(lines, key=lambda one: severity.index(one.decision))
+    worst = min(lines, key=lambda one: (severity.index(one.decision), measures.index(one.measure), _mildness(one)))
     value = NOT_ASSESSED if worst.deciding_value is None else worst.deciding_value
     return WorkingPartyCriterion(attacks=attacks, measure=worst.measure, value=value, decision=worst.decision)
+
+
+def _mildness(criterion: Criterion) -> float:
+    value = criterion.deciding_value or 0.0
+    return -value if criterion.direction == "at_most" else value
 
 
 def _context(content: Content) -> ContextClaim:

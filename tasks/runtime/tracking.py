@@ -1,4 +1,4 @@
-"""The only module that knows MLflow: one run per release, written in order by one thread of its own.
+"""The only module that knows MLflow: one run per release or sweep, written in order by one thread of its own.
 
 A tracking server that is away never costs a release: the first failure is kept and told at the end. What is logged is the
 public edition of every figure; seeds, paths and values have no way in.
@@ -29,18 +29,22 @@ LONGEST_NAME = 250
 LONGEST_PARAMETER = 6000
 METRICS_PER_BATCH = 1000
 PARAMETERS_PER_BATCH = 100
+PARENT = "mlflow.parentRunId"
 
 
 class Tracking:
-    """Records one run. Every method returns at once; `close` waits for all that was asked for."""
+    """Records one run. Every method returns at once; `close` waits for all that was asked for.
 
-    def __init__(self, *, series: str, run: str) -> None:
+    again: go on with the run of this name where there is one, as a sweep does that was stopped.
+    """
+
+    def __init__(self, *, series: str, run: str, again: bool = False) -> None:
         self._line = ThreadPoolExecutor(1, thread_name_prefix="tracking")
         self._asked: list[Future[Any]] = []
         self._client: MlflowClient | None = None
-        self._id = ""
+        self._id = self._experiment = ""
         self._run = run
-        self._ask(self._open, series, run)
+        self._ask(self._open, series, run, again)
 
     def parameters(self, content: Mapping[str, Any]) -> None:
         self._ask(self._log_parameters, dict(flattened(content)))
@@ -56,6 +60,10 @@ class Tracking:
 
     def artifact(self, path: Path) -> None:
         self._ask(lambda: self._mlflow.log_artifact(self._id, str(path)))
+
+    def child(self, name: str, parameters: Mapping[str, Any], figures: Mapping[str, float]) -> None:
+        """A run below this one, unless it has one of this name."""
+        self._ask(self._log_child, name, dict(flattened(parameters)), {encoded(one): value for one, value in figures.items()})
 
     def close(self, status: str) -> str | None:
         """Wait, end the run (`FINISHED`, `FAILED`, `KILLED`); returns what went wrong, if anything did."""
@@ -76,7 +84,7 @@ class Tracking:
     def _ask(self, action: Callable[..., Any], *arguments: Any) -> None:
         self._asked.append(self._line.submit(action, *arguments))
 
-    def _open(self, series: str, run: str) -> None:
+    def _open(self, series: str, run: str, again: bool) -> None:
         client = open_client()
         with locked(Home.current().locks / "tracking.lock"):
             experiment = client.get_experiment_by_name(series)
@@ -85,23 +93,38 @@ class Tracking:
                 experiment_id = client.create_experiment(series, artifact_location=place)
             else:
                 experiment_id = experiment.experiment_id
-        self._id = client.create_run(experiment_id, run_name=run, tags={"sdcert.run": run}).info.run_id
+        self._experiment = experiment_id
+        earlier = client.search_runs([experiment_id], f"tags.`sdcert.run` = '{run}'", max_results=1) if again else []
+        found = earlier[0] if earlier else client.create_run(experiment_id, run_name=run, tags={"sdcert.run": run})
+        self._id = found.info.run_id
         self._client = client
+        if earlier:
+            client.update_run(self._id, status="RUNNING")
 
-    def _log_parameters(self, parameters: dict[str, str]) -> None:
+    def _log_parameters(self, parameters: dict[str, str], of: str = "") -> None:
         from mlflow.entities import Param
 
         entries = [Param(name, value) for name, value in parameters.items()]
         for start in range(0, len(entries), PARAMETERS_PER_BATCH):
-            self._mlflow.log_batch(self._id, params=entries[start : start + PARAMETERS_PER_BATCH])
+            self._mlflow.log_batch(of or self._id, params=entries[start : start + PARAMETERS_PER_BATCH])
 
-    def _log_metrics(self, values: dict[str, float]) -> None:
+    def _log_metrics(self, values: dict[str, float], of: str = "") -> None:
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
         entries = [Metric(name, value, now, 0) for name, value in values.items()]
         for start in range(0, len(entries), METRICS_PER_BATCH):
-            self._mlflow.log_batch(self._id, metrics=entries[start : start + METRICS_PER_BATCH])
+            self._mlflow.log_batch(of or self._id, metrics=entries[start : start + METRICS_PER_BATCH])
+
+    def _log_child(self, name: str, parameters: dict[str, str], values: dict[str, float]) -> None:
+        below = f"tags.`{PARENT}` = '{self._id}' and tags.`sdcert.run` = '{name}'"
+        if self._mlflow.search_runs([self._experiment], below, max_results=1):
+            return
+        tags = {PARENT: self._id, "sdcert.run": name}
+        child = self._mlflow.create_run(self._experiment, run_name=name, tags=tags).info.run_id
+        self._log_parameters(parameters, child)
+        self._log_metrics(values, child)
+        self._mlflow.set_terminated(child, "FINISHED")
 
 
 def open_client() -> MlflowClient:

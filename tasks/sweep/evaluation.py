@@ -8,13 +8,12 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from tasks.attack.methods import Attack, attack
 from tasks.attack.outcome import AttackResult, drawn_targets
-from tasks.attack.threat import Intruder, IntruderSpec, attack_id, intruders
+from tasks.attack.threat import Intruder, IntruderSpec, intruders
 from tasks.mask.methods import Masked, Masking, mask
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
@@ -23,8 +22,8 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import Units, units_of
 from tasks.score.methods import Measure, score
-
-Status = Literal["ok", "skipped", "failed"]
+from tasks.score.policy import DECLARED
+from tasks.sweep.layout import Kept, TrialStatus, kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +51,15 @@ class Row:
     """What became of one trial.
 
     status: `skipped`: wrong in itself (k above the number of rows); `failed`: it should have run and did not.
-    reason: a code and a place, or what an attack says of itself; no value of the table. None where status is `ok`.
-    figures: the value of every figure that has one, by the id of its estimate. seconds: its share of the masking, and its own.
+    reason: a code and a place, or what an attack by the declared intruder says of itself (one by another is told by the status
+    of its figures); no value of the table. None where status is `ok`.
+    figures: what is kept of each figure, by its id (`layout.kept`). seconds: its share of the masking, and its own.
     """
 
     key: str
-    status: Status
+    status: TrialStatus
     reason: str | None
-    figures: dict[str, float] = field(default_factory=dict)
+    figures: dict[str, Kept] = field(default_factory=dict)
     seconds: float = 0.0
 
 
@@ -99,7 +99,7 @@ def _row(scene: _Scene, trial: Trial, shared: float) -> Row:
         raise
     except Exception as error:
         return _unanswered(trial, error, shared + time.perf_counter() - started)
-    failed = [f"{one.attack} ({one.intruder}): {one.reason}" for one in results if one.status == "failed"]
+    failed = [f"{one.attack}: {one.reason}" for one in results if one.status == "failed" and one.intruder == DECLARED]
     seconds = shared + time.perf_counter() - started
     return Row(trial.key, "failed" if failed else "ok", f"attack-failed: {failed[0]}" if failed else None, figures, seconds)
 
@@ -141,14 +141,14 @@ class _Scene:
             for spec in trial.attacks:
                 yield self._attacked(spec, intruder, trial.intruder.targets)
 
-    def figures(self, results: tuple[AttackResult, ...], measures: tuple[Measure, ...]) -> dict[str, float]:
+    def figures(self, results: tuple[AttackResult, ...], measures: tuple[Measure, ...]) -> dict[str, Kept]:
         masked, mechanisms = self.done.data, self.done.mechanisms
         found = score(
             *(self.table, masked, self.schema, mechanisms, results, measures),
             alignment=self.alignment,
             n_targets=self.units.n_units,
         )
-        return {estimate.id: estimate.value for estimate in found if estimate.value is not None}
+        return kept(found)
 
     def _attacked(self, spec: Attack, intruder: Intruder, share: float) -> AttackResult:
         asked = (spec, intruder, share)
@@ -168,8 +168,3 @@ class _Scene:
 def without_curve(intruder: IntruderSpec) -> IntruderSpec:
     """The intruder without the knowledge curve, which no sweep computes: two that differ in it are one."""
     return intruder.model_copy(update={"curve": False})
-
-
-def names_of(attacks: tuple[Attack, ...]) -> tuple[str, ...]:
-    """What the attacks are called in the ids of figures."""
-    return tuple(attack_id(spec) for spec in attacks)

@@ -142,7 +142,7 @@ def table_of(lines: Sequence[Line]) -> pa.Table:
 
 
 def axis_column(values: Sequence[object]) -> pa.Array:
-    """The values of one axis: bool or int64 or double where all present ones are, else text (canonical JSON of what is none)."""
+    """The values of one axis: bool or int64 or double where all present ones are, else text (of others canonical JSON)."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {bool}:
         return pa.array(values, pa.bool_())

@@ -85,7 +85,7 @@ class Results:
         return found
 
     def values(self, column: str) -> Floats:
-        """Shape (trials,): a figure, an end of its interval (`low:<id>`, `high:<id>`) or the seconds; NaN where there is none."""
+        """Shape (trials,): a figure, an end of its interval (`low:<id>`, `high:<id>`) or the seconds; else NaN."""
         if column not in self.table.column_names:
             return np.full(self.n_trials, np.nan)
         return np.asarray(self.table.column(column).to_numpy(), dtype=np.float64)

@@ -176,8 +176,10 @@ def test_drafts_of_killed_writers_go_after_an_hour_unless_somebody_holds_them(ho
         assert {file.path for file in drafts(home) if abandoned(file)} == {*left[1:], ours}
         collected()
     assert [path.exists() for path in (*left, ours, fresh, foreign)] == [True, *[False] * 4, True, True]
+    os.utime(fresh, (now + 3700, now + 3700))  # the clock was wrong when it was written
     collected()
     assert not left[0].exists()
+    assert not fresh.exists()
 
 
 def test_details_of_old_failures_go(home):

@@ -16,9 +16,8 @@ from ledgers import NOON, copied, filled, new_key, short, trusting
 from tasks.audit.ledger import ledger as ledger_module
 from tasks.audit.ledger.entries import LedgerOpened
 from tasks.audit.ledger.head import LARGEST_HEAD, Head, read, written
-from tasks.audit.ledger.merkle import CompactRange
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.ledger.merkle import root_of
+from tasks.audit.ledger.merkle import CompactRange, root_of
 from tasks.audit.ledger.verification import verify_ledger
 from tasks.microdata.errors import InputError
 from tasks.runtime.files import locked

@@ -28,6 +28,7 @@ PRIVATE = {
     "draws": "the seeds",
     "runs": "manifests and scorecards at full precision",
     "failures": "tracebacks, which may hold values",
+    "sweeps": "the working sets of sweeps: the source and exact figures of it",
 }
 """Folders of a home where secrets belong, and why. All else in a home is searched, the ledger too."""
 

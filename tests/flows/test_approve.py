@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 
 import pytest
@@ -172,6 +173,13 @@ def test_a_lost_file_is_laid_again(sdcert, issued, bob):
     (issued.folder / "approval-1.json").write_text("something else that somebody put there")
     assert approve(sdcert)[0] == 0
     assert (issued.folder / "approval-2.json").read_bytes() == first
+
+
+def test_what_only_has_the_name_of_an_approval_is_passed_over(sdcert, issued, bob):
+    (issued.folder / "approval-1.json").mkdir()
+    os.mkfifo(issued.folder / "approval-2.json")
+    assert approve(sdcert)[0] == 0
+    assert (issued.folder / "approval-3.json").is_file()
 
 
 def test_a_crash_between_entry_and_file_loses_nothing(sdcert, issued, bob, monkeypatch):

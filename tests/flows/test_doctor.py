@@ -39,8 +39,9 @@ def furnished(home):
 def keep_run(home, name: str, **facts: object) -> None:
     folder = home / "runs" / name
     folder.mkdir(mode=0o700)
-    manifest = {"run": name, "release": "survey", "status": "finished", "started_at": datetime.now(UTC).isoformat(),
-                "host": socket.gethostname(), "process": os.getpid(), **facts}  # fmt: skip
+    named = {"run": name, "release": "survey", "series": "survey", "spec": {}, "stages": {}}
+    here = {"host": socket.gethostname(), "process": os.getpid(), "started_at": datetime.now(UTC).isoformat()}
+    manifest = {**named, **here, "status": "finished", **facts}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / "manifest.json").chmod(0o600)
 

@@ -77,6 +77,23 @@ class TestLooking:
         _, out, _ = call("keys", "list")
         assert "Office\\n\\x1b[31m\\u202e" in out
 
+    def test_a_damaged_mark_of_the_current_key_is_told(self, call, own):
+        call("keys", "create")
+        for mark in ("", "../../x", "1" * 5000, "\0"):
+            (own.root / "keys" / "signing" / "current-certificates").write_text(mark)
+            code, _, err = call("keys", "rotate")
+            assert (code, "the mark of the current key is damaged" in err) == (2, True)
+
+    def test_a_date_where_the_calendar_ends(self, call, own):
+        """No moment in UTC: a record from elsewhere may hold it."""
+        call("keys", "create")
+        path = own.root / "keys" / "signing" / f"{current_id(own)}.json"
+        record = json.loads(path.read_bytes())
+        record["claim"]["created_at"] = record["retired_at"] = "0001-01-01T00:00:00+14:00"
+        path.write_text(json.dumps(record))
+        code, out, _ = call("keys", "list")
+        assert (code, "UTC+14:00" in out) == (0, True)
+
     def test_states(self, call, own):
         call("keys", "create", "--name", "Office")
         first = current_id(own)
@@ -190,6 +207,7 @@ class TestRevoking:
             (("", "--reason", "stolen"), "several keys begin|no key of this home"),
             (("CURRENT", "--reason", "x"), "too short"),
             (("CURRENT", "--reason", "stolen", "--since", "soon"), "no date"),
+            (("CURRENT", "--reason", "stolen", "--since", "0001-01-01T00:00:00+14:00"), "no date"),
             (("CURRENT", "--reason", "stolen", "--since", "2999-01-01"), "later than now"),
             (("CURRENT",), "reason"),
         ],

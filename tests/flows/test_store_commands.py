@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 import time
 
 import pytest
 from outcomes import computed
 from small_homes import path_of, put, put_cache_record, put_run
+from trails import runs, write_trail
 
 from flows.cli import run
 from tasks.audit.keeping.use import alone, in_use
@@ -155,6 +157,35 @@ def test_a_manifest_that_cannot_be_read_stops_a_collection(tmp_path, monkeypatch
     assert path_of(orphan).exists()
 
 
+def spoiled(home, how: str) -> None:
+    path = home / "ledger" / "ledger.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    match how:
+        case "file gone":
+            path.unlink()
+        case "folder gone":
+            shutil.rmtree(path.parent)
+        case "cut":
+            path.write_bytes(b"".join(lines[:-2]))
+        case "a line in the middle":
+            path.write_bytes(b"".join([*lines[:3], b"x" * (len(lines[3]) - 1) + b"\n", *lines[4:]]))
+
+
+@pytest.mark.parametrize("how", ["file gone", "folder gone", "cut", "a line in the middle"])
+def test_a_damaged_ledger_stops_a_collection(command, home, how):
+    """What the runs need stands in it too: the release file is named nowhere else."""
+    write_trail(home, runs(4))
+    (home / "keys" / "signing" / "current-certificates").write_text("the one that signs")
+    orphan = put("an orphan", days=AGES)
+    spoiled(home, how)
+    code, told = command("store", "gc", "--older-than", "0", "--yes")
+    assert (code, path_of(orphan).exists()) == (1, True)
+    assert "so what runs need is not known; restore it from a backup" in told
+    assert command("store", "gc")[0] == 1
+    verified = json.loads(command("store", "verify", "--json")[1])
+    assert "ledger" in {one["kind"] for one in verified["findings"]}
+
+
 def test_a_home_without_runs_is_sound_and_nothing_is_due(command):
     assert command("store", "verify")[0] == 0
     assert "is empty" in command("store", "verify")[1]
@@ -166,8 +197,8 @@ def test_a_home_without_runs_is_sound_and_nothing_is_due(command):
 
 @pytest.mark.parametrize(
     "words",
-    [("audit", "due", "--at", "tomorrow"), ("audit", "due", "--within", "-1"), ("store", "gc", "--older-than", "-1"), ("store", "gc", "--older-than", "900000"),
-     ("audit", "due", "--at", "2028-13-01")],
+    [("audit", "due", "--at", "tomorrow"), ("audit", "due", "--within", "-1"), ("audit", "due", "--at", "2028-13-01"),
+     ("store", "gc", "--older-than", "-1"), ("store", "gc", "--older-than", "900000")],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(command, words):
     code, told = command(*words)

@@ -126,6 +126,32 @@ def test_an_interrupted_run_is_written_down(certify, monkeypatch):
     assert newest_manifest()["status"] == "interrupted"
 
 
+def test_what_is_broken_off_when_the_folder_stands_is_issued_all_the_same(certify, sdcert, monkeypatch, tmp_path):
+    """Else a certificate would be about that could neither be approved nor revoked."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("flows.issue._show_in_prefect", stop)
+    ran, manifest = certify()
+    assert ran.code == 130
+    assert [event.outcome for event in events() if isinstance(event, RunEnded)] == ["certified"]
+    assert (manifest["status"], manifest["verdict"]) == ("finished", "certified")
+    assert (folder_of(tmp_path, manifest) / "certificate.json").is_file()
+    assert sdcert("revoke", manifest["run"], "--reason", "a test").code == 0
+
+
+def test_a_folder_that_does_not_appear_is_written_down_as_failed(certify, monkeypatch, tmp_path):
+    def full(_: object) -> None:
+        raise OSError(28, "no space left on device")
+
+    monkeypatch.setattr("flows.publish.Draft.appear", full)
+    ran, _ = certify()
+    assert ran.code not in (0, 1)
+    assert [event.outcome for event in events() if isinstance(event, RunEnded)] == ["certified", "failed"]
+    assert not list((tmp_path / "releases").rglob("certificate.json"))
+
+
 def test_a_key_rotated_in_mid_run_signs_what_follows(certify, sdcert, monkeypatch, tmp_path):
     import flows.certify
 

@@ -88,6 +88,7 @@ def test_as_json(verify, release):
     code, out, _ = verify(release / "report.html", "--key", release / "sdcert.pem", *WHEN, "--json")
     said = json.loads(out)
     assert (code, said["matches"], said["predicate"]["release"]) == (0, True, "golden")
+    assert (said["document"], "the released table was not looked at" in said["conclusion"]) == ("report.html", True)
     assert {check["what"]: check["matches"] for check in said["checks"]}["file"] is True
     (release / "certificate.json").write_bytes(b"{}")
     code, out, _ = verify(release / "released.csv", "--key", release / "sdcert.pem", "--json")

@@ -119,6 +119,16 @@ def test_the_worst_of_two_lines_counts_and_the_first_of_equals(certified):
     assert (singling["measure"], singling["value"], singling["decision"]) == ("max_record_risk", 1.0, "fail")
 
 
+def test_of_equal_lines_the_one_with_the_worst_figure_counts(certified):
+    """Not what the declared intruder finds, where an insider finds more and the policy lets both pass."""
+    declared = next(one for one in certified.verdict.criteria if one.measure == "reidentification")
+    insider = replace(declared, line=declared.line + 1, intruder="insider:vote", deciding_value=0.4)
+    lines = (certified.policy[declared.line], certified.policy[declared.line])
+    for both in ((declared, insider), (insider, declared)):
+        content = replace(certified, policy=lines, verdict=replace(certified.verdict, criteria=both))
+        assert filled(content)["criteria_wp29"]["linkability"]["value"] == 0.4
+
+
 def test_attributes_tell_mask_knowledge_and_origin(certified):
     by_name = {one["name"]: one for one in filled(certified)["attributes"]}
     assert by_name["age"]["mask"] == ["microaggregation"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,15 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found. predicate: what the certificate says, once its signature was found good; None otherwise."""
+    """What was found. predicate: what the certificate says, once its signature was found good; None otherwise.
+
+    sha256: of the certificate. document: the name of the document that the file is, where it is not the released table.
+    """
 
     checks: tuple[Check, ...]
     predicate: Predicate | None = None
-    sha256: str = field(default="")
+    sha256: str = ""
+    document: str | None = None
 
     @property
     def matches(self) -> bool:
@@ -80,8 +84,11 @@ def verify_file(path: Path, certificate: bytes, keyring: Keyring, at: datetime, 
         checks.append(_still_good(sealed, keyring, predicate, signer))
     except _Stop as stop:
         return Verification((*checks, stop.check), sha256=digest)
-    checks += [_verdict(predicate), _file(path, predicate), *_dates(predicate, at), *_revoked(digest, keyring, beside)]
-    return Verification((*checks, *_approvals(digest, keyring, beside)), predicate, digest)
+    sha256 = _sha256(path)
+    document = next((one.name for one in predicate.documents if one.sha256 == sha256), None)
+    checks += [_verdict(predicate), _file(path, sha256, document, predicate), *_dates(predicate, at)]
+    checks += [*_revoked(digest, keyring, beside), *_approvals(digest, keyring, beside)]
+    return Verification(tuple(checks), predicate, digest, document)
 
 
 def _opened(content: bytes) -> Sealed:
@@ -151,14 +158,12 @@ def _verdict(predicate: Predicate) -> Check:
     return Check("verdict", True, f"certified on {predicate.issued_at:%Y-%m-%d}, policy {claim.policy.id}")
 
 
-def _file(path: Path, predicate: Predicate) -> Check:
-    sha256 = _sha256(path)
+def _file(path: Path, sha256: str, document: str | None, predicate: Predicate) -> Check:
     claimed = predicate.claim.file
     if isinstance(claimed, FileClaim) and sha256 == claimed.sha256:
         return Check("file", True, f"byte for byte the released file ({claimed.name})")
-    document = next((one for one in predicate.documents if sha256 == one.sha256), None)
     if document is not None:
-        return Check("file", True, f"byte for byte the document that was issued with the release ({document.name})")
+        return Check("file", True, f"byte for byte the document that was issued with the release ({document})")
     if path.name in {one.name for one in predicate.documents}:
         return Check("file", False, "the document is not, byte for byte, the one that was issued under this name")
     if not isinstance(claimed, FileClaim):

@@ -26,8 +26,9 @@ class Plan:
     """What would be removed, and what is kept.
 
     reasons: of the runs whose artifacts are kept. artifacts: those that go, by address. records: of Prefect's, which point to
-    what goes or is gone, tell of a failure, or cannot be read. drafts: of writers that were killed. traces: of failures. locks: of cache keys
-    without a record. needed, young: how many artifacts are kept because a run needs them, or because of their age alone.
+    what goes or is gone, tell of a failure, or cannot be read. drafts: of writers that were killed. traces: of failures.
+    locks: of cache keys without a record. needed, young: how many artifacts are kept because a run needs them, or because of
+    their age alone.
     """
 
     reasons: dict[str, Reason]

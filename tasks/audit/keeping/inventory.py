@@ -46,7 +46,8 @@ class Lying:
         return not self.mode & 0o077 and self.owner == os.geteuid()
 
     def older_than(self, seconds: float) -> bool:
-        return self.modified < time.time() - seconds
+        """Last written longer ago, or as far in the future: by a clock that was wrong, and not just now."""
+        return abs(time.time() - self.modified) > seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def is_draft(file: Lying) -> bool:
 
 
 def abandoned(file: Lying) -> bool:
-    """A draft that is older than an hour, and that nobody has locked."""
+    """A draft that was not written within an hour, and that nobody has locked."""
     return file.older_than(AN_HOUR) and not _is_locked(file.path)
 
 

@@ -11,7 +11,7 @@ import re
 import socket
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ import psutil
 from tasks.audit.ledger.entries import CertificateRevoked, Entry, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.rows import entry_of
+from tasks.microdata.errors import InputError
 from tasks.runtime.settings import Home
 
 Reason = Literal["certified", "in progress", "newest of its series", "young"]
@@ -51,10 +52,15 @@ class KnownRun:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Every run, oldest first. unreadable: those of which neither the manifest nor the ledger says what they need."""
+    """Every run, oldest first.
+
+    unreadable: those of which neither the manifest nor the ledger says what they need. doubt: why the ledger may not tell all
+    that it was told; "" where it is whole.
+    """
 
     runs: tuple[KnownRun, ...]
     unreadable: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 def history(manifests: Mapping[str, dict[str, Any] | None], entries: Iterable[Entry]) -> History:
@@ -123,7 +129,21 @@ def entries_of(home: Home) -> Iterator[Entry]:
 
 def history_of(home: Home) -> History:
     """What is known of the runs of a home. Cost: about 10 s for a ledger of 100,000 entries."""
-    return history(manifests_of(home), entries_of(home))
+    size, doubt = _kept_by(home)
+    entries = [] if doubt else list(entries_of(home))
+    if len(entries) < size:
+        doubt = f"{size - len(entries)} of {size} entries of ledger.jsonl cannot be read"
+    return replace(history(manifests_of(home), entries), doubt=doubt)
+
+
+def _kept_by(home: Home) -> tuple[int, str]:
+    """How many entries the ledger has, and why that must be doubted."""
+    try:
+        size = Ledger(home.root / "ledger").head().size
+    except InputError as error:
+        return 0, error.what
+    signs = any((home.root / "keys" / "signing").glob("current-*"))
+    return size, "ledger.jsonl is gone, and there is a key that signed in it" if signs and not size else ""
 
 
 def manifests_of(home: Home) -> dict[str, dict[str, Any] | None]:

@@ -14,7 +14,7 @@ from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.draws import draw_id
 from tasks.runtime.settings import Home
 
-Kind = Literal["key", "damaged", "missing", "open", "unknown", "left over", "record", "manifest", "seed"]
+Kind = Literal["key", "ledger", "damaged", "missing", "open", "unknown", "left over", "record", "manifest", "seed"]
 Told = Callable[[int, int], None]
 BACKUP = "restore the private folder from a backup; without one, move it away and start anew"
 SHORT = 12
@@ -65,6 +65,7 @@ def verify(home: Home, past: History, told: Told = lambda done, of: None) -> Ver
     records = tuple(cache_records(home.records))
     findings = (
         *gone,
+        *_ledger(past.doubt),
         *(() if gone else _damaged(home, files, needs, told)),
         *_missing(files, needs),
         *_open(home, files),
@@ -98,6 +99,12 @@ def _needs(runs: Iterable[KnownRun], files: StoreFiles) -> dict[str, tuple[str, 
 def _without_key(home: Home) -> Finding:
     says = "the key of the store is gone: nothing in the store can be checked, and none of it can be found again"
     return Finding("key", "keys/store.key", says, BACKUP)
+
+
+def _ledger(doubt: str) -> Iterator[Finding]:
+    if doubt:
+        says = f"{doubt}: runs may need more of the store than is known"
+        yield Finding("ledger", "ledger/ledger.jsonl", says, "restore it from a backup; `sdcert audit verify` says more")
 
 
 def _damaged(home: Home, files: StoreFiles, needs: dict[str, tuple[str, ...]], told: Told) -> Iterator[Finding]:

@@ -171,6 +171,14 @@ class Keyring:
         return known
 
 
+def in_utc(when: datetime) -> datetime:
+    """The moment in UTC, or as it is where the calendar ends before: files from elsewhere may hold any date."""
+    try:
+        return when.astimezone(UTC)
+    except OverflowError:
+        return when
+
+
 def unnamed(key_id: str) -> str:
     """What a key is called to which nobody gave a name."""
     return f"key {key_id[:16]}"
@@ -350,4 +358,4 @@ def _short(key_id: str) -> str:
 
 
 def _told(when: datetime) -> str:
-    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{in_utc(when):%Y-%m-%d %H:%M:%S %Z}"

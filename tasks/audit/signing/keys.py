@@ -11,6 +11,7 @@ only if it is the current key, or if nothing was signed yet. Anything else would
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ from tasks.audit.signing.pem import (
 from tasks.microdata.errors import InputError
 from tasks.runtime.files import locked, write_whole
 from tasks.runtime.settings import Home
+
+_KEY_ID = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +150,17 @@ def current_id(home: Home) -> str | None:
     """The id of the key that signs certificates, or None where none was made yet."""
     path = home.root / "keys" / "signing" / "current-certificates"
     try:
-        return path.read_text(encoding="ascii", errors="replace").strip()
+        found = path.read_text(encoding="ascii", errors="replace").strip()
+        if _KEY_ID.fullmatch(found):
+            return found
+        what, allowed = "the mark of the current key is damaged", "the id of one key: 64 hexadecimal digits"
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         what, allowed = f"the mark of the current key cannot be read ({error.strerror})", "a file that its owner can read"
         raise InputError("no-current-key", str(path), what, allowed, "work as the user who owns the home") from None
+    remedy = "restore keys/signing from a backup of the private folder"
+    raise InputError("no-current-key", str(path), what, allowed, remedy)
 
 
 def make_current(home: Home, key_id: str) -> None:

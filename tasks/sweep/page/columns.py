@@ -83,13 +83,14 @@ def _spread(spread: Spread) -> dict[str, Any]:
     return {"mean": _short(spread.mean), **ends}
 
 
-def _short(values: Floats) -> list[float | int | None]:
-    return [None if one != one else _number(f"{one:.{DIGITS}g}") for one in values.tolist()]
-
-
-def _number(text: str) -> float | int:
-    number = float(text)
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+def _short(values: Floats) -> list[float | None]:
+    """To so many significant digits; null where there is no figure."""
+    size = np.abs(np.where(np.isfinite(values) & (values != 0), values, 1.0))
+    steps = 10.0 ** (DIGITS - 1 - np.floor(np.log10(size)))
+    short = (np.round(values * steps) / steps).astype(object)
+    short[np.isnan(values)] = None
+    found: list[float | None] = short.tolist()
+    return found
 
 
 def _whole(numbers: tuple[int, ...]) -> list[int] | None:

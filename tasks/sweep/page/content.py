@@ -25,7 +25,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Axis:
-    """A parameter. path: where it stands in the release file; values: one for each point, None where the point has no such axis."""
+    """A parameter. path: where it stands in the release file; values: by point, None where it has no such axis."""
 
     path: str
     label: str
@@ -34,7 +34,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Figure:
-    """A measure of every point. main: stands in the parallel coordinates and sensitivity; the others only with a chosen point."""
+    """A measure of every point. main: can be an axis, a filter, a size; the others stand with a chosen point."""
 
     id: str
     label: str
@@ -73,13 +73,22 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """How much a parameter moves a measure. share: 0..1, None if not told. direction: -1..1, None where there is no order."""
+
+    share: float | None
+    direction: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Influence:
-    """Which parameter moves which measure. shares: one row a parameter, 0..1, None where it cannot be told. says: what a share is."""
+    """Which parameter moves which measure. rows: one a parameter. says: what a share is. gaps: why some are not told."""
 
     parameters: tuple[str, ...]
     measures: tuple[str, ...]
-    shares: tuple[tuple[float | None, ...], ...]
+    rows: tuple[tuple[Moved, ...], ...]
     says: str
+    gaps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,7 +97,7 @@ class PageData:
 
     numbers, pipelines, methods, statuses, reasons, decisions: one for each point. methods: of the masks, e.g. `pram + noise`.
     reasons: of a point that was skipped or failed, else empty. decisions: does it keep every line of the policy?
-    views: the sweep's own first. releases: the release file by the number of a point, of as many points as are worth their room.
+    views: the sweep's own first. releases: the release file by the number of a point, of as many points as there is room for.
     attacks: those that ran, by id. began_at, written_at: UTC, in words.
     """
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 from base64 import b64encode
 from collections import defaultdict
+from collections.abc import Iterable
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -17,11 +18,12 @@ from markupsafe import Markup
 from tasks.microdata.words import listed
 from tasks.report.numbers import count, in_unit
 from tasks.sweep.page.columns import as_json
-from tasks.sweep.page.content import PageData, Spread, View
+from tasks.sweep.page.content import Axis, Moved, PageData, Spread, View
 from tasks.sweep.page.still import KINDS, SHAPES, shape, still_map
 
 MOST_ROWS = 60
 MOST_REASONS = 30
+LITTLE, CLEAR = 0.02, 0.3
 
 
 def render(data: PageData) -> str:
@@ -40,7 +42,8 @@ def frontier_rows(data: PageData, view: View) -> list[dict[str, str]]:
     """The frontier in words, at most so many points: the ends and evenly many between."""
     front = view.frontier
     step = max(1, -(-len(front) // MOST_ROWS))
-    return [_row(data, view, i) for i in sorted({*front[::step], *front[-1:]}, key=front.index)]
+    varying = tuple(axis for axis in data.axes if len(set(axis.values)) > 1)
+    return [_row(data, view, i, varying) for i in dict.fromkeys((*front[::step], *front[-1:]))]
 
 
 def reasons(data: PageData) -> list[tuple[str, str, str, str]]:
@@ -53,17 +56,17 @@ def reasons(data: PageData) -> list[tuple[str, str, str, str]]:
     return [(status, reason, count(len(points)), _first(points)) for (status, reason), points in most]
 
 
-def parameters(data: PageData, place: int) -> str:
+def parameters(axes: Iterable[Axis], place: int) -> str:
     """The parameters of a point in words, e.g. `k = 3, partition = mdav`."""
-    said = [f"{axis.label} = {_value(axis.values[place])}" for axis in data.axes if axis.values[place] is not None]
+    said = [f"{axis.label} = {_value(axis.values[place])}" for axis in axes if axis.values[place] is not None]
     return ", ".join(said) or "as in the sweep file"
 
 
-def _row(data: PageData, view: View, place: int) -> dict[str, str]:
+def _row(data: PageData, view: View, place: int, varying: tuple[Axis, ...]) -> dict[str, str]:
     return {
         "point": str(data.numbers[place]),
         "pipeline": data.pipelines[place],
-        "parameters": parameters(data, place),
+        "parameters": parameters(varying, place),
         "loss": _spread(data.loss.spread, place, data.loss.unit),
         "risk": _spread(view.risk, place, view.unit),
         "policy": {"kept": "kept", "broken": "not kept", "undecided": "undecided", "none": ""}[data.decisions[place]],
@@ -86,7 +89,18 @@ def _first(points: list[int]) -> str:
 
 def _heat(share: float | None) -> int:
     """From 0 (nothing) to 4: how dark a cell of the sensitivity table is."""
-    return 0 if share is None else sum(share >= step for step in (0.02, 0.1, 0.3, 0.6))
+    return 0 if share is None else sum(share >= step for step in (LITTLE, 0.1, 0.3, 0.6))
+
+
+def _share(cell: Moved) -> str:
+    return "\u2013" if cell.share is None else f"{100 * cell.share:.0f}\u202f%"
+
+
+def _rises(cell: Moved) -> str:
+    """`rising` or `falling`, where the measure clearly follows the parameter and the parameter matters."""
+    if cell.share is None or cell.direction is None or abs(cell.direction) < CLEAR or cell.share < LITTLE:
+        return ""
+    return "rising" if cell.direction > 0 else "falling"
 
 
 def _drawing() -> dict[str, str]:
@@ -105,5 +119,14 @@ def _mark(kind: int) -> str:
 def _environment() -> Environment:
     loader = ChoiceLoader([PackageLoader("tasks.sweep", "page/templates"), PackageLoader("tasks.report", "templates")])
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.globals.update(frontier_rows=frontier_rows, reasons=reasons, heat=_heat, mark=_mark, kinds=KINDS, counted=count)
+    made.globals.update(
+        frontier_rows=frontier_rows,
+        reasons=reasons,
+        heat=_heat,
+        share_in_words=_share,
+        rises=_rises,
+        mark=_mark,
+        kinds=KINDS,
+        counted=count,
+    )
     return made

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tasks.report.charts.canvas import INK, LINE, SOFT, TEXT, Sheet, sheet, short, svg
 from tasks.report.numbers import in_unit
-from tasks.sweep.page.content import PageData, View
+from tasks.sweep.page.content import Floats, PageData, View
 
 HEIGHT = 262.0
 MOST_DRAWN = 2_000
@@ -28,7 +28,7 @@ _SIZE = 3.1
 
 
 def shape(kind: int) -> tuple[tuple[float, float], ...]:
-    """The corners of the mark of a pipeline, y upwards, about one unit from the middle: one list for this picture and the script."""
+    """The corners of the mark of a pipeline, y upwards, about one unit from the middle. The script draws the same."""
     return SHAPES[(kind + kind // KINDS) % len(SHAPES)]
 
 
@@ -83,8 +83,8 @@ def _description(data: PageData, view: View, drawn: int) -> str:
     there = int(np.sum(~np.isnan(view.risk.mean) & ~np.isnan(data.loss.spread.mean)))
     counted = f"{drawn:,} of {there:,} points are drawn" if drawn < there else f"{there:,} points"
     return (
-        f"Across: {data.loss.axis}. Upwards: {view.axis}. {counted}; {len(view.frontier):,} of them are on the frontier, which is "
-        "drawn in full. Filled marks keep the policy, hollow ones do not. The table below says the same in words."
+        f"Across: {data.loss.axis}. Upwards: {view.axis}. {counted}; {len(view.frontier):,} of them are on the frontier, which "
+        "is drawn in full. Filled marks keep the policy, hollow ones do not. The table below says the same in words."
     )
 
 
@@ -99,7 +99,14 @@ def _scales(drawn: Sheet, data: PageData, view: View) -> None:
     axes.grid(color=LINE, lw=0.8)
     axes.set_axisbelow(True)
     axes.annotate(
-        short(data.loss.axis, 236), (1, 0), (0, -34), "axes fraction", textcoords="offset points", ha="right", color=SOFT, size=TEXT
+        short(data.loss.axis, 236),
+        (1, 0),
+        (0, -34),
+        "axes fraction",
+        textcoords="offset points",
+        ha="right",
+        color=SOFT,
+        size=TEXT,
     )
     axes.annotate(short(view.axis, 290), (0, 1), (-46, 10), "axes fraction", textcoords="offset points", color=SOFT, size=TEXT)
 
@@ -121,9 +128,15 @@ def _frontier(drawn: Sheet, data: PageData, view: View) -> None:
         return
     loss, risk = data.loss.spread, view.risk
     drawn.axes.step(loss.mean[front], risk.mean[front], where="post", color=INK, lw=1.3, clip_on=False)
-    for i in front[:MOST_BARS]:
-        drawn.axes.plot([loss.mean[i]] * 2, [risk.low[i], risk.high[i]], color=INK, lw=0.8)
-        drawn.axes.plot([loss.low[i], loss.high[i]], [risk.mean[i]] * 2, color=INK, lw=0.8)
+    some = front[:MOST_BARS]
+    _stretches(drawn, (loss.mean[some], loss.mean[some]), (risk.low[some], risk.high[some]))
+    _stretches(drawn, (loss.low[some], loss.high[some]), (risk.mean[some], risk.mean[some]))
+
+
+def _stretches(drawn: Sheet, across: tuple[Floats, Floats], up: tuple[Floats, Floats]) -> None:
+    """Error bars from the first to the second of each pair, as one line with gaps."""
+    x, y = (np.column_stack((*ends, np.full(len(ends[0]), np.nan))).ravel() for ends in (across, up))
+    drawn.axes.plot(x, y, color=INK, lw=0.8)
 
 
 def _marks(drawn: Sheet, points: NDArray[np.float64], kind: int, *, filled: bool) -> None:
@@ -135,8 +148,12 @@ def _marks(drawn: Sheet, points: NDArray[np.float64], kind: int, *, filled: bool
     closed = np.concatenate((corners, corners[:1]))
     vertices = (middles[:, None, :] + closed[None, :, :]).round(1).reshape(-1, 2)
     codes = [Path.MOVETO, *[Path.LINETO] * (len(corners) - 1), Path.CLOSEPOLY] * len(points)
-    look = {"facecolor": _KIND[kind % KINDS], "edgecolor": _PAPER, "lw": 0.4} if filled else {"fill": False, "edgecolor": _KIND[kind % KINDS], "lw": 1}
-    drawn.axes.add_patch(PathPatch(Path(vertices, codes), transform=IdentityTransform(), zorder=2.5 if filled else 2, **look))
+    look = (
+        {"facecolor": _KIND[kind % KINDS], "edgecolor": _PAPER, "lw": 0.4}
+        if filled
+        else {"fill": False, "edgecolor": _KIND[kind % KINDS], "lw": 1}
+    )
+    drawn.axes.add_artist(PathPatch(Path(vertices, codes), transform=IdentityTransform(), zorder=2.5 if filled else 2, **look))
 
 
 def _without_styles(picture: str) -> str:

@@ -1,0 +1,281 @@
+"""`sdcert sweep`: what it will do, how it goes, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from flows.console.inert import shown
+from flows.sweep.means import Means, place_url
+from tasks.microdata.errors import InputError
+from tasks.runtime.files import try_lock
+from tasks.runtime.settings import Home, prepare_environment
+
+if TYPE_CHECKING:
+    from flows.sweep.course import Course
+    from flows.sweep.file import Sweep
+    from flows.sweep.finish import Ended
+    from flows.sweep.plan import Plan
+
+ASK_BEYOND_SECONDS = 120.0
+LINES_EVERY_SECONDS = 15.0
+_NAMED = 10
+Say = Callable[[str], None]
+
+
+def sweep_over(file: Path | None, resume: str | None, store: str | None, means: Means, *, yes: bool, as_json: bool) -> int:
+    """Plan, compute, show. Returns 0; interrupted, it says how to go on."""
+    prepare_environment()
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    console = Console(stderr=True, soft_wrap=True)
+
+    def say(text: str) -> None:
+        console.print(shown(text), highlight=False, markup=False)
+
+    from flows.sweep.keep import Place
+    from tasks.audit.keeping.use import in_use
+
+    place = Place(place_url(store))
+    path = _file_of(place, file, resume)
+    with in_use():
+        sweep = _loaded(path)
+        say(f"sdcert: sweep {sweep.spec.name} ({path})")
+        with _planned(sweep, place, resume, say) as course:
+            return _followed(course, path, means, console, say, yes=yes, as_json=as_json)
+
+
+def _followed(course: Course, path: Path, means: Means, console: Console, say: Say, *, yes: bool, as_json: bool) -> int:
+    from flows.sweep.pool import Pool
+
+    with Pool(means.workers) as pool:
+        say("planning: a few trials are timed where nothing is known of them")
+        plan = course.plan(means.workers, lambda number: pool.run(course.basis.place.url, course.record.id, number))
+        course.record.note(points=plan.points, trials=plan.trials)
+        for sentence in plan_in_words(plan):
+            say(sentence)
+        if not course.complete and not (yes or _agreed(plan, console)):
+            say("nothing was begun; what was timed is kept")
+            return 0
+        found, problem = _computed(course, means, pool, console, say, path)
+    _told(say if as_json else _on_stdout(), course, found, problem)
+    if as_json:
+        sys.stdout.write(json.dumps(_as_dict(course, found), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    return 0
+
+
+def _computed(course: Course, means: Means, pool: Any, console: Console, say: Say, path: Path) -> tuple[Ended, str | None]:
+    """What came of the sweep, and what went wrong with its tracking, if anything did."""
+    from flows.sweep.finish import ended
+    from flows.sweep.track import SweepTracking
+
+    tracking = SweepTracking(course.sweep, course.record.id)
+    try:
+        if not course.complete:
+            _run(course, means, pool, _Progress(console, tracking))
+        found = ended(course)
+        frontier = {one.point: {"pipeline": one.pipeline, **one.parameters} for one in found.frontier}
+    except BaseException as error:
+        stopped = not isinstance(error, Exception)
+        course.record.end("interrupted" if stopped else "failed", done=course.done)
+        tracking.stopped("KILLED" if stopped else "FAILED")
+        say(f"{course.done:,} of {course.n_trials:,} trials are kept; to go on: sdcert sweep {path}")
+        raise
+    counts = {f"trials {status}": count for status, count in found.counts.items()} | {"frontier": len(found.frontier)}
+    problem = tracking.ended(found.table, counts, frontier)
+    told = {"counts": dict(found.counts), "points": found.points, "frontier": sorted(frontier), "tracking": problem}
+    course.record.end("finished", done=course.done, **told)
+    return found, problem
+
+
+def _run(course: Course, means: Means, pool: Any, progress: _Progress) -> None:
+    from flows.console.certify import check_server
+    from tasks.runtime.servers import detach_temporary_server, end_orphans
+
+    with progress:
+        from flows.sweep.run import carried_out  # imports Prefect
+
+        end_orphans()
+        detach_temporary_server()
+        check_server()
+        carried_out(course, progress, means, pool)
+
+
+def _file_of(place: Any, file: Path | None, resume: str | None) -> Path:
+    from flows.sweep.record import record_of
+
+    if (file is None) == (resume is None):
+        what = "a sweep is named by its file, or by its id"
+        raise InputError("sweep", "sdcert sweep", what, "FILE.yaml, or --resume ID", "give one of them")
+    return file if file is not None else Path(record_of(place, resume or "")["files"]["file_path"])
+
+
+def _loaded(path: Path) -> Sweep:
+    from flows.sweep.spec import load_sweep
+    from tasks.ingest.sources import reachable
+
+    sweep = load_sweep(path)
+    reachable(sweep.base.source)
+    return sweep
+
+
+@contextmanager
+def _planned(sweep: Sweep, place: Any, resume: str | None, say: Say) -> Iterator[Course]:
+    """The course of a sweep that no other process follows meanwhile."""
+    from flows.sweep.basis import basis_of
+    from flows.sweep.course import Course
+    from flows.sweep.record import Record, record_of, sweep_id
+
+    basis = basis_of(sweep.base, place)
+    name = sweep_id(sweep, basis)
+    if resume is not None and record_of(place, resume)["id"] != name:
+        what = "its files, its source or the program changed since: it would be another sweep"
+        remedy = "start the changed one by its file; what the two have in common is not computed again"
+        raise InputError("sweep-changed", "--resume", what, "a sweep whose files are as they were", remedy, resume)
+    with ExitStack() as stack:
+        lock = try_lock(Home.current().locks / f"sweep-{name}.lock")
+        if lock is None:
+            what, remedy = "another process is computing this very sweep", "wait for it; `sdcert sweeps` shows how far it is"
+            raise InputError("sweep-running", name, what, "one process for each sweep", remedy)
+        stack.callback(os.close, lock)
+        record = Record(place, name)
+        record.begin(sweep, basis)
+        say(f"id {name}")
+        yield Course(sweep, basis, record)
+
+
+def plan_in_words(plan: Plan) -> Iterator[str]:
+    """What the plan says, line by line."""
+    search = "" if plan.first_generation is None else f", at most; {plan.first_generation:,} of them are known so far"
+    yield f"  points   {plan.points:>9,}{search}"
+    yield f"  trials   {plan.trials:>9,}  a point under each of its seeds"
+    if plan.skipped:
+        yield f"  skipped  {sum(plan.skipped.values()):>9,}  points that are wrong in themselves:"
+        for reason, count in list(plan.skipped.items())[:_NAMED]:
+            yield f"             {count:>9,}  {reason}"
+    if plan.held:
+        yield f"  held     {plan.held:>9,}  trials whose results are there already"
+    shared = f", {plan.shared:,} of them on a masked table that another shares" if plan.shared else ""
+    yield f"  left     {plan.left:>9,}  trials to compute{shared}"
+    yield f"  time     {time_in_words(plan):>9}"
+
+
+def time_in_words(plan: Plan) -> str:
+    """How long it will take, and on what that rests."""
+    if not plan.left:
+        return "nothing is left to compute"
+    if plan.seconds is None:
+        return f"not known: too few to time them first ({plan.workers} at once)"
+    low, high = plan.spread
+    sure = f"single ones took {_duration(low)} to {_duration(high)}" if plan.timed > 1 else "one trial, a guess"
+    return f"about {_duration(plan.seconds)} with {plan.workers} at once, judged by {plan.timed:,} trials ({sure})"
+
+
+def _agreed(plan: Plan, console: Console) -> bool:
+    """Ask whoever sits at the terminal, if it takes long."""
+    if not (sys.stdin.isatty() and console.is_terminal) or (plan.seconds or 0.0) < ASK_BEYOND_SECONDS:
+        return True
+    return console.input("Begin? [y/N] ").strip().lower() in ("y", "yes")
+
+
+class _Progress:
+    """A bar with the time left on a terminal, now and then a line elsewhere."""
+
+    def __init__(self, console: Console, tracking: Any) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("trials"))
+        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        self._console, self._tracking = console, tracking
+        self._bar = Progress(*columns, *times, console=console, disable=not console.is_terminal)
+        self._task = self._bar.add_task("starting Prefect", total=None)
+        self._began: tuple[float, int] | None = None
+        self._said = 0.0
+
+    def __enter__(self) -> _Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def advanced(self, done: int, of: int) -> None:
+        self._tracking.advanced(done)
+        if self._began is None:
+            self._began = (time.monotonic(), done)
+            self._bar.reset(self._task, total=of, completed=done, description="sweeping")
+        self._bar.update(self._task, completed=done, total=of)
+        if not self._console.is_terminal:
+            self._line(done, of)
+
+    def _line(self, done: int, of: int) -> None:
+        now = time.monotonic()
+        if done < of and now - self._said < LINES_EVERY_SECONDS:
+            return
+        self._said = now
+        began, first = self._began or (now, done)
+        left = f", about {_duration((now - began) / (done - first) * (of - done))} left" if first < done < of else ""
+        self._console.print(f"{done:,} of {of:,} trials{left}", highlight=False, markup=False)
+
+
+def _on_stdout() -> Say:
+    console = Console(soft_wrap=True)
+    return lambda text: console.print(shown(text), highlight=False, markup=False)
+
+
+def _told(say: Say, course: Course, found: Ended, problem: str | None) -> None:
+    say("")
+    counts = ", ".join(f"{count:,} {status}" for status, count in sorted(found.counts.items()))
+    say(f"{course.record.id}: {found.points:,} points, {sum(found.counts.values()):,} trials: {counts}")
+    for reason, count in list(found.reasons.items())[:_NAMED]:
+        say(f"  {count:>6,}  {reason}")
+    say("")
+    say(f"The frontier: {len(found.frontier):,} of {found.on_the_map:,} points that have both figures; no other beats them.")
+    say(f"  risk: {found.risk}; loss: {found.loss}; means over the seeds")
+    for one in found.frontier[: 3 * _NAMED]:
+        values = ", ".join(f"{path}={value}" for path, value in one.parameters.items())
+        say(f"  point {one.point:>6}  risk {one.risk:<10.5g} loss {one.loss:<10.5g} {one.pipeline}: {values}")
+    if len(found.frontier) > 3 * _NAMED:
+        say(f"  and {len(found.frontier) - 3 * _NAMED:,} more; --json lists them")
+    if course.lost:
+        say(f"warning: {len(course.lost):,} trials were lost with their workers; the same command tries them again")
+    if problem is not None:
+        say(f"warning: MLflow: {problem}; the sweep itself is complete, and the same command records it again")
+    say("")
+    for name in found.written:
+        say(f"  {course.basis.place.url.rstrip('/')}/{course.record.id}/{name}")
+    say("  (private: exact figures of the source)")
+    if found.frontier:
+        say(f"  to go on with a point: sdcert sweep promote {course.record.id} {found.frontier[0].point} -o NAME.yaml")
+
+
+def _as_dict(course: Course, found: Ended) -> dict[str, Any]:
+    members = [
+        {"point": one.point, "pipeline": one.pipeline, "parameters": one.parameters, "risk": one.risk, "loss": one.loss}
+        for one in found.frontier
+    ]
+    return {
+        "id": course.record.id,
+        "name": course.sweep.spec.name,
+        "points": found.points,
+        "trials": dict(found.counts),
+        "reasons": dict(found.reasons),
+        "risk": found.risk,
+        "loss": found.loss,
+        "frontier": members,
+        "folder": f"{course.basis.place.url.rstrip('/')}/{course.record.id}",
+        "written": list(found.written),
+    }
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("h", 3600.0), ("min", 60.0), ("s", 1.0)):
+        if seconds >= 2 * size or unit == "s":
+            return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:,.0f} {unit}"
+    return ""

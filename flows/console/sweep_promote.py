@@ -1,0 +1,90 @@
+"""`sdcert sweep promote`: the release file of one point of a sweep."""
+
+from __future__ import annotations
+
+import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
+
+# isort: split
+import io
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from flows.console.inert import shown
+from flows.release import load_release
+from flows.sweep.keep import Place, default_place
+from flows.sweep.promote import Kept, Told, point_of, promoted
+from flows.sweep.record import TABLE, record_of
+from tasks.microdata.errors import InputError
+from tasks.runtime.files import write_whole
+
+READABLE = 0o644
+WHERE = "sdcert sweep promote --output"
+
+
+def promote_point(sweep: str, point: int, output: Path, *, store: str | None, force: bool) -> int:
+    """Write the release file of a point, check it, and say what to do next.
+
+    sweep: its id, a beginning of it, or its name. store: where its results are; default: the private home.
+    Raises InputError for a sweep or point that is not there, a point without figures, and a file that cannot be written.
+    """
+    place = default_place() if store is None else Place(store)
+    record = record_of(place, sweep)
+    table = _table(place, record)
+    files = Kept.of(record["files"])
+    chosen = point_of(table, point, files.spaces)
+    _refuse_output(output, force=force)
+    told = Told(record["name"], record["id"], _points_tried(table))
+    _write(output, promoted(files, chosen, told, output.absolute().parent))
+    load_release(output)
+    _say(output, told, point)
+    return 0
+
+
+def _table(place: Place, record: dict[str, Any]) -> pa.Table:
+    name = f"{record['id']}/{TABLE}"
+    if not place.exists(name):
+        raise InputError("no-table", "SWEEP", "the sweep has not come to its end, so its points have no figures yet",
+                         "a sweep that has ended", f"continue it: sdcert sweep --resume {record['id']}")  # fmt: skip
+    return pq.read_table(io.BytesIO(place.read(name)))
+
+
+def _points_tried(table: pa.Table) -> int:
+    """Points of which at least one trial was made; those that are wrong in themselves could not be chosen."""
+    rows = zip(table.column("point").to_pylist(), table.column("status").to_pylist(), strict=True)
+    return len({point for point, status in rows if status != "skipped"})
+
+
+def _refuse_output(path: Path, *, force: bool) -> None:
+    allowed, remedy = "a file that does not exist yet, in a folder that can be written", "choose another --output"
+    parent = path.absolute().parent
+    if os.path.isdir(path):  # unlike Path.is_dir it raises nothing for a name that cannot be
+        raise InputError("output", WHERE, "That is a folder.", allowed, "name a file in it", str(path))
+    if os.path.lexists(path) and not force:
+        remedy = "choose another --output, or write over it with --force"
+        raise InputError("output-exists", WHERE, "There is such a file already.", allowed, remedy, str(path))
+    if not os.path.isdir(parent):
+        raise InputError("output", WHERE, "There is no such folder.", allowed, remedy, str(path))
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise InputError("output", WHERE, "Nothing can be written there (permission denied).", allowed, remedy, str(path))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_whole(path, text.encode(), mode=READABLE)
+        path.chmod(READABLE)  # whatever the umask is: a release file holds no secret
+    except OSError as error:
+        raise InputError("output", WHERE, f"The file cannot be written ({error.strerror}).",
+                         "a file in a folder that can be written", "choose another --output", str(path)) from None  # fmt: skip
+
+
+def _say(path: Path, told: Told, point: int) -> None:
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(f"Wrote {shown(str(path))}: point {point} of {told.id}, one of {told.points_tried:,} that were tried.")
+    console.print("Its figures in the sweep are those of a choice; certifying masks with a fresh seed and measures again:")
+    console.print(f"  sdcert check {shlex.quote(str(path))}\n  sdcert certify {shlex.quote(str(path))}")

@@ -1,0 +1,51 @@
+"""`sdcert sweeps`: which there are, and how far they are."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from flows.console.inert import shown
+from flows.sweep.means import place_url
+
+
+def print_sweeps(store: str | None, *, as_json: bool) -> int:
+    """One line per sweep, newest first."""
+    from rich.table import Table
+
+    from flows.console.tables import console
+
+    found = _listed(store)
+    if as_json:
+        sys.stdout.write(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        return 0
+    table = Table(title="Sweeps, newest first", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in ("id", "name", "points", "trials done", "frontier", "began", "state"):
+        table.add_column(column, no_wrap=column == "id")
+    for one in found:
+        known = [f"{one[name]:,}" if one[name] is not None else "-" for name in ("points", "frontier")]
+        done = f"{one['done']:,} of {one['trials']:,}" if one["trials"] is not None else f"{one['done']:,}"
+        table.add_row(shown(one["id"]), shown(one["name"]), known[0], done, known[1], one["began"], one["state"])
+    console().print(table if found else "no sweep yet in this home: sdcert sweep params/sweeps/census.yaml", markup=False)
+    return 0
+
+
+def _listed(store: str | None) -> list[dict[str, Any]]:
+    from flows.sweep.keep import Place
+    from flows.sweep.record import done_of, records_in, status_of
+
+    place = Place(place_url(store))
+    return [
+        {
+            "id": record["id"],
+            "name": record["name"],
+            "points": record.get("points"),
+            "trials": record.get("trials"),
+            "done": done_of(place, record),
+            "frontier": len(record["frontier"]) if "frontier" in record else None,
+            "began": f"{record['started_at'][:16]}Z".replace("T", " "),
+            "state": status_of(record),
+        }
+        for record in records_in(place)
+    ]

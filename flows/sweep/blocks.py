@@ -1,0 +1,131 @@
+"""Points become trials, trials that share a masked table become groups, and groups become blocks of a few seconds of work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from flows.release import ReleaseSpec
+from flows.sweep.basis import Basis
+from flows.sweep.keep import Place, results_name
+from flows.sweep.made_by import made_by
+from tasks.microdata.canonical import canonical
+from tasks.microdata.errors import InputError
+from tasks.sweep.evaluation import Group, Trial, without_curve
+from tasks.sweep.points import Point
+
+SECONDS_PER_BLOCK = 2.0  # what a kill may lose, per worker
+MOST_GROUPS = 500
+GROUP: TypeAdapter[Group] = TypeAdapter(Group)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One point with the keys of its trials, one per seed. reason: why it has none."""
+
+    point: Point
+    keys: tuple[str, ...] = ()
+    reason: str | None = None
+    schema: str = ""
+    group: Group | None = None
+
+    def groups(self) -> Iterator[tuple[str, Group]]:
+        """Per seed its key, and the one trial of the point with that seed."""
+        if self.group is None:
+            return
+        made, trial = self.group, self.group.trials[0]
+        for seed, key in enumerate(self.keys):
+            yield key, Group(made.masking, seed, (Trial(key, *_parts(trial)),), made.keeps_row_order)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A group to be computed. pipeline: that of its first trial, by which its cost is judged."""
+
+    pipeline: str
+    schema: str
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Jobs that one task computes. number: its place among the blocks of this sweep."""
+
+    number: int
+    jobs: tuple[Job, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(trial.key for job in self.jobs for trial in job.group.trials)
+
+    def put(self, place: Place, sweep: str, base: str) -> None:
+        """Write down what the block consists of: all that a worker needs to know besides the table."""
+        jobs = [{"schema": job.schema, "group": GROUP.dump_python(job.group, mode="json", by_alias=True)} for job in self.jobs]
+        content = {"base": base, "made_by": made_by(), "results": results_name(self.keys), "jobs": jobs}
+        place.put_json(block_name(sweep, self.number), content)
+
+
+def block_name(sweep: str, number: int) -> str:
+    return f"{sweep}/blocks/{number}.json"
+
+
+def candidates_of(
+    points: Iterable[Point], basis: Basis, seeds: int, variant: Callable[[Point], ReleaseSpec]
+) -> Iterator[Candidate]:
+    """The points as releases; one that is wrong in itself has a reason and no trials."""
+    for point in points:
+        try:
+            yield _candidate(point, basis, seeds, variant(point))
+        except InputError as error:
+            yield Candidate(point, reason=error.public)
+
+
+def _candidate(point: Point, basis: Basis, seeds: int, release: ReleaseSpec) -> Candidate:
+    schema = basis.schema_of(release.classify_plan)
+    trial = Trial("", release.attacks_to_run, without_curve(release.intruder), release.measures)
+    group = Group(release.masking or (), 0, (trial,), release.keep_row_order is not None)
+    depends_on = {"base": basis.key, "schema": schema, "group": GROUP.dump_python(group, mode="json", by_alias=True)}
+    asked = canonical(depends_on)
+    keys = tuple(basis.digest(b"%d:%b" % (seed, asked)) for seed in range(seeds))
+    return Candidate(point, keys, None, schema, group)
+
+
+def jobs_of(candidates: Iterable[Candidate], held: Callable[[str], bool]) -> list[Job]:
+    """What is left to compute, trials that share a masked table together; a trial that two points share is there once."""
+    together: dict[Any, tuple[str, str, Group, dict[str, Trial]]] = {}
+    for candidate in candidates:
+        for key, group in candidate.groups():
+            if held(key):
+                continue
+            masked = (candidate.schema, _masking(group), group.keeps_row_order, group.seed)
+            entry = together.setdefault(masked, (candidate.point.pipeline, candidate.schema, group, {}))
+            entry[3].setdefault(key, group.trials[0])
+    return [
+        Job(pipeline, schema, Group(group.masking, group.seed, tuple(trials.values()), group.keeps_row_order))
+        for pipeline, schema, group, trials in together.values()
+    ]
+
+
+def blocks_of(jobs: Iterable[Job], seconds: Callable[[Job], float], first: int) -> Iterator[Block]:
+    """The jobs in their order, in blocks of about `SECONDS_PER_BLOCK` of work."""
+    gathered: list[Job] = []
+    cost = 0.0
+    for job in jobs:
+        gathered.append(job)
+        cost += seconds(job)
+        if cost >= SECONDS_PER_BLOCK or len(gathered) == MOST_GROUPS:
+            yield Block(first, tuple(gathered))
+            first, gathered, cost = first + 1, [], 0.0
+    if gathered:
+        yield Block(first, tuple(gathered))
+
+
+def _masking(group: Group) -> str:
+    return "\n".join(step.model_dump_json(by_alias=True) for step in group.masking)
+
+
+def _parts(trial: Trial) -> tuple[Any, ...]:
+    return trial.attacks, trial.intruder, trial.measures

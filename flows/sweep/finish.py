@@ -1,0 +1,130 @@
+"""The end of a sweep: its table, its page and what is told of it."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flows.sweep.course import Course
+from flows.sweep.file import Frontier, Grid, Random, SweepSpec
+from flows.sweep.promote import Kept, promoted
+from flows.sweep.promote import Told as Origin
+from flows.sweep.record import PAGE, TABLE
+from tasks.sweep.frontier import frontier, on_the_map
+from tasks.sweep.page.data import Told, page_data
+from tasks.sweep.page.render import render
+from tasks.sweep.results import Results
+from tasks.sweep.views import loss_of, risk_of
+
+
+@dataclass(frozen=True, slots=True)
+class OnFrontier:
+    """A point that no other beats in risk and loss, means over its seeds. parameters: its values, by path."""
+
+    point: int
+    pipeline: str
+    parameters: Mapping[str, Any]
+    risk: float
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of a sweep. counts: trials by status. reasons: of those that are not ok, with how many have each."""
+
+    table: pa.Table
+    risk: str
+    loss: str
+    counts: Mapping[str, int]
+    reasons: Mapping[str, int]
+    frontier: tuple[OnFrontier, ...]
+    on_the_map: int
+    points: int
+    written: tuple[str, ...]
+
+
+def ended(course: Course) -> Ended:
+    """Write the table of a sweep into its folder, and read off what is told of it."""
+    table = course.table()
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    course.basis.place.write(f"{course.record.id}/{TABLE}", buffer.getvalue())
+    results = Results.of(table)
+    risk, loss = risk_of(results, course.sweep.spec.risk), loss_of(results, course.sweep.spec.loss)
+    risks, losses = on_the_map(results.over_seeds(risk.values), results.over_seeds(loss.values))
+    points = {candidate.point.number: candidate.point for candidate in course.candidates}
+    best = [(int(results.points[i]), risks[i], losses[i]) for i in np.flatnonzero(frontier(risks, losses))]
+    members = (OnFrontier(n, points[n].pipeline, dict(points[n].values), float(r), float(at)) for n, r, at in best)
+    statuses, reasons = results.texts("status"), results.texts("reason")
+    return Ended(
+        table,
+        risk.says,
+        loss.says,
+        Counter(str(status) for status in statuses),
+        Counter(reason for reason in reasons if reason is not None),
+        tuple(sorted(members, key=lambda one: (one.risk, one.loss, one.point))),
+        int(np.sum(~np.isnan(risks))),
+        results.n_points,
+        (TABLE, *_page(course, results)),
+    )
+
+
+def _page(course: Course, results: Results) -> tuple[str, ...]:
+    """Write the page; it is left out where it would have nothing to show."""
+    spec, facts = course.sweep.spec, course.record.facts
+    told = Told(
+        name=spec.name,
+        id=course.record.id,
+        base=course.sweep.base.name,
+        strategy=strategy_in_words(spec),
+        seeds=spec.seeds,
+        began_at=_in_words(facts["started_at"]),
+        written_at=_in_words(datetime.now(UTC).isoformat()),
+        methods=_methods(course),
+        risk=spec.risk,
+        loss=spec.loss,
+        policy=course.sweep.base.policy,
+        release_of=_release_texts(course),
+    )
+    course.basis.place.write(f"{course.record.id}/{PAGE}", render(page_data(results, told)).encode())
+    return (PAGE,)
+
+
+def strategy_in_words(spec: SweepSpec) -> str:
+    match spec.strategy:
+        case Grid():
+            return "every combination of the values"
+        case Random(points=points):
+            return f"{points:,} points drawn at random"
+        case Frontier(points=points, generation=generation):
+            return f"a search of the frontier, at most {points:,} points, {generation:,} at a time"
+        case _:
+            assert_never(spec.strategy)
+
+
+def _methods(course: Course) -> dict[str, str]:
+    """The masks of each pipeline, e.g. `microaggregation + noise`."""
+    made = ((one.point.pipeline, one.group) for one in course.candidates if one.group is not None)
+    return {name: " + ".join(step.method for step in group.masking) for name, group in made}
+
+
+def _release_texts(course: Course) -> Callable[[int], str]:
+    """The release file of a point as `sdcert sweep promote` writes it beside the sweep file."""
+    files = Kept.of(course.record.facts["files"])
+    points = {candidate.point.number: candidate.point for candidate in course.candidates}
+    tried = sum(candidate.reason is None for candidate in course.candidates)
+    origin = Origin(course.sweep.spec.name, course.record.id, tried)
+    folder = course.sweep.document.path.absolute().parent
+    return lambda number: promoted(files, points[number], origin, folder)
+
+
+def _in_words(moment: str) -> str:
+    return f"{datetime.fromisoformat(moment):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,97 @@
+"""What `results` holds of the trials of a sweep, brought together in one table."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from flows.sweep.basis import Basis
+from flows.sweep.blocks import Candidate
+from tasks.sweep.layout import Kept, Line, TrialStatus, table_of
+
+Rows = Mapping[str, "Found"]
+LOST: TrialStatus = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One result. figures: packed, because ten thousand dictionaries of some hundred figures each would fill the memory."""
+
+    status: TrialStatus
+    reason: str | None
+    figures: Packed
+    seconds: float
+
+
+class Packed(Mapping[str, Kept]):
+    """A read-only mapping whose keys are shared with others of the same kind."""
+
+    __slots__ = ("_places", "_values")
+
+    def __init__(self, places: dict[str, int], values: tuple[Kept, ...]) -> None:
+        self._places, self._values = places, values
+
+    def __getitem__(self, key: str) -> Kept:
+        return self._values[self._places[key]]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        place = self._places.get(key)
+        return default if place is None else self._values[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def found_of(basis: Basis, wanted: set[str]) -> dict[str, Found]:
+    """The results of these keys, as far as there are any."""
+    shared: dict[tuple[str, ...], dict[str, int]] = {}
+    found: dict[str, Found] = {}
+    for row in basis.place.rows(basis.key, wanted):
+        figures = json.loads(row["figures"])
+        names = tuple(sys.intern(name) for name in figures)
+        places = shared.setdefault(names, {name: place for place, name in enumerate(names)})
+        found[row["key"]] = Found(row["status"], row["reason"], Packed(places, tuple(figures.values())), row["seconds"])
+    return found
+
+
+def lines_of(candidates: Iterable[Candidate], seeds: int, found: Rows, lost: Mapping[str, str]) -> Iterator[Line]:
+    """One line per trial. lost: why a key has no result although it was tried.
+
+    A trial that was not tried yet has no line.
+    """
+    for candidate in candidates:
+        for seed in range(seeds):
+            result = _result(candidate, seed, found, lost)
+            if result is not None:
+                yield Line(
+                    point=candidate.point.number,
+                    pipeline=candidate.point.pipeline,
+                    seed=seed,
+                    axes=dict(candidate.point.values),
+                    status=result.status,
+                    reason=result.reason,
+                    figures=result.figures,
+                    seconds=result.seconds,
+                )
+
+
+def gathered(candidates: Sequence[Candidate], seeds: int, basis: Basis, lost: Mapping[str, str]) -> pa.Table:
+    """The table of a sweep: one row per trial that was tried, or is wrong in itself."""
+    found = found_of(basis, {key for candidate in candidates for key in candidate.keys})
+    return table_of(list(lines_of(candidates, seeds, found, lost)))
+
+
+def _result(candidate: Candidate, seed: int, found: Rows, lost: Mapping[str, str]) -> Found | None:
+    nothing = Packed({}, ())
+    if candidate.reason is not None:
+        return Found("skipped", candidate.reason, nothing, 0.0)
+    key = candidate.keys[seed]
+    return Found(LOST, lost[key], nothing, 0.0) if key in lost and key not in found else found.get(key)

@@ -1,0 +1,151 @@
+"""The working set of sweeps under one address: a private folder, or a place that several machines share.
+
+    <base>/table.arrow             the table, memory-mapped by workers where the address is a folder
+    <base>/schemas/<digest>.json   what its attributes are, one file per distinct classification
+    <base>/results/<digest>.parquet  the results of one block; the digest is that of its keys
+    <sweep>/sweep.json, plan.json, table.parquet, page.html, blocks/<number>.json
+    ingested/<digest>.json         which base a source had when it was read
+
+It holds exact figures of the source and the source itself: a folder is private (0700, files 0600). A key in `results` says
+all that its figures depend on, so nothing that stands there is computed again, in this sweep or another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec  # type: ignore[import-untyped]  # it has no stubs
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]  # it has no stubs
+
+from tasks.microdata.canonical import canonical
+from tasks.microdata.errors import InputError
+from tasks.microdata.table import Microdata
+from tasks.runtime.files import write_whole
+from tasks.runtime.settings import Home
+from tasks.sweep.evaluation import Row
+
+RESULT = pa.schema(
+    [
+        ("key", pa.string()),
+        ("status", pa.string()),
+        ("reason", pa.string()),
+        ("figures", pa.string()),
+        ("seconds", pa.float64()),
+    ]
+)
+
+
+class Place:
+    """One address (an fsspec URL) and what lies below it; names are relative to it, with `/`. A write is whole or not there."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        try:
+            self._fs, self._root = fsspec.core.url_to_fs(url)
+        except (ImportError, ValueError) as error:
+            what = f"no library for such an address is installed ({type(error).__name__})"
+            remedy = "give a folder, or install the library (`pip install s3fs` for s3://)"
+            raise InputError("store", "--store", what, "an fsspec URL: a folder, s3://bucket/folder", remedy, url) from None
+        self._folder = Path(self._root) if isinstance(self._fs, LocalFileSystem) else None
+
+    def read(self, name: str) -> bytes:
+        """Raises FileNotFoundError where it is not there."""
+        content: bytes = self._fs.cat_file(self._at(name)) if self._folder is None else (self._folder / name).read_bytes()
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        if self._folder is None:
+            self._fs.pipe_file(self._at(name), content)
+        else:
+            write_whole(self._folder / name, content)
+
+    def exists(self, name: str) -> bool:
+        return bool(self._fs.exists(self._at(name))) if self._folder is None else (self._folder / name).exists()
+
+    def names(self, folder: str) -> list[str]:
+        """What lies in a folder, sorted; nothing where there is none, and no drafts of writers that were killed."""
+        if self._folder is not None:
+            found = [path.name for path in (self._folder / folder).iterdir()] if (self._folder / folder).is_dir() else []
+        else:
+            found = [Path(path).name for path in self._listed(folder)]
+        return sorted(name for name in found if not name.startswith("."))
+
+    def table(self, base: str) -> Microdata:
+        """The table of a base: from a folder memory-mapped, so that all processes of a machine share one copy."""
+        name = f"{base}/table.arrow"
+        file = pa.BufferReader(self.read(name)) if self._folder is None else pa.memory_map(str(self._folder / name))
+        return Microdata(pa.ipc.open_file(file).read_all())
+
+    def put_table(self, base: str, table: Microdata) -> None:
+        buffer = io.BytesIO()
+        arrow = table.arrow.replace_schema_metadata(None).combine_chunks()
+        with pa.ipc.new_file(buffer, arrow.schema) as file:
+            file.write_table(arrow)
+        self.write(f"{base}/table.arrow", buffer.getvalue())
+
+    def json(self, name: str) -> Any:
+        return json.loads(self.read(name))
+
+    def put_json(self, name: str, content: Any) -> None:
+        self.write(name, canonical(content))
+
+    def put_rows(self, base: str, rows: Iterable[Row]) -> None:
+        """Keep the results of a block in one file, synced once."""
+        rows = list(rows)
+        columns = {
+            **{name: [getattr(row, name) for row in rows] for name in ("key", "status", "reason", "seconds")},
+            "figures": [canonical(row.figures).decode() for row in rows],
+        }
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns, RESULT), buffer, compression="zstd", write_statistics=False)
+        self.write(f"{base}/results/{results_name(row.key for row in rows)}", buffer.getvalue())
+
+    def held(self, base: str) -> dict[str, float]:
+        """What `results` holds: the seconds of each key. A file that cannot be read holds nothing: it is computed again."""
+        found: dict[str, float] = {}
+        for part in self._results(base, ["key", "seconds"]):
+            found.update(zip(part.column("key").to_pylist(), part.column("seconds").to_pylist(), strict=True))
+        return found
+
+    def rows(self, base: str, wanted: set[str]) -> Iterator[dict[str, Any]]:
+        """The results of these keys, each once, as the columns of the file; `figures` is JSON."""
+        left = set(wanted)
+        for part in self._results(base, None):
+            places = [i for i, key in enumerate(part.column("key").to_pylist()) if key in left]
+            for row in part.take(pa.array(places, pa.int64())).to_pylist():
+                if row["key"] in left:
+                    left.remove(row["key"])
+                    yield row
+
+    def _results(self, base: str, columns: list[str] | None) -> Iterator[pa.Table]:
+        for name in self.names(f"{base}/results"):
+            try:
+                yield pq.read_table(io.BytesIO(self.read(f"{base}/results/{name}")), columns=columns)
+            except (pa.ArrowException, OSError):
+                continue
+
+    def _at(self, name: str) -> str:
+        return f"{self._root.rstrip('/')}/{name}"
+
+    def _listed(self, folder: str) -> list[str]:
+        try:
+            return [str(path) for path in self._fs.ls(self._at(folder), detail=False, refresh=True)]
+        except FileNotFoundError:
+            return []
+
+
+def default_place() -> Place:
+    """The folder of sweeps in the private home."""
+    return Place(str(Home.current().folder("sweeps")))
+
+
+def results_name(keys: Iterable[str]) -> str:
+    """The file of a block's results, named by its keys: the same block, computed twice, is one file."""
+    return hashlib.sha256("\n".join(keys).encode()).hexdigest() + ".parquet"

@@ -1,0 +1,112 @@
+"""What is written down of a sweep beside its results: `sweep.json` and `plan.json` in its folder."""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import UTC, datetime
+from typing import Any
+
+import psutil
+
+from flows.sweep.basis import Basis
+from flows.sweep.blocks import Block
+from flows.sweep.file import Sweep
+from flows.sweep.keep import Place, results_name
+from flows.sweep.made_by import made_by
+from tasks.microdata.canonical import canonical
+from tasks.microdata.errors import InputError
+from tasks.microdata.suggestion import did_you_mean
+
+RECORD, PLAN, TABLE, PAGE = "sweep.json", "plan.json", "table.parquet", "page.html"
+
+
+def sweep_id(sweep: Sweep, basis: Basis) -> str:
+    """The same for the same files, source and program: a sweep that is started again is the same sweep."""
+    kept = {name: part for name, part in sweep.kept().items() if not name.endswith("_path")}
+    base = sweep.base.model_dump(mode="json", by_alias=True)
+    return f"{sweep.spec.name}-{basis.digest(canonical([basis.key, kept, base]))[:12]}"
+
+
+class Record:
+    """The two files of one sweep."""
+
+    def __init__(self, place: Place, name: str) -> None:
+        self.place, self.id = place, name
+        self.facts: dict[str, Any] = {}
+        self._held = 0
+        self._blocks: list[list[Any]] = []
+
+    def begin(self, sweep: Sweep, basis: Basis, **facts: Any) -> None:
+        self.facts = {
+            "id": self.id,
+            "name": sweep.spec.name,
+            "base": basis.key,
+            "release": sweep.base.name,
+            "files": sweep.kept(),
+            "made_by": made_by(),
+            "status": "running",
+            "started_at": datetime.now(UTC).isoformat(),
+            "process": os.getpid(),
+            "host": socket.gethostname(),
+            **facts,
+        }
+        self._save()
+
+    def end(self, status: str, **facts: Any) -> None:
+        self.facts |= {"status": status, "ended_at": datetime.now(UTC).isoformat(), **facts}
+        self._save()
+
+    def note(self, **facts: Any) -> None:
+        self.facts |= facts
+        self._save()
+
+    def planned(self, held: int, blocks: list[Block]) -> None:
+        """Write down which results are awaited, so that `done_of` can tell how far a sweep is that was killed."""
+        self._held = max(self._held, held)
+        self._blocks += [[results_name(block.keys), len(block.keys)] for block in blocks]
+        self.place.put_json(f"{self.id}/{PLAN}", {"held": self._held, "blocks": self._blocks})
+
+    def _save(self) -> None:
+        self.place.put_json(f"{self.id}/{RECORD}", self.facts)
+
+
+def records_in(place: Place) -> list[dict[str, Any]]:
+    """The records of all sweeps of a place, newest first; one that cannot be read is passed over."""
+    found = []
+    for name in place.names(""):
+        if place.exists(f"{name}/{RECORD}"):
+            try:
+                found.append(place.json(f"{name}/{RECORD}"))
+            except ValueError:
+                continue
+    return sorted(found, key=lambda record: str(record["started_at"]), reverse=True)
+
+
+def record_of(place: Place, asked: str) -> dict[str, Any]:
+    """The record of the sweep with this id, a beginning of it that no other has, or this name (its newest)."""
+    records = records_in(place)
+    found = [one for one in records if one["id"] == asked] or [one for one in records if one["name"] == asked][:1]
+    found = found or [one for one in records if one["id"].startswith(asked)]
+    if len(found) != 1:
+        ids = [one["id"] for one in records]
+        what = f"{len(found)} sweeps begin with this" if found else "no sweep in this home has this id or name"
+        remedy = did_you_mean(asked, ids, "`sdcert sweeps` lists them")
+        raise InputError("no-such-sweep", "SWEEP", what, ", ".join(ids[:10]) or "none yet", remedy, asked)
+    return found[0]
+
+
+def done_of(place: Place, record: dict[str, Any]) -> int:
+    """How many trials of a sweep have results or are wrong in themselves."""
+    if "done" in record:
+        return int(record["done"])
+    if not place.exists(f"{record['id']}/{PLAN}"):
+        return 0
+    plan, there = place.json(f"{record['id']}/{PLAN}"), set(place.names(f"{record['base']}/results"))
+    return int(plan["held"]) + sum(int(count) for name, count in plan["blocks"] if name in there)
+
+
+def status_of(record: dict[str, Any]) -> str:
+    """The status as written, but `killed` for a sweep whose process on this machine is gone."""
+    gone = record["host"] == socket.gethostname() and not psutil.pid_exists(record["process"])
+    return "killed" if record["status"] == "running" and gone else str(record["status"])

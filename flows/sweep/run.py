@@ -1,0 +1,111 @@
+"""The second use: sweep over many candidates for a release. One Prefect task per block; a task is given ids alone."""
+
+from __future__ import annotations
+
+import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
+
+# isort: split
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from prefect import flow, tags, task
+from prefect.cache_policies import NO_CACHE
+from prefect.futures import as_completed
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows.sweep.course import Course, Listener, NothingComputed
+from flows.sweep.means import Means
+from flows.sweep.pool import Pool
+from flows.sweep.work import run_block
+from tasks.microdata.errors import InputError
+from tasks.runtime.failures import StageFailure, guarded
+
+RETRIES = 2
+OTHER_CODE = "other-code"
+_following: dict[str, tuple[Course, Listener]] = {}
+_pools: list[Pool] = []  # the pool of this process, which is reused from block to block; a worker of a cluster has none
+
+
+def _may_mend(task: Any, run: Any, state: Any) -> bool:
+    """Another attempt is of use unless the pool was closed on purpose."""
+    return not (_pools and _pools[-1].closed)
+
+
+@task(
+    name="sweep block",
+    retries=RETRIES,
+    retry_delay_seconds=1,
+    retry_condition_fn=_may_mend,
+    cache_policy=NO_CACHE,
+    persist_result=False,
+    log_prints=False,
+)
+@guarded("sweep-block")
+def compute_block(place: str, sweep: str, number: int) -> int:
+    """Compute one block of a sweep; returns how many trials it has."""
+    return _pools[-1].run(place, sweep, number) if _pools else run_block(place, sweep, number)
+
+
+@flow(name="sweep", persist_result=False)
+@guarded("sweep")
+def follow_sweep(sweep: str) -> None:
+    """Compute what is left of a sweep that this process has planned."""
+    course, listener = _following[sweep]
+    course.follow(_submitted(course), listener)
+
+
+def carried_out(course: Course, listener: Listener, means: Means, pool: Pool) -> None:
+    """Run the flow until every trial of the sweep has a result.
+
+    Raises InputError where the workers run other code, StageFailure where nothing could be computed at all.
+    """
+    name, code = course.record.id, ""
+    with ExitStack() as stack:
+        _following[name] = (course, listener)
+        stack.callback(_following.pop, name)
+        if means.runner == "local":
+            _pools.append(pool)
+            stack.callback(_pools.pop)
+        stack.enter_context(tags(f"sweep:{course.sweep.spec.name}"))
+        try:
+            follow_sweep.with_options(task_runner=_runner(means), flow_run_name=name)(name)
+        except StageFailure as failure:
+            if not isinstance(failure.cause, NothingComputed):
+                raise
+            code = failure.cause.code
+    if OTHER_CODE in code:
+        what, remedy = "the workers have other code or other versions than this process", "install the same on all machines"
+        raise InputError(OTHER_CODE, "--address", what, "the same checkout and lock everywhere", remedy)
+    if code:
+        raise StageFailure("sweep", code, code.rpartition("(")[2].rstrip(")"))
+
+
+def _runner(means: Means) -> Any:
+    if means.runner == "dask":
+        from flows.sweep.cluster import runner_at
+
+        return runner_at(means.address or "")
+    return ThreadPoolTaskRunner(max_workers=means.workers)
+
+
+def _submitted(course: Course) -> Callable[[Sequence[int]], Iterator[tuple[int, str | None]]]:
+    def submit(numbers: Sequence[int]) -> Iterator[tuple[int, str | None]]:
+        url = course.basis.place.url
+        running = {compute_block.submit(url, course.record.id, number): number for number in numbers}
+        try:
+            for future in as_completed(list(running)):
+                future.wait()
+                state = future.state
+                yield running[future], None if state.is_completed() else _code(state.message)
+        except BaseException:
+            for pool in _pools:
+                pool.kill()  # else whoever interrupts would wait for the end of every block that has begun
+            raise
+
+    return submit
+
+
+def _code(message: str | None) -> str:
+    """What a failed task says of itself: `StageFailure` holds a code and a place alone."""
+    return (message or "no reason was given").rpartition("StageFailure: ")[2].strip()

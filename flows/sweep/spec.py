@@ -1,0 +1,175 @@
+"""Reading a sweep file: everything that can be wrong with it is told before anything is computed."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from flows.release import ReleaseSpec, load_release
+from flows.sweep.file import Frontier as Frontier
+from flows.sweep.file import Grid as Grid
+from flows.sweep.file import Random as Random
+from flows.sweep.file import Sweep as Sweep
+from flows.sweep.file import SweepSpec as SweepSpec
+from flows.sweep.file import Template as Template
+from flows.sweep.variants import refuse_impossible, refuse_unfit_value
+from tasks.microdata.document import EXAMPLE, Document, dotted, read_document, validated
+from tasks.microdata.errors import InputError
+from tasks.sweep.axes import Axis, AxisSpec, axis
+from tasks.sweep.parts import Parts, Place, kind_of, place_of
+from tasks.sweep.points import LARGEST, Space
+
+SWEEP_EXAMPLE = "params/sweeps/census.yaml"
+
+
+def load_sweep(path: Path) -> Sweep:
+    """Read and check a sweep file and its base, without touching the data. InputError says what is wrong, where, what to do.
+
+    A pipeline none of whose points (of a sample, should there be many) can be is wrong; single points that cannot be are not.
+    """
+    document = read_document(path)
+    spec = _validated(document)
+    base_document, base = _base(spec, document)
+    templates, spaces = designed(spec, document, base_document)
+    sweep = Sweep(spec, base, spaces, templates, document, base_document)
+    _refuse_too_many(sweep)
+    try:
+        for pipeline in spec.pipelines:
+            refuse_impossible(sweep, pipeline.name)
+    except InputError as error:
+        raise _about_a_sweep(error) from None
+    return sweep
+
+
+def designed(spec: SweepSpec, document: Document, base: Document) -> tuple[tuple[Template, ...], tuple[Space, ...]]:
+    """Per pipeline what its points have in common, and which there are. Nothing but the two files is looked at.
+
+    Raises InputError, with its place in the sweep file, for an axis that cannot be.
+    """
+    templates = tuple(_template(spec, i, document, base) for i in range(len(spec.pipelines)))
+    return templates, tuple(_space(spec, i, template, document) for i, template in enumerate(templates))
+
+
+def schema_of_sweep_files() -> dict[str, Any]:
+    """The JSON schema that editors use; params/schema/sweep.json holds it, and a test says when it is stale."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **SweepSpec.model_json_schema(by_alias=True)}
+
+
+def _validated(document: Document) -> SweepSpec:
+    try:
+        return validated(SweepSpec, document)
+    except InputError as error:
+        raise _about_a_sweep(error) from None
+
+
+def _base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSpec]:
+    path = document.path.parent / spec.base
+    if not os.path.isfile(path):  # unlike Path.is_file it raises nothing for a name that cannot be
+        remedy = "correct `base`; it is relative to the sweep file"
+        raise _at(document, ("base",), "there is no such release file", "the path of a release file (YAML)", remedy, spec.base)
+    base = load_release(path)
+    if base.released is not None:
+        what = "the base release has a table that was masked elsewhere: there is nothing to vary in how it is masked"
+        raise _at(document, ("base",), what, "a base with `masking`", "certify that table by itself", spec.base)
+    return read_document(path), base
+
+
+def _template(spec: SweepSpec, i: int, document: Document, base: Document) -> Template:
+    """Each point is made from the files as they were written, so that a release file can be written from it again."""
+    pipeline, content = spec.pipelines[i], {name: base.content[name] for name in Parts.model_fields if name in base.content}
+    content.setdefault("intruder", {})
+    if pipeline.masking is not None:
+        content["masking"] = document.content["pipelines"][i]["masking"]
+    folder = (base if pipeline.masking is None else document).path.parent
+    return Template(pipeline.name, content, folder, ("pipelines", i))
+
+
+def _space(spec: SweepSpec, i: int, template: Template, document: Document) -> Space:
+    own = {path: (*template.place, "axes", path) for path in spec.pipelines[i].axes}
+    common = {path: ("axes", path) for path in spec.axes}
+    places = own | common
+    _refuse_overlap(own, common, document)
+    found = tuple(_axis(path, one, template, document, places[path]) for path, one in _axes(spec, i))
+    try:
+        return Space.of(template.pipeline, found)
+    except InputError as error:
+        path, when = error.where.removesuffix(".when"), error.where.endswith(".when")
+        raise _moved(error, document, (*places[path], *(["when"] if when else []))) from None
+
+
+def _axes(spec: SweepSpec, i: int) -> tuple[tuple[str, AxisSpec], ...]:
+    return (*spec.pipelines[i].axes.items(), *spec.axes.items())
+
+
+def _axis(path: str, spec: AxisSpec, template: Template, document: Document, place: Place) -> Axis:
+    try:
+        whole, real = kind_of(path, template.content)
+    except InputError as error:
+        raise _moved(error, document, place) from None
+    try:
+        found = axis(path, spec, whole=whole, real=real)
+    except InputError as error:
+        raise _moved(error, document, (*place, error.where)) from None
+    form = next(name for name in ("values", "range", "log_range") if getattr(spec, name) is not None)
+    ends = spec.values if spec.bounds is None else (found.choices[0], found.choices[-1]) if found.choices else spec.bounds
+    for i, value in enumerate(ends or ()):
+        refuse_unfit_value(template, found, value, document, (*place, form, i))
+    return found
+
+
+def _refuse_overlap(own: Mapping[str, Place], common: Mapping[str, Place], document: Document) -> None:
+    """Two axes must not set one thing: neither the same field twice, nor a field and something inside it."""
+    placed = [(path, where) for paths in (own, common) for path, where in paths.items()]
+    for i, (path, where) in enumerate(placed):
+        steps = _steps(path, where, document)
+        for other, _ in placed[:i]:
+            shorter = min(len(steps), len(place_of(other)))
+            if steps[:shorter] == place_of(other)[:shorter]:
+                what = f"two axes set one thing: {other} and {path}"
+                raise _at(document, where, what, "one axis for each parameter", "take one of them out")
+
+
+def _steps(path: str, where: Place, document: Document) -> Place:
+    try:
+        return place_of(path)
+    except InputError as error:
+        raise _moved(error, document, where) from None
+
+
+def _refuse_too_many(sweep: Sweep) -> None:
+    if not isinstance(sweep.spec.strategy, Grid):
+        return
+    for space, template in zip(sweep.spaces, sweep.templates, strict=True):
+        endless = next((one for one in space.axes if one.continuous), None)
+        if endless is not None:
+            place = (*template.place, "axes", endless.path)
+            what = f"a grid needs to know how many values {endless.path} has"
+            raise _at(
+                sweep.document, place, what, "`steps` beside the range", "add `steps`, or choose a random or frontier search"
+            )
+    if sweep.n_points > LARGEST:
+        each = ", ".join(f"{space.pipeline} {space.size:,}" for space in sweep.spaces)
+        what = f"the grid has {sweep.n_points:,} points ({each})"
+        remedy = "fewer values, or `strategy: {method: random, points: 1000}`"
+        raise _at(sweep.document, ("pipelines",), what, f"at most {LARGEST:,} points", remedy)
+
+
+def _at(document: Document, place: Place, what: str, allowed: str, remedy: str, value: object = None) -> InputError:
+    return InputError("sweep-file", document.where(place), what, allowed, remedy, value)
+
+
+def _moved(error: InputError, document: Document, place: Place) -> InputError:
+    """The error of an axis, with its place in the sweep file."""
+    return dataclasses.replace(
+        error, code="sweep-file", where=f"{document.path}, line {document.line_of(place)}: {dotted(place)}"
+    )
+
+
+def _about_a_sweep(error: InputError) -> InputError:
+    """The error of a YAML file, with advice that fits a sweep file."""
+    said = (text.replace("schema/release.json", "schema/sweep.json") for text in (error.allowed, error.remedy))
+    allowed, remedy = (text.replace(EXAMPLE, SWEEP_EXAMPLE).replace("a release file", "a sweep file") for text in said)
+    return dataclasses.replace(error, code="sweep-file", allowed=allowed, remedy=remedy)

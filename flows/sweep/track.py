@@ -1,0 +1,121 @@
+"""What goes to MLflow of a sweep: one run, its table as one artifact, and a run below it for each point of the frontier.
+
+Figures are those of the public edition, as for a release. A tracking server that is away costs nothing: the table stands in
+the working set, what went wrong is told at the end, and the same sweep started again records it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flows.sweep.file import Sweep
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.table import Floats
+from tasks.runtime.settings import Home
+from tasks.runtime.tracking import Tracking
+from tasks.score.rounding import DECIMALS, ERRORS, STATISTICS, digits, rounded
+from tasks.sweep.layout import BESIDE, Subject
+from tasks.sweep.results import Results
+
+SECONDS_BETWEEN_COUNTS = 5.0
+COUNT = "trials done"
+
+
+class SweepTracking:
+    """Records one sweep; a sweep that is started again goes on with its run."""
+
+    def __init__(self, sweep: Sweep, name: str) -> None:
+        self._tracking = Tracking(series=f"sweep-{sweep.spec.name}", run=name, again=True)
+        self._tracking.parameters(parameters_of(sweep))
+        self._tracking.tag("sdcert.sweep", sweep.spec.name)
+        self._told = 0.0
+
+    def advanced(self, done: int) -> None:
+        if time.monotonic() - self._told > SECONDS_BETWEEN_COUNTS:
+            self._told = time.monotonic()
+            self._tracking.metric(COUNT, done)
+
+    def ended(self, table: pa.Table, counts: Mapping[str, int], frontier: Mapping[int, Mapping[str, Any]]) -> str | None:
+        """Log the table, the counts and the frontier, and end the run; returns what went wrong, if anything did.
+
+        frontier: the parameters of each of its points, by number.
+        """
+        public = public_table(table)
+        for name, count in counts.items():
+            self._tracking.metric(name, count)
+        with tempfile.TemporaryDirectory(dir=Home.current().folder("tmp")) as folder:
+            path = Path(folder, "table.parquet")
+            pq.write_table(public, path, compression="zstd")
+            self._tracking.artifact(path)
+            means = means_of(public, list(frontier))
+            for number, parameters in frontier.items():
+                self._tracking.child(f"point-{number}", parameters, means[number])
+            return self._tracking.close("FINISHED")
+
+    def stopped(self, status: str) -> str | None:
+        """End the run before its end: `FAILED` or `KILLED`."""
+        return self._tracking.close(status)
+
+
+def parameters_of(sweep: Sweep) -> dict[str, Any]:
+    """The sweep file and the release it starts from, as far as a release shows of itself."""
+    spec = sweep.spec.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"pipelines", "axes"})
+    spaces = [{"name": space.pipeline, "axes": [axis.path for axis in space.axes]} for space in sweep.spaces]
+    base = sweep.base.public_content()
+    return {"sweep": {**spec, "pipelines": spaces}, "release": {name: base[name] for name in base if name != "masking"}}
+
+
+def public_table(table: pa.Table) -> pa.Table:
+    """The table with its figures rounded as `tasks.score.rounding` rounds those of a release."""
+    results = Results.of(table)
+    parts = {measure: _parts(results, measure) for measure in ERRORS}
+    for name, subject in results.figures.items():
+        for column in (name, *(f"{prefix}{name}" for prefix in BESIDE if prefix != "status:")):
+            if column in table.column_names:
+                values = _public(results.values(column), subject, parts.get(subject.measure))
+                place = table.column_names.index(column)
+                table = table.set_column(place, table.schema.field(column), pa.array(values, from_pandas=True))
+    return table
+
+
+def means_of(table: pa.Table, points: list[int]) -> dict[int, dict[str, float]]:
+    """The mean over the seeds of every figure of some points that have it under all of them."""
+    results = Results.of(table)
+    places = {number: int(np.searchsorted(results.points, number)) for number in points}
+    means = {name: results.over_seeds(results.values(name)).mean for name in results.figures}
+    return {
+        number: {name: float(mean[place]) for name, mean in means.items() if not np.isnan(mean[place])}
+        for number, place in places.items()
+    }
+
+
+def _parts(results: Results, measure: str) -> Floats:
+    """Shape (trials,): of how many attributes each trial has the figure."""
+    own = [name for name, subject in results.figures.items() if subject.measure == measure and subject.attribute is not None]
+    return np.sum([~np.isnan(results.values(name)) for name in own], axis=0, dtype=np.float64) if own else np.zeros(1)
+
+
+def _public(values: Floats, subject: Subject, parts: Floats | None) -> Floats:
+    several = np.zeros(len(values), dtype=bool) if parts is None else np.broadcast_to(parts >= 2, values.shape)
+    places = DECIMALS if subject.measure in STATISTICS else None
+    by_parts = {many: _digits(subject, 2 if many else 1) for many in (False, True)}
+    return np.array(
+        [
+            value if np.isnan(value) or (few := by_parts[bool(many)]) is None else rounded(value, few, places)
+            for value, many in zip(values, several, strict=True)
+        ]
+    )
+
+
+def _digits(subject: Subject, parts: int) -> int | None:
+    """How many digits are public where so many attributes have the figure."""
+    others = tuple(Estimate(measure=subject.measure, attribute=f"{i}", value=0.0, unit="") for i in range(parts))
+    return digits(subject.measure, subject.attribute, others)

@@ -1,0 +1,109 @@
+"""The release that a point of a sweep is, and what is wrong with points that cannot be one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from flows.release import ReleaseSpec, known_of
+from flows.sweep.file import Sweep, Template
+from tasks.attack.threat import check_attacks
+from tasks.mask.coding.recoding import with_mappings
+from tasks.microdata.document import Document, dotted, message_of, place_in_document, validated, value_at
+from tasks.microdata.errors import InputError
+from tasks.microdata.randomness import SEED_BYTES, stream
+from tasks.score.policy import check_policy
+from tasks.sweep.axes import Axis, Value
+from tasks.sweep.parts import Parts, Place, place_of, steps_of, with_values
+from tasks.sweep.points import Point
+
+SAMPLE = 200  # points of a pipeline that are looked at when its file is read
+_UNWRITTEN = Path("point")
+
+
+def variant(sweep: Sweep, point: Point) -> ReleaseSpec:
+    """The release of one point: the base, masked and attacked as the point says. It is a rehearsal: nothing is published.
+
+    Raises InputError for a point that is wrong in itself, as far as this shows without the table: parameters that do not fit
+    together, masks that must face an attack which is not planned. Cost: below a millisecond.
+    """
+    template = sweep.template(point.pipeline)
+    parts = _parts(template, point)
+    changed: dict[str, Any] = {name: getattr(parts, name) for name in Parts.model_fields}
+    changed["masking"] = with_mappings(parts.masking, template.folder, "masking")
+    rehearsal = {"seed": None, "not_for_publication": True}
+    release = sweep.base.model_copy(update={**changed, **rehearsal})
+    keeps_row_order = release.keep_row_order is not None
+    check_attacks(release.attacks_to_run, release.omit, release.steps, keeps_row_order=keeps_row_order)
+    check_policy(release.policy, known_of(release))
+    return release
+
+
+def refuse_impossible(sweep: Sweep, pipeline: str) -> None:
+    """InputError, with its place in the sweep file, for a pipeline of which no point can be a release.
+
+    The first point and a sample are looked at; what is wrong with the first is told.
+    """
+    template, space = sweep.template(pipeline), sweep.space(pipeline)
+    first = Point(0, pipeline, space.assigned(lambda axis: axis.at(0.0)))
+    problem = _problem(sweep, first)
+    if problem is None:
+        return
+    rng = stream(bytes(SEED_BYTES), "points that are looked at")
+    for _ in range(SAMPLE):
+        values = space.assigned(lambda axis: axis.at(float(rng.random())))
+        if _problem(sweep, Point(0, pipeline, values)) is None:
+            return
+    raise _located(problem, sweep, template, first)
+
+
+def refuse_unfit_value(template: Template, axis: Axis, value: Value, document: Document, place: Place) -> None:
+    """InputError for a value that its parameter can never have, whatever the others are. place: of the value in the file."""
+    content = with_values(template.content, {axis.path: value})
+    wanted = place_of(axis.path)
+    try:
+        Parts.model_validate_json(json.dumps(content))
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            found = place_in_document(detail, content)
+            if found[: len(wanted)] == wanted:
+                what = f"{axis.path}: {message_of(detail)}"
+                remedy = "correct the value; params/schema/release.json describes every field"
+                raise InputError("sweep-file", document.where(place), what, message_of(detail), remedy, value) from None
+
+
+def _parts(template: Template, point: Point) -> Parts:
+    content = with_values(template.content, dict(point.values))
+    try:
+        return validated(Parts, Document(_UNWRITTEN, content, {}))
+    except InputError as error:
+        where = error.where.partition(": ")[2]
+        raise dataclasses.replace(error, code="point", where=where) from None
+
+
+def _problem(sweep: Sweep, point: Point) -> InputError | None:
+    try:
+        variant(sweep, point)
+    except InputError as error:
+        return error
+    return None
+
+
+def _located(error: InputError, sweep: Sweep, template: Template, point: Point) -> InputError:
+    """The error with the file and line that its place in the release comes from: an axis, the pipeline, or the base."""
+    place = steps_of(error.where) or ("masking",)
+    axis = next((path for path, _ in point.values if place[: len(place_of(path))] == place_of(path)), None)
+    if axis is not None:
+        own = (*template.place, "axes", axis)
+        return _told(error, sweep.document, own if value_at(sweep.document.content, own) is not None else ("axes", axis))
+    if place[0] == "masking" and value_at(sweep.document.content, (*template.place, "masking")) is not None:
+        return _told(error, sweep.document, (*template.place, *place))
+    return _told(error, sweep.base_document, place)
+
+
+def _told(error: InputError, document: Document, place: Place) -> InputError:
+    return dataclasses.replace(error, where=f"{document.path}, line {document.line_of(place)}: {dotted(place)}")

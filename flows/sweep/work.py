@@ -1,0 +1,86 @@
+"""What a worker does: one block from the working set, computed on one thread, its results written in one file.
+
+Light: it is imported by every worker process, and knows neither Prefect nor MLflow.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+from threadpoolctl import threadpool_limits
+
+from flows.sweep.basis import schema_name
+from flows.sweep.blocks import GROUP, block_name
+from flows.sweep.keep import Place
+from flows.sweep.made_by import made_by
+from tasks.microdata.canonical import canonical
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Schema
+from tasks.microdata.table import Microdata
+from tasks.runtime.artifacts import content_address
+from tasks.runtime.settings import PRIVATE
+from tasks.sweep.evaluation import Row, evaluate
+
+
+def run_block(url: str, sweep: str, number: int) -> int:
+    """Compute a block and keep its results, unless they are there; returns how many trials it has.
+
+    Raises InputError where this worker runs other code, or other versions, than who planned the sweep.
+    """
+    threadpool_limits(limits=1)  # sums of products come out otherwise on two threads than on one
+    place = _place(url)
+    block = place.json(block_name(sweep, number))
+    if block["made_by"] != made_by():
+        what, remedy = (
+            "a worker has other code or other versions than who planned the sweep",
+            "install the same on all machines",
+        )
+        raise InputError("other-code", "--runner", what, "the same checkout and lock everywhere", remedy)
+    trials = sum(len(job["group"]["trials"]) for job in block["jobs"])
+    if not place.exists(f"{block['base']}/results/{block['results']}"):
+        place.put_rows(block["base"], [row for job in block["jobs"] for row in _computed(url, block["base"], job)])
+    return trials
+
+
+def begin_worker() -> None:
+    """Prepare a process of the pool: private files, Ctrl-C left to the parent, and no life after it."""
+    os.umask(PRIVATE)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _computed(url: str, base: str, job: dict[str, Any]) -> list[Row]:
+    table, source = _table(url, base)
+    group = GROUP.validate_json(canonical(job["group"]))
+    return evaluate(table, _schema(url, base, job["schema"]), group, source=source)
+
+
+@cache
+def _place(url: str) -> Place:
+    return Place(url)
+
+
+@cache
+def _table(url: str, base: str) -> tuple[Microdata, str]:
+    """The table and its content address, which is a plain hash of a private table and therefore nowhere written down."""
+    table = _place(url).table(base)
+    return table, content_address(table)
+
+
+@cache
+def _schema(url: str, base: str, digest: str) -> Schema:
+    schema: Schema = TypeAdapter(Schema).validate_json(_place(url).read(schema_name(base, digest)))
+    return schema

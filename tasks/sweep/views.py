@@ -1,0 +1,244 @@
+"""What a sweep calls risk and loss: one number per trial of each, read off the figures.
+
+A trial without the number has none: it is NaN with the reason beside it, never 0, and it is not on the map.
+Numbers are the figures' values; where targets were sampled their intervals stay in the table (`Results.values("high:<id>")`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self, assert_never
+
+import numpy as np
+from pydantic import Discriminator, Tag, model_validator
+
+from tasks.microdata.spec import Name, Percent, Slug, Spec
+from tasks.microdata.table import Booleans, Floats
+from tasks.score.catalogue import LOSS, MEASURES
+from tasks.score.policy import DECLARED, INSIDER
+from tasks.sweep.layout import Subject
+from tasks.sweep.results import Results
+
+WORST_OF = "reidentification"
+INTERVALS = "rank_interval_disclosure"
+LOSSES = tuple(measure.name for measure in LOSS)
+LITERATURE_LOSS = "il1s"
+
+
+class WorstRisk(Spec):
+    """Worst found among the attacks run: the largest `reidentification` of any attack by the declared intruder.
+
+    `reidentification` alone counts, the share of all targets that are linked to their own record, ties shared: it is what
+    every attack has, on one scale, so that a maximum over attacks means something. `records_exposed`, `max_record_risk` and
+    the like say the same of the same links in another way; linked values have a chance level of their own, which may be near
+    1; interval disclosure knows no attack. Each of them can be a sweep's risk as one figure (`FigureRisk`).
+    All attacks count, also the transparency attack and those of other directions and scales, as for a policy line that names
+    none. An attack that does not apply is left out; one that failed leaves the trial without a risk, because its rate could
+    have been the largest.
+
+    include_insiders: let the insiders count too (SCIENCE section 2: they are reported apart unless asked for).
+    """
+
+    view: Literal["worst"] = "worst"
+    include_insiders: bool = False
+
+
+class LiteratureRisk(Spec):
+    """The risk of Domingo-Ferrer and Torra 2001 as far as it is there: 0.5 * interval disclosure + 0.5 * distance linkage.
+
+    The score of 2001 is 0.5 IL + 0.25 ID + 0.125 DLD + 0.125 PLD, so its risk is 0.5 ID + 0.25 DLD + 0.25 PLD; probabilistic
+    linkage (PLD) is not measured here, and its part goes to distance linkage. It ignores transparency.
+    ID: the mean of `rank_interval_disclosure` over the masked attributes and over the widths measured (2001: 1 to 10 percent).
+    DLD: `reidentification` by the attack `linkage` of the declared intruder, who knows all that is declared (2001: the mean
+    over intruders of 1 to 7 attributes), with ties shared (2001: strict).
+    A trial without either part has no such risk, e.g. one that masks nominal attributes alone.
+
+    linkage: the id of the attack by distance linkage.
+    """
+
+    view: Literal["literature"] = "literature"
+    linkage: Slug = "distance_linkage"
+
+
+class FigureRisk(Spec):
+    """One figure, found as a policy line finds its own.
+
+    measure: any of the catalogue of which less is safer. attack: default: the largest of all that apply, none failed.
+    intruder: `declared` (default), `insider` (the largest of all), or one, e.g. `insider:vote`. attribute, subgroup,
+    p_percent: default: the figure of the table, else the largest of the attributes, subgroups, widths.
+    """
+
+    view: Literal["figure"] = "figure"
+    measure: Name
+    attack: Slug | None = None
+    intruder: Name | None = None
+    attribute: Name | None = None
+    subgroup: Name | None = None
+    p_percent: Percent | None = None
+
+    @model_validator(mode="after")
+    def _can_be_a_risk(self) -> Self:
+        risks = [name for name, measure in MEASURES.items() if measure.better == "lower" and name not in LOSSES]
+        if self.measure not in risks:
+            raise ValueError(f"the risk of a sweep is a measure of which less is safer: {', '.join(risks)}")
+        return self
+
+
+class LiteratureLoss(Spec):
+    """The loss of the literature as far as it is there: the table's `il1s`, the mean change of a cell in sqrt(2) deviations.
+
+    The IL of 2001 also averages the changes of means, covariances, variances and correlations; these are figures of their own
+    here, in units of their own, and are not added up.
+    """
+
+    view: Literal["literature"] = "literature"
+
+
+class FigureLoss(Spec):
+    """One measure of loss of the catalogue. attribute: default: the figure of the table, else the largest of the attributes."""
+
+    view: Literal["figure"] = "figure"
+    measure: Name
+    attribute: Name | None = None
+
+    @model_validator(mode="after")
+    def _is_a_loss(self) -> Self:
+        if self.measure not in LOSSES:
+            raise ValueError(f"the loss of a sweep is one of: {', '.join(LOSSES)}")
+        return self
+
+
+def _view(given: Any) -> str:
+    view = given.get("view", "figure") if isinstance(given, Mapping) else getattr(given, "view", "figure")
+    return str(view)
+
+
+RiskView = Annotated[
+    Annotated[WorstRisk, Tag("worst")] | Annotated[LiteratureRisk, Tag("literature")] | Annotated[FigureRisk, Tag("figure")],
+    Discriminator(_view),
+]
+LossView = Annotated[Annotated[LiteratureLoss, Tag("literature")] | Annotated[FigureLoss, Tag("figure")], Discriminator(_view)]
+
+
+@dataclass(frozen=True, slots=True)
+class Viewed:
+    """Risk or loss of every trial.
+
+    says: what the number is, in words. unit: of the number. values: shape (trials,), NaN where there is none; reasons: per
+    trial, why there is none. figure: per trial the id of the figure that is the number; None where there is none, or several
+    were averaged.
+    """
+
+    says: str
+    unit: str
+    values: Floats
+    reasons: tuple[str | None, ...]
+    figure: tuple[str | None, ...]
+
+
+def risk_of(results: Results, view: WorstRisk | LiteratureRisk | FigureRisk) -> Viewed:
+    """The risk of each trial. Cost: O(trials * figures of the view)."""
+    match view:
+        case WorstRisk():
+            who = ", insiders included" if view.include_insiders else ""
+            says = f"re-identification, worst found among the attacks run{who}"
+            chosen = [one for one, of in results.figures.items() if of.measure == WORST_OF and _by(of, view)]
+            return _largest(results, chosen, says, MEASURES[WORST_OF].unit)
+        case LiteratureRisk():
+            return _literature(results, view)
+        case FigureRisk():
+            chosen = [one for one, of in results.figures.items() if _is_meant(of, view)]
+            return _largest(results, _preferring_table(results, chosen), _words(view), MEASURES[view.measure].unit)
+        case _:
+            assert_never(view)
+
+
+def loss_of(results: Results, view: LiteratureLoss | FigureLoss) -> Viewed:
+    """The loss of each trial. Cost: O(trials * figures of the view)."""
+    meant = FigureLoss(measure=LITERATURE_LOSS) if isinstance(view, LiteratureLoss) else view
+    about = [one for one, of in results.figures.items() if of.measure == meant.measure]
+    chosen = [one for one in about if meant.attribute in (None, results.figures[one].attribute)]
+    return _largest(results, _preferring_table(results, chosen), _words(meant), MEASURES[meant.measure].unit)
+
+
+def _by(subject: Subject, view: WorstRisk) -> bool:
+    who = subject.intruder or ""
+    return who == DECLARED or (view.include_insiders and who.startswith(f"{INSIDER}:"))
+
+
+def _is_meant(subject: Subject, view: FigureRisk) -> bool:
+    asked = view.intruder or DECLARED
+    who = subject.intruder
+    same_intruder = who is None or who == asked or (asked == INSIDER and who.startswith(f"{INSIDER}:"))
+    given = ((view.measure, subject.measure), (view.attack, subject.attack), (view.attribute, subject.attribute))
+    others = ((view.subgroup, subject.subgroup), (view.p_percent, subject.p_percent))
+    return same_intruder and all(wanted in (None, found) for wanted, found in (*given, *others))
+
+
+def _preferring_table(results: Results, chosen: list[str]) -> list[str]:
+    """The figures about the whole table where there are some, else all."""
+    return [one for one in chosen if results.figures[one].attribute is None] or chosen
+
+
+def _words(view: FigureRisk | FigureLoss) -> str:
+    of = [] if view.attribute is None else [f"of {view.attribute}"]
+    if isinstance(view, FigureRisk):
+        of += [] if view.attack is None else [f"by {view.attack}"]
+        of += [] if view.intruder is None else [f"for {view.intruder}"]
+        of += [] if view.subgroup is None else [f"in {view.subgroup}"]
+        of += [] if view.p_percent is None else [f"at {view.p_percent:g} %"]
+    return " ".join([view.measure, *of])
+
+
+def _largest(results: Results, chosen: list[str], says: str, unit: str) -> Viewed:
+    """The largest of some figures of each trial, none of which failed; of several equal ones the first."""
+    reasons = _without(results, chosen)
+    values = np.full(results.n_trials, -np.inf)
+    place = np.full(results.n_trials, -1)
+    for i, figure in enumerate(chosen):
+        own = results.values(figure)
+        larger = own > values
+        values[larger], place[larger] = own[larger], i
+    missing = np.array([reason is not None for reason in reasons], dtype=bool)
+    values[missing], place[missing] = np.nan, -1
+    return Viewed(says, unit, values, reasons, tuple(None if i < 0 else chosen[i] for i in place))
+
+
+def _without(results: Results, chosen: list[str]) -> tuple[str | None, ...]:
+    """Why each trial has no number of these figures; None where it has one."""
+    reasons = [_of_trial(*each) for each in zip(results.texts("status"), results.texts("reason"), strict=True)]
+    given = np.zeros(results.n_trials, dtype=bool)
+    for figure in chosen:
+        given |= ~np.isnan(results.values(figure))
+        for i, status in enumerate(results.texts(f"status:{figure}")):
+            reasons[i] = reasons[i] or (f"the figure {figure} failed" if status == "failed" else None)
+    return tuple(
+        reason or (None if there else "no such figure: no attack or attribute that it is about applies")
+        for reason, there in zip(reasons, given, strict=True)
+    )
+
+
+def _of_trial(status: str | None, reason: str | None) -> str | None:
+    return None if status == "ok" else f"{status}: {reason or 'no reason was given'}"
+
+
+def _literature(results: Results, view: LiteratureRisk) -> Viewed:
+    says = f"0.5 * interval disclosure (ranks) + 0.5 * distance linkage ({view.linkage}); transparency is ignored"
+    linkage = risk_of(results, FigureRisk(measure=WORST_OF, attack=view.linkage))
+    intervals = [one for one, of in results.figures.items() if of.measure == INTERVALS]
+    values = 0.5 * linkage.values + 0.5 * _mean_of(results, intervals)
+    known = zip(linkage.reasons, np.isnan(values), strict=True)
+    reasons = tuple(why or ("no interval disclosure: no ordered attribute is masked" if none else None) for why, none in known)
+    return Viewed(says, MEASURES[WORST_OF].unit, values, reasons, (None,) * results.n_trials)
+
+
+def _mean_of(results: Results, figures: list[str]) -> Floats:
+    """Shape (trials,): the mean of those figures that a trial has, NaN where it has none."""
+    total, count = np.zeros(results.n_trials), np.zeros(results.n_trials)
+    for figure in figures:
+        values = results.values(figure)
+        given: Booleans = ~np.isnan(values)
+        total[given] += values[given]
+        count += given
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

@@ -1,0 +1,198 @@
+"""`sdcert sweep` and `sdcert sweeps`: what a sweep computes, shows, records and leaves alone."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from release_files import ROWS
+from sweep_files import MASKED, POINTS, SKIPPED, table_of, untimed, write_sweep
+
+from flows.release import load_release
+from flows.sweep import track
+from flows.sweep.basis import basis_of
+from flows.sweep.keep import default_place
+from flows.sweep.spec import load_sweep
+from tasks.classify.methods import classify
+from tasks.runtime.artifacts import content_address
+from tasks.runtime.draws import keep_seed
+from tasks.sweep.evaluation import Group, Trial, evaluate, seed_of_number, without_curve
+from tasks.sweep.layout import kept
+from tasks.sweep.results import Results
+
+TRIALS = 2 * POINTS
+REHEARSAL = {"seed": 7, "not_for_publication": True}
+
+
+@pytest.fixture
+def swept(sdcert, tmp_path, home):
+    """`swept(change, *options)` sweeps over the small survey; returns what ran, its JSON and its table."""
+
+    def call(change=None, *options, release=None):
+        path = write_sweep(tmp_path / "project", change, **(release or {}))
+        ran = sdcert("sweep", path, "--workers", 2, "--json", *options)
+        assert ran.code == 0, ran.err
+        found = json.loads(ran.out)
+        return ran, found, table_of(home, found["id"])
+
+    return call
+
+
+def test_a_trial_has_the_figures_of_a_release_with_the_same_masking_seed_and_attacks(certify, tmp_path, monkeypatch, home):
+    masking = [
+        {"method": "rank_swapping", "attributes": MASKED, "window_percent": 20},
+        {"method": "sampling", "share": 0.9},
+    ]
+    intruder = {"targets": 0.5, "curve": True}
+    monkeypatch.setattr("flows.certify.chosen_draw", lambda number: keep_seed(seed_of_number(number)))
+    ran, manifest = certify({"masking": masking, "intruder": intruder, **REHEARSAL})
+    assert ran.code in (0, 1), ran.err
+    private = json.loads((home / "runs" / manifest["run"] / "scorecard.json").read_text())
+    release = load_release(tmp_path / "project" / "release.yaml")
+    basis = basis_of(release, default_place())
+    trial = Trial("x", release.attacks_to_run, without_curve(release.intruder))
+    group = Group(release.masking, REHEARSAL["seed"], (trial,))
+    schema = classify(basis.table, release.classify_plan)
+    (row,) = evaluate(basis.table, schema, group, source=content_address(basis.table))
+    of_run = {one["id"]: one for one in private["estimates"] if one["intruder"] is None or "knowing" not in one["intruder"]}
+    assert row.status == "ok"
+    assert row.figures.keys() == of_run.keys()
+    assert len(row.figures) > 50
+    for name, figure in row.figures.items():
+        told = figure if isinstance(figure, dict) else {"value": figure}
+        for field, value in told.items():
+            assert value == of_run[name][field], name
+
+
+def test_a_sweep_holds_every_point_under_every_seed_and_skips_what_is_wrong_in_itself(swept):
+    ran, found, table = swept()
+    assert found["trials"] == {"ok": TRIALS - 2 * SKIPPED, "skipped": 2 * SKIPPED}
+    assert [(row["point"], row["seed"]) for row in table.to_pylist()] == [(p, s) for p in range(POINTS) for s in range(2)]
+    wrong = [row for row in table.to_pylist() if row["status"] == "skipped"]
+    assert {row["axis:masking[0].k"] for row in wrong} == {10 * ROWS}
+    assert all("masking[0]" in row["reason"] for row in wrong)
+    assert f"trials   {TRIALS:>9,}" in ran.err
+    assert "left" in ran.err
+
+
+def test_the_table_is_that_of_a_bare_loop_over_the_same_functions(swept, tmp_path):
+    _, _, table = swept()
+    sweep = load_sweep(tmp_path / "project" / "sweep.yaml")
+    basis = basis_of(sweep.base, default_place())
+    from flows.sweep.variants import variant
+
+    results = Results.of(table)
+    lines = iter(range(table.num_rows))
+    for point in sweep.points():
+        release = variant(sweep, point)
+        for seed in range(2):
+            group = Group(release.masking, seed, (Trial("", release.attacks_to_run, without_curve(release.intruder)),))
+            schema = classify(basis.table, release.classify_plan)
+            (row,) = evaluate(basis.table, schema, group, source=content_address(basis.table))
+            assert kept(results.estimates(next(lines))) == row.figures
+
+
+def test_started_again_it_computes_nothing_and_gives_the_same_table(swept, sdcert, home, tmp_path):
+    _, found, table = swept()
+    files = {path: path.stat().st_mtime_ns for path in (home / "sweeps").rglob("results/*.parquet")}
+    assert files
+    ran, again, same = swept()
+    assert again["id"] == found["id"]
+    assert same.equals(table)
+    assert {path: path.stat().st_mtime_ns for path in (home / "sweeps").rglob("results/*.parquet")} == files
+    assert "nothing is left to compute" in ran.err
+    resumed = sdcert("sweep", "--resume", "survey-sweep")
+    assert resumed.code == 0, resumed.err
+    assert "The frontier: " in resumed.out
+
+
+def test_what_two_sweeps_have_in_common_is_computed_once(swept):
+    swept()
+    ran, found, _ = swept({"seeds": 3})
+    assert found["trials"]["ok"] == 3 * (POINTS - SKIPPED)
+    assert f"held     {2 * POINTS:>9,}" in ran.err
+
+
+def test_sweeps_lists_them(swept, sdcert):
+    _, found, _ = swept()
+    listed = json.loads(sdcert("sweeps", "--json").out)
+    assert [(one["id"], one["points"], one["trials"], one["done"], one["state"]) for one in listed] == [
+        (found["id"], POINTS, TRIALS, TRIALS, "finished")
+    ]
+    assert listed[0]["frontier"] == len(found["frontier"]) > 0
+    assert found["id"] in sdcert("sweeps").out
+
+
+def test_a_search_of_the_frontier_asks_and_tells_to_its_end(swept):
+    axes = {"masking[0].k": {"range": [2, 20]}}
+    masking = [{"method": "microaggregation", "attributes": MASKED, "k": 3}]
+    change = {
+        "pipelines": [{"name": "mdav", "masking": masking, "axes": axes}],
+        "strategy": {"method": "frontier", "points": 10, "generation": 4},
+        "seeds": 1,
+    }
+    _, found, table = swept(change)
+    assert found["points"] == 10
+    assert len(set(table.column("axis:masking[0].k").to_pylist())) == 10
+    assert swept(change)[2].equals(table)
+
+
+def test_the_working_set_is_private_and_the_other_commands_do_not_mind_it(swept, sdcert, home):
+    swept()
+    folder = home / "sweeps"
+    assert {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_dir()} | {folder.stat().st_mode & 0o777} == {
+        0o700
+    }
+    assert {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_file()} == {0o600}
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert sdcert("store", "verify").code == 0
+    assert sdcert("store", "gc", "--yes", "--older-than", 0).code == 0
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_mlflow_gets_one_run_with_the_public_table_and_one_for_each_point_of_the_frontier(swept, home):
+    _, found, table = swept()
+    _, again, _ = swept()
+    from tasks.runtime.tracking import open_client
+
+    client = open_client()
+    experiment = client.get_experiment_by_name("sweep-survey-sweep")
+    runs = client.search_runs([experiment.experiment_id])
+    (parent,) = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
+    children = {run.info.run_name for run in runs if run is not parent}
+    assert children == {f"point-{one['point']}" for one in found["frontier"]}
+    assert parent.info.status == "FINISHED"
+    assert parent.data.metrics["trials ok"] == TRIALS - 2 * SKIPPED
+    logged = pq.read_table(next((home / "mlflow-artifacts").rglob("table.parquet")))
+    assert logged.equals(track.public_table(table))
+    assert logged.column("sse_percent|age").to_pylist() != table.column("sse_percent|age").to_pylist()
+    assert logged.column("sse_percent|age").to_pylist()[0] == float(f"{table.column('sse_percent|age')[0].as_py():.1e}")
+    assert untimed(logged).column("point").equals(table.column("point"))
+
+
+def test_a_tracking_server_that_is_away_costs_nothing_and_is_told(swept, monkeypatch, home, sdcert):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    ran, found, table = swept()
+    assert table.num_rows == TRIALS
+    assert "warning: MLflow" in ran.err
+    assert json.loads((home / "sweeps" / found["id"] / "sweep.json").read_text())["tracking"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("sweep", "no-such.yaml"), "no-such.yaml"),
+        (("sweep", "--workers", "2"), "a sweep is named by its file"),
+        (("sweep", "--resume", "nothing"), "no sweep in this home"),
+        (("sweep", "x.yaml", "--runner", "dask"), "--address"),
+        (("sweep", "x.yaml", "--store", "nowhere://bucket"), "--store"),
+        (("sweep", "promote", "nothing", "1", "-o", "x.yaml"), "no sweep in this home"),
+    ],
+)
+def test_wrong_words_are_told_with_exit_code_2(sdcert, words, told):
+    ran = sdcert(*words)
+    assert ran.code == 2
+    assert told in ran.err
+    assert "Traceback" not in ran.err

@@ -1,0 +1,135 @@
+"""One masked table, attacked in many ways: figures, sharing, and what becomes of trials that cannot be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.threat import IntruderSpec
+from tasks.attack.transparency import Transparency
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
+from tasks.score.methods import RankIntervalDisclosure
+from tasks.sweep import evaluation
+from tasks.sweep.evaluation import Group, Trial, evaluate, seed_of_number, without_curve
+
+N = 30
+SCHEMA = Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for name in "ab"))
+LINKAGE, TRANSPARENCY = DistanceLinkage(method="distance_linkage"), Transparency(method="transparency")
+
+
+def table() -> Microdata:
+    rng = np.random.default_rng(5)
+    return Microdata.of({"a": rng.normal(size=N), "b": rng.normal(size=N)})
+
+
+def mdav(k: int) -> Microaggregation:
+    return Microaggregation(method="microaggregation", attributes=("a", "b"), k=k)
+
+
+def trial(key: str, *attacks, targets: float = 1.0, measures=()) -> Trial:
+    return Trial(key, attacks or (LINKAGE,), without_curve(IntruderSpec(targets=targets)), measures)
+
+
+def swapped(*trials: Trial, seed: int = 0) -> Group:
+    step = RankSwapping(method="rank_swapping", attributes=("a", "b"), window_percent=40)
+    return Group((step,), seed, trials)
+
+
+def run(group: Group) -> list:
+    return evaluate(table(), SCHEMA, group, source="sha256:source")
+
+
+def test_who_is_averaged_over_all_is_found_by_luck_alone():
+    (row,) = run(Group((mdav(N),), 0, (trial("one", LINKAGE, TRANSPARENCY),)))
+    assert row.status == "ok"
+    assert row.reason is None
+    for attack in ("distance_linkage", "transparency"):
+        assert row.figures[f"reidentification|{attack}|declared"] == pytest.approx(1 / N)
+    assert row.seconds > 0
+
+
+def test_one_masking_and_one_attack_serve_all_trials(monkeypatch):
+    calls = {"mask": 0, "attack": 0}
+
+    def counted(name, function):
+        def call(*arguments, **named):
+            calls[name] += 1
+            return function(*arguments, **named)
+
+        return call
+
+    for name in calls:
+        monkeypatch.setattr(evaluation, name, counted(name, getattr(evaluation, name)))
+    wide = RankIntervalDisclosure(measure="rank_interval_disclosure", p_percent=(33.0,))
+    rows = run(
+        swapped(trial("both", LINKAGE, TRANSPARENCY), trial("wide", LINKAGE, measures=(wide,)), trial("half", targets=0.5))
+    )
+    assert calls == {"mask": 1, "attack": 3}
+    assert [row.key for row in rows] == ["both", "wide", "half"]
+    assert {"rank_interval_disclosure|a|p_percent=33"} <= rows[1].figures.keys() - rows[0].figures.keys()
+
+
+def test_trials_together_or_alone_have_the_same_figures():
+    trials = trial("both", LINKAGE, TRANSPARENCY), trial("half", TRANSPARENCY, targets=0.5), trial("one", TRANSPARENCY)
+    together = run(swapped(*trials))
+    alone = [run(swapped(each))[0] for each in trials]
+    assert [replace(row, seconds=0.0) for row in together] == [replace(row, seconds=0.0) for row in alone]
+
+
+def test_a_seed_gives_the_same_figures_again_and_another_one_others():
+    first, again, other = (run(swapped(trial("x", TRANSPARENCY), seed=seed))[0].figures for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+    assert len({seed_of_number(n) for n in range(100)}) == 100
+    assert len(seed_of_number(0)) == 32
+
+
+def test_a_point_that_is_wrong_in_itself_is_skipped_with_code_and_place():
+    rows = run(Group((mdav(N + 1),), 0, (trial("x"), trial("y"))))
+    assert [(row.key, row.status, row.figures) for row in rows] == [("x", "skipped", {}), ("y", "skipped", {})]
+    assert "masking[0]" in rows[0].reason
+
+
+def test_what_breaks_costs_its_trial_alone_and_tells_no_value(monkeypatch):
+    real = evaluation.attack
+
+    def broken(*arguments, **named):
+        if isinstance(arguments[4], Transparency):
+            raise KeyError("918273.5")
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(evaluation, "attack", broken)
+    rows = run(swapped(trial("x", TRANSPARENCY), trial("y", LINKAGE)))
+    assert [row.status for row in rows] == ["failed", "ok"]
+    assert rows[0].reason.startswith("KeyError in broken, line ")
+    assert "918273" not in rows[0].reason
+
+
+def test_an_attack_of_the_declared_intruder_that_fails_fails_its_trial_and_leaves_the_other_figures(monkeypatch):
+    real = evaluation.attack
+
+    def failing(*arguments, **named):
+        found = real(*arguments, **named)
+        return replace(found, status="failed", reason="no guess", outcomes=None) if found.attack == "transparency" else found
+
+    monkeypatch.setattr(evaluation, "attack", failing)
+    row, other = run(swapped(trial("x", LINKAGE, TRANSPARENCY), trial("y", LINKAGE)))
+    assert (row.status, row.reason) == ("failed", "attack-failed: transparency: no guess")
+    assert row.figures["reidentification|transparency|declared"] == {"status": "failed"}
+    assert row.figures["sse_percent"] == other.figures["sse_percent"]
+
+
+@pytest.mark.parametrize("kind", [MemoryError, OSError])
+def test_what_another_attempt_may_mend_is_raised(monkeypatch, kind):
+    def broken(*arguments, **named):
+        raise kind
+
+    for name in ("attack", "mask"):
+        with monkeypatch.context() as patch:
+            patch.setattr(evaluation, name, broken)
+            with pytest.raises(kind):
+                run(swapped(trial("x")))

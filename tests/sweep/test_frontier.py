@@ -1,0 +1,158 @@
+"""Dominance, the frontier, and which points keep a policy."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tasks.microdata.errors import InputError
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.table import Floats
+from tasks.score.policy import PolicyLine
+from tasks.sweep.frontier import (
+    NOBODY,
+    distance,
+    dominated_by,
+    dominators,
+    frontier,
+    hypervolume,
+    on_the_map,
+    policy_region,
+)
+from tasks.sweep.layout import Kept, Line, kept, table_of
+from tasks.sweep.results import Results
+
+SIDE = 5
+few_values = st.integers(0, SIDE - 1).map(float) | st.just(np.nan)
+maps = st.integers(0, 14).flatmap(
+    lambda n: st.tuples(arrays(float, n, elements=few_values), arrays(float, n, elements=few_values))
+)
+
+
+def beats(risk: Floats, loss: Floats, i: int, j: int) -> bool:
+    no_larger = risk[i] <= risk[j] and loss[i] <= loss[j]
+    return bool(no_larger and (risk[i] < risk[j] or loss[i] < loss[j]))
+
+
+def beaten_by(risk: Floats, loss: Floats) -> list[list[int]]:
+    """For each point all that dominate it: the definition, in O(n^2)."""
+    return [[i for i in range(len(risk)) if beats(risk, loss, i, j)] for j in range(len(risk))]
+
+
+def test_an_example_by_hand() -> None:
+    risk, loss = np.array([0.5, 0.1, 0.5, 0.9, 0.1, np.nan, 0.9]), np.array([0.5, 0.9, 0.5, 0.1, 1.0, 0.0, 0.6])
+    assert frontier(risk, loss).tolist() == [True, True, True, True, False, False, False]
+    assert dominators(risk, loss).tolist() == [NOBODY, NOBODY, NOBODY, NOBODY, 1, NOBODY, 0]
+    assert dominated_by(6, risk, loss) == 0
+    assert dominated_by(0, risk, loss) is None
+    assert distance(risk, loss)[6] == pytest.approx((0.6 - 0.5) / 0.9), "by so much of its range the loss would have to fall"
+    assert np.isnan(distance(risk, loss)[5])
+
+
+@given(maps)
+def test_as_the_definition_has_it(map_: tuple[Floats, Floats]) -> None:
+    risk, loss = map_
+    known = ~(np.isnan(risk) | np.isnan(loss))
+    above = beaten_by(risk, loss)
+    on_it = [bool(there) and not some for there, some in zip(known, above, strict=True)]
+    assert frontier(risk, loss).tolist() == on_it
+    witnesses = [next((i for i in some if on_it[i]), NOBODY) for some in above]
+    assert dominators(risk, loss).tolist() == witnesses
+    assert [witness != NOBODY for witness in witnesses] == [bool(some) for some in above]
+
+
+@given(maps)
+def test_the_order_of_the_points_changes_nothing(map_: tuple[Floats, Floats]) -> None:
+    risk, loss = map_
+    order = np.random.default_rng(len(risk)).permutation(len(risk))
+    assert frontier(risk[order], loss[order]).tolist() == frontier(risk, loss)[order].tolist()
+    assert np.array_equal(distance(risk[order], loss[order]), distance(risk, loss)[order], equal_nan=True)
+
+
+@given(maps)
+def test_the_area_is_the_number_of_squares_that_are_dominated(map_: tuple[Floats, Floats]) -> None:
+    risk, loss = map_
+    corners = [(x, y) for x in range(SIDE) for y in range(SIDE)]
+    squares = sum(any(r <= x and v <= y for r, v in zip(risk, loss, strict=True)) for x, y in corners)
+    assert hypervolume(risk, loss, (SIDE, SIDE)) == squares
+    assert hypervolume(risk, loss, (0, SIDE)) == 0
+
+
+@given(maps)
+def test_a_step_of_the_distance_frees_a_point_and_less_does_not(map_: tuple[Floats, Floats]) -> None:
+    risk, loss = map_
+    far = distance(risk, loss)
+    ahead = frontier(risk, loss)
+    known = ~(np.isnan(risk) | np.isnan(loss))
+    for i in np.flatnonzero(known & ~ahead):
+        spans = [float(np.ptp(values[known])) or 1.0 for values in (risk, loss)]
+        for step, free in ((far[i] + 1e-6, True), (far[i] - 1e-6, False)):
+            moved = risk[i] - step * spans[0], loss[i] - step * spans[1]
+            below = any(risk[j] < moved[0] and loss[j] < moved[1] for j in np.flatnonzero(ahead))
+            assert below is not free or (not free and far[i] == 0)
+    assert (far[ahead] == 0).all()
+
+
+def test_ten_thousand_points_are_quick() -> None:
+    rng = np.random.default_rng(1)
+    clouds = [rng.random((2, 10_000)), np.stack([np.arange(1e4), -np.arange(1e4)])]
+    for risk, loss in clouds:
+        began = time.process_time()
+        frontier(risk, loss)
+        dominators(risk, loss)
+        assert time.process_time() - began < 0.5
+
+
+NO_MORE = PolicyLine(measure="reidentification", at_most=0.2)
+ENOUGH = PolicyLine(measure="k_anonymity", at_least=3)
+LINKED, FOLLOWED = "reidentification|distance_linkage|declared", "reidentification|transparency|declared"
+
+
+def results(*points: list[dict[str, Kept]]) -> Results:
+    return Results.of(
+        table_of(
+            [
+                Line(point=i, pipeline="p", seed=seed, axes={}, status="ok", reason=None, figures=figures, seconds=0)
+                for i, seeds in enumerate(points)
+                for seed, figures in enumerate(seeds)
+            ]
+        )
+    )
+
+
+def test_the_region_of_a_policy() -> None:
+    good: dict[str, Kept] = {LINKED: 0.2, "k_anonymity": 3.0}
+    unsure: Kept = {"value": 0.15, "low": 0.1, "high": 0.3}
+    found = results(
+        [good, good],
+        [good, {**good, LINKED: 0.21}],
+        [good, {**good, FOLLOWED: 0.5}],
+        [good, {**good, FOLLOWED: {"status": "not_applicable"}}],
+        [good, {**good, FOLLOWED: {"status": "failed"}}],
+        [{**good, LINKED: unsure}],
+        [good, {}],
+        [{**good, LINKED: unsure}, {**good, "k_anonymity": 2.0}],
+        [{**good, "reidentification|distance_linkage|insider:vote": 1.0}],
+    )
+    kinds = ["inside", "outside", "outside", "inside", "undecided", "undecided", "undecided", "outside", "inside"]
+    assert list(policy_region(found, (NO_MORE, ENOUGH))) == kinds
+    with pytest.raises(InputError):
+        policy_region(found, ())
+
+
+def test_the_region_of_figures_as_they_are_scored() -> None:
+    one = Estimate(measure="reidentification", attack="a", intruder="declared", value=0.2, low=0.2, high=0.2, unit="share")
+    assert policy_region(results([kept([one])]), (NO_MORE,)) == ("inside",)
+
+
+def test_a_point_that_lost_a_seed_is_not_compared() -> None:
+    found = results([{"il1s": 1.0}, {"il1s": 3.0}], [{"il1s": 1.0}, {}], [{}, {}])
+    loss = found.over_seeds(found.values("il1s"))
+    risk, same = on_the_map(loss, loss)
+    assert np.array_equal(risk, [2.0, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(risk, same, equal_nan=True)

@@ -1,0 +1,209 @@
+"""What is kept of a figure, the table of a sweep, and what is read back from it."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tasks.microdata.canonical import canonical
+from tasks.microdata.estimate import Estimate, Status, id_parts
+from tasks.score.catalogue import MEASURES, SUBGROUPS
+from tasks.score.policy import PolicyLine
+from tasks.score.verdict import decide
+from tasks.sweep.layout import Kept, Line, kept, rebuilt, subject_of, table_of
+from tasks.sweep.results import FIGURE_FIELDS, Results
+
+LINKED = "reidentification|distance_linkage|declared"
+LOSS = "sse_percent"
+
+
+def line(point: int, seed: int, figures: dict[str, Kept], **fields: object) -> Line:
+    common = {"pipeline": "mdav", "axes": {"masking[0].k": 3}, "status": "ok", "reason": None, "seconds": 0.5}
+    return Line(point=point, seed=seed, figures=figures, **{**common, **fields})  # type: ignore[arg-type]  # by name
+
+
+NAMES = st.text("ab|~=,\\ä ", min_size=1, max_size=5)
+NUMBERS = st.floats(0, 1)
+
+
+@st.composite
+def estimates(draw: st.DrawFn) -> Estimate:
+    measure = draw(st.sampled_from(list(MEASURES.values())))
+    about = {"table": st.none(), "attribute": NAMES, "table_and_attribute": st.none() | NAMES}[measure.about]
+    low, value, high = sorted(draw(st.tuples(NUMBERS, NUMBERS, NUMBERS)))
+    has_interval = draw(st.booleans())
+    found = Estimate(
+        measure=measure.name,
+        attack=draw(st.sampled_from(["transparency", "by-name"])) if measure.by_attack else None,
+        intruder=draw(st.sampled_from(["declared", "knowledge:2", "insider:a|b", "insider:"])) if measure.by_attack else None,
+        attribute=draw(about),
+        subgroup=draw(st.sampled_from(SUBGROUPS)) if measure.by_subgroup else None,
+        parameters=(("p_percent", draw(st.floats(0.001, 100))),) if measure.takes_p_percent else (),
+        value=value,
+        low=low if has_interval else None,
+        high=high if has_interval else None,
+        basis="sampled_targets" if has_interval else "exact",
+        unit=measure.unit,
+    )
+    states: list[Status] = ["ok", "ok", "not_applicable", "failed"]
+    status = draw(st.sampled_from(states))
+    return found if status == "ok" else replace(found, status=status, value=None, low=None, high=None, basis="exact")
+
+
+@given(estimates())
+def test_a_figure_survives_the_json_and_the_table(figure: Estimate) -> None:
+    stored = json.loads(canonical(kept([figure])))
+    assert list(stored) == [figure.id]
+    again = rebuilt(figure.id, stored[figure.id])
+    table = Results.of(table_of([line(0, 0, stored), line(0, 1, {})]))
+    assert table.estimates(0) == (again,)
+    assert table.estimates(1) == ()
+    if figure.low is not None and figure.low == figure.high:  # an interval that is a point is the value
+        figure = replace(figure, low=None, high=None, basis="exact")
+    assert again == figure
+
+
+@given(estimates(), NUMBERS)
+def test_a_policy_decides_on_what_is_kept_as_on_the_figures(figure: Estimate, limit: float) -> None:
+    measure = MEASURES[figure.measure]
+    assume(measure.better is not None and figure.intruder != "knowledge:2")  # of which no line can be
+    limits = {"at_most": limit} if measure.better == "lower" else {"at_least": 1 + limit}
+    asked = dict(figure.parameters)
+    line_ = PolicyLine(measure=measure.name, intruder=figure.intruder, **limits, **asked)  # type: ignore[arg-type]
+    stored = json.loads(canonical(kept([figure])))
+    again = tuple(rebuilt(name, fields) for name, fields in stored.items())
+    before, after = decide((line_,), (figure,)), decide((line_,), again)
+    assert after.verdict == before.verdict
+    assert after.criteria[0].deciding_value == before.criteria[0].deciding_value
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_what_is_no_number_is_kept_as_failed(number: float) -> None:
+    assert kept([Estimate(measure="il1s", value=number, unit="x")]) == {"il1s": {"status": "failed"}}
+
+
+def test_names_with_bars_keep_apart() -> None:
+    one = Estimate(measure="linked_value_disclosed", attack="t", intruder="insider:a", attribute="b|c", value=0, unit="share")
+    other = replace(one, intruder="insider:a|b", attribute="c")
+    assert one.id == "linked_value_disclosed|t|insider:a|b~1c"
+    assert one.id != other.id
+    assert id_parts(other.id) == ("linked_value_disclosed", "t", "insider:a|b", "c")
+
+
+def test_a_width_of_many_digits_is_read_back() -> None:
+    one = Estimate(measure="rank_interval_disclosure", attribute="a", parameters=(("p_percent", 12.3456789),), value=0, unit="")
+    assert subject_of(one.id).p_percent == 12.3456789
+    assert replace(one, parameters=(("p_percent", 5.0),)).id == "rank_interval_disclosure|a|p_percent=5"
+
+
+STRANGE = ["nothing", "reidentification", "reidentification|a", "il1s|a|b", "reidentification|a|b|c|d",
+           "rank_interval_disclosure|a", "subgroup_reidentification|a|b|c|tall people"]  # fmt: skip
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_other_ids_are_refused(strange: str) -> None:
+    with pytest.raises(ValueError, match="the id"):
+        subject_of(strange)
+
+
+def test_the_table_of_three_trials() -> None:
+    sampled: Kept = {"value": 0.2, "low": 0.1, "high": 0.3}
+    rows = [
+        line(1, 0, {}, pipeline="swap", axes={"masking[0].p_percent": 5.0}, status="skipped", reason="k is too large"),
+        line(0, 1, {LINKED: sampled, LOSS: 3.0}),
+        line(0, 0, {LINKED: 0.1, LOSS: {"status": "not_applicable"}}),
+    ]
+    expected = {
+        "point": [0, 0, 1],
+        "pipeline": ["mdav", "mdav", "swap"],
+        "seed": [0, 1, 0],
+        "status": ["ok", "ok", "skipped"],
+        "reason": [None, None, "k is too large"],
+        "axis:masking[0].k": [3, 3, None],
+        "axis:masking[0].p_percent": [None, None, 5.0],
+        LINKED: [0.1, 0.2, None],
+        f"low:{LINKED}": [None, 0.1, None],
+        f"high:{LINKED}": [None, 0.3, None],
+        LOSS: [None, 3.0, None],
+        f"status:{LOSS}": ["not_applicable", None, None],
+        "seconds": [0.5, 0.5, 0.5],
+    }
+    table = table_of(rows)
+    assert table.to_pydict() == expected
+    assert table.column_names == list(expected)
+    random.Random(1).shuffle(rows)
+    assert table_of(rows).equals(table)
+
+
+def test_the_kinds_of_axes() -> None:
+    axes: list[dict[str, object]] = [{"a": 1, "b": True, "c": 1, "d": "x", "e": ("u", "v")}, {"a": 2, "c": 0.5, "d": 2}]
+    table = table_of([line(i, 0, {}, axes=values) for i, values in enumerate(axes)])
+    kinds = {name: str(table.schema.field(f"axis:{name}").type) for name in "abcde"}
+    assert kinds == {"a": "int64", "b": "bool", "c": "double", "d": "string", "e": "string"}
+    assert table.column("axis:d").to_pylist() == ["x", "2"]
+    assert table.column("axis:e").to_pylist() == ['["u","v"]', None]
+
+
+def test_over_the_seeds() -> None:
+    values = {(3, 0): 0.1, (3, 1): 0.3, (3, 2): 0.2, (7, 0): 0.1, (7, 1): 0.1, (7, 2): 0.1, (9, 0): 0.5, (10, 0): None}
+    rows = [line(point, seed, {} if value is None else {LOSS: value}) for (point, seed), value in values.items()]
+    results = Results.of(table_of([*rows, line(9, 1, {})]))
+    found = results.over_seeds(results.values(LOSS))
+    assert results.points.tolist() == [3, 7, 9, 10]
+    assert found.mean[:3].tolist() == pytest.approx([0.2, 0.1, 0.5])
+    assert found.mean[1] == 0.1, "equal numbers have themselves as mean, to the last bit"
+    assert found.low[:3].tolist() == [0.1, 0.1, 0.5]
+    assert found.high[:3].tolist() == [0.3, 0.1, 0.5]
+    assert np.isnan([found.mean[3], found.low[3], found.high[3]]).all()
+    assert found.count.tolist() == [3, 3, 1, 0]
+    assert found.complete.tolist() == [True, True, False, False]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.none() | st.floats(-1e9, 1e9)), max_size=30))
+def test_over_the_seeds_as_a_loop_has_it(given_: list[tuple[int, float | None]]) -> None:
+    rows = [line(point, seed, {} if value is None else {LOSS: value}) for seed, (point, value) in enumerate(given_)]
+    results = Results.of(table_of(rows))
+    found = results.over_seeds(results.values(LOSS))
+    for place, point in enumerate(results.points.tolist()):
+        own = [value for number, value in given_ if number == point and value is not None]
+        assert found.count[place] == len(own)
+        if own:
+            assert found.low[place] == min(own) <= found.mean[place] <= max(own) == found.high[place]
+            assert found.mean[place] == pytest.approx(sum(own) / len(own), abs=1e-3)
+
+
+def test_an_empty_table() -> None:
+    results = Results.of(table_of([]))
+    assert (results.n_trials, results.n_points, results.figures) == (0, 0, {})
+    assert len(results.over_seeds(results.values(LOSS)).mean) == 0
+
+
+def test_columns_and_order_are_checked() -> None:
+    table = table_of([line(0, 0, {}), line(0, 1, {}), line(1, 0, {})])
+    with pytest.raises(ValueError, match="no column seed"):
+        Results.of(table.drop_columns(["seed"]))
+    for order in ([1, 0, 2], [2, 0, 1], [0, 0, 1]):
+        with pytest.raises(ValueError, match="order of point and seed"):
+            Results.of(table.take(order))
+    with pytest.raises(ValueError, match="no figure of the catalogue"):
+        Results.of(table.append_column("made_up", pa.array([1.0, 2.0, 3.0])))
+
+
+def test_texts_and_axes_per_trial() -> None:
+    results = Results.of(table_of([line(0, 0, {LOSS: {"status": "failed"}}), line(1, 0, {LOSS: 1.0}, axes={})]))
+    assert results.axes == ("masking[0].k",)
+    assert results.axis("masking[0].k") == [3, None]
+    assert results.texts(f"status:{LOSS}") == ["failed", None]
+    assert results.texts("status:unheard-of") == [None, None]
+    assert np.isnan(results.values("unheard-of")).all()
+    assert next(results.all_estimates(frozenset([LOSS])))[0].status == "failed"
+    assert list(results.all_estimates(frozenset(["il1s"]))) == [(), ()]
+    assert FIGURE_FIELDS == ("value", "low", "high", "status")
