@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -47,17 +48,16 @@ def maps(points: int) -> pd.DataFrame:
     """One row for each quantity, one column for each map."""
     rng = np.random.default_rng(1)
     steps = rng.permutation(points).astype(float)
-    columns = {}
-    for name, (risk, loss) in {"cloud": rng.random((2, points)), "staircase": (steps, -steps)}.items():
-        assert (frontier(risk, loss) == all_pairs(risk, loss)).all()
-        columns[name] = {
-            "frontier": seconds(lambda r=risk, v=loss: frontier(r, v)),
-            "dominators": seconds(lambda r=risk, v=loss: dominators(r, v)),
-            "distance": seconds(lambda r=risk, v=loss: distance(r, v)),
-            "hypervolume": seconds(lambda r=risk, v=loss: hypervolume(r, v, (points, points))),
-            "all pairs": seconds(lambda r=risk, v=loss: all_pairs(r, v)),
-        }
-    return pd.DataFrame(columns)
+    return pd.DataFrame({"cloud": timed(*rng.random((2, points))), "staircase": timed(steps, -steps)})
+
+
+def timed(risk: Floats, loss: Floats) -> dict[str, float]:
+    """Seconds for each quantity of one map."""
+    assert (frontier(risk, loss) == all_pairs(risk, loss)).all()
+    corner = (float(risk.max()), float(loss.max()))
+    works = {"frontier": frontier, "dominators": dominators, "distance": distance, "all pairs": all_pairs}
+    area = {"hypervolume": seconds(partial(hypervolume, risk, loss, corner))}
+    return {name: seconds(partial(work, risk, loss)) for name, work in works.items()} | area
 
 
 def search_cost(points: int, size: int = 60) -> float:

@@ -61,7 +61,7 @@ def own(home, monkeypatch):
     from tasks.audit.signing import pem
     from tasks.runtime.settings import Home
 
-    for name in (pem.PEM_VARIABLE, pem.PASSPHRASE_VARIABLE):
+    for name in (pem.PEM_VARIABLE, pem.PASSPHRASE_VARIABLE, pem.APPROVAL_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(pem, "_opened", {})
     return Home(home)

@@ -32,8 +32,9 @@ def revoke(
     run: Run,
     reason: Annotated[str, typer.Option(help="why nobody shall rely on it any more", metavar="TEXT", show_default=False)],
     folder: Folder = None,
+    others: Annotated[bool, typer.Option("--all", help="every other certificate of the same data as well")] = False,
 ) -> int:
-    """Revoke the certificate of a run. Cannot be undone."""
+    """Revoke the certificate of a run. Cannot be undone. Names other certificates of the same data, which stand."""
     from flows.console.revoke import revoke_certificate
 
-    return revoke_certificate(run, reason, folder=folder)
+    return revoke_certificate(run, reason, folder=folder, others=others)

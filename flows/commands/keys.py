@@ -20,7 +20,10 @@ class Purpose(StrEnum):
     APPROVALS = "approvals"
 
 
-NEW_PASSPHRASE = "lock the new key with a passphrase: asked for on a terminal, else SDCERT_KEY_PASSPHRASE"  # noqa: S105
+NEW_PASSPHRASE = (
+    "lock the new key with a passphrase: asked for on a terminal, else "  # noqa: S105
+    "SDCERT_KEY_PASSPHRASE (for approvals: SDCERT_APPROVAL_PASSPHRASE)"
+)
 Locked = Annotated[bool | None, typer.Option("--passphrase/--no-passphrase", help=NEW_PASSPHRASE, show_default=False)]
 
 

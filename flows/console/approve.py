@@ -1,8 +1,9 @@
 """`sdcert approve`: a person signs under a certificate.
 
 Three steps, each on the disk before the next: the signed approval in the run's private folder, the entry in the ledger, the
-file beside the certificate. The entry comes before the file that others see: nothing may be relied upon that the ledger does
-not know. What a crash leaves out after the entry, the same command puts in place: the signature itself is kept.
+file beside the certificate; and only then a word on the terminal, so that a reader who is gone stops nothing. The entry comes
+before the file that others see: nothing may be relied upon that the ledger does not know. What a crash leaves out after the
+entry, the same command puts in place: the signature itself is kept.
 """
 
 from __future__ import annotations
@@ -14,9 +15,18 @@ from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
-from pydantic import ValidationError
-
-from flows.console.certified import CertifiedRun, certified_run, issued_in, keep, kept, tell, writable
+from flows.console.certified import (
+    A_NAME,
+    A_REASON,
+    CertifiedRun,
+    certified_run,
+    check_words,
+    issued_in,
+    keep,
+    kept,
+    tell,
+    writable,
+)
 from flows.console.inert import shown
 from flows.console.keys import asked
 from tasks.audit.certificates.approval import ApprovalPredicate, PolicyAuthor, independence, sealed_approval
@@ -28,6 +38,7 @@ from tasks.audit.lookup.index import Index
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import SigningKey, signing, signing_key
 from tasks.microdata.errors import InputError
+from tasks.microdata.spec import Name, Reason
 from tasks.runtime.files import sync_folder, write_whole
 from tasks.runtime.settings import Home
 
@@ -45,6 +56,10 @@ class Words:
 
 def approve_release(run: str, words: Words, *, key: str | None, folder: Path | None) -> int:
     """Sign, record, and lay the approval beside the certificate. Returns 0; InputError where there is nothing to approve."""
+    check_words("--as", Name, words.role, A_NAME)
+    check_words("--reason", Reason, words.reason, A_REASON)
+    if words.by is not None:
+        check_words("--by", Name, words.by, A_NAME)
     with Index.current() as index:
         certified = certified_run(index, run)
         _refuse_revoked(certified)
@@ -54,12 +69,13 @@ def approve_release(run: str, words: Words, *, key: str | None, folder: Path | N
         approved = _by_key(certified, person)
         if approved is not None:
             _same_words(approved, words)
-            tell(f"{approved.by} approved this certificate before, with this key: nothing was signed again")
+            lines = [f"{approved.by} approved this certificate before, with this key: nothing was signed again"]
         else:
             said = _said(index, certified, issued.certificate, words, person)
             approved = _recorded(certified, issued.certificate, said, person)
-            tell(*_sentences(certified, approved))
-    tell(f"  {_laid(certified, approved, issued.folder)}")
+            lines = _sentences(certified, approved)
+    path = _laid(certified, approved, issued.folder)
+    tell(*lines, f"  {path}")
     return 0
 
 
@@ -86,26 +102,19 @@ def _said(index: Index, run: CertifiedRun, certificate: Certificate, words: Word
     by = words.by or person.claim.name
     asked_by = run.found.began.asked_by.user if run.found.began else None
     judged = independence(by, person.claim.name, author, asked_by)
-    try:
-        return ApprovalPredicate(
-            certificate=certificate.sha256,
-            run=run.run,
-            release=run.release,
-            at=datetime.now(UTC),
-            by=by,
-            role=words.role,
-            reason=words.reason,
-            policy=policy["digest"],
-            policy_author=author or "not assessed",
-            independent=judged.independent,
-            flags=judged.flags,
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        option = {"role": "--as", "by": "--by", "reason": "--reason"}.get(str(first["loc"][0]), "sdcert approve")
-        raise InputError(
-            "words", option, first["msg"], "a name of 1 to 300 characters; a reason of 3 to 2,000", "say it so"
-        ) from None
+    return ApprovalPredicate(
+        certificate=certificate.sha256,
+        run=run.run,
+        release=run.release,
+        at=datetime.now(UTC),
+        by=by,
+        role=words.role,
+        reason=words.reason,
+        policy=policy["digest"],
+        policy_author=author or "not assessed",
+        independent=judged.independent,
+        flags=judged.flags,
+    )
 
 
 def _policy_author(index: Index, run: CertifiedRun, policy: dict[str, str]) -> PolicyAuthor | None:

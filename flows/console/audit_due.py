@@ -6,18 +6,20 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from itertools import starmap
 from typing import Any
 
 from rich.console import Console
 
+from flows.console.audit_lookup import opened, trust_in
 from flows.console.inert import shown
 from flows.console.moments import moment
-from tasks.audit.keeping.due import Certificate, Due, Why, certificates, due
-from tasks.audit.ledger.entries import Entry
+from tasks.audit.keeping.due import Certificate, Due, Why, certificates, due, of_row
 from tasks.audit.lookup.index import Index
-from tasks.audit.lookup.query import Query
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION
 from tasks.runtime.settings import prepare_environment
+
+_TOLD = 20
 
 
 def print_due(at: str | None, within: int, *, as_json: bool) -> int:
@@ -27,10 +29,7 @@ def print_due(at: str | None, within: int, *, as_json: bool) -> int:
     """
     when = moment(at, "--at")
     prepare_environment()
-    known = certificates(_entries_of_certified(), at=when)
-    found = due(known, at=when, within=timedelta(days=within))
-    current = [one for one in found if one.certificate.superseded_by is None]
-    replaced = [one for one in found if one.certificate.superseded_by is not None]
+    known, current, replaced = _due(when, timedelta(days=within))
     if as_json:
         content = {"at": when.isoformat(), "within_days": within, "attack_catalogue_version": ATTACK_CATALOGUE_VERSION}
         lists = {"due": [_as_dict(one) for one in current], "superseded": [_as_dict(one) for one in replaced]}
@@ -64,9 +63,11 @@ def _tell(
         say("")
     if replaced:
         say("Due too, but a later release of the series has taken their place (revoke them if nobody shall use them any more):")
-        for one in replaced:
+        for one in replaced[-_TOLD:]:
             old = one.certificate
             say(f"  {old.release}, run {old.run}: {_why(one)}; the newest is {old.superseded_by}")
+        if len(replaced) > _TOLD:
+            say(f"  and {len(replaced) - _TOLD:,} older ones (`sdcert audit due --json` names each)")
         say("")
     say(f"As of {when:%Y-%m-%d}: {len(current)} of {standing} certificates due, the newest of each series counted")
 
@@ -85,6 +86,10 @@ def _why(one: Due) -> str:
 def _in_words(why: Why, one: Certificate) -> str:
     review = "" if one.review_by is None else f"{one.review_by:%Y-%m-%d}"
     match why:
+        case "key revoked":
+            end = one.key_revoked
+            told = "revoked" if end is None else end.in_words()
+            return f"the key that signed it ({(one.signer or '')[:16]}) was {told}: it verifies no more"
         case "past review":
             return f"its review was due by {review}"
         case "review soon":
@@ -94,10 +99,23 @@ def _in_words(why: Why, one: Certificate) -> str:
             return f"the attacks have grown stronger: catalogue {version} then, {ATTACK_CATALOGUE_VERSION} now"
 
 
-def _entries_of_certified() -> Iterator[Entry]:
-    with Index.current() as index:
-        for found, _ in index.each(Query(verdict="certified")):
-            yield from (entry for _, entry in found.entries)
+def _due(at: datetime, within: timedelta) -> tuple[tuple[Certificate, ...], list[Due], list[Due]]:
+    """All that stand at a moment, those of them that are due, and those of these that another has taken the place of.
+
+    What the index says of those that count is compared with their entries; of the others nothing is read.
+    """
+    with opened() as index:
+        found = _from(index, at, within)
+        if not index.fits([one.certificate.run for one in found[1]]):
+            found = _from(index, at, within)
+        return found
+
+
+def _from(index: Index, at: datetime, within: timedelta) -> tuple[tuple[Certificate, ...], list[Due], list[Due]]:
+    known = certificates(starmap(of_row, index.certified()), at=at, revoked=trust_in(index).revoked)
+    found = due(known, at=at, within=within)
+    current = [one for one in found if one.certificate.superseded_by is None]
+    return known, current, [one for one in found if one.certificate.superseded_by is not None]
 
 
 def _as_dict(one: Due) -> dict[str, Any]:
@@ -111,5 +129,7 @@ def _as_dict(one: Due) -> dict[str, Any]:
         "review_by": None if certificate.review_by is None else certificate.review_by.isoformat(),
         "attack_catalogue_version": certificate.catalogue,
         "superseded_by": certificate.superseded_by,
+        "key_id": certificate.signer,
+        "key_revoked": None if certificate.key_revoked is None else certificate.key_revoked.in_words(),
         "why": list(one.why),
     }

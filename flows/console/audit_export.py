@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from flows.console.audit_lookup import (
+    Said,
     asker_of,
     in_brief,
-    keyring,
     name_of,
     opened,
     query_of,
+    said_of,
+    trust_in,
     verdict_in_words,
     verdict_of,
     when,
@@ -33,8 +35,7 @@ from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.page import Section, Shown, Told, page
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import Found
-from tasks.audit.lookup.trust import doubt, in_words
-from tasks.audit.signing.keyring import Keyring
+from tasks.audit.lookup.trust import Trust
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.files import write_whole
@@ -59,7 +60,7 @@ def export_runs(form: str, output: Path | None, *, last: int | None, force: bool
     _may_write(path, force=force)
     query = query_of(WHERE, last=last, **asked)
     with opened() as index:
-        checked = _Checked(index, keyring())
+        checked = _Checked(index, trust_in(index))
         content = {"html": _page, "csv": _table, "jsonl": _entries}[form](checked, query)
     _write(path, content, force=force)
     _tell(path, checked)
@@ -69,24 +70,24 @@ def export_runs(form: str, output: Path | None, *, last: int | None, force: bool
 class _Checked:
     """The runs of an index with what speaks against each, and how much was read and doubted so far."""
 
-    def __init__(self, index: Index, ring: Keyring) -> None:
+    def __init__(self, index: Index, trust: Trust) -> None:
         self.index = index
-        self.ring = ring
+        self.trust = trust
         self.seen: Counter[str] = Counter()
 
     @property
     def doubtful(self) -> int:
         return self.seen["doubtful"]
 
-    def runs(self, query: Query) -> Iterator[tuple[Found, list[str], list[tuple[Line, Entry]]]]:
+    def runs(self, query: Query) -> Iterator[tuple[Found, Said, list[tuple[Line, Entry]]]]:
         for found, lines in self.index.each(query):
-            doubts = {line.index: why for line, entry in lines if (why := doubt(line, entry, self.ring))}
-            self.seen.update(runs=1, entries=len(lines), doubtful=len(doubts))
-            yield found, in_words(doubts), lines
+            said = said_of(lines, self.trust)
+            self.seen.update(runs=1, entries=len(lines), doubtful=said.doubtful)
+            yield found, said, lines
 
 
 def _page(checked: _Checked, query: Query) -> bytes:
-    runs = [_shown(found, doubts) for found, doubts, _ in checked.runs(query)]
+    runs = [_shown(found, said) for found, said, _ in checked.runs(query)]
     ledger = Ledger(Home.current().root / "ledger")
     try:
         head = ledger.head()
@@ -102,11 +103,17 @@ def _of(query: Query, runs: int) -> str:
     named = {"release": query.release, "series": query.series, "verdict": query.verdict, "data set": query.dataset,
              "touching": query.touching, "since": when(query.since), "until before": when(query.until)}  # fmt: skip
     said = [f"{name} {shown(value)}" for name, value in named.items() if value]
-    newest = f"the newest {query.last:,} " if query.last is not None and runs == query.last else ""
-    return f"{newest or 'all '}runs{': ' if said else ''}{', '.join(said)}"
+    many = "all runs"
+    if query.last is not None and runs == query.last:
+        many = "the newest run" if runs == 1 else f"the newest {runs:,} runs"
+    return f"{many}{': ' if said else ''}{', '.join(said)}"
 
 
-def _shown(found: Found, doubts: list[str]) -> Shown:
+def _counted(n: int, what: str, many: str = "") -> str:
+    return f"{n:,} {what if n == 1 else many or what + 's'}"
+
+
+def _shown(found: Found, said: Said) -> Shown:
     release, series = name_of(found)
     return Shown(
         run=shown(found.run),
@@ -117,7 +124,8 @@ def _shown(found: Found, doubts: list[str]) -> Shown:
         words=shown(verdict_in_words(found)),
         dataset=shown((found.began.dataset if found.began is not None else None) or ""),
         asker=shown(asker_of(found)),
-        doubt=shown("; ".join(doubts)),
+        doubt="; ".join(said.doubts),
+        note="; ".join(said.notes),
         sections=tuple(_sections(found)),
     )
 
@@ -137,7 +145,7 @@ def _inert(text: str) -> str:
 def _table(checked: _Checked, query: Query) -> bytes:
     """One line a run. A cell that a spreadsheet would compute begins with an apostrophe; what does not print is written out."""
     text = io.StringIO()
-    rows = (in_brief(found, doubts) for found, doubts, _ in checked.runs(query))
+    rows = (in_brief(found, said) for found, said, _ in checked.runs(query))
     writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\r\n")
     writer.writeheader()
     writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
@@ -146,7 +154,7 @@ def _table(checked: _Checked, query: Query) -> bytes:
 
 COLUMNS = ("run", "release", "series", "began_at", "ended_at", "verdict", "stage", "code", "not_for_publication", "dataset",
            "user", "host", "deployment", "attempts", "released_file", "released_sha256", "content_address", "rows",
-           "certificate", "review_by", "approvals", "revoked", "replays", "entries", "doubts")  # fmt: skip
+           "certificate", "review_by", "approvals", "revoked", "replays", "entries", "doubts", "notes")  # fmt: skip
 
 
 def _cell(value: Any) -> str:
@@ -159,7 +167,7 @@ def _entries(checked: _Checked, query: Query) -> bytes:
     """What each entry says, as it was signed, oldest first; without filters also the entries about keys."""
     if query == Query():
         lines = [checked.index.entry(number) for number in range(checked.index.size)]
-        checked.seen.update(entries=len(lines), doubtful=sum(bool(doubt(*line, checked.ring)) for line in lines))
+        checked.seen.update(entries=len(lines), doubtful=said_of(lines, checked.trust).doubtful)
     else:
         lines = sorted((line for _, _, lines in checked.runs(query) for line in lines), key=lambda line: line[0].index)
     return b"".join(b64decode(json.loads(line.content)["payload"]) + b"\n" for line, entry in lines if entry is not None)
@@ -195,7 +203,8 @@ def _write(path: Path, content: bytes, *, force: bool) -> None:
 
 
 def _tell(path: Path, checked: _Checked) -> None:
-    told = f"{checked.seen['entries']:,} entries" + (f" of {checked.seen['runs']:,} runs" if checked.seen["runs"] else "")
+    told = _counted(checked.seen["entries"], "entry", "entries")
+    told += f" of {_counted(checked.seen['runs'], 'run')}" if checked.seen["runs"] else ""
     where = "" if path == STDOUT else f" to {shown(str(path))}"
     sys.stderr.write(f"wrote {told}{where}\n")
     if checked.doubtful:

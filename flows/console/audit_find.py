@@ -14,20 +14,21 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.console.audit_lookup import (
+    Said,
     asker_of,
-    doubts_of,
     hint,
     in_brief,
-    keyring,
     name_of,
     opened,
     query_of,
+    said_of,
     store_key,
+    trust_in,
     verdict_in_words,
     when,
 )
 from flows.console.inert import shown
-from flows.console.tables import console
+from flows.console.tables import console, trimmed
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import Found, alike
@@ -59,13 +60,13 @@ def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> i
         origin = Origin(query, "") if file is None else origin_of(index, file, query)
         found = [] if origin.query is None else index.find(replace(origin.query, last=last))
         total = 0 if origin.query is None else index.count(origin.query)
-        ring = keyring() if found else None
-        doubts = [doubts_of(index, one, ring) for one in found if ring is not None]
+        trust = trust_in(index) if found else None
+        said = [said_of(index.lines_of(one), trust) for one in found if trust is not None]
         words = origin.words if found or (file is not None and origin.query is None) else hint(index, query)
     if as_json:
-        _print_json(found, doubts, total, words)
+        _print_json(found, said, total, words)
     else:
-        _print(found, doubts, total, words)
+        _print(found, said, total, words)
     return FOUND if found else NOT_FOUND
 
 
@@ -78,6 +79,9 @@ def origin_of(index: Index, path: Path, query: Query) -> Origin:
     source = source_digest_of(path)
     if source is not None and index.count(Query(source_file=source)):
         return Origin(replace(query, source_file=source), "not issued by any run; it is the source of:")
+    if source is not None and index.count(Query(adopted=source)):
+        words = "not issued by any run; it is the table, masked elsewhere, that was adopted by:"
+        return Origin(replace(query, adopted=source), words)
     return _same_content(index, path, query)
 
 
@@ -152,29 +156,31 @@ def _shape(path: Path) -> str | None:
 
 
 def _nearest(index: Index, path: Path, candidates: list[str]) -> str:
-    told = "no release of this home has this content, and no run masked it"
+    told = "no release of this home has this content, and no run masked or adopted it"
     inside = path.resolve().parent.name
     if index.begin_so(inside) == [inside]:
         told += f"; it lies in the folder of run {shown(inside)}, which issued no such file: it was changed, or put there"
     elif candidates:
         runs = ", ".join(map(shown, candidates[:_TOLD]))
         more = f" and {len(candidates) - _TOLD} more" if len(candidates) > _TOLD else ""
-        told += f"; the same columns and as many rows has the table of run {runs}{more}"
+        of = f"the table of run {runs} has" if len(candidates) == 1 else f"the tables of runs {runs}{more} have"
+        told += f"; {of} the same columns and as many rows"
     if len(candidates) > _CANDIDATES:
         told += f" (compared with the newest {_CANDIDATES} of {len(candidates)} contents)"
     return told
 
 
-def _print(found: list[Found], doubts: list[list[str]], total: int, words: str) -> None:
+def _print(found: list[Found], said: list[Said], total: int, words: str) -> None:
     out = console()
     if words:
         out.print(Text(words), soft_wrap=True)
     if not found:
         return
-    out.print(_table(found), markup=False, highlight=False)
-    for one, why in zip(found, doubts, strict=True):
-        for said in why:
-            out.print(Text(f"{shown(one.run)}  NOT TO BE BELIEVED: {said}"), soft_wrap=True)
+    for row in trimmed(out, _table(found)):
+        out.print(row, soft_wrap=True)
+    for one, of_it in zip(found, said, strict=True):
+        for line in of_it.lines():
+            out.print(Text(f"{shown(one.run)}  {line}"), soft_wrap=True)
     if total > len(found):
         out.print(
             Text(f"{len(found)} of {total:,} runs: `--last {total}` shows all, `audit export` writes them"), soft_wrap=True
@@ -195,6 +201,6 @@ def _table(found: list[Found]) -> Table:
     return table
 
 
-def _print_json(found: list[Found], doubts: list[list[str]], total: int, words: str) -> None:
-    runs = [in_brief(one, why) for one, why in zip(found, doubts, strict=True)]
+def _print_json(found: list[Found], said: list[Said], total: int, words: str) -> None:
+    runs = [in_brief(one, of_it) for one, of_it in zip(found, said, strict=True)]
     sys.stdout.write(json.dumps({"found": total, "shown": len(runs), "how": words, "runs": runs}, indent=1) + "\n")

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flows.console.inert import shown
 from flows.console.moments import day_of, moment
+from tasks.audit.ledger.entries import Entry
+from tasks.audit.ledger.ledger import Line
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import VERDICTS, Query
-from tasks.audit.lookup.rows import Found
-from tasks.audit.lookup.trust import doubt, in_words
+from tasks.audit.lookup.rows import Found, signer_of
+from tasks.audit.lookup.trust import Trust, in_words
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.settings import Home
 
 PATIENCE_SECONDS = 1.0
+_BY_HAND = ("KeyboardInterrupt",)  # `interrupted` says it
 A_MOMENT = timedelta(microseconds=1)
 UNENDED = ("killed", "never ended")  # said of some that are `running`, by their private manifests: the index does not know them
 
@@ -115,7 +119,7 @@ def verdict_in_words(found: Found) -> str:
     if ended is None:
         return word
     where = f" at {ended.stage}" if ended.stage else ""
-    code = f": {ended.code}" if ended.code else ""
+    code = f": {ended.code}" if ended.code and ended.code not in _BY_HAND else ""
     rehearsal = " (rehearsal)" if ended.not_for_publication else ""
     return f"{word}{where}{code}{rehearsal}{', revoked' if found.revocations else ''}"
 
@@ -139,10 +143,35 @@ def when(at: datetime | None) -> str:
     return "" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def doubts_of(index: Index, found: Found, keyring: Keyring) -> list[str]:
-    """What speaks against the entries of a run: each line's form and signature."""
-    doubts = {line.index: why for line, entry in index.lines_of(found) if (why := doubt(line, entry, keyring))}
-    return [shown(said) for said in in_words(doubts)]
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Of the entries of a run: what speaks against them, and what is good to know. doubtful: how many must not be believed."""
+
+    doubts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    doubtful: int = 0
+
+    def lines(self) -> Iterator[str]:
+        """For a person."""
+        yield from (f"NOT TO BE BELIEVED: {said}" for said in self.doubts)
+        yield from (f"note: {said}" for said in self.notes)
+
+
+def said_of(lines: Iterable[tuple[Line, Entry | None]], trust: Trust) -> Said:
+    """What is to be said of lines: each one's form and signature, and what became of the key that signed it."""
+    doubts, notes = {}, {}
+    for line, entry in lines:
+        if why := trust.doubt(line, entry):
+            doubts[line.index] = why
+        elif note := trust.note(line, entry, signer_of(line.content)):
+            notes[line.index] = note
+    told, noted = (tuple(map(shown, in_words(said))) for said in (doubts, notes))
+    return Said(told, noted, len(doubts))
+
+
+def trust_in(index: Index) -> Trust:
+    """The keys of this home, and what its ledger says became of them."""
+    return Trust.of(keyring(), index.key_changes())
 
 
 def store_key() -> bytes | None:
@@ -162,7 +191,7 @@ def keyring() -> Keyring:
         return Keyring()
 
 
-def in_brief(found: Found, doubts: list[str]) -> dict[str, Any]:
+def in_brief(found: Found, said: Said) -> dict[str, Any]:
     """A run as one flat object, for `--json` and CSV."""
     release, series = name_of(found)
     ended, began = found.ended, found.began
@@ -192,5 +221,6 @@ def in_brief(found: Found, doubts: list[str]) -> dict[str, Any]:
         "revoked": bool(found.revocations),
         "replays": len(found.replays),
         "entries": [number for number, _ in found.entries],
-        "doubts": doubts,
+        "doubts": list(said.doubts),
+        "notes": list(said.notes),
     }

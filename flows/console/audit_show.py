@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from flows.console.audit_lookup import (
-    doubts_of,
+    Said,
     in_brief,
-    keyring,
     name_of,
     opened,
-    store_key,
+    said_of,
+    trust_in,
     verdict_in_words,
     when,
 )
+from flows.console.audit_papers import Papers, manifest_path
 from flows.console.inert import shown
-from flows.console.tables import console
+from flows.console.tables import console, trimmed
 from flows.console.words import criterion_in_words
 from tasks.audit.ledger.entries import CertificateRevoked, Entry, ReleaseApproved, RunEnded, RunReplayed
 from tasks.audit.ledger.ledger import Line
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import Found, run_of
-from tasks.audit.lookup.trust import doubt
+from tasks.audit.lookup.rows import Found, run_of, signer_of
 from tasks.microdata.errors import InputError
-from tasks.runtime.settings import Home
 
 WHERE = "sdcert audit show ID"
 SHORTEST_DIGEST, LONGEST_NUMBER = 8, 20
@@ -53,13 +49,13 @@ def show(name: str, *, as_json: bool) -> int:
         if number is not None:
             return _show_entry(index, number, as_json=as_json)
         found = index.run(_run_of_digest(index, name) or name)
-        doubts = doubts_of(index, found, keyring())
         lines = index.lines_of(found)
+        said = said_of(lines, trust_in(index))
     if as_json:
-        _print_json(found, lines, doubts)
+        _print_json(found, lines, said)
     else:
-        _print(found, lines, doubts)
-    return NOT_GOOD if doubts else GOOD
+        _print(found, lines, said)
+    return NOT_GOOD if said.doubts else GOOD
 
 
 def _number(name: str, index: Index) -> int | None:
@@ -88,14 +84,17 @@ def _run_of_digest(index: Index, name: str) -> str | None:
 
 def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
     line, entry = index.entry(number)
-    why = shown(doubt(line, entry, keyring()))
+    trust = trust_in(index)
+    why, note = shown(trust.doubt(line, entry)), shown(trust.note(line, entry, signer_of(line.content)))
     said = None if entry is None else entry.model_dump(mode="json")
     if as_json:
-        sys.stdout.write(json.dumps({"number": number, "leaf": line.leaf.hex(), "doubt": why, "entry": said}, indent=1) + "\n")
+        told = {"number": number, "leaf": line.leaf.hex(), "doubt": why, "note": "" if why else note, "entry": said}
+        sys.stdout.write(json.dumps(told, indent=1) + "\n")
         return NOT_GOOD if why else GOOD
     out = console()
     out.print(Text(f"Entry {number} of {index.size:,}{'' if entry is None else f', {when(entry.at)} UTC'}"))
-    out.print(Text(f"NOT TO BE BELIEVED: {why}" if why else "Signed by a key of this home, as it was written."), soft_wrap=True)
+    good = f"note: {note}" if note else "Signed by a key of this home, as it was written."
+    out.print(Text(f"NOT TO BE BELIEVED: {why}" if why else good), soft_wrap=True)
     run = None if entry is None else run_of(entry.event)
     if run is not None:
         out.print(Text(f"About run {shown(run)}: `sdcert audit show {shown(run)}`"), soft_wrap=True)
@@ -104,24 +103,25 @@ def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
     return NOT_GOOD if why else GOOD
 
 
-def _print_json(found: Found, lines: list[tuple[Line, Entry | None]], doubts: list[str]) -> None:
+def _print_json(found: Found, lines: list[tuple[Line, Entry | None]], of_it: Said) -> None:
     entries = [
         {"number": line.index, "leaf": line.leaf.hex(), **entry.model_dump(mode="json")} for line, entry in lines if entry
     ]
-    said = {"run": in_brief(found, doubts), "manifest": str(_manifest_path(found.run)), "entries": entries}
+    said = {"run": in_brief(found, of_it), "manifest": str(manifest_path(found.run)), "entries": entries}
     sys.stdout.write(json.dumps(said, indent=1) + "\n")
 
 
-def _print(found: Found, lines: list[tuple[Line, Entry | None]], doubts: list[str]) -> None:
+def _print(found: Found, lines: list[tuple[Line, Entry | None]], said: Said) -> None:
     out = console()
     release, series = name_of(found)
     of_series = f" (series {series})" if series != release else ""
-    out.print(Text(shown(f"{found.run}  {release}{of_series}  {verdict_in_words(found).upper()}")), soft_wrap=True)
-    for said in doubts:
-        out.print(Text(f"NOT TO BE BELIEVED: {said}"), soft_wrap=True)
+    verdict, colon, code = verdict_in_words(found).partition(": ")
+    out.print(Text(shown(f"{found.run}  {release}{of_series}  {verdict.upper()}{colon}{code}")), soft_wrap=True)
+    for line in said.lines():
+        out.print(Text(line), soft_wrap=True)
     for title, facts in sections(found, private=True):
         _section(title, facts)
-    signed = "" if doubts else ", each signed by a key of this home"
+    signed = "" if said.doubts else ", each signed by a key of this home"
     _section(
         f"Entries of the ledger, by their leaf hashes{signed}",
         ((f"{line.index}", _entry_in_words(line, entry)) for line, entry in lines),
@@ -144,24 +144,28 @@ def _section(title: str, facts: Facts) -> None:
     for what, value in rows:
         told.add_row(Text(f"  {shown(what)}"), Text(shown(value)))
     console().print(Text(f"\n{title}" if title else ""), soft_wrap=True)
-    console().print(told, markup=False, highlight=False)
+    for line in trimmed(console(), told):
+        console().print(line, soft_wrap=True)
 
 
 def sections(found: Found, *, private: bool) -> Iterator[tuple[str, Facts]]:
-    """Everything that the ledger says of a run: titles with facts. private: also what and where its private papers are."""
-    yield "Who asked", _asked(found)
-    yield "What went in", _went_in(found, private=private)
-    yield "By which program", _program(found)
-    yield "Attempts: written down before each masking", _attempts(found)
+    """What the ledger says of a run, what decided first: titles with facts. private: also what its private papers say.
+
+    What each stage made is in the entries alone (`sdcert audit show --json`).
+    """
+    papers = Papers(found) if private else None
     if found.ended is not None:
-        yield "What was done to each attribute", _attributes(found.ended)
-        yield "What decided", _criteria(found.ended)
-        yield "What came out", _came_out(found.ended)
+        yield "What decided", (*_criteria(found.ended), *(papers.policy() if papers else ()))
     yield "What happened since", _since(found)
+    yield "Who asked", _asked(found)
+    yield "What went in", _went_in(found, papers)
     if found.ended is not None:
-        yield "Stages", _stages(found.ended)
-    if private:
-        yield "Private papers", _private(found)
+        yield "What was done to the attributes", (*_attributes(found.ended), *(papers.masks() if papers else ()))
+        yield "What came out", _came_out(found.ended)
+    yield "Attempts: written down before each masking", _attempts(found)
+    yield "By which program", _program(found)
+    if papers is not None:
+        yield "Private papers", papers.where()
 
 
 def _essentials(found: Found) -> Iterator[tuple[str, str]]:
@@ -185,23 +189,15 @@ def _asked(found: Found) -> Iterator[tuple[str, str]]:
     yield from (("flow run", name) for name in (asked.flow_run,) if name)
 
 
-def _went_in(found: Found, *, private: bool) -> Iterator[tuple[str, str]]:
+def _went_in(found: Found, papers: Papers | None) -> Iterator[tuple[str, str]]:
+    dataset = None if found.began is None else found.began.dataset
+    yield from (("data set", name) for name in (dataset,) if name)
+    yield from (("source", name) for name in ("" if papers is None else papers.source(),) if name and name != dataset)
     if found.began is not None:
-        yield from (("data set", name) for name in (found.began.dataset,) if name)
         yield "release file", found.began.spec
-    yield from (("named", name) for name in (_source_of(found.run) if private else "",) if name)
     for source in dict.fromkeys((one.source_file, one.source) for one in found.attempts):
         yield "source, keyed digest", source[0]
         yield "as a table", source[1]
-
-
-def _source_of(run: str) -> str:
-    """What the private manifest calls the source; "" where it is gone."""
-    try:
-        source = json.loads(_manifest_path(run).read_bytes())["spec"]["source"]
-        return str(source.get("table") or source.get("dataset") or "a query")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return ""
 
 
 def _program(found: Found) -> Iterator[tuple[str, str]]:
@@ -214,31 +210,18 @@ def _program(found: Found) -> Iterator[tuple[str, str]]:
 def _attempts(found: Found) -> Iterator[tuple[str, str]]:
     for one in found.attempts:
         yield f"number {one.attempts}", f"of series {one.series} on this source"
-        yield from (("masking", one.masking), ("draw", one.draw), ("policy", one.policy))
+        yield from (("masking", one.masking), ("draw", f"{one.draw} (names the secret seed; it is not the seed)"),
+                    ("policy", one.policy))  # fmt: skip
 
 
 def _attributes(ended: RunEnded) -> Iterator[tuple[str, str]]:
+    """Those of one role that were masked alike in one line."""
+    alike: dict[tuple[bool, str, tuple[str, ...]], list[str]] = {}
     for one in ended.attributes:
-        masks = ", then ".join(one.masks) or "not masked"
-        yield one.name, f"{one.role}: {masks}; {'published' if one.published else 'not published'}"
-
-
-def _stages(ended: RunEnded) -> Iterator[tuple[str, str]]:
-    """In the order of the chain; the attacks, of which there can be many, in one line."""
-    stages = sorted(ended.stages.items(), key=lambda named: (_ORDER.get(named[0].partition(" ")[0], len(_ORDER)), named[0]))
-    attacks = [stage for name, stage in stages if name.startswith(_ATTACK)]
-    for name, stage in stages:
-        if not name.startswith(_ATTACK):
-            yield name, "from the cache" if stage.cached else "computed"
-            yield from ((f"  {what}", address) for what, address in stage.produced.items())
-        elif stage is attacks[0]:
-            cached = sum(one.cached for one in attacks)
-            told = f"{len(attacks) - cached} computed, {cached} from the cache (`sdcert audit show --json` names each)"
-            yield f"{len(attacks)} attacks", told
-
-
-_ATTACK = "attack "
-_ORDER = {name: place for place, name in enumerate(("ingest", "classify", "mask", "attack", "score", "report"))}
+        alike.setdefault((one.published, one.role, one.masks), []).append(one.name)
+    for (published, role, masks), names in alike.items():
+        told = f"{', '.join(names)}: {role}, {', then '.join(masks) or 'not masked'}"
+        yield "published" if published else "not published", told
 
 
 def _criteria(ended: RunEnded) -> Iterator[tuple[str, str]]:
@@ -288,33 +271,6 @@ def _approval(approved: ReleaseApproved) -> str:
         words = "independent" if approved.independent else "NOT independent"
     flags = "".join(f"; {flag}" for flag in approved.flags)
     return f"by {approved.by} as {approved.role} ({words}{flags}): {approved.reason}"
-
-
-def _private(found: Found) -> Iterator[tuple[str, str]]:
-    path = _manifest_path(found.run)
-    named = None if found.ended is None else found.ended.manifest
-    yield "manifest", f"{path}{_state(path, named)}"
-    if named is not None:
-        yield "  keyed digest", named
-
-
-def _state(path: Path, named: str | None) -> str:
-    """Is the manifest there, and the one that the ledger names?"""
-    key = store_key()
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return " (gone)"
-    if named is None or key is None:
-        return ""
-    same = hmac.compare_digest(hmac.new(key, content, hashlib.sha256).hexdigest(), named)
-    return "" if same else " (CHANGED since the ledger named it)"
-
-
-def _manifest_path(run: str) -> Path:
-    """Where the private manifest of a run is; a name that is no name of a folder leads nowhere."""
-    folder = Path(run).name if Path(run).name == run and run != ".." else "-"
-    return Home.current().root / "runs" / folder / "manifest.json"
 
 
 def _entry_in_words(line: Line, entry: Entry | None) -> str:

@@ -9,7 +9,9 @@ import socket
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 
 from flows.console.inert import shown
@@ -25,6 +27,8 @@ from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 
 CERTIFICATE = "certificate.json"
+A_NAME, A_REASON = "1 to 300 characters", "3 to 2,000 characters"
+LONG = 300  # no kind of text is too short at this length
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +59,27 @@ class Issued:
 
 def certified_run(index: Index, beginning: str) -> CertifiedRun:
     """The run of an id, or the only one whose id begins so; InputError unless it has a certificate."""
-    found = index.run(beginning)
+    try:
+        found = index.run(beginning)
+    except InputError as error:
+        raise InputError(error.code, "RUN", error.what, error.allowed, error.remedy, error.value) from None
+    certified = certified_as(found)
+    if certified is not None:
+        return certified
     ended = found.ended
     if ended is None or ended.outcome != "certified":
         became = "never ended" if ended is None else f"is {ended.outcome}"
         raise _no_certificate(f"the run has no certificate: it {became}", beginning)
-    if ended.not_for_publication or ended.certificate is None or ended.released is None:
-        raise _no_certificate("the run was a rehearsal, not for publication: it has a statement, but no certificate", beginning)
+    raise _no_certificate("the run was a rehearsal, not for publication: it has a statement, but no certificate", beginning)
+
+
+def certified_as(found: Found) -> CertifiedRun | None:
+    """A run with its certificate; None for one that has none."""
+    ended = found.ended
+    if ended is None or ended.outcome != "certified" or ended.not_for_publication:
+        return None
+    if ended.certificate is None or ended.released is None:
+        return None
     return CertifiedRun(found, ended, ended.certificate, ended.released)
 
 
@@ -76,14 +94,15 @@ def issued_in(run: CertifiedRun, given: Path | None, keyring: Keyring) -> Issued
         what, remedy = "the certificate is not there", "if the release folder was moved, name it with --folder"
         raise InputError("no-folder", "--folder", what, f"the folder that holds {CERTIFICATE}", remedy, str(path))
     content = path.read_bytes()
+    where = "the release folder" if given is None else "--folder"
     if hashlib.sha256(content).hexdigest() != run.sha256:
-        raise _other_certificate(path, "the certificate in this folder is not the one that the ledger has for this run")
+        raise _other_certificate(path, where, "the certificate in this folder is not the one that the ledger has for this run")
     try:
         certificate = certificate_of(content)
         issued_at = datetime.fromisoformat(str(certificate.predicate.get("issued_at")))
         keyring.checked(certificate.sealed, purpose="certificates", signed_at=issued_at)
     except (NotAnEnvelope, KeyRefused, ValueError) as error:
-        raise _other_certificate(path, f"the certificate does not verify: {error}") from None
+        raise _other_certificate(path, where, f"the certificate does not verify: {error}") from None
     return Issued(folder, certificate)
 
 
@@ -113,6 +132,15 @@ def kept(run: CertifiedRun, kind: str, sha256: str) -> Path:
     return Home.current().folder("runs", run.run) / f"{kind}-{sha256}.json"
 
 
+def check_words(option: str, kind: Any, text: str, allowed: str) -> None:
+    """InputError unless a text is of the length that its kind allows: asked before a passphrase is."""
+    try:
+        TypeAdapter(kind).validate_python(text)
+    except ValidationError:
+        what = f"this is too {'long' if len(text) > LONG else 'short'}: it has {len(text):,} characters"
+        raise InputError("words", option, what, allowed, "say it so", text) from None
+
+
 def tell(*sentences: str) -> None:
     """Print lines on stdout, whatever is in them made harmless."""
     console = Console(soft_wrap=True)
@@ -132,6 +160,6 @@ def _no_certificate(what: str, run: str) -> InputError:
     return InputError("no-certificate", "RUN", what, allowed, "`sdcert audit find --verdict certified` lists them", run)
 
 
-def _other_certificate(path: Path, what: str) -> InputError:
+def _other_certificate(path: Path, where: str, what: str) -> InputError:
     remedy = "bring back the folder as it was issued; `sdcert verify` says what does not match"
-    return InputError("other-certificate", "--folder", what, "the certificate as it was issued", remedy, str(path))
+    return InputError("other-certificate", where, what, "the certificate as it was issued", remedy, str(path))

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from flows.console.doctor_home import Finding, fail, findings_of_home, fine, warn
 from flows.console.doctor_keys import findings_of_keys
+from flows.console.doctor_trail import findings_of_trail
 from flows.console.inert import shown
 from tasks.runtime.settings import Home
 
@@ -79,6 +80,7 @@ def findings() -> Iterator[Finding]:
     yield _mlflow()
     yield from findings_of_home(Home.current().root)
     yield from findings_of_keys(Home.current().root)
+    yield from findings_of_trail(Home.current().root)
     yield from _optional()
     yield _variables()
 

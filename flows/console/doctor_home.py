@@ -18,9 +18,12 @@ from typing import Any, Literal
 import psutil
 
 from flows.history import manifests, status_of
-from tasks.audit.keeping.due import certificates, due
+from tasks.audit.keeping.due import Certificate, certificates, due, of_entries
 from tasks.audit.keeping.inventory import abandoned, drafts
-from tasks.audit.keeping.needs import entries_of
+from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.lookup.rows import entry_of, signer_of
+from tasks.audit.lookup.trust import Trust
+from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
 from tasks.runtime.servers import orphans
 from tasks.runtime.settings import Home
@@ -62,6 +65,11 @@ def warn(topic: str, says: str, to_do: str) -> Finding:
 
 def fail(topic: str, says: str, to_do: str) -> Finding:
     return Finding(topic, "fail", says, to_do)
+
+
+def counted(n: int, what: str, many: str = "") -> str:
+    """`1 run`, `2 runs`"""
+    return f"{n:,} {what if n == 1 else many or what + 's'}"
 
 
 def findings_of_home(root: Path) -> Iterator[Finding]:
@@ -204,7 +212,7 @@ def _clock_of_runs() -> Finding:
     if not later:
         return fine("clock", "no run began in the future")
     to_do = "set the clock of this machine (NTP): runs are told apart and sorted by their time"
-    return warn("clock", f"{len(later)} runs began later than now, the last of them {later[0]}", to_do)
+    return warn("clock", f"{counted(len(later), 'run')} began later than now, the last of them {later[0]}", to_do)
 
 
 def _file_system(folder: Path) -> str:
@@ -249,19 +257,20 @@ def _seeds(draws: Path, restore: str) -> Finding:
 def _leftovers(root: Path) -> Iterator[Finding]:
     left = orphans(str(root))
     if left:
-        says = f"{len(left)} processes of runs that were killed are still there"
+        says = f"left by runs that were killed: {counted(len(left), 'process', 'processes')}"
         yield warn("servers", says, "nothing: the next `sdcert certify` ends them")
     else:
         yield fine("servers", "no temporary server was left behind")
     dead = [manifest["run"] for manifest in manifests() if status_of(manifest) == "killed"]
     if dead:
         told = ", ".join(dead[:_NAMED])
-        yield warn("runs", f"{len(dead)} runs began and were killed: {told}", "run them again; what was computed is kept")
+        says = f"{counted(len(dead), 'run')} killed before the end: {told}"
+        yield warn("runs", says, "run them again; what was computed is kept")
     else:
         yield fine("runs", "no run is shown as running whose process is gone")
     left_files = sum(abandoned(file) for file in drafts(root))
     if left_files:
-        says = f"{left_files} files were left by writers that were killed; they may hold values or secrets"
+        says = f"{counted(left_files, 'file')} left by writers that were killed; there may be values or secrets inside"
         yield warn("drafts", says, "`sdcert store gc --yes` removes them")
     else:
         yield fine("drafts", "no writer that was killed has left a file")
@@ -273,11 +282,19 @@ def _certificates(root: Path) -> Finding:
         return fine("certificates", "the ledger is large: `sdcert audit due` says which are to be looked at again")
     now = datetime.now(UTC)
     try:
-        known = certificates(entries_of(Home(root)), at=now)
+        known = _standing(Home(root), now)
     except InputError as error:
         return fail("certificates", f"the ledger cannot be read: {error.what}", error.remedy)
     late = [one for one in due(known, at=now, within=timedelta(0)) if one.certificate.superseded_by is None]
     if late:
         to_do = "`sdcert audit due` says which, and what to do"
-        return warn("certificates", f"{len(late)} are past their date of review, or older than the attacks of today", to_do)
-    return fine("certificates", "none is past its date of review, or older than the attacks of today")
+        says = f"{len(late)} are past their date of review, older than the attacks of today, or of a key that was revoked"
+        return warn("certificates", says, to_do)
+    return fine("certificates", "none is past its date of review, older than the attacks of today, or of a revoked key")
+
+
+def _standing(home: Home, now: datetime) -> tuple[Certificate, ...]:
+    lines = [(line, entry) for line in Ledger(home.root / "ledger").lines() if (entry := entry_of(line.content)) is not None]
+    trust = Trust.of(Keyring.of_home(home), (one for one in lines if one[1].event.kind == "key"))
+    issued = of_entries((entry, signer_of(line.content)) for line, entry in lines)
+    return certificates(issued, at=now, revoked=trust.revoked)

@@ -50,6 +50,11 @@ CONTEXT = (
     "Where the release goes: public (anybody may get the file), licensed (named users under a contract) or enclave (a",
     "controlled room). What you leave out is `not assessed` in the statement: fill in, and take the # away.",
 )
+POLICY_IS_OF = (
+    "Both go into the certificate, and an approval by who wrote the policy is flagged: fill in, and take the # away.",
+    "policy_author: disclosure control unit    # who wrote the policy (a role); an approval by the same is flagged",
+    'policy_version: "1"                       # which edition of the policy this is',
+)
 FIELDS = (
     "purpose: teaching              # what the release is for",
     "unit: respondent               # what one row is",
@@ -70,8 +75,9 @@ def text_of(draft: Draft) -> str:
     root["policy"] = _steps(draft.policy)
     root["context"] = CommentedMap(environment="public")
     root["publish"] = _flow({"format": "csv"})
-    for key, lines in (("attributes", ROLES), ("masking", MASKING), ("policy", POLICY), ("context", CONTEXT)):
+    for key, lines in (("attributes", ROLES), ("masking", MASKING), ("policy", POLICY)):
         root.yaml_set_comment_before_after_key(key, before="\n" + comment(lines))
+    root.yaml_set_comment_before_after_key("context", before="\n" + comment(POLICY_IS_OF) + "\n\n" + comment(CONTEXT))
     root["context"].yaml_set_comment_before_after_key("environment", before=comment(FIELDS), indent=2)
     return dumped(root, plain=all(column.name.isprintable() for column in draft.columns))
 

@@ -19,13 +19,14 @@ from tasks.audit.signing.envelope import TRUST, seal
 from tasks.audit.signing.keyring import KeyRecord, in_utc, key_records, trust_of_home, unnamed
 from tasks.audit.signing.keys import current_id, pem_path, record_of, signing_key
 from tasks.audit.signing.pem import (
-    PASSPHRASE_VARIABLE,
     PEM_VARIABLE,
     Ask,
     chosen_passphrase,
     has_passphrase,
     id_of,
     opened_environment,
+    passphrase_given,
+    variable_of,
 )
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
@@ -50,7 +51,7 @@ def create_key(purpose: Purpose, name: str | None, *, passphrase: bool | None) -
     changes = _changes()
     if purpose == "approvals":
         signing_key(ask=changes.ask, home=changes.home)  # names the new key; its passphrase is asked for first
-    record = changes.create(purpose, name=name, passphrase=_new_passphrase(passphrase))
+    record = changes.create(purpose, name=name, passphrase=_new_passphrase(passphrase, purpose))
     _say(
         f"made: key {record.claim.key_id}",
         f"  for      {purpose}{f', of {name}' if name else ''}",
@@ -85,7 +86,7 @@ def rotate_key(*, passphrase: bool | None) -> int:
         return 0
     old = _current(changes.home)
     changes.current()
-    new = changes.rotate(passphrase=_new_passphrase(passphrase, like=old, home=changes.home))
+    new = changes.rotate(passphrase=_new_passphrase(passphrase, "certificates", like=old, home=changes.home))
     _tell_new(changes.home, new)
     _say(f"retired: key {old.claim.key_id}; what it signed stays good")
     _say_environment(new)
@@ -100,7 +101,7 @@ def revoke_key(key: str, reason: str, since: str | None, *, passphrase: bool | N
     _finished(changes)
     record = _found(changes.home, key)
     is_current = changes.current().key_id == record.claim.key_id
-    locked = _new_passphrase(passphrase, like=record, home=changes.home) if is_current else None
+    locked = _new_passphrase(passphrase, "certificates", like=record, home=changes.home) if is_current else None
     new = changes.revoke(record.claim.key_id, reason=reason, since=when, passphrase=locked)
     _say(f"revoked: key {record.claim.key_id}", f"  now      {_good_until(when)}", _affected(changes, record, when))
     if new is not None:
@@ -147,20 +148,22 @@ def _new_hidden(question: str) -> str:
     return str(typer.prompt(question, hide_input=True, confirmation_prompt="the same again", err=True))
 
 
-def _new_passphrase(wanted: bool | None, *, like: KeyRecord | None = None, home: Home | None = None) -> str | None:
+def _new_passphrase(
+    wanted: bool | None, purpose: Purpose, *, like: KeyRecord | None = None, home: Home | None = None
+) -> str | None:
     """The passphrase of a new key. wanted: none given, then as the environment says, or as the old key has it."""
     if wanted is None and like is not None and home is not None:
         wanted = _place(home, like)["passphrase"] or None
     if wanted is False:
         return None
     ask = _new_hidden if wanted and sys.stdin.isatty() else None
-    if wanted and ask is None and not os.environ.get(PASSPHRASE_VARIABLE):
+    if wanted and ask is None and not passphrase_given(purpose):
         what = "the new key is to be locked, and there is no terminal to ask for its passphrase"
-        remedy = f"set {PASSPHRASE_VARIABLE}, or say --no-passphrase"
+        remedy = f"set {variable_of(purpose)}, or say --no-passphrase"
         raise InputError(
             "no-terminal", "passphrase of the new key", what, "a terminal, or the passphrase in the environment", remedy
         )
-    return chosen_passphrase(ask)
+    return chosen_passphrase(ask, purpose=purpose)
 
 
 def _found(home: Home, key: str) -> KeyRecord:
@@ -253,12 +256,13 @@ def _say_environment(new: KeyRecord) -> None:
 def _good_until(since: datetime | None) -> str:
     if since is None:
         return "nothing that it signed is good any more"
-    return f"what it says it signed before {since:%Y-%m-%d %H:%M %Z} stays good (a date that its holder writes himself)"
+    return f"what it says it signed before {since:%Y-%m-%d %H:%M %Z} stays good (a date that its holder writes)"
 
 
 def _affected(changes: KeyChanges, record: KeyRecord, since: datetime | None) -> str:
-    kind, what = ("ended", "certificates") if record.claim.purpose == "certificates" else ("approved", "approvals")
-    return f"  affected {changes.signed(record.claim.key_id, kind, since):,} {what} in the ledger of this home"
+    kind, what = ("ended", "certificate") if record.claim.purpose == "certificates" else ("approved", "approval")
+    number = changes.signed(record.claim.key_id, kind, since)
+    return f"  affected {number:,} {what}{'' if number == 1 else 's'} in the ledger of this home"
 
 
 def _print(home: Home, record: KeyRecord) -> None:

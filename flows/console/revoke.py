@@ -1,23 +1,28 @@
 """`sdcert revoke`: a certificate is no longer to be relied upon, from now on and for good.
 
 The signed revocation is kept in the run's private folder, then the entry is appended, then the home's list of revoked
-certificates and the folder are told. The ledger decides: whatever a crash leaves out after the entry, the same command puts in
-place. The folder need not be there: nobody can keep a certificate alive by moving it away.
+certificates and the folder are told, and only then the person who asked: a reader who is gone stops nothing. The ledger
+decides: whatever a crash leaves out after the entry, the same command puts in place. The folder need not be there: nobody can
+keep a certificate alive by moving it away.
+
+What is revoked is the certificate of one run. Others of the same data that still stand are named, or revoked with it.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from flows.console.certified import (
+    A_REASON,
     CertifiedRun,
     asked_here,
+    certified_as,
     certified_run,
+    check_words,
     folder_of,
     issued_in,
     keep,
@@ -29,28 +34,77 @@ from tasks.audit.certificates.revocation import FILE, RevocationPredicate, seale
 from tasks.audit.ledger.entries import CertificateRevoked, ReleasedTable
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.query import Query
 from tasks.audit.signing.keyring import Keyring, note_revoked
 from tasks.audit.signing.keys import signing
 from tasks.microdata.errors import InputError
+from tasks.microdata.spec import Reason
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 
 KIND = "revocation"
+SHOWN = 20
+ELSEWHERE = "  for who verifies elsewhere: send them revocation.json, or a new trust file (`sdcert keys export --trust`)"
 
 
-def revoke_certificate(run: str, reason: str, *, folder: Path | None) -> int:
-    """Sign, record, and tell everybody who can be told. Returns 0; InputError where there is no certificate."""
+def revoke_certificate(run: str, reason: str, *, folder: Path | None, others: bool = False) -> int:
+    """Sign, record, and tell everybody who can be told. Returns 0; InputError where there is no certificate.
+
+    folder: of the run's release, if it was moved. others: revoke every other certificate of the same data as well; one that
+    cannot be laid beside its certificate keeps none of the rest from being revoked.
+    """
+    check_words("--reason", Reason, reason, A_REASON)
     certified = _certified(run)
     if folder is not None:
         folder = issued_in(certified, folder, Keyring.of_home(Home.current())).folder
-    if certified.found.revocations:
-        tell(f"{certified.release}, run {certified.run}: the certificate was revoked before; the first reason stands")
-    else:
-        _record(certified, reason)
-        certified = _certified(certified.run)
-        tell(f"{certified.release}, run {certified.run}: the certificate is revoked. This cannot be undone.")
-    _spread(certified, folder or folder_of(certified))
+    lines, failed = _revoked(certified, reason, folder or folder_of(certified))
+    same = _others(certified)
+    if others:
+        for other in same:
+            try:
+                more, fault = _revoked(other, reason, folder_of(other))
+            except InputError as error:  # what was done before must be told all the same
+                more, fault = [], error
+            lines, failed = lines + more, failed or fault
+    try:
+        tell(*lines, *(() if others else _still_standing(certified, same)), ELSEWHERE)
+    finally:
+        if failed is not None:
+            raise failed
     return 0
+
+
+def _revoked(run: CertifiedRun, reason: str, folder: Path | None) -> tuple[list[str], InputError | None]:
+    """Revoke one certificate; what there is to tell, and what could not be done once it was revoked."""
+    said = "the certificate was revoked before; the first reason stands"
+    if not run.found.revocations:
+        _record(run, reason)
+        run, said = _certified(run.run), "the certificate is revoked. This cannot be undone."
+    lines, failed = _spread(run, folder)
+    return [f"{run.release}, run {run.run}: {said}", *lines], failed
+
+
+def _others(run: CertifiedRun) -> list[CertifiedRun]:
+    """The other runs whose certificate is of the same data and still stands, newest first."""
+    with Index.current() as index:
+        same = index.find(Query(content_address=run.released.content_address, verdict="certified"))
+    certified = (certified_as(found) for found in same if found.run != run.run and not found.revocations)
+    return [one for one in certified if one is not None]
+
+
+def _still_standing(run: CertifiedRun, others: list[CertifiedRun]) -> Iterator[str]:
+    if not others:
+        return
+    yield f"  NOT revoked: {_counted(len(others))} of the same data, which will verify as before:"
+    for other in others[:SHOWN]:
+        yield f"    {other.release}, run {other.run}"
+    if len(others) > SHOWN:
+        yield f"    and {len(others) - SHOWN:,} more"
+    yield f"  to revoke {'it' if len(others) == 1 else 'them'} too: sdcert revoke {run.run} --reason TEXT --all"
+
+
+def _counted(number: int) -> str:
+    return "another certificate" if number == 1 else f"{number:,} other certificates"
 
 
 def _certified(run: str) -> CertifiedRun:
@@ -79,11 +133,7 @@ def _entry(run: CertifiedRun, reason: str, content: bytes) -> CertificateRevoked
 
 def _said(run: CertifiedRun, reason: str) -> RevocationPredicate:
     now = datetime.now(UTC)
-    try:
-        return RevocationPredicate(certificate=run.sha256, run=run.run, release=run.release, at=now, reason=reason)
-    except ValidationError as error:
-        what = error.errors()[0]["msg"]
-        raise InputError("words", "--reason", what, "a reason of 3 to 2,000 characters", "say why, for who reads it") from None
+    return RevocationPredicate(certificate=run.sha256, run=run.run, release=run.release, at=now, reason=reason)
 
 
 def _subject(released: ReleasedTable) -> list[dict[str, Any]]:
@@ -92,25 +142,21 @@ def _subject(released: ReleasedTable) -> list[dict[str, Any]]:
     return [{"name": released.name, "digest": digests}]
 
 
-def _spread(run: CertifiedRun, folder: Path | None) -> None:
+def _spread(run: CertifiedRun, folder: Path | None) -> tuple[list[str], InputError | None]:
     """Note it in the home's list, and lay the signed revocation beside the certificate, over whatever else has its name."""
     at, revoked = next((one.at, one.event) for _, one in run.found.entries if isinstance(one.event, CertificateRevoked))
-    note_revoked(Home.current(), run.sha256, revoked.reason, at)
-    tell(f"  reason: {revoked.reason}")
-    path = kept(run, KIND, revoked.revocation)
+    table = {"table": run.released.sha256, "content_address": run.released.content_address}
+    note_revoked(Home.current(), run.sha256, revoked.reason, at, **table)
+    path, reason = kept(run, KIND, revoked.revocation), f"  reason: {revoked.reason}"
+    if not path.is_file():
+        return [reason, f"  the signed revocation is not in the private folder any more: restore {path} from a backup"], None
     if folder is None:
-        tell("  the release folder is not where it was made: lay this file, as revocation.json, beside the certificate")
-        tell(f"  {path}")
-    elif path.is_file():
-        _lay(folder, path.read_bytes())
-    tell("  for who verifies elsewhere: send them revocation.json, or a new trust file (`sdcert keys export --trust`)")
-
-
-def _lay(folder: Path, content: bytes) -> None:
+        missing = "  the release folder is not where it was made: lay this file, as revocation.json, beside the certificate"
+        return [reason, missing, f"  {path}"], None
     try:
-        write_whole(folder / FILE, content)
+        write_whole(folder / FILE, path.read_bytes())
     except OSError as error:
         what = f"the certificate is revoked, but {FILE} could not be laid beside it ({error.strerror})"
         remedy = "mend that, and give the same command again"
-        raise InputError("not-laid", str(folder), what, "a folder that can be written", remedy) from None
-    tell(f"  {folder / FILE}")
+        return [reason], InputError("not-laid", str(folder), what, "a folder that can be written", remedy)
+    return [reason, f"  {folder / FILE}"], None

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,9 +57,14 @@ def sweep_over(file: Path | None, resume: str | None, store: str | None, means: 
 def _followed(course: Course, path: Path, means: Means, console: Console, say: Say, *, yes: bool, as_json: bool) -> int:
     from flows.sweep.pool import Pool
 
+    place = course.basis.place
+    if means.runner == "dask":
+        from flows.sweep.cluster import prepare_cluster
+
+        means = replace(means, workers=prepare_cluster(means.address or "", place.url, course.basis.key))
     with Pool(means.workers) as pool:
         say("planning: a few trials are timed where nothing is known of them")
-        plan = course.plan(means.workers, lambda number: pool.run(course.basis.place.url, course.record.id, number))
+        plan = course.plan(means.workers, lambda number: pool.run(place.url, course.record.id, number))
         course.record.note(points=plan.points, trials=plan.trials)
         for sentence in plan_in_words(plan):
             say(sentence)

@@ -63,15 +63,18 @@ def _points_tried(table: pa.Table) -> int:
 def _refuse_output(path: Path, *, force: bool) -> None:
     allowed, remedy = "a file that does not exist yet, in a folder that can be written", "choose another --output"
     parent = path.absolute().parent
-    if os.path.isdir(path):  # unlike Path.is_dir it raises nothing for a name that cannot be
-        raise InputError("output", WHERE, "That is a folder.", allowed, "name a file in it", str(path))
-    if os.path.lexists(path) and not force:
+    try:
+        problem = "That is a folder." if path.is_dir() else None if parent.is_dir() else "There is no such folder."
+        there = path.exists() or path.is_symlink()
+    except OSError as error:
+        problem, there = f"That place cannot be looked at ({error.strerror}).", False
+    if problem is None and not os.access(parent, os.W_OK | os.X_OK):
+        problem = "Nothing can be written there (permission denied)."
+    if problem is not None:
+        raise InputError("output", WHERE, problem, allowed, remedy, str(path))
+    if there and not force:
         remedy = "choose another --output, or write over it with --force"
         raise InputError("output-exists", WHERE, "There is such a file already.", allowed, remedy, str(path))
-    if not os.path.isdir(parent):
-        raise InputError("output", WHERE, "There is no such folder.", allowed, remedy, str(path))
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise InputError("output", WHERE, "Nothing can be written there (permission denied).", allowed, remedy, str(path))
 
 
 def _write(path: Path, text: str) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from flows.console.words import criterion_in_words
 from flows.history import status_of
@@ -102,6 +104,16 @@ def print_datasets() -> int:
         table.add_row(dataset.name, *cells)
     console().print(table, markup=False)
     return 0
+
+
+def trimmed(out: Console, table: Table) -> Iterator[Text]:
+    """The lines of a table without the blanks that fill it up to the right."""
+    with out.capture() as captured:
+        out.print(table, markup=False, highlight=False)
+    for content in captured.get().splitlines():
+        line = Text.from_ansi(content)
+        line.rstrip()
+        yield line
 
 
 def console() -> Console:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from rich.console import Console
 from flows.console.inert import shown
 from flows.console.moments import moment
 from flows.console.words import criterion_in_words
-from tasks.audit.certificates.verification import Verification, verify_file
+from tasks.audit.certificates.verification import Verification, small_file, statement_in, verify_file
 from tasks.audit.signing.envelope import LARGEST_BYTES
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
@@ -23,6 +24,7 @@ from tasks.runtime.settings import Home
 
 BESIDE = ("certificate.json", "statement.json")
 T = TypeVar("T")
+REFUSAL = {"verdict"}, {"verdict", "date"}  # what fails of a statement that is genuine and certifies nothing
 _WORDS = {True: "matches", False: "DOES NOT MATCH", None: "note"}
 
 
@@ -33,11 +35,9 @@ def verify(file: Path, certificate: Path | None, keys: list[Path], at: str | Non
     those of the private folder, if there is one. at: the date as of which to judge; default now.
     """
     _check_readable(file, "RELEASED_FILE", "the released file, or a document issued with it")
+    _refuse_signed(file)
     where = certificate or _certificate_beside(file)
     _check_readable(where, "--certificate", "a certificate as `sdcert certify` writes it")
-    if where.exists() and file.samefile(where):
-        what, remedy = "this is the certificate itself", f"name the file to check: sdcert verify {where.parent}/released.csv"
-        raise InputError("certificate-given", "RELEASED_FILE", what, "the released file", remedy, str(file))
     keyring, as_of = _keyring(keys), moment(at, "--at")
     found = _read(file, lambda: verify_file(file, _content(where), keyring, as_of, beside=where.parent))
     if as_json:
@@ -54,7 +54,7 @@ def _print(found: Verification, file: Path) -> None:
         console.print(shown(text), highlight=False, markup=False)
 
     for check in found.checks:
-        say(f"{_WORDS[check.matches]:<15} {check.what:<11} {check.says}")
+        say(f"{'WARNING' if check.warning else _WORDS[check.matches]:<15} {check.what:<11} {check.says}")
     say("")
     say(conclusion(found, file.name))
     if found.matches and found.predicate is not None:
@@ -64,13 +64,23 @@ def _print(found: Verification, file: Path) -> None:
 
 def conclusion(found: Verification, name: str) -> str:
     """One sentence."""
-    failed = [check.what for check in found.checks if check.matches is False]
+    if found.predicate is not None and set(found.failed) in REFUSAL:
+        return f"{name} is genuine: {_signature(found)}, and it says {_refusal(found.predicate)}: nothing is certified."
     if found.matches and found.predicate is not None:
+        warned = " BUT another certificate of the same data was revoked: ask the issuer." if found.warned else ""
         of = f"the certificate of {found.predicate.release} (run {found.predicate.run})"
         if found.document is not None:
-            return f"{name} is {found.document}, issued with {of}; the released table was not looked at."
-        return f"{name} is what {of} speaks of."
-    return f"Do not rely on it: {name} and this certificate do not stand the check of {' and '.join(failed)}."
+            return f"{name} is {found.document}, issued with {of}; the released table was not looked at.{warned}"
+        return f"{name} is what {of} speaks of.{warned}"
+    return f"Do not rely on it: {name} and this certificate do not stand the check of {' and '.join(found.failed)}."
+
+
+def _signature(found: Verification) -> str:
+    return next(check.says for check in found.checks if check.what == "signature")
+
+
+def _refusal(predicate: Predicate) -> str:
+    return "REHEARSAL" if predicate.claim.verdict == "certified" else predicate.claim.verdict.upper()
 
 
 def _claims(predicate: Predicate) -> Iterator[str]:
@@ -79,12 +89,28 @@ def _claims(predicate: Predicate) -> Iterator[str]:
     yield f"Claimed on {predicate.issued_at:%Y-%m-%d}, to be reviewed by {predicate.review_by:%Y-%m-%d}, attacked by {attacks}:"
     for criterion in claim.criteria:
         yield f"  {criterion.decision:<10}{criterion_in_words(criterion.model_dump())}"
+    yield from _of_insiders(predicate)
     yield "Not claimed:"
     yield f"  {denied.anonymity_in_law}"
     for omitted in denied.attacks_omitted:
         yield f"  left out: {omitted.attack} ({omitted.reason})"
     for absent in denied.attacks_not_in_catalogue:
         yield f"  not tried: {absent}"
+
+
+def _of_insiders(predicate: Predicate) -> Iterator[str]:
+    """The worst figure of an insider under each limit on them: the attack model's own risks are the declared intruder's."""
+    limited = [one for one in predicate.claim.criteria if (one.intruder or "").startswith("insider")]
+    worst: dict[str, tuple[float, str]] = {}
+    for one in limited:
+        if one.deciding_value is not None and one.direction == "at_most":
+            figure = (one.deciding_value, str(one.intruder))
+            worst[one.measure] = max(figure, worst.get(one.measure, figure))
+    told = [f"{measure} {value:.4g} ({intruder})" for measure, (value, intruder) in worst.items()]
+    if told:
+        yield f"Worst insider: {', '.join(told)}. The figures of the attack model are the declared intruder's alone."
+    elif predicate.attack_model.insiders and not limited:
+        yield "Insiders were tried, and the policy sets them no limit: the figures are the declared intruder's."
 
 
 def _plain(found: Verification, file: Path, certificate: Path, at: datetime) -> dict[str, Any]:
@@ -96,7 +122,7 @@ def _plain(found: Verification, file: Path, certificate: Path, at: datetime) -> 
         "certificate_sha256": found.sha256,
         "document": found.document,
         "at": at.isoformat(),
-        "checks": [{"what": one.what, "matches": one.matches, "says": one.says} for one in found.checks],
+        "checks": [asdict(check) for check in found.checks],
         "predicate": None if found.predicate is None else found.predicate.model_dump(mode="json"),
     }
 
@@ -128,6 +154,20 @@ def _certificate_beside(file: Path) -> Path:
             "no-certificate", "--certificate", what, "a certificate", "name it: --certificate FILE", str(file.parent)
         )
     return found
+
+
+def _refuse_signed(file: Path) -> None:
+    """InputError where the file is a signed statement: what speaks of a file was given in place of the file."""
+    content = small_file(file) or b""
+    found = statement_in(content) if content[:1] == b"{" else None
+    if found is None:
+        return
+    kind, names = found
+    there = [name for name in (*names, "report.html") if Path(name).name == name and (file.parent / name).is_file()]
+    which = f"{file.parent / there[0]}" if there else "the released table, or report.html"
+    add = "" if file.name in BESIDE or kind.startswith(("an approval", "a revocation")) else f" --certificate {file}"
+    remedy = f"name the file that it speaks of: sdcert verify {which}{add}"
+    raise InputError("certificate-given", "RELEASED_FILE", f"this is {kind}", "the released file", shown(remedy), str(file))
 
 
 def _check_readable(path: Path, where: str, allowed: str) -> None:

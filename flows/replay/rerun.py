@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +95,8 @@ def rerun(run: Recorded, source: Path | None = None, released: Path | None = Non
     """
     done = Rerun(run)
     with moved(run.release, source, released) as release:
-        for one in filter(None, (release.source, release.released)):
-            reachable(one)
+        _refuse_absent(release.source, "source")
+        _refuse_absent(release.released, "released")
         try:
             done.made = carried_out(done, release, done.attempted)
         except CameNoFurther:
@@ -126,6 +126,17 @@ def moved(release: ReleaseSpec, source: Path | None, released: Path | None) -> I
             if place is not None
         }
         yield release.model_copy(update=update)
+
+
+def _refuse_absent(one: SourceSpec | None, name: str) -> None:
+    """A file that is gone: which of the others is near does not matter, but where it went."""
+    try:
+        if one is not None:
+            reachable(one)
+    except InputError as error:
+        if one is None or one.table is None or error.code != "no-such-source":
+            raise
+        raise replace(error, remedy=f"if it was moved, `--{name} FILE` says where it is now") from None
 
 
 def _linked(source: SourceSpec | None, place: Path, folder: Path, name: str) -> SourceSpec:

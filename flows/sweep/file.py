@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,12 +135,12 @@ class Sweep:
     def space(self, pipeline: str) -> Space:
         return next(space for space in self.spaces if space.pipeline == pipeline)
 
-    def kept(self) -> dict[str, Any]:
-        """What `promote` needs of both files, as plain values: their content and where they stood.
+    def kept(self) -> dict[str, str]:
+        """What `promote` needs of both files: where they stood, and their content as JSON in the order of the files.
 
         A chosen seed is left out, with the `not_for_publication` that it asks for.
         """
         chosen = ("seed", "not_for_publication") if self.base.seed is not None else ()
         base = {name: part for name, part in self.base_document.content.items() if name not in chosen}
         paths = {"file_path": str(self.document.path.absolute()), "base_path": str(self.base_document.path.absolute())}
-        return {"file": self.document.content, "base": base, **paths}
+        return {"file": json.dumps(self.document.content), "base": json.dumps(base), **paths}

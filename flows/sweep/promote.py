@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ AXIS = "axis:"
 HEAD = (
     "Written by `sdcert sweep promote`: point {point} of the sweep {name} ({id}), one of {tried} that were tried.",
     "Its figures in the sweep are those of a choice among many, and look better than they are. `sdcert certify` on this file",
-    "masks with a fresh seed and measures again; only those figures count.",
+    "masks with a fresh seed and measures again; only those figures count. What the sweep did not vary is as in the release",
+    "{base}; why it is so, that file says.",
 )
 MASKING = ("The masking of the point: pipeline {pipeline}{values}.",)
 ORIGIN = ("Goes into the certificate: how many points were tried is part of what the figures are worth. Leave it here.",)
@@ -55,9 +57,9 @@ class Kept:
     spaces: tuple[Space, ...]
 
     @classmethod
-    def of(cls, files: Mapping[str, Any]) -> Kept:
-        document = Document(Path(files["file_path"]), files["file"], {})
-        base = Document(Path(files["base_path"]), files["base"], {})
+    def of(cls, files: Mapping[str, str]) -> Kept:
+        document = Document(Path(files["file_path"]), json.loads(files["file"]), {})
+        base = Document(Path(files["base_path"]), json.loads(files["base"]), {})
         return cls(document, base, *designed(validated(SweepSpec, document), document, base))
 
     def template(self, pipeline: str) -> Template:
@@ -94,6 +96,7 @@ def promoted(files: Kept, point: Point, told: Told, folder: Path) -> str:
     content = _content(files, point, told, folder)
     axes = "".join(f", {path} {shown(canonical(value).decode())}" for path, value in point.values)
     words = {"point": point.number, "name": told.name, "id": told.id, "tried": f"{told.points_tried:,}"}
+    words["base"] = files.base.content["name"]
     root = CommentedMap({quoted(key): _yaml(part) for key, part in content.items()})
     root.yaml_set_start_comment(comment([line.format(**words) for line in HEAD]))
     said = [line.format(pipeline=point.pipeline, values=axes) for line in MASKING]

@@ -44,13 +44,22 @@ def _may_mend(task: Any, run: Any, state: Any) -> bool:
 @guarded("sweep-block")
 def compute_block(place: str, sweep: str, number: int) -> int:
     """Compute one block of a sweep; returns how many trials it has."""
-    return _pools[-1].run(place, sweep, number) if _pools else run_block(place, sweep, number)
+    return _computed(place, sweep, number)
 
 
 @flow(name="sweep", persist_result=False)
 @guarded("sweep")
 def follow_sweep(sweep: str) -> None:
     """Compute what is left of a sweep that this process has planned."""
+    _followed(sweep)
+
+
+# a cluster is sent flow and task by value, with all they name: these two are named, and what they know stays here
+def _computed(place: str, sweep: str, number: int) -> int:
+    return _pools[-1].run(place, sweep, number) if _pools else run_block(place, sweep, number)
+
+
+def _followed(sweep: str) -> None:
     course, listener = _following[sweep]
     course.follow(_submitted(course), listener)
 

@@ -67,7 +67,7 @@ def _validated(document: Document) -> SweepSpec:
 
 def _base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSpec]:
     path = document.path.parent / spec.base
-    if not os.path.isfile(path):  # unlike Path.is_file it raises nothing for a name that cannot be
+    if not os.path.isfile(path):  # noqa: PTH113  Path.is_file raises for a name that is too long
         remedy = "correct `base`; it is relative to the sweep file"
         raise _at(document, ("base",), "there is no such release file", "the path of a release file (YAML)", remedy, spec.base)
     base = load_release(path)

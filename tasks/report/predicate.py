@@ -164,14 +164,18 @@ class DataClaim(Spec):
 
 
 class AttackModel(Spec):
-    """How risk was measured. maximum_risk, average_risk: the worst found among the attacks run by the declared intruder."""
+    """How risk was measured.
+
+    maximum_risk, average_risk: the worst found among the attacks run by the DECLARED intruder alone. Insiders, who know one
+    attribute more, may find more: their figures stand in the lines of the policy that limit them (claim.criteria), or nowhere.
+    """
 
     declared_knows: Texts
     participation_known: bool
     targets: float
     insiders: Texts
-    maximum_risk: float | NotAssessed
-    average_risk: float | NotAssessed
+    maximum_risk: float | NotAssessed = Field(description="worst `max_record_risk`, by the declared intruder; no insider's")
+    average_risk: float | NotAssessed = Field(description="worst `reidentification`, by the declared intruder; no insider's")
     direction: Texts | NotAssessed
     scale: Texts | NotAssessed
     credit: Texts | NotAssessed

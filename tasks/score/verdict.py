@@ -93,7 +93,7 @@ def _worst(decisions: list[Decision]) -> Decision:
 
 
 def _criterion(place: int, line: PolicyLine, estimates: tuple[Estimate, ...]) -> Criterion:
-    covered = [estimate for estimate in estimates if _is_about(estimate, line)]
+    covered = [estimate for estimate in estimates if is_about(estimate, line)]
     found = _deciding(line, covered)
     if found is None:
         return _unanswered(place, line, covered)
@@ -116,7 +116,8 @@ def _criterion(place: int, line: PolicyLine, estimates: tuple[Estimate, ...]) ->
     )
 
 
-def _is_about(estimate: Estimate, line: PolicyLine) -> bool:
+def is_about(estimate: Estimate, line: PolicyLine) -> bool:
+    """Is the figure one of those that a line covers? The attack that a line may name is another question."""
     if estimate.measure != line.measure or not _same_subject(estimate, line):
         return False
     if line.p_percent is not None and dict(estimate.parameters).get("p_percent") != line.p_percent:

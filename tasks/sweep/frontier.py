@@ -13,7 +13,8 @@ import numpy as np
 
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.score.policy import PolicyLine
-from tasks.score.verdict import decide
+from tasks.score.verdict import decide, is_about
+from tasks.sweep.layout import rebuilt
 from tasks.sweep.results import OverSeeds, Results
 
 Region = Literal["inside", "outside", "undecided"]
@@ -128,10 +129,10 @@ def policy_region(results: Results, policy: tuple[PolicyLine, ...]) -> tuple[Reg
     Returns per point `inside` (each trial would be certified), `outside` (one would be refused), or `undecided`: also where a
     trial has no figures. It says what a release would have been called, not what it will be: a chosen point is masked and
     measured anew.
-    Raises InputError as `decide`. Cost: O(trials * figures of the policy's measures).
+    Raises InputError as `decide`. Cost: O(trials * figures that the policy is about).
     """
-    measures = frozenset(line.measure for line in policy)
-    calls = np.array([decide(policy, figures).verdict for figures in results.all_estimates(measures)], dtype=str)
+    asked = [name for name in results.figures if any(is_about(rebuilt(name, 0.0), line) for line in policy)]
+    calls = np.array([decide(policy, figures).verdict for figures in results.all_estimates(asked)], dtype=str)
     refused = np.bincount(results.place, weights=calls == "refused", minlength=results.n_points) > 0
     missed = np.bincount(results.place, weights=calls != "certified", minlength=results.n_points) > 0
     return tuple("outside" if no else "undecided" if not_yet else "inside" for no, not_yet in zip(refused, missed, strict=True))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 import pyarrow as pa
@@ -84,7 +85,7 @@ def rebuilt(figure_id: str, figure: Kept) -> Estimate:
         low=low,
         high=high,
         basis="exact" if low is None else "sampled_targets",
-        status=_status(fields.get("status", "ok")),
+        status=_status(fields["status"]) if "status" in fields else "ok",
         unit=MEASURES[subject.measure].unit,
     )
 
@@ -101,6 +102,7 @@ class Subject:
     p_percent: float | None = None
 
 
+@lru_cache(maxsize=10_000)
 def subject_of(figure_id: str) -> Subject:
     """Take an id apart, by what the catalogue says of its measure.
 

@@ -122,15 +122,18 @@ class Search:
 
     def _breed(self, last: range) -> None:
         """Choose the parents of the next generation among the last one and its parents: all that the algorithm looks at."""
+        self._study = _quiet_study(sampler := self._sampler())
+        self._study.add_trials([self._as_trial(*self._told[i]) for i in (*self._parents, *last)])
+        self._parents = sorted(one.user_attrs[NUMBER] for one in sampler.get_parent_population(self._study, 1))
+
+    def _sampler(self) -> NSGAIISampler:
+        """A new one for the generation that is next, as nobody had asked it anything."""
         generation = len(self._told) // self.size
         seed = int(stream(self._bytes, "generation", str(generation)).integers(2**32))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             crossover = BLXAlphaCrossover()
-        sampler = NSGAIISampler(population_size=max(self.size // PARENTS, 2), seed=seed, crossover=crossover)
-        self._study = _quiet_study(sampler)
-        self._study.add_trials([self._as_trial(*self._told[i]) for i in (*self._parents, *last)])
-        self._parents = sorted(one.user_attrs[NUMBER] for one in sampler.get_parent_population(self._study, 1))
+        return NSGAIISampler(population_size=max(self.size // PARENTS, 2), seed=seed, crossover=crossover)
 
     def _as_trial(self, point: Point, risk: float, loss: float) -> FrozenTrial:
         feasible = bool(np.isfinite(risk) and np.isfinite(loss))
@@ -145,6 +148,7 @@ class Search:
         )
 
     def _new_points(self, tried: int, seen: set[Key]) -> Iterator[Point]:
+        self._study.sampler = self._sampler()
         rng = stream(self._bytes, "replacements", str(tried))
         for number in range(tried, tried + self.size):
             found = self._proposed(number, seen) or self._by_chance(number, seen, rng)

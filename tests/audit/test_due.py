@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_homes import NOW, digest_of, ended, entry, revoked
 
-from tasks.audit.keeping.due import Certificate, certificates, due
+from tasks.audit.keeping.due import Certificate, certificates, due, of_entries
+from tasks.audit.lookup.trust import KeyEnd
 
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 NONE = timedelta(0)
@@ -19,8 +20,12 @@ def certified(index: int, run: str, *, review_in: float = 100.0, **facts) -> obj
     return ended(index, run, review_by=(NOW + timedelta(days=review_in)).isoformat(), attack_catalogue_version="2", **facts)
 
 
+def standing(entries, *, at: datetime) -> tuple[Certificate, ...]:
+    return certificates(of_entries((one, "k" * 64) for one in entries), at=at)
+
+
 def whys(*entries, at: datetime = NOW, within: timedelta = NONE, catalogue: str = "2") -> dict[str, tuple[str, ...]]:
-    found = due(certificates(entries, at=at), at=at, within=within, catalogue=catalogue)
+    found = due(standing(entries, at=at), at=at, within=within, catalogue=catalogue)
     return {one.certificate.run: one.why for one in found}
 
 
@@ -73,17 +78,35 @@ def test_a_later_certificate_of_the_series_supersedes_until_it_is_revoked():
     new, refused = certified(2, "a2", days=3), certified(3, "a3", days=2, outcome="refused")
 
     def superseded(*entries, at: datetime = NOW) -> dict[str, str | None]:
-        return {one.run: one.superseded_by for one in certificates(entries, at=at)}
+        return {one.run: one.superseded_by for one in standing(entries, at=at)}
 
     assert superseded(old, other, new, refused) == {"a1": "a2", "b1": None, "a2": None}
     assert superseded(old, other, new, refused, at=NOW - 4 * DAY) == {"a1": None, "b1": None}
     assert superseded(old, other, new, refused, revoked(4, "a2", days=1)) == {"a1": None, "b1": None}
 
 
+@pytest.mark.parametrize(
+    ("end", "is_due"),
+    [
+        (KeyEnd("revoked", 9, NOW), True),
+        (KeyEnd("revoked", 9, NOW, since=NOW - 4 * DAY), True),
+        (KeyEnd("revoked", 9, NOW, since=NOW - 2 * DAY), False),  # what it signed before then stays good
+        (KeyEnd("revoked", 9, NOW + DAY), False),  # not yet at that moment
+        (KeyEnd("revoked"), True),  # only the record of the key says so
+        (KeyEnd("retired", 9, NOW), False),
+    ],
+)
+def test_a_certificate_of_a_revoked_key_is_due(end, is_due):
+    issued = of_entries([(certified(0, "a1", days=3), "k" * 64), (certified(1, "b1", days=3, series="b"), "l" * 64)])
+    known = certificates(issued, at=NOW, revoked={"k" * 64: end}.get)
+    found = due(known, at=NOW, within=NONE, catalogue="2")
+    assert [(one.certificate.run, one.why) for one in found] == ([("a1", ("key revoked",))] if is_due else [])
+
+
 def test_other_entries_do_not_matter():
     attempt = {"source": "table:" + "0" * 64, "source_file": "0" * 64, "masking": "m", "draw": "d", "policy": "0" * 64}
     other = entry(0, NOW, kind="attempt", run="a1", series="survey", attempts=1, **attempt)
-    (found,) = certificates([other, certified(1, "a1")], at=NOW)
+    (found,) = standing([other, certified(1, "a1")], at=NOW)
     assert (found.sha256, found.release, found.catalogue) == (digest_of("a1"), "survey", "2")
 
 

@@ -17,7 +17,7 @@ from tasks.audit.ledger.ledger import Ledger, entry_of
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import alike, touched
-from tasks.audit.lookup.trust import doubt, in_words
+from tasks.audit.lookup.trust import Trust, in_words
 from tasks.audit.signing.keyring import Keyring
 from tasks.runtime.settings import Home
 
@@ -176,7 +176,7 @@ def test_doubts_name_what_was_done_to_a_line(home):
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     keyring = Keyring.of_home(Home.current())
     with Index.current() as index:
-        said = [doubt(*index.entry(number), keyring) for number in range(4)]
+        said = [Trust(keyring).doubt(*index.entry(number)) for number in range(4)]
     assert said[:2] == ["", ""]
     assert "not known here" in said[2]
     assert said[3] == "it says that it is entry 1"
@@ -190,7 +190,7 @@ def test_a_changed_letter_of_a_line_is_doubted(home):
     with Index.current() as index:
         line, entry = index.entry(0)
         assert entry is not None
-        assert "not one of key" in doubt(line, entry, Keyring.of_home(Home.current()))
+        assert "not one of key" in Trust(Keyring.of_home(Home.current())).doubt(line, entry)
 
 
 def test_doubts_of_one_reason_are_one_sentence():

@@ -19,7 +19,7 @@ from tasks.audit.signing import pem
 from tasks.audit.signing.changes import KeyChanges
 from tasks.audit.signing.envelope import ENTRY, open_envelope, seal
 from tasks.audit.signing.keyring import Keyring
-from tasks.audit.signing.keys import create_key, current_id, pem_path, record_of, signing_key, unnamed
+from tasks.audit.signing.keys import create_key, current_id, make_current, pem_path, record_of, signing_key, unnamed
 from tasks.microdata.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,7 +81,32 @@ class TestOpening:
 
         key = signing_key(ask=ask)
         assert signing_key().claim == key.claim
-        assert questions == [f"passphrase of key {key.key_id[:16]}"]
+        assert questions == [f"passphrase of the key for certificates (key {key.key_id[:16]})"]
+
+    def test_keys_for_approvals_have_a_passphrase_of_their_own(self, own, monkeypatch):
+        other = "what the board alone knows"
+        make_current(own, create_key("certificates", passphrase=PASSPHRASE, home=own).claim.key_id)
+        create_key("approvals", name="Bo\x1bb Board", passphrase=other, home=own)
+        pem._opened.clear()
+        monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, PASSPHRASE)
+        wrong = refused("wrong-passphrase", purpose="approvals")
+        assert "the key for approvals ('Bo\\x1bb Board', key " in wrong.what
+        assert pem.APPROVAL_VARIABLE in wrong.allowed
+        monkeypatch.setenv(pem.APPROVAL_VARIABLE, other)
+        assert signing_key("approvals", ask=lambda _: pytest.fail("nobody is asked")).claim.name == "Bo\x1bb Board"
+        assert signing_key(create=False)
+        pem._opened.clear()
+        monkeypatch.setenv(pem.APPROVAL_VARIABLE, PASSPHRASE)  # wrong, and no other one is tried for it
+        monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, other)
+        refused("wrong-passphrase", purpose="approvals")
+        assert "the key for certificates (key " in refused("wrong-passphrase", create=False).what
+
+    def test_a_new_key_for_approvals_is_locked_with_theirs_else_with_the_one_for_all(self, own, monkeypatch):
+        monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, PASSPHRASE)
+        assert pem.chosen_passphrase(purpose="approvals") == PASSPHRASE
+        monkeypatch.setenv(pem.APPROVAL_VARIABLE, "what the board alone knows")
+        assert pem.chosen_passphrase(purpose="approvals") == "what the board alone knows"
+        assert pem.chosen_passphrase() == PASSPHRASE
 
     def test_where_the_passphrase_of_the_environment_is_another_one_the_person_is_asked(self, own, monkeypatch):
         monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, "that of another key")

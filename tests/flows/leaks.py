@@ -34,7 +34,7 @@ PRIVATE = {
 
 ORIGINAL = ("person_id", "income", "town")  # `age` is too short to be told from other numbers, `vote` is published as it is
 HASHES = ("sha256", "sha1", "md5")
-PASSPHRASES = {"SDCERT_KEY_PASSPHRASE"}
+PASSPHRASES = {"SDCERT_KEY_PASSPHRASE", "SDCERT_APPROVAL_PASSPHRASE"}
 """Environment variables that hold one."""
 
 SECRET_BYTES = 32

@@ -323,6 +323,44 @@ def test_a_crash_after_the_entry_is_finished_by_the_same_command(sdcert, issued,
     assert revoked_certificates(Home.current())
 
 
+@pytest.mark.parametrize("act", [approve, revoke])
+def test_a_reader_who_is_gone_stops_nothing(sdcert, issued, bob, act, monkeypatch):
+    def gone(*_: object) -> None:
+        raise BrokenPipeError
+
+    module = approving if act is approve else revoking
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "tell", gone)
+        assert act(sdcert)[0] == 0
+    assert len(recorded().approvals if act is approve else recorded().revocations) == 1
+    assert (issued.folder / ("approval-1.json" if act is approve else "revocation.json")).is_file()
+    assert len(revoked_certificates(Home.current())) == (act is revoke)
+
+
+@pytest.mark.parametrize("act", [approve, revoke])
+def test_an_id_that_is_not_whole_is_told_of_this_command(sdcert, issued, act):
+    issue(issued.folder.parent / "again", run="20261121T093000Z-2f2e3d")
+    code, _, err = sdcert("approve", "2026", "--as", "board", "--reason", REASON) if act is approve else sdcert(
+        "revoke", "2026", "--reason", REASON)  # fmt: skip
+    assert (code, "2 runs begin so" in err, "where:   RUN" in err) == (2, True, True)
+
+
+def test_a_bad_certificate_is_told_where_it_is(sdcert, issued, bob):
+    (issued.folder / "certificate.json").write_bytes(issued.certificate + b" ")
+    code, _, err = approve(sdcert)
+    assert (code, "where:   the release folder" in err) == (2, True)
+    assert "where:   --folder" in approve(sdcert, "--folder", issued.folder)[2]
+
+
+@pytest.mark.parametrize("command", ["approve", "revoke"])
+def test_words_are_looked_at_before_a_passphrase_is_asked_for(sdcert, issued, bob, command, monkeypatch):
+    monkeypatch.setattr("tasks.audit.signing.keys.open_key", lambda *_: pytest.fail("a key was opened"))
+    code, _, err = sdcert(command, RUN, *(["--as", "board"] if command == "approve" else []), "--reason", "ok")
+    assert code == 2
+    assert "this is too short: it has 2 characters\n  where:   --reason\n" in err
+    assert "allowed: 3 to 2,000 characters" in err
+
+
 def test_the_subject_is_that_of_the_certificate(sdcert, issued):
     from tasks.audit.certificates.beside import certificate_of
 

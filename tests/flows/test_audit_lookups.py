@@ -10,21 +10,27 @@ import os
 import re
 import socket
 from base64 import b64decode, b64encode
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from pydantic import TypeAdapter
 from trails import attempt, attribute, began, digest, ended, released, runs, write_trail
 
 from flows.cli import run
+from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.signing.changes import KeyChanges
+from tasks.audit.signing.keys import signing
 from tasks.ingest.sources import SourceSpec
 from tasks.ingest.task import source_digest
 from tasks.microdata.canonical import canonical
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Store, content_address
+from tasks.runtime.settings import Home
 
 HOSTILE = '=cmd|"/C calc"!A1\x1b[31m\u202e</script><img src=x onerror=alert(1)>\n'
 RUN = "20261121T093000Z-1f2e3d"
@@ -85,7 +91,7 @@ def test_a_changed_file_is_not_found_and_the_nearest_run_is_told(audit, issued):
     code, out, _ = audit("find", issued)
     assert code == 1
     assert "no release of this home has this content" in out
-    assert f"the same columns and as many rows has the table of run {RUN}" in out
+    assert f"the table of run {RUN} has the same columns and as many rows" in out
 
 
 def test_a_changed_file_in_the_folder_of_its_run_is_told(audit, issued, tmp_path):
@@ -200,8 +206,8 @@ def test_show_says_everything_of_a_run(audit, home):
     assert (code, err.count("warning")) == (0, 0)
     text = re.sub(r"\s+", " ", out)
     for said in ("CERTIFIED, REVOKED", "amara at office", "nightly/certify", "f-1", "anes96", digest("file"), digest("masking"),
-                 "number 4", "age quasi_identifier: microaggregation, then noise; published",
-                 "id quasi_identifier: not masked; not",
+                 "number 4", " published age: quasi_identifier, microaggregation, then noise",
+                 "not published id: quasi_identifier, not masked", "it is not the seed",
                  "reidentification 0.08", "limit at most 0.15", "found by transparency",
                  digest(RUN, "certificate"), digest("before"),
                  "2028-11-21", "attack catalogue 7", "by Ida as officer (NOT independent; same-person): read it",
@@ -234,15 +240,84 @@ def test_show_takes_numbers_and_refuses_what_is_ambiguous(audit, home):
     assert [entry["event"]["kind"] for entry in shown["entries"]] == ["began"]
 
 
-def test_show_gathers_the_attacks_and_keeps_the_order_of_the_chain(audit, home):
-    made = {"produced": {"result": f"record:{digest('r')}"}}
-    names = ("attack a (declared)", "attack b (declared)", "attack c (x)", "classify", "ingest", "mask", "report", "score")
-    stages = {name: {"cached": name.startswith("attack a"), **made} for name in names}
-    write_trail(home, [ended(RUN, stages=stages)])
+def test_show_says_first_what_decided_and_leaves_the_stages_to_json(audit, home):
+    write_trail(home, [began(RUN), attempt(RUN), ended(RUN)])
     _, out, _ = audit("show", RUN)
-    found = [out.index(f"\n  {name} ") for name in ("ingest", "classify", "mask", "3 attacks", "score", "report")]
-    assert found == sorted(found)
-    assert "2 computed, 1 from the cache" in out
+    titles = ("What decided", "Who asked", "What went in", "What was done", "What came out", "Attempts", "By which program",
+              "Private papers", "Entries of the ledger")  # fmt: skip
+    places = [out.index(f"\n{title}") for title in titles]
+    assert places == sorted(places)
+    assert "age, income, educ, popul, PID, vote, TVnews, selfLR: quasi_identifier, microaggregation" in re.sub(r"\s+", " ", out)
+    assert not [line for line in out.splitlines() if line != line.rstrip()]
+    assert "ingest" not in out
+    entries = json.loads(audit("show", RUN, "--json")[1])["entries"]
+    assert "ingest" in entries[-1]["event"]["stages"]
+
+
+def test_show_tells_parameters_of_masks_and_who_wrote_the_policy_from_a_manifest_that_is_whole(audit, home):
+    path = home / "runs" / RUN / "manifest.json"
+    path.parent.mkdir(parents=True)
+    spec = {"name": "survey", "source": {"dataset": "anes96"}, "policy_author": "control unit", "policy_version": "3",
+            "masking": [{"method": "microaggregation", "attributes": ["age"], "k": 12}],
+            "policy": [{"measure": "k_anonymity", "at_least": 5}]}  # fmt: skip
+    path.write_text(json.dumps({"spec": spec}))
+    write_trail(home, [began(RUN), ended(RUN, manifest=Store().digest(path.read_bytes()))])
+    text = re.sub(r"\s+", " ", audit("show", RUN)[1])
+    assert "step 1, microaggregation age; k = 12" in text
+    assert "policy's author control unit policy's version 3" in text
+    assert text.count(" anes96 ") == 2  # the release, and the data set: once
+    path.write_text(json.dumps({"spec": spec | {"policy_author": "somebody else"}}))
+    assert "somebody else" not in audit("show", RUN)[1]
+
+
+def test_an_interrupted_run_is_called_so(audit, home):
+    write_trail(home, [began(RUN), ended(RUN, outcome="interrupted", code="KeyboardInterrupt", stage="mask")])
+    title = audit("show", RUN)[1].splitlines()[0]
+    assert title.endswith("INTERRUPTED AT MASK")
+    write_trail(home, [began(RUN), ended(RUN, outcome="failed", code="unknown-column", stage="ingest")])
+    assert audit("show", RUN)[1].splitlines()[0].endswith("FAILED AT INGEST: unknown-column")
+
+
+def test_a_table_that_was_adopted_is_found(audit, home, tmp_path):
+    masked = tmp_path / "masked.csv"
+    masked.write_text("age\n1\n")
+    keyed = source_digest(SourceSpec(table=str(masked)))
+    write_trail(home, [began(RUN), attempt(RUN, masking=f"record:{digest('plan')}:{keyed}")])
+    code, out, _ = audit("find", masked)
+    assert (code, "masked elsewhere, that was adopted by:" in out, RUN in out) == (0, True, True)
+
+
+@pytest.mark.parametrize("since", [None, "2000-01-01T00:00:00Z", "2999-01-01"])
+def test_what_a_key_signed_before_its_revocation_is_noted_and_believed(audit, home, since):
+    event = TypeAdapter(RunEnded).validate_json(json.dumps(ended(RUN)))
+    with signing() as key:
+        Ledger.current().append(event, key)
+    changes = KeyChanges(Home.current())
+    if since == "2999-01-01":
+        changes.rotate()
+    else:
+        changes.revoke(key.key_id, reason="stolen", since=None if since is None else datetime.fromisoformat(since))
+    noted = since != "2999-01-01"
+    assert audit("verify")[0] == 0
+    for words in (("show", RUN), ("find",), ("show", "1")):
+        code, out, _ = audit(*words)
+        assert (code, "NOT TO BE BELIEVED" in out) == (0, False), out
+        assert (f"signed by key {key.key_id[:16]}, which was revoked on {datetime.now(UTC):%Y-%m-%d} (stolen)" in out) == noted
+        assert ("no longer stand" in out) == noted
+    assert audit("export", "--format", "html", "-o", "-")[0] == 0
+    code, out, _ = audit("due")
+    assert (code, "it verifies no more" in out) == (int(noted or "grown stronger" in out), noted)
+
+
+def test_what_a_key_signs_after_its_revocation_is_not_believed(audit, home):
+    with signing() as thief:
+        pass
+    KeyChanges(Home.current()).revoke(thief.key_id, reason="stolen")
+    event = TypeAdapter(RunEnded).validate_json(json.dumps(ended(RUN)))
+    Ledger.current().append(event, thief)
+    assert audit("verify")[0] == 1
+    code, out, _ = audit("show", RUN)
+    assert (code, "NOT TO BE BELIEVED" in out, "before, by entry" in out) == (1, True, True)
 
 
 def test_show_says_whether_the_manifest_is_the_one_that_was_named(audit, home):

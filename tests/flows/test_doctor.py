@@ -143,7 +143,7 @@ def test_dead_runs_and_runs_from_the_future_are_told(furnished, capsys):
     keep_run(furnished, "20261102T000000Z-bbbbbb", status="running", process=2**22 + 1, host="elsewhere")
     keep_run(furnished, "20361102T000000Z-cccccc", started_at=(datetime.now(UTC) + timedelta(days=9)).isoformat())
     _, found, _ = examined(capsys)
-    assert "1 runs began and were killed: 20261101T000000Z-aaaaaa" in found["runs"][0]["says"]
+    assert "1 run killed before the end: 20261101T000000Z-aaaaaa" in found["runs"][0]["says"]
     assert "20361102T000000Z-cccccc" in found["clock"][1]["says"]
 
 

@@ -92,7 +92,7 @@ class TestLooking:
         record["claim"]["created_at"] = record["retired_at"] = "0001-01-01T00:00:00+14:00"
         path.write_text(json.dumps(record))
         code, out, _ = call("keys", "list")
-        assert (code, "UTC+14:00" in out) == (0, True)
+        assert (code, "1-01-01 00:00 +14:00" in out) == (0, True)
 
     def test_states(self, call, own):
         call("keys", "create", "--name", "Office")
@@ -135,7 +135,10 @@ class TestMaking:
         pem._opened.clear()
         questions = terminal(PASSPHRASE, "another good passphrase")
         assert call("keys", "rotate")[0] == 0  # the new key is locked as the old one is, which is opened first
-        assert questions == [f"passphrase of key {next(iter(listed(call)))[:16]}", "passphrase of the new key"]
+        assert questions == [
+            f"passphrase of the key for certificates (key {next(iter(listed(call)))[:16]})",
+            "passphrase of the new key",
+        ]
         assert [key["passphrase"] for key in listed(call).values()] == [True, True]
 
     def test_a_wrong_or_short_passphrase_changes_nothing(self, call, own, terminal):
@@ -159,6 +162,13 @@ class TestMaking:
         assert call("keys", "rotate")[0] == 2  # never a key without a passphrase after one with
         assert call("keys", "rotate", "--no-passphrase")[0] == 0
         assert [key["passphrase"] for key in listed(call).values()] == [True, False]
+
+    def test_a_key_for_approvals_is_locked_with_the_passphrase_of_approvals(self, call, monkeypatch):
+        code, _, err = call("keys", "create", "--for", "approvals", "--name", "Ana", "--passphrase")
+        assert (code, "set SDCERT_APPROVAL_PASSPHRASE" in err) == (2, True)
+        monkeypatch.setenv(pem.APPROVAL_VARIABLE, PASSPHRASE)
+        assert call("keys", "create", "--for", "approvals", "--name", "Ana", "--passphrase")[0] == 0
+        assert [key["passphrase"] for key in listed(call).values()] == [False, True]
 
     def test_the_key_of_the_environment(self, call, own, monkeypatch):
         private = Ed25519PrivateKey.generate()
@@ -219,6 +229,12 @@ class TestRevoking:
         assert (code, out) == (2, "")
         assert any(piece in err for piece in told.split("|"))
         assert KeyChanges(own).ledger.exists() is False
+
+    @pytest.mark.parametrize(("number", "told"), [(0, "0 certificates in"), (1, "1 certificate in"), (2, "2 certificates in")])
+    def test_how_many_are_affected(self, number, told, call, own, monkeypatch):
+        call("keys", "create")
+        monkeypatch.setattr(KeyChanges, "signed", lambda *_: number)
+        assert told in call("keys", "revoke", current_id(own), "--reason", "stolen")[1]
 
     def test_an_approver(self, call, own):
         call("keys", "create", "--for", "approvals", "--name", "Ana")

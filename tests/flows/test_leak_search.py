@@ -105,10 +105,11 @@ def test_keys_that_sign_are_found(planted, leaky):
     assert [told.rpartition(" holds ")[2] for told in leaky("out.json", STORE_KEY)] == ["the store's key"]
 
 
-def test_passphrases_are_found(leaky, monkeypatch):
-    monkeypatch.setenv("SDCERT_KEY_PASSPHRASE", "correct horse")
+@pytest.mark.parametrize("variable", ["SDCERT_KEY_PASSPHRASE", "SDCERT_APPROVAL_PASSPHRASE"])
+def test_passphrases_are_found(leaky, monkeypatch, variable):
+    monkeypatch.setenv(variable, "correct horse")
     assert [told.rpartition(" holds ")[2] for told in leaky("out", b"--passphrase 'correct horse'")] == ["a passphrase"]
-    monkeypatch.delenv("SDCERT_KEY_PASSPHRASE")
+    monkeypatch.delenv(variable)
 
 
 @pytest.mark.parametrize("kind", leaks.HASHES)

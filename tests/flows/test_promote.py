@@ -75,8 +75,8 @@ def table(sweep, **status):
 
 
 def kept(sweep):
-    """What the record keeps, as it comes back from JSON."""
-    return Kept.of(json.loads(json.dumps(sweep.kept())))
+    """What the record keeps, as it comes back from JSON with sorted keys."""
+    return Kept.of(json.loads(json.dumps(sweep.kept(), sort_keys=True)))
 
 
 def test_every_point_is_read_off_the_table_as_it_was(project):
@@ -157,6 +157,8 @@ def test_names_and_texts_that_yaml_reads_otherwise_come_back_as_they_were(projec
     written = read_document(path).content
     assert {name: written[name] for name in odd} == odd
     assert written["source"] == {"table": "survey.csv"}
+    assert list(written)[:4] == ["name", "series", "source", "key"]
+    assert list(written["attributes"]) == list(odd["attributes"])
 
 
 def test_files_that_the_base_and_the_pipeline_name_are_found_from_the_new_place(project, tmp_path):
@@ -229,7 +231,7 @@ def test_nothing_is_written_over_without_force(finished, sdcert, tmp_path):
         (("s", 0, "-o", "x.yaml"), "never measured"),
         (("s", 9, "-o", "no/such/folder.yaml"), "no such folder"),
         (("s", 9, "-o", "."), "folder"),
-        (("s", 9, "-o", "x" * 300 + ".yaml"), "cannot be written"),
+        (("s", 9, "-o", "x" * 300 + ".yaml"), "cannot be looked at"),
     ],
 )
 def test_a_wrong_promotion_is_refused_and_writes_nothing(finished, sdcert, tmp_path, monkeypatch, words, said):

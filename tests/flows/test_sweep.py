@@ -153,7 +153,7 @@ def test_the_working_set_is_private_and_the_other_commands_do_not_mind_it(swept,
 
 def test_mlflow_gets_one_run_with_the_public_table_and_one_for_each_point_of_the_frontier(swept, home):
     _, found, table = swept()
-    _, again, _ = swept()
+    swept()
     from tasks.runtime.tracking import open_client
 
     client = open_client()

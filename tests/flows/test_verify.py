@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from outcomes import ROOT
 
+from tasks.runtime.settings import Home
+
 GOLDEN = ROOT / "tests" / "audit" / "golden" / "certificate_v2"
 WHEN = ("--at", "2027-01-01")
 
@@ -82,6 +84,131 @@ def test_without_a_date_it_is_now(verify, release, monkeypatch):
     monkeypatch.setattr(console, "datetime", Later)
     code, out, _ = verify(release / "released.csv", "--key", release / "sdcert.pem")
     assert (code, "to be reviewed by 2028-11-21, which is past" in out) == (1, True)
+
+
+def signed_release(release, change, name="certificate.json"):
+    """The golden certificate, changed and signed with another key: the key's file."""
+    from securesystemslib.signer import CryptoSigner
+
+    from tasks.audit.signing.envelope import STATEMENT, open_envelope, seal
+
+    signer, path = CryptoSigner.generate_ed25519(), release / "certificate.json"
+    value = open_envelope(path.read_bytes(), STATEMENT).value
+    change(value)
+    path.unlink()
+    (release / name).write_bytes(seal(value, STATEMENT, signer))
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    public = signer._private_key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    (release / "other.pem").write_bytes(public)
+    return release / "other.pem"
+
+
+@pytest.mark.parametrize(
+    ("claim", "word"),
+    [
+        ({"verdict": "refused", "file": "not released"}, "REFUSED"),
+        ({"verdict": "undecided", "file": "not released"}, "UNDECIDED"),
+        ({"not_for_publication": True}, "REHEARSAL"),
+    ],
+)
+def test_an_authentic_refusal_is_told_from_a_forgery(verify, release, claim, word):
+    def refuse(value):
+        value["predicate"]["claim"] |= claim
+        if "file" in claim:
+            (report,) = [one for one in value["predicate"]["documents"] if one["name"] == "report.html"]
+            value["subject"] = [{"name": "report.html", "digest": {"sha256": report["sha256"]}}]
+
+    key = signed_release(release, refuse, "statement.json")
+    code, out, _ = verify(release / "report.html", "--key", key, *WHEN)
+    assert (code, "Do not rely" in out) == (1, False)
+    assert "report.html is genuine: signed by key " in out
+    assert f"and it says {word}: nothing is certified." in out
+    code, out, _ = verify(release / "report.html", "--key", key, "--at", "2040-01-01")
+    assert (code, f"says {word}" in out) == (1, True)
+    (release / "report.html").write_bytes((release / "report.html").read_bytes() + b" ")
+    code, out, _ = verify(release / "report.html", "--key", key, *WHEN)
+    assert (code, "genuine" in out, "Do not rely on it" in out) == (1, False, True)
+    code, _, err = verify(release / "statement.json", "--key", key)
+    assert (code, "this is the signed statement itself" in err) == (2, True)
+    assert f"sdcert verify {release}/re" in err
+
+
+def test_who_names_a_signed_statement_is_told_which_file_to_name(verify, release, home, tmp_path):
+    from tasks.audit.certificates.approval import PREDICATE_TYPE as APPROVAL
+    from tasks.audit.certificates.revocation import PREDICATE_TYPE as REVOCATION
+    from tasks.audit.signing.envelope import STATEMENT, open_envelope, seal
+    from tasks.audit.signing.keys import signing_key
+
+    golden = release / "certificate.json"
+    subject = open_envelope(golden.read_bytes(), STATEMENT).value["subject"]
+    for name, kind in {"approval-1.json": APPROVAL, "revocation.json": REVOCATION}.items():
+        value = {"_type": "x", "predicateType": kind, "predicate": {}, "subject": subject}
+        (release / name).write_bytes(seal(value, STATEMENT, signing_key(home=Home(home)).signer))
+    shutil.copy(golden, release / "mine.json")
+    for name, told in {
+        "approval-1.json": "this is an approval",
+        "revocation.json": "this is a revocation",
+        "mine.json": "this is the certificate itself",
+        "certificate.json": "this is the certificate itself",
+    }.items():
+        code, _, err = verify(release / name, "--key", release / "sdcert.pem")
+        assert (code, told in err, f"sdcert verify {release}/released.csv" in err) == (2, True, True)
+        assert (f"--certificate {release}/mine.json" in err) is (name == "mine.json")
+
+
+def test_a_key_that_is_not_known_may_be_an_older_one(verify, release):
+    key = signed_release(release, lambda value: None)
+    code, out, _ = verify(release / "released.csv", "--key", release / "sdcert.pem", *WHEN)
+    assert (code, "not known here; if the issuer changed keys since" in out, "trust file" in out) == (1, True, True)
+    assert verify(release / "released.csv", "--key", key, *WHEN)[0] == 0
+
+
+def test_a_trust_file_tells_of_a_revoked_certificate_of_the_same_data(verify, release):
+    from datetime import UTC, datetime
+
+    from tasks.audit.ledger.entries import KeyClaim
+    from tasks.audit.signing.keyring import KeyRecord, RevokedCertificate, TrustFile, public_key
+    from tasks.microdata.canonical import canonical
+
+    pem, when = (release / "sdcert.pem").read_text(), datetime(2026, 11, 20, tzinfo=UTC)
+    key = {"key_id": public_key(pem.encode()).keyid, "purpose": "certificates", "public_key": pem, "created_at": when}
+    address = json.loads(verify(release / "released.csv", "--key", release / "sdcert.pem", *WHEN, "--json")[1])
+    address = address["predicate"]["claim"]["file"]["content_address"]
+    revoked = RevokedCertificate(sha256="1" * 64, reason="the wrong purpose", at=when, content_address=address)
+    record = KeyRecord(claim=KeyClaim(**key, name="the office"))
+    trust = TrustFile(ledger=None, written_at=when, keys=(record,), revoked_certificates=(revoked,))
+    (release / "trust.json").write_bytes(canonical(trust.model_dump(mode="json")))
+    words = (release / "released.csv", "--key", release / "trust.json", *WHEN)
+    code, out, _ = verify(*words)
+    assert code == 0
+    assert (
+        "WARNING         revocation  another certificate of the same data was revoked on 2026-11-20: the wrong purpose" in out
+    )
+    assert "(this one was issued after that: ask the issuer)" in out
+    assert "speaks of. BUT another certificate of the same data was revoked: ask the issuer." in out
+    said = json.loads(verify(*words, "--json")[1])
+    assert [check["matches"] for check in said["checks"] if check["warning"]] == [None]
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ([], "Insiders were tried, and the policy sets them no limit"),
+        ([("reidentification", "insider:vote", 0.41), ("reidentification", "insider:income", 0.3)],
+         "Worst insider: reidentification 0.41 (insider:vote). The figures of the attack model are the declared intruder's"),
+    ],
+)  # fmt: skip
+def test_the_worst_insider_is_named(verify, release, lines, told):
+    def limit(value):
+        value["predicate"]["attack_model"]["insiders"] = ["vote", "income"]
+        criteria = value["predicate"]["claim"]["criteria"]
+        for measure, intruder, figure in lines:
+            criteria.append(criteria[0] | {"measure": measure, "intruder": intruder, "deciding_value": figure, "limit": 0.5})
+
+    key = signed_release(release, limit)
+    code, out, _ = verify(release / "released.csv", "--key", key, *WHEN)
+    assert (code, told in out) == (0, True)
 
 
 def test_as_json(verify, release):
@@ -202,6 +329,7 @@ def test_a_refused_release_is_not_verified_as_certified(certify, sdcert):
     checked = sdcert("verify", folder / "report.html")
     assert checked.code == 1
     assert "NOT certified: it is refused" in checked.out
+    assert "genuine" in checked.out and "it says REFUSED: nothing is certified." in checked.out
 
 
 @pytest.mark.slow

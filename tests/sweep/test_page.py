@@ -138,6 +138,19 @@ def test_the_json_keeps_five_digits_and_none_for_what_is_not_there():
     assert found["releases"]["of"]["0"][1] == found["releases"]["of"]["1"][1]
 
 
+def test_an_axis_of_lists_is_read_as_words():
+    values = ([["A", "B"], ["C"]], ["A", 2], "[no list")
+    lines = [line(i, risk=0.1, loss=1.0, axes={"masking[0].blocks": value}) for i, value in enumerate(values)]
+    (axis,) = page_data(results(*lines), told()).axes
+    assert (axis.label, axis.values) == ("blocks", ("A + B, C", "A, 2", "[no list"))
+
+
+def test_reasons_that_differ_in_numbers_alone_are_told_once():
+    lines = [line(i, reason=f"k = {k} is more than 12 rows") for i, k in enumerate((50, 60, 70))]
+    (told_once,) = reasons(page_data(results(*lines, line(3, risk=0.1, loss=1.0)), told()))
+    assert told_once == ("skipped", "k = 50 is more than 12 rows (the others alike, with other numbers)", "3", "0, 1 and 2")
+
+
 def test_numbers_with_gaps_stay_themselves():
     found = json.loads(as_json(page_data(results(line(4, risk=0.1, loss=1.0), line(9, risk=0.2, loss=2.0)), told())))
     assert found["numbers"] == [4, 9]

@@ -13,11 +13,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.threat import IntruderSpec
+from tasks.mask.noise.noise import Noise
 from tasks.microdata.canonical import canonical
 from tasks.microdata.estimate import Estimate, Status, id_parts
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
 from tasks.score.catalogue import MEASURES, SUBGROUPS
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
+from tasks.sweep import evaluation
 from tasks.sweep.layout import Kept, Line, kept, rebuilt, subject_of, table_of
 from tasks.sweep.results import FIGURE_FIELDS, Results
 
@@ -31,6 +37,7 @@ def line(point: int, seed: int, figures: dict[str, Kept], **fields: object) -> L
 
 
 NAMES = st.text("ab|~=,\\ä ", min_size=1, max_size=5)
+INTRUDERS = st.sampled_from(["declared", "knowledge:2", "insider:a|b", "insider:"])
 NUMBERS = st.floats(0, 1)
 
 
@@ -43,7 +50,7 @@ def estimates(draw: st.DrawFn) -> Estimate:
     found = Estimate(
         measure=measure.name,
         attack=draw(st.sampled_from(["transparency", "by-name"])) if measure.by_attack else None,
-        intruder=draw(st.sampled_from(["declared", "knowledge:2", "insider:a|b", "insider:"])) if measure.by_attack else None,
+        intruder=draw(st.just("declared") if measure.by_subgroup else INTRUDERS) if measure.by_attack else None,
         attribute=draw(about),
         subgroup=draw(st.sampled_from(SUBGROUPS)) if measure.by_subgroup else None,
         parameters=(("p_percent", draw(st.floats(0.001, 100))),) if measure.takes_p_percent else (),
@@ -76,13 +83,44 @@ def test_a_policy_decides_on_what_is_kept_as_on_the_figures(figure: Estimate, li
     measure = MEASURES[figure.measure]
     assume(measure.better is not None and figure.intruder != "knowledge:2")  # of which no line can be
     limits = {"at_most": limit} if measure.better == "lower" else {"at_least": 1 + limit}
+    asker = None if measure.by_subgroup else figure.intruder
     asked = dict(figure.parameters)
-    line_ = PolicyLine(measure=measure.name, intruder=figure.intruder, **limits, **asked)  # type: ignore[arg-type]
+    line_ = PolicyLine(measure=measure.name, intruder=asker, **limits, **asked)  # type: ignore[arg-type]
     stored = json.loads(canonical(kept([figure])))
     again = tuple(rebuilt(name, fields) for name, fields in stored.items())
     before, after = decide((line_,), (figure,)), decide((line_,), again)
     assert after.verdict == before.verdict
     assert after.criteria[0].deciding_value == before.criteria[0].deciding_value
+
+
+def test_every_figure_that_is_scored_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    scored: list[Estimate] = []
+
+    def spied(figures: tuple[Estimate, ...]) -> dict[str, Kept]:
+        scored.extend(figures)
+        return kept(figures)
+
+    monkeypatch.setattr(evaluation, "kept", spied)
+    rng = np.random.default_rng(5)
+    roles = {"a": Role.QUASI_IDENTIFIER, "b|c": Role.QUASI_IDENTIFIER, "vote": Role.CONFIDENTIAL, "home": Role.GROUP}
+    attributes = (
+        Attribute(name, role, Scale.NUMERIC if name < "c" else Scale.NOMINAL, "declared") for name, role in roles.items()
+    )
+    numbers = {name: rng.normal(size=240) for name in ("a", "b|c")}
+    table = Microdata.of({**numbers, "vote": rng.choice(["x", "y", "z"], 240), "home": [f"h{i // 3}" for i in range(240)]})
+    attacks = tuple(DistanceLinkage(method="distance_linkage", id=name) for name in ("distance_linkage",))
+    trial = evaluation.Trial("key", attacks, evaluation.without_curve(IntruderSpec(targets=0.8)))
+    noise = Noise(method="noise", kind="independent", attributes=("a", "b|c"), sd_percent=50)
+    (row,) = evaluation.evaluate(table, Schema(tuple(attributes)), evaluation.Group((noise,), 0, (trial,)), source="s")
+    assert row.status == "ok"
+    found = Results.of(table_of([line(0, 0, row.figures)])).estimates(0)
+    identity = ("id", "measure", "attack", "intruder", "attribute", "subgroup", "parameters", "value", "status", "unit")
+    by_id = {one.id: [getattr(one, name) for name in identity] for one in scored}
+    assert {one.id: [getattr(one, name) for name in identity] for one in found} == by_id
+    assert {one.measure for one in scored} >= {"subgroup_reidentification", "linked_value_disclosed", "groups_exposed"}
+    for line_ in (PolicyLine(measure=one, at_most=0.3) for one in ("reidentification", "max_record_risk", "sse_percent")):
+        before, after = decide((line_,), tuple(scored)).criteria[0], decide((line_,), found).criteria[0]
+        assert (after.decision, after.deciding_value) == (before.decision, before.deciding_value)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
@@ -204,6 +242,6 @@ def test_texts_and_axes_per_trial() -> None:
     assert results.texts(f"status:{LOSS}") == ["failed", None]
     assert results.texts("status:unheard-of") == [None, None]
     assert np.isnan(results.values("unheard-of")).all()
-    assert next(results.all_estimates(frozenset([LOSS])))[0].status == "failed"
-    assert list(results.all_estimates(frozenset(["il1s"]))) == [(), ()]
+    assert next(results.all_estimates([LOSS]))[0].status == "failed"
+    assert list(results.all_estimates([])) == [(), ()]
     assert FIGURE_FIELDS == ("value", "low", "high", "status")

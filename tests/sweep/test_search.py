@@ -77,6 +77,7 @@ def test_what_it_was_told_before_makes_no_difference() -> None:
     points, risk, loss = told(joined(whole[:4]))
     confused.generation(points, 1 - risk, loss**2)
     assert confused.generation(points, risk, loss) == whole[4]
+    assert confused.generation(points, risk, loss) == whole[4], "asked twice"
     assert confused.generation(*told(joined(whole[:2]))) == whole[2], "also backwards"
 
 

@@ -15,9 +15,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from tasks.audit.certificates.approval import PREDICATE_TYPE as APPROVAL_TYPE
 from tasks.audit.certificates.approval import read_approval
 from tasks.audit.certificates.beside import NotValid
 from tasks.audit.certificates.revocation import FILE as REVOCATION
+from tasks.audit.certificates.revocation import PREDICATE_TYPE as REVOCATION_TYPE
 from tasks.audit.certificates.revocation import read_revocation
 from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, NotAnEnvelope, Sealed, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
@@ -32,11 +34,16 @@ _PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. matches: None where it decides nothing. says: a sentence; may hold names from the files."""
+    """One thing that was looked at.
+
+    matches: None where it decides nothing. says: a sentence; may hold names from the files. warning: it decides nothing, and
+    the reader must know it all the same.
+    """
 
     what: str
     matches: bool | None
     says: str
+    warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,15 @@ class Verification:
 
     @property
     def matches(self) -> bool:
-        return self.predicate is not None and all(check.matches is not False for check in self.checks)
+        return self.predicate is not None and not self.failed
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        return tuple(check.what for check in self.checks if check.matches is False)
+
+    @property
+    def warned(self) -> bool:
+        return any(check.warning for check in self.checks)
 
 
 class _Stop(Exception):
@@ -87,7 +102,8 @@ def verify_file(path: Path, certificate: bytes, keyring: Keyring, at: datetime, 
     sha256 = _sha256(path)
     document = next((one.name for one in predicate.documents if one.sha256 == sha256), None)
     checks += [_verdict(predicate), _file(path, sha256, document, predicate), *_dates(predicate, at)]
-    checks += [*_revoked(digest, keyring, beside), *_approvals(digest, keyring, beside)]
+    checks += [*_revoked(digest, keyring, beside), *_data_revoked(digest, keyring, predicate)]
+    checks += _approvals(digest, keyring, beside)
     return Verification(tuple(checks), predicate, digest, document)
 
 
@@ -102,7 +118,8 @@ def _signer(sealed: Sealed, keyring: Keyring) -> str:
     try:
         return keyring.signer_of(sealed, purpose="certificates").name
     except KeyRefused as refused:
-        raise _Stop("signature", refused.reason) from None
+        older = "; if the issuer changed keys since, ask for the key it names, or for a trust file, which holds all of them"
+        raise _Stop("signature", refused.reason + (older if refused.code == "unknown-key" else "")) from None
 
 
 def _still_good(sealed: Sealed, keyring: Keyring, predicate: Predicate, signer: str) -> Check:
@@ -215,6 +232,20 @@ def _revoked(digest: str, keyring: Keyring, beside: Path | None) -> Iterator[Che
         yield Check("revocation", False, f"a revocation stands beside it and cannot be checked ({error}): ask the issuer")
 
 
+def _data_revoked(digest: str, keyring: Keyring, predicate: Predicate) -> Iterator[Check]:
+    """Revoked certificates of the same data. They decide nothing: what was wrong may have been what that certificate said.
+
+    See SECURITY.md. Whether this one was issued with that in mind is for the reader to ask: dates are the signer's own.
+    """
+    claimed = predicate.claim.file
+    if not isinstance(claimed, FileClaim) or keyring.revocation_of(digest) is not None:
+        return
+    for other in keyring.revocations_of_data(claimed.sha256, claimed.content_address):
+        order = "before" if predicate.issued_at < other.at else "after"
+        told = f"another certificate of the same data was revoked on {other.at:%Y-%m-%d}: {other.reason}"
+        yield Check("revocation", None, f"{told} (this one was issued {order} that: ask the issuer)", warning=True)
+
+
 def _approvals(digest: str, keyring: Keyring, beside: Path | None) -> Iterator[Check]:
     """Approvals decide nothing here: whose keys count as a board's is for the reader to say."""
     paths = [] if beside is None else sorted(beside.glob(APPROVALS))
@@ -228,6 +259,26 @@ def _approvals(digest: str, keyring: Keyring, beside: Path | None) -> Iterator[C
             continue
         flags = f" ({'; '.join(found.said.flags)})" if found.said.flags else ""
         yield Check("approval", None, f"{path.name}: approved by {found.said.by} as {found.said.role}{flags}")
+
+
+def statement_in(content: bytes) -> tuple[str, list[str]] | None:
+    """What kind of signed statement these bytes are, in words, and the names of the files it speaks of; nothing is checked.
+
+    None for anything else.
+    """
+    try:
+        value = open_envelope(content, STATEMENT).value
+        kind, names = value["predicateType"], [str(one["name"]) for one in value["subject"]]
+        claim = value["predicate"].get("claim", {})
+        certified = claim.get("verdict") == "certified" and claim.get("not_for_publication") is False
+    except (NotAnEnvelope, KeyError, TypeError, AttributeError):
+        return None
+    kinds = {
+        PREDICATE_TYPE: "the certificate itself" if certified else "the signed statement itself",
+        APPROVAL_TYPE: "an approval, which `sdcert verify` reads beside the certificate",
+        REVOCATION_TYPE: "a revocation, which `sdcert verify` reads beside the certificate",
+    }
+    return (kinds[kind], names) if kind in kinds else None
 
 
 def small_file(path: Path) -> bytes | None:

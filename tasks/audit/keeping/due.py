@@ -1,21 +1,28 @@
-"""Which certificates are to be looked at again: past their date of review, or older than the attacks known today."""
+"""Which certificates are to be looked at again: past their review, older than today's attacks, or of a revoked key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from tasks.audit.ledger.entries import CertificateRevoked, Entry, RunEnded
+from tasks.audit.ledger.entries import Entry
+from tasks.audit.lookup.rows import Row, begun_row, run_of, with_entry
+from tasks.audit.lookup.trust import KeyEnd
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION
 
-Why = Literal["past review", "review soon", "older attacks"]
+Why = Literal["key revoked", "past review", "review soon", "older attacks"]
+Revoked = Callable[[str | None], KeyEnd | None]
+_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate that was issued for publication. superseded_by: the run of a later one of its series, the newest."""
+    """A certificate that was issued for publication.
+
+    superseded_by: the run of a later one of its series, the newest. signer: the id of its key; key_revoked: if it was revoked.
+    """
 
     run: str
     release: str
@@ -25,6 +32,9 @@ class Certificate:
     review_by: datetime | None
     catalogue: str | None
     superseded_by: str | None = None
+    revoked_at: datetime | None = None
+    signer: str | None = None
+    key_revoked: KeyEnd | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +45,50 @@ class Due:
     why: tuple[Why, ...]
 
 
-def certificates(entries: Iterable[Entry], *, at: datetime) -> tuple[Certificate, ...]:
-    """Those that stood at a moment, oldest first: issued by then, for publication, and not revoked by then."""
-    found: dict[str, tuple[RunEnded, datetime]] = {}
-    revoked: set[str] = set()
-    for entry in entries:
-        event = entry.event
-        if entry.at > at:
-            continue
-        if isinstance(event, CertificateRevoked):
-            revoked.add(event.certificate)
-        elif isinstance(event, RunEnded) and event.outcome == "certified" and not event.not_for_publication:
-            found[event.certificate or event.run] = (event, entry.at)
-    standing = {digest: one for digest, one in found.items() if digest not in revoked}
-    newest = {ended.series: ended.run for ended, _ in sorted(standing.values(), key=_when)}
-    return tuple(_certificate(ended, issued, newest) for ended, issued in sorted(standing.values(), key=_when))
+def of_entries(entries: Iterable[tuple[Entry, str | None]]) -> tuple[Certificate, ...]:
+    """All certificates for publication of entries, each with the key that signed it; the index has the same at once."""
+    rows: dict[str, Row] = {}
+    signers: dict[int, str | None] = {}
+    for number, (entry, signer) in enumerate(entries):
+        run = run_of(entry.event)
+        if run is not None:
+            rows[run] = with_entry(rows.get(run) or begun_row(run, number, entry), number, entry)
+            signers[number] = signer
+    good = (row for row in rows.values() if row["outcome"] == "certified" and row["publishable"])
+    return tuple(of_row(row, signers[row["ended"]]) for row in good)
+
+
+def of_row(row: Row, signer: str | None) -> Certificate:
+    """The certificate of a run's row in the index."""
+    return Certificate(
+        run=row["run"],
+        release=row["release"],
+        series=row["series"],
+        sha256=row["certificate"] or "",
+        issued_at=_moment(row["issued"]),
+        review_by=None if row["review_by"] is None else _moment(row["review_by"]),
+        catalogue=row["catalogue"],
+        revoked_at=None if row["revoked"] is None else _moment(row["revoked"]),
+        signer=signer,
+    )
+
+
+def certificates(issued: Iterable[Certificate], *, at: datetime, revoked: Revoked = lambda _: None) -> tuple[Certificate, ...]:
+    """Those that stood at a moment, oldest first: issued by then, and not revoked by then.
+
+    revoked: the revocation of a key by its id. A certificate of a revoked key is still among them: somebody must look at it.
+    """
+    by_then = (one for one in issued if one.issued_at <= at and (one.revoked_at is None or one.revoked_at > at))
+    standing = sorted(by_then, key=lambda one: (one.issued_at, one.run))
+    newest = {one.series: one.run for one in standing}
+    return tuple(
+        replace(
+            one,
+            superseded_by=None if newest[one.series] == one.run else newest[one.series],
+            key_revoked=_revoked_by(revoked(one.signer), one, at),
+        )
+        for one in standing
+    )
 
 
 def due(
@@ -59,26 +98,17 @@ def due(
 
     within: told too are those whose date of review comes so soon after `at`. catalogue: the version of the attacks of today.
     """
-    reasons = ((one, (*_review(one, at, within), *_attacks(one, catalogue))) for one in known)
+    reasons = ((one, (*_key(one), *_review(one, at, within), *_attacks(one, catalogue))) for one in known)
     return tuple(Due(one, why) for one, why in reasons if why)
 
 
-def _certificate(ended: RunEnded, issued: datetime, newest: dict[str, str]) -> Certificate:
-    later = newest[ended.series]
-    return Certificate(
-        run=ended.run,
-        release=ended.release,
-        series=ended.series,
-        sha256=ended.certificate or "",
-        issued_at=issued,
-        review_by=ended.review_by,
-        catalogue=ended.attack_catalogue_version,
-        superseded_by=None if later == ended.run else later,
-    )
+def _revoked_by(end: KeyEnd | None, one: Certificate, at: datetime) -> KeyEnd | None:
+    told = end is not None and end.covers(one.issued_at) and (end.at is None or end.at <= at)
+    return end if told else None
 
 
-def _when(one: tuple[RunEnded, datetime]) -> tuple[datetime, str]:
-    return one[1], one[0].run
+def _key(one: Certificate) -> tuple[Why, ...]:
+    return () if one.key_revoked is None else ("key revoked",)
 
 
 def _review(one: Certificate, at: datetime, within: timedelta) -> tuple[Why, ...]:
@@ -92,6 +122,10 @@ def _attacks(one: Certificate, catalogue: str) -> tuple[Why, ...]:
 
 
 def _version(text: str | None) -> tuple[int, ...]:
-    """The parts of a version as numbers; what is no version is older than any."""
+    """The parts of a version as numbers, so that 10 comes after 2; what is no version is older than any."""
     parts = (text or "").split(".")
     return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
+
+
+def _moment(microseconds: int) -> datetime:
+    return _START + timedelta(microseconds=microseconds)

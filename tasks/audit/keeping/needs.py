@@ -159,7 +159,7 @@ def _manifest(path: Path) -> dict[str, Any] | None:
         complete = (
             began.tzinfo is not None and {"run", "release", "series", "status", "process", "host", "stages"} <= manifest.keys()
         )
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return manifest if complete and manifest["run"] == path.parent.name else None
 

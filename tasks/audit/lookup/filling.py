@@ -18,7 +18,7 @@ from tasks.audit.lookup.rows import (
     run_of,
     set_of,
     touched,
-    with_event,
+    with_entry,
 )
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FACTS, FILES, RUNS, SCHEMA, replace
 
@@ -58,7 +58,7 @@ def _put_runs(connection: Connection, read: Read) -> None:
     rows: dict[str, Row] = {row.run: dict(row._mapping) for row in connection.execute(select(RUNS).where(RUNS.c.run.in_(ids)))}
     for line, entry, run in of_runs:
         row = rows.get(run) or begun_row(run, line.index, entry)
-        rows[run] = with_event(row, line.index, entry.event)
+        rows[run] = with_entry(row, line.index, entry)
     if rows:
         replace(connection, RUNS, list(rows.values()))
 

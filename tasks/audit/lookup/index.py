@@ -21,7 +21,7 @@ from tasks.audit.ledger.ledger import Ledger, Line
 from tasks.audit.lookup.lines import Misfit, Places
 from tasks.audit.lookup.opening import Opened, Progress, open_index
 from tasks.audit.lookup.query import Query, chosen
-from tasks.audit.lookup.rows import Found, entry_of, entry_row, run_of, run_row
+from tasks.audit.lookup.rows import Found, Row, entry_of, entry_row, run_of, run_row
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FILES, RUNS
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
@@ -108,6 +108,23 @@ class Index:
         """The run of an id, or the only one whose id begins so; InputError where there is none, or more than one."""
         (found,) = self._found(select(RUNS.c.run).where(RUNS.c.run == self._only(beginning)))
         return found
+
+    def key_changes(self) -> Lines:
+        """The lines about keys, oldest first."""
+        return self._entries(select(ENTRIES).where(ENTRIES.c.kind == "key").order_by(ENTRIES.c.number))
+
+    def certified(self) -> list[tuple[Row, str | None]]:
+        """The rows of all runs that were certified for publication, and who signed each; no entry is read."""
+        good = (RUNS.c.outcome == "certified", RUNS.c.publishable)
+        wanted = select(RUNS, ENTRIES.c.signer).join(ENTRIES, ENTRIES.c.number == RUNS.c.ended).where(*good)
+        return self._sure(lambda: [(dict(row._mapping), row.signer) for row in self._connection.execute(wanted)])
+
+    def fits(self, runs: list[str]) -> bool:
+        """Whether the entries of these runs say what the index says of them; if not, it is built anew."""
+        before = self._engine
+        for start in range(0, len(runs), _AT_ONCE):
+            self._found(select(RUNS.c.run).where(RUNS.c.run.in_(runs[start : start + _AT_ONCE])))
+        return self._engine is before
 
     def begin_so(self, beginning: str) -> list[str]:
         """The ids of runs that begin so, newest first; a whole id is alone."""

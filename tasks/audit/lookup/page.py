@@ -33,7 +33,10 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One run on the page. began: seconds since 1970; verdict: one word, and in more words; doubt: why it is not believed."""
+    """One run on the page. began: seconds since 1970; verdict: one word, and in more words.
+
+    doubt: why it is not believed; note: what else is to be known of its signatures.
+    """
 
     run: str
     began: int
@@ -44,6 +47,7 @@ class Shown:
     dataset: str
     asker: str
     doubt: str
+    note: str
     sections: tuple[Section, ...]
 
 
@@ -77,7 +81,7 @@ def _data(runs: Iterable[Shown]) -> str:
     """The runs as JSON that can stand inside a script element: it holds no `<`."""
     texts, sections, rows = _Once(), _Once(), []
     for run in runs:
-        words = (run.release, run.series, run.verdict, run.words, run.dataset, run.asker, run.doubt)
+        words = (run.release, run.series, run.verdict, run.words, run.dataset, run.asker, run.doubt, run.note)
         rows.append([run.run, run.began, *map(texts.of, words), [sections.of(section) for section in run.sections]])
     value = {"texts": list(texts.places), "sections": list(sections.places), "runs": rows}
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")

@@ -22,8 +22,8 @@ class Query:
 
     since, until: when the run began; until itself is left out. verdict: `running` is a run that never said how it ended.
     touching: an attribute that the run masked or published. sha256: of a file that was issued. content_address: of the released
-    table. alike: columns and rows of the released table (see `rows.alike`). source_file: keyed digest of what was masked.
-    certificate: the beginning of its SHA-256. last: at most so many, the newest.
+    table. alike: columns and rows of the released table (see `rows.alike`). source_file: keyed digest of what was masked;
+    adopted: of a table masked elsewhere. certificate: the beginning of its SHA-256. last: at most so many, the newest.
     """
 
     release: str | None = None
@@ -37,6 +37,7 @@ class Query:
     content_address: str | None = None
     alike: str | None = None
     source_file: str | None = None
+    adopted: str | None = None
     certificate: str | None = None
     last: int | None = None
 
@@ -66,5 +67,7 @@ def _conditions_on_digests(query: Query) -> Iterator[ColumnElement[bool]]:
         yield RUNS.c.run.in_(select(FILES.c.run).where(FILES.c.sha256 == query.sha256))
     if query.source_file is not None:
         yield RUNS.c.run.in_(select(ENTRIES.c.run).where(ENTRIES.c.source_file == query.source_file))
+    if query.adopted is not None:
+        yield RUNS.c.run.in_(select(ENTRIES.c.run).where(ENTRIES.c.adopted == query.adopted))
     if query.certificate is not None:
         yield RUNS.c.certificate.startswith(query.certificate, autoescape=True)

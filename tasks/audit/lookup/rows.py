@@ -94,7 +94,23 @@ def entry_row(line: Line, entry: Entry | None) -> Row:
         "run": run_of(event),
         "series": event.series if isinstance(event, AttemptMade) else None,
         "source_file": event.source_file if isinstance(event, AttemptMade) else None,
+        "adopted": adopted_of(event) if isinstance(event, AttemptMade) else None,
+        "signer": signer_of(line.content),
     }
+
+
+def adopted_of(attempt: AttemptMade) -> str | None:
+    """The keyed digest of the table that was adopted, masked elsewhere; None where steps were carried out."""
+    return attempt.masking.split(":")[2] if attempt.masking.count(":") == 2 else None
+
+
+def signer_of(content: bytes) -> str | None:
+    """The id of the key that a line says it was signed with, not checked."""
+    try:
+        found = json.loads(content)["signatures"][0]["keyid"]
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
 
 
 def run_of(event: Event | None) -> str | None:
@@ -104,14 +120,18 @@ def run_of(event: Event | None) -> str | None:
 
 def begun_row(run: str, number: int, entry: Entry) -> Row:
     """The row of a run at its first entry, before what that entry says."""
-    nothing = ("release", "series", "dataset", "outcome", "certificate", "content_address", "alike", "attributes")
-    return {"run": run, "first": number, "at": moment(entry.at), "ended": None, "publishable": False} | dict.fromkeys(nothing)
+    nothing = ("release", "series", "dataset", "outcome", "ended", "certificate", "issued", "review_by", "catalogue",
+               "revoked", "content_address", "alike", "attributes")  # fmt: skip
+    return {"run": run, "first": number, "at": moment(entry.at), "publishable": False} | dict.fromkeys(nothing)
 
 
-def with_event(row: Row, number: int, event: Event) -> Row:
+def with_entry(row: Row, number: int, entry: Entry) -> Row:
     """The row of a run after one more of its entries."""
+    event = entry.event
     if isinstance(event, RunBegan):
         return row | {"release": event.release, "series": event.series, "dataset": event.dataset}
+    if isinstance(event, CertificateRevoked) and event.certificate == row["certificate"] and row["revoked"] is None:
+        return row | {"revoked": moment(entry.at)}
     if not isinstance(event, RunEnded):
         return row
     table = event.released
@@ -122,6 +142,10 @@ def with_event(row: Row, number: int, event: Event) -> Row:
         "ended": number,
         "publishable": not event.not_for_publication,
         "certificate": event.certificate,
+        "issued": moment(entry.at),
+        "review_by": None if event.review_by is None else moment(event.review_by),
+        "catalogue": event.attack_catalogue_version,
+        "revoked": row["revoked"] if event.certificate == row["certificate"] else None,
         "content_address": None if table is None else table.content_address,
         "alike": None if table is None else alike(table.rows, (column.name for column in table.columns)),
         "attributes": set_of(event.attributes) if event.attributes else None,
@@ -133,7 +157,7 @@ def run_row(found: Found) -> Row:
     number, first = found.entries[0]
     row = begun_row(found.run, number, first)
     for number, entry in found.entries:
-        row = with_event(row, number, entry.event)
+        row = with_entry(row, number, entry)
     return row
 
 

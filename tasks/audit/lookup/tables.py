@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.pool import NullPool, StaticPool
 
-SCHEMA = "1"  # another one is built anew: raise it with every change of a table, or of what is kept in one
+SCHEMA = "2"  # another one is built anew: raise it with every change of a table, or of what is kept in one
 WAIT_SECONDS = 60
 
 META = MetaData()
@@ -43,9 +43,13 @@ ENTRIES = Table(
     Column("run", Text),
     Column("series", Text),
     Column("source_file", Text),
+    Column("adopted", Text),
+    Column("signer", Text),
     Index("entries_run", "run"),
     Index("entries_series", "series"),
     Index("entries_source", "source_file"),
+    Index("entries_adopted", "adopted"),
+    Index("entries_kind", "kind"),
 )
 RUNS = Table(
     "runs",
@@ -60,6 +64,10 @@ RUNS = Table(
     Column("outcome", Text),
     Column("publishable", Boolean, nullable=False),
     Column("certificate", Text),
+    Column("issued", BigInteger),
+    Column("review_by", BigInteger),
+    Column("catalogue", Text),
+    Column("revoked", BigInteger),
     Column("content_address", Text),
     Column("alike", Text),
     Column("attributes", Text),

@@ -59,11 +59,17 @@ class KeyRecord(Spec):
 
 
 class RevokedCertificate(Spec):
-    """A certificate, by the SHA-256 of its bytes, that is no longer to be relied on."""
+    """A certificate, by the SHA-256 of its bytes, that is no longer to be relied on.
+
+    table, content_address: the SHA-256 of the released table that it was about, and the address of the content; none where
+    that is not told.
+    """
 
     sha256: Digest
     reason: str
     at: AwareDatetime
+    table: Digest | None = None
+    content_address: str | None = None
 
 
 class TrustFile(Spec):
@@ -137,6 +143,12 @@ class Keyring:
     def revocation_of(self, sha256: str) -> RevokedCertificate | None:
         """Was this certificate revoked, as far as this keyring knows?"""
         return next((one for one in self.revoked_certificates if one.sha256 == sha256), None)
+
+    def revocations_of_data(self, table: str, content_address: str) -> tuple[RevokedCertificate, ...]:
+        """The revoked certificates of a released table, by the SHA-256 of its bytes or the address of its content."""
+        same = {("table", table), ("content", content_address)} - {("content", "not assessed")}
+        found = [one for one in self.revoked_certificates if same & {("table", one.table), ("content", one.content_address)}]
+        return tuple(sorted(found, key=lambda one: (one.at, one.sha256)))
 
     def signer_of(self, sealed: Sealed, *, purpose: Purpose) -> KnownKey:
         """Whose signature this is, whatever became of the key. Raises KeyRefused: unknown, bad signature, wrong purpose."""
@@ -238,14 +250,27 @@ def revoked_certificates(home: Home) -> tuple[RevokedCertificate, ...]:
         raise InputError("damaged-list", str(path), what, allowed, "restore it from a backup of the private folder") from None
 
 
-def note_revoked(home: Home, sha256: str, reason: str, at: datetime) -> None:
-    """Add a certificate to the list; one that is there already stays as it is."""
+def note_revoked(
+    home: Home, sha256: str, reason: str, at: datetime, *, table: str | None = None, content_address: str | None = None
+) -> None:
+    """Add a certificate to the list. One that is there already stays as it is, but is told its table if it has none."""
     path = _revoked_path(home)
+    new = RevokedCertificate(sha256=sha256, reason=reason, at=at, table=table, content_address=content_address)
     with locked(path.with_name(".revoked.lock")):
-        found = revoked_certificates(home)
-        if all(one.sha256 != sha256 for one in found):
-            found = (*found, RevokedCertificate(sha256=sha256, reason=reason, at=at))
+        before = revoked_certificates(home)
+        found = _each_once((*before, new))
+        if found != before:
             write_whole(path, _REVOKED.dump_json(found))
+
+
+def _each_once(revoked: Iterable[RevokedCertificate]) -> tuple[RevokedCertificate, ...]:
+    """Every certificate once, as it was told first; its table from whoever tells it."""
+    kept: dict[str, RevokedCertificate] = {}
+    for one in revoked:
+        first = kept.setdefault(one.sha256, one)
+        told = {"table": first.table or one.table, "content_address": first.content_address or one.content_address}
+        kept[one.sha256] = first.model_copy(update=told)
+    return tuple(kept.values())
 
 
 _REVOKED = TypeAdapter(tuple[RevokedCertificate, ...])
@@ -314,7 +339,7 @@ def _why(error: Exception) -> str:
 def _not_a_key(path: Path, why: str) -> InputError:
     what = f"this is no public key and no trust file: {why}"
     allowed = "an Ed25519 public key (PEM), or a trust file that `sdcert keys export --trust` wrote"
-    return InputError("not-a-public-key", str(path), what, allowed, "ask who issued the certificate for his public key")
+    return InputError("not-a-public-key", str(path), what, allowed, "ask who issued the certificate for the public key")
 
 
 def _content(path: Path) -> bytes:
@@ -336,8 +361,7 @@ def _keyring(keys: Iterable[KnownKey], revoked: Iterable[RevokedCertificate]) ->
     for known in keys:
         before = kept.get(known.key_id)
         kept[known.key_id] = known if before is None else _stricter(before, known)
-    certificates = {one.sha256: one for one in revoked}
-    return Keyring(tuple(kept.values()), tuple(certificates.values()))
+    return Keyring(tuple(kept.values()), _each_once(revoked))
 
 
 def _stricter(one: KnownKey, other: KnownKey) -> KnownKey:

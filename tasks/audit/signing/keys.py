@@ -64,7 +64,7 @@ def signing_key(
 
     purpose: `certificates` is the current key of the home, made here if there never was one and `create` says so. `approvals`
     is a person's, named by `name` (or the beginning of its id), or the only one; it is never made here.
-    ask: given a question, returns a passphrase; asked only where SDCERT_KEY_PASSPHRASE is not set.
+    ask: given a question, returns a passphrase; asked only where the environment has none, or another one (`pem.py`).
 
     Raises InputError where the key is missing, locked, open to others, damaged, of another kind, or not the one that its
     record says. Costs a tenth of a millisecond once the key is open.
@@ -131,7 +131,7 @@ def open_key(home: Home, record: KeyRecord, ask: Ask | None = None) -> SigningKe
     if given is not None and id_of(given) == record.claim.key_id:
         return _signing(record, given, PEM_VARIABLE)
     path = pem_path(home, record.claim.key_id)
-    return _signing(record, opened_file(path, ask), str(path))
+    return _signing(record, opened_file(path, record.claim, ask), str(path))
 
 
 def record_for(private: Ed25519PrivateKey, purpose: Purpose, name: str | None) -> KeyRecord:

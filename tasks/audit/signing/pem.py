@@ -11,6 +11,7 @@ import os
 import shlex
 import stat
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -25,27 +26,41 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from securesystemslib.signer import SSlibKey
 
+from tasks.audit.ledger.entries import KeyClaim, Purpose
 from tasks.microdata.errors import InputError
 
 PEM_VARIABLE = "SDCERT_SIGNING_KEY"
 PASSPHRASE_VARIABLE = "SDCERT_KEY_PASSPHRASE"  # noqa: S105  # the name of a variable
+APPROVAL_VARIABLE = "SDCERT_APPROVAL_PASSPHRASE"  # of keys for approvals; where it is not set, the other one
 SHORTEST_PASSPHRASE = 12
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 Ask = Callable[[str], str]  # shows a question, returns a passphrase
 
+
+@dataclass(frozen=True, slots=True)
+class _Whose:
+    """Which key is opened: told where a passphrase is asked for, or is another one."""
+
+    purpose: Purpose
+    name: str
+
+    def __str__(self) -> str:
+        return f"the key for {self.purpose} ({self.name})"
+
+
 _opened: dict[bytes, Ed25519PrivateKey] = {}  # by the text: nobody is asked twice for a passphrase in one process
 
 
-def opened_file(path: Path, ask: Ask | None = None) -> Ed25519PrivateKey:
-    """Raises InputError: missing, open to others, locked, damaged, of another kind."""
-    return _opened_text(_private_content(path), str(path), ask)
+def opened_file(path: Path, claim: KeyClaim, ask: Ask | None = None) -> Ed25519PrivateKey:
+    """claim: whose key it should be. Raises InputError: missing, open to others, locked, damaged, of another kind."""
+    return _opened_text(_private_content(path), str(path), _Whose(claim.purpose, _named(claim)), ask)
 
 
 def opened_environment(ask: Ask | None = None) -> Ed25519PrivateKey | None:
     """The private key in SDCERT_SIGNING_KEY, if that is set. Raises InputError: locked, damaged, of another kind."""
     text = os.environ.get(PEM_VARIABLE)
-    return _opened_text(text.encode(), PEM_VARIABLE, ask) if text else None
+    return _opened_text(text.encode(), PEM_VARIABLE, _Whose("certificates", PEM_VARIABLE), ask) if text else None
 
 
 def written(private: Ed25519PrivateKey, passphrase: str | None) -> bytes:
@@ -68,9 +83,20 @@ def id_of(private: Ed25519PrivateKey) -> str:
     return SSlibKey.from_crypto(private.public_key()).keyid
 
 
-def chosen_passphrase(ask: Ask | None = None) -> str | None:
+def passphrase_given(purpose: Purpose) -> str | None:
+    """The passphrase that the environment has for keys of this purpose."""
+    names = (APPROVAL_VARIABLE, PASSPHRASE_VARIABLE) if purpose == "approvals" else (PASSPHRASE_VARIABLE,)
+    return next((given for name in names if (given := os.environ.get(name))), None)
+
+
+def variable_of(purpose: Purpose) -> str:
+    """The environment variable for the passphrase of keys of this purpose."""
+    return APPROVAL_VARIABLE if purpose == "approvals" else PASSPHRASE_VARIABLE
+
+
+def chosen_passphrase(ask: Ask | None = None, *, purpose: Purpose = "certificates") -> str | None:
     """The passphrase for a new key: from `ask`, else from the environment, else none. Raises InputError: too short."""
-    passphrase = ask("passphrase of the new key") if ask else os.environ.get(PASSPHRASE_VARIABLE) or None
+    passphrase = ask("passphrase of the new key") if ask else passphrase_given(purpose)
     if passphrase is not None and len(passphrase) < SHORTEST_PASSPHRASE:
         what = f"the passphrase is too short: it has {len(passphrase)} characters"
         allowed = f"at least {SHORTEST_PASSPHRASE} characters: who gets hold of the file can try very many"
@@ -78,6 +104,12 @@ def chosen_passphrase(ask: Ask | None = None) -> str | None:
             "short-passphrase", "the passphrase of the new key", what, allowed, "take some words that nobody guesses"
         )
     return passphrase
+
+
+def _named(claim: KeyClaim) -> str:
+    """What a key is called, harmless on a terminal, and the beginning of its id."""
+    key = f"key {claim.key_id[:16]}"
+    return key if claim.name == key else f"{ascii(claim.name) if not claim.name.isprintable() else claim.name}, {key}"
 
 
 def _private_content(path: Path) -> bytes:
@@ -96,56 +128,52 @@ def _private_content(path: Path) -> bytes:
     raise InputError("no-private-key", str(path), what, "a private key that its owner can read", remedy)
 
 
-def _opened_text(content: bytes, where: str, ask: Ask | None) -> Ed25519PrivateKey:
+def _opened_text(content: bytes, where: str, whose: _Whose, ask: Ask | None) -> Ed25519PrivateKey:
     if content not in _opened:
-        _opened[content] = _read(content, where, ask)
+        _opened[content] = _read(content, where, whose, ask)
     return _opened[content]
 
 
-def _read(content: bytes, where: str, ask: Ask | None) -> Ed25519PrivateKey:
+def _read(content: bytes, where: str, whose: _Whose, ask: Ask | None) -> Ed25519PrivateKey:
     """Open a key with the passphrase in the environment; where that is not it, or not set, with the one that `ask` returns."""
     locked = has_passphrase(content)
-    passphrase = os.environ.get(PASSPHRASE_VARIABLE) if locked else None
+    passphrase = passphrase_given(whose.purpose) if locked else None
     if not locked or (passphrase and ask is None):
-        return _loaded(content, passphrase, where)
+        return _loaded(content, passphrase, where, whose)
     if ask is None:
-        raise _locked(where)
+        raise _locked(where, whose)
+    question = f"passphrase of {whose}"
     try:
-        return _loaded(content, passphrase or ask(_question(where)), where)
+        return _loaded(content, passphrase or ask(question), where, whose)
     except InputError:
         if not passphrase:
             raise
-        return _loaded(content, ask(_question(where)), where)
+        return _loaded(content, ask(question), where, whose)
 
 
-def _question(where: str) -> str:
-    return f"passphrase of {where if where == PEM_VARIABLE else f'key {Path(where).stem[:16]}'}"
-
-
-def _loaded(content: bytes, passphrase: str | None, where: str) -> Ed25519PrivateKey:
+def _loaded(content: bytes, passphrase: str | None, where: str, whose: _Whose) -> Ed25519PrivateKey:
     try:
         private = load_pem_private_key(content, passphrase.encode() if passphrase else None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise _does_not_open(where, was_locked=passphrase is not None) from None
+        raise _does_not_open(where, whose, was_locked=passphrase is not None) from None
     if not isinstance(private, Ed25519PrivateKey):
         what, remedy = "this is a private key of another kind", "make one with `sdcert keys create`"
         raise InputError("other-kind-of-key", where, what, "an Ed25519 key (PKCS8, PEM)", remedy)
     return private
 
 
-def _locked(where: str) -> InputError:
-    what, allowed = (
-        "the private key is locked with a passphrase, and none was given",
-        f"its passphrase in {PASSPHRASE_VARIABLE}",
-    )
-    remedy = f"set {PASSPHRASE_VARIABLE}, or run this on a terminal and be asked"
-    return InputError("no-passphrase", where, what, allowed, remedy)
+def _locked(where: str, whose: _Whose) -> InputError:
+    what = f"{whose} is locked with a passphrase, and none was given"
+    variable = variable_of(whose.purpose)
+    remedy = f"set {variable}, or run this on a terminal and be asked"
+    return InputError("no-passphrase", where, what, f"its passphrase in {variable}", remedy)
 
 
-def _does_not_open(where: str, *, was_locked: bool) -> InputError:
+def _does_not_open(where: str, whose: _Whose, *, was_locked: bool) -> InputError:
     if was_locked:
-        what = "the private key does not open: this is another passphrase, or the file is damaged"
-        allowed, remedy = "the passphrase it was made with", "try again; if it is the right one, restore the file from a backup"
+        what = f"{whose} does not open: this is another passphrase, or the file is damaged"
+        allowed = f"the passphrase it was made with (typed, or in {variable_of(whose.purpose)})"
+        remedy = "try again; if it is the right one, restore the file from a backup"
         return InputError("wrong-passphrase", where, what, allowed, remedy)
     remedy = "restore it from a backup; a key that was made elsewhere is written as PKCS8 by `openssl pkey -in FILE`"
     return InputError("damaged-key", where, "this is no private key that can be read", "an Ed25519 key (PKCS8, PEM)", remedy)

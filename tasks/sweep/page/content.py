@@ -98,7 +98,7 @@ class PageData:
     numbers, pipelines, methods, statuses, reasons, decisions: one for each point. methods: of the masks, e.g. `pram + noise`.
     reasons: of a point that was skipped or failed, else empty. decisions: does it keep every line of the policy?
     views: the sweep's own first. releases: the release file by the number of a point, of as many points as there is room for.
-    attacks: those that ran, by id. began_at, written_at: UTC, in words.
+    attacks: those that ran, by id. began_at, written_at: in words, with the time zone.
     """
 
     name: str

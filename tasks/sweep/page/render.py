@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterable
@@ -24,10 +25,11 @@ from tasks.sweep.page.still import KINDS, SHAPES, shape, still_map
 MOST_ROWS = 60
 MOST_REASONS = 30
 LITTLE, CLEAR = 0.02, 0.3
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 def render(data: PageData) -> str:
-    """The page. All texts are escaped. Cost: about a second and 5 MB for 10,000 points."""
+    """The page. All texts are escaped. Cost: about a second and 8 MB for 10,000 points."""
     environment = _environment()
     style, script = (environment.get_template(name).render(**_drawing()) for name in ("sweep.css", "sweep.js"))
     policy = (
@@ -49,11 +51,11 @@ def frontier_rows(data: PageData, view: View) -> list[dict[str, str]]:
 def reasons(data: PageData) -> list[tuple[str, str, str, str]]:
     """Status, reason, how many points, and the first of them, for those that have no figures."""
     found: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for number, status, reason in zip(data.numbers, data.statuses, data.reasons, strict=True):
-        if status != "ok" or reason:
-            found[status if status != "ok" else "some seeds failed", reason].append(number)
+    for place, (status, reason) in enumerate(zip(data.statuses, data.reasons, strict=True)):
+        if status != "ok":
+            found[status, _NUMBER.sub("#", reason)].append(place)
     most = sorted(found.items(), key=lambda one: -len(one[1]))[:MOST_REASONS]
-    return [(status, reason, count(len(points)), _first(points)) for (status, reason), points in most]
+    return [(status, _alike(data, places), count(len(places)), _first(data, places)) for (status, _), places in most]
 
 
 def parameters(axes: Iterable[Axis], place: int) -> str:
@@ -82,9 +84,15 @@ def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _first(points: list[int]) -> str:
-    few = [count(point) for point in points[:5]]
-    return listed(few) if len(points) <= len(few) else ", ".join(few) + ", \u2026"
+def _alike(data: PageData, places: list[int]) -> str:
+    """The reason of the first, where the others differ in numbers alone."""
+    reasons = {data.reasons[place] for place in places}
+    return data.reasons[places[0]] + (" (the others alike, with other numbers)" if len(reasons) > 1 else "")
+
+
+def _first(data: PageData, places: list[int]) -> str:
+    few = [count(data.numbers[place]) for place in places[:5]]
+    return listed(few) if len(places) <= len(few) else ", ".join(few) + ", \u2026"
 
 
 def _heat(share: float | None) -> int:
@@ -97,8 +105,8 @@ def _share(cell: Moved) -> str:
 
 
 def _rises(cell: Moved) -> str:
-    """`rising` or `falling`, where the measure clearly follows the parameter and the parameter matters."""
-    if cell.share is None or cell.direction is None or abs(cell.direction) < CLEAR or cell.share < LITTLE:
+    """`rising` or `falling`, where the measure clearly follows the parameter, and not only in a trace."""
+    if cell.direction is None or abs(cell.direction) < CLEAR or (cell.share is not None and cell.share < LITTLE):
         return ""
     return "rising" if cell.direction > 0 else "falling"
 

@@ -19,6 +19,7 @@ from tasks.sweep.page.content import Floats, PageData, View
 HEIGHT = 262.0
 MOST_DRAWN = 2_000
 MOST_BARS = 150
+MOST_APART = 60
 KINDS = 8
 _KIND = tuple(f"#0000a{i}" for i in range(KINDS))
 _REGION, _PAPER = "#0000b1", "#0000b2"
@@ -149,7 +150,7 @@ def _marks(drawn: Sheet, points: NDArray[np.float64], kind: int, *, filled: bool
     vertices = (middles[:, None, :] + closed[None, :, :]).round(1).reshape(-1, 2)
     codes = [Path.MOVETO, *[Path.LINETO] * (len(corners) - 1), Path.CLOSEPOLY] * len(points)
     look = (
-        {"facecolor": _KIND[kind % KINDS], "edgecolor": _PAPER, "lw": 0.4}
+        {"facecolor": _KIND[kind % KINDS], "edgecolor": _PAPER, "lw": 0.4 if len(points) <= MOST_APART else 0}
         if filled
         else {"fill": False, "edgecolor": _KIND[kind % KINDS], "lw": 1}
     )

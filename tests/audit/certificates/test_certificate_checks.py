@@ -217,6 +217,19 @@ def test_the_keyring_may_know_of_a_revocation(golden, issuer, statement):
         assert failed(found) == ([] if good else ["revocation"])
 
 
+@pytest.mark.parametrize("known_by", ["table", "content_address", None])
+def test_a_revoked_certificate_of_the_same_data_is_a_warning_and_no_verdict(golden, issuer, statement, known_by):
+    """What was wrong may have been what that certificate said: mended and certified again, the same data must verify."""
+    certificate, claimed = issuer.seal(statement()), statement()["predicate"]["claim"]["file"]
+    data = {"table": claimed["sha256"], "content_address": claimed["content_address"]}
+    named = {} if known_by is None else {known_by: data[known_by]}
+    other = RevokedCertificate(sha256="1" * 64, reason="the wrong purpose", at=AT, **named)
+    found = verify_file(golden / "released.csv", certificate, issuer.ring(revoked_certificates=(other,)), AT)
+    told = [check for check in found.checks if check.warning]
+    assert (found.matches, found.warned, len(told)) == (True, known_by is not None, known_by is not None)
+    assert all("another certificate of the same data was revoked on " in check.says for check in told)
+
+
 @pytest.fixture
 def folder(golden, issuer, statement, tmp_path):
     """A release folder whose certificate the issuer signed; the SHA-256 of that."""

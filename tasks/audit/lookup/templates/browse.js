@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const A_PAGE = 50, DAY = 86400;
-  const [RUN, BEGAN, RELEASE, SERIES, VERDICT, WORDS, DATASET, ASKER, DOUBT, SECTIONS] = Array(10).keys();
+  const [RUN, BEGAN, RELEASE, SERIES, VERDICT, WORDS, DATASET, ASKER, DOUBT, NOTE, SECTIONS] = Array(11).keys();
   const COLUMNS = [["Run", RUN], ["Began (UTC)", BEGAN], ["Release", RELEASE], ["Series", SERIES], ["Data set", DATASET],
     ["Asked by", ASKER], ["Verdict", VERDICT]];
   const TONES = {certified: "pass", refused: "fail", failed: "fail", undecided: "undecided"};
@@ -33,7 +33,7 @@
     lower ??= {texts: texts.map((said) => said.toLowerCase()), sections: sections.map((said) => JSON.stringify(said).toLowerCase())};
     const among = (all) => new Set(all.flatMap((said, place) => said.includes(text) ? [place] : []));
     const [in_texts, in_sections] = [among(lower.texts), among(lower.sections)];
-    const named = [RELEASE, SERIES, WORDS, DATASET, ASKER, DOUBT];
+    const named = [RELEASE, SERIES, WORDS, DATASET, ASKER, DOUBT, NOTE];
     return (run) => run[RUN].toLowerCase().includes(text) || named.some((column) => in_texts.has(run[column]))
       || run[SECTIONS].some((place) => in_sections.has(place));
   };
@@ -58,8 +58,8 @@
   const draw = () => {
     const pages = Math.max(1, Math.ceil(state.found.length / A_PAGE)), start = state.page * A_PAGE;
     const number = (n) => n.toLocaleString("en");
-    one("count").textContent = state.found.length === runs.length ? `${number(runs.length)} runs`
-      : `${number(state.found.length)} of ${number(runs.length)} runs`;
+    const all = `${number(runs.length)} ${runs.length === 1 ? "run" : "runs"}`;
+    one("count").textContent = state.found.length === runs.length ? all : `${number(state.found.length)} of ${all}`;
     one("where").textContent = `page ${number(state.page + 1)} of ${number(pages)}`;
     for (const [id, off] of [["first", state.page === 0], ["back", state.page === 0], ["next", state.page + 1 >= pages],
       ["end", state.page + 1 >= pages]]) one(id).disabled = off;
@@ -92,6 +92,7 @@
     line.append(`${texts[run[RELEASE]]} `, chip(run));
     body.replaceChildren(line);
     if (texts[run[DOUBT]]) body.append(make("p", texts[run[DOUBT]], {class: "banner"}));
+    if (texts[run[NOTE]]) body.append(make("p", `Note: ${texts[run[NOTE]]}`, {class: "banner"}));
     for (const place of run[SECTIONS]) {
       const [title, facts] = sections[place], list = make("dl", "", {class: "facts"});
       for (const [what, said] of facts) {

@@ -85,11 +85,15 @@
     draw_over();
   };
   const draw_layer = (pen, points) => {
+    const {xs, ys, ratio} = area, wide = Math.ceil(area.width * ratio) + 1, drawn = new Int32Array(wide * (Math.ceil(area.height * ratio) + 1));
     let key = -1, stamp = null;
     for (const i of points) {
       const wanted = (look.kinds[i] * 2 + kept[i]) * STEPS + look.sizes[i];
-      if (wanted !== key) [key, stamp] = [wanted, sprite(look.kinds[i], kept[i], look.sizes[i], area.ratio)];
-      pen.drawImage(stamp.made, area.xs[i] - stamp.half, area.ys[i] - stamp.half, 2 * stamp.half, 2 * stamp.half);
+      if (wanted !== key) [key, stamp] = [wanted, sprite(look.kinds[i], kept[i], look.sizes[i], ratio)];
+      const x = Math.round(xs[i] * ratio), y = Math.round(ys[i] * ratio), spot = y * wide + x;
+      if (x < 0 || x >= wide || drawn[spot] === key + 1) continue;  // the same mark on the same pixel: thousands are not seen, but take their time
+      drawn[spot] = key + 1;
+      pen.drawImage(stamp.made, x / ratio - stamp.half, y / ratio - stamp.half, 2 * stamp.half, 2 * stamp.half);
     }
   };
   const draw_region = (pen) => {

@@ -1,4 +1,4 @@
-  const SHAPES = {{ shapes }}, KINDS = {{ kinds }}, STEPS = 12, SEPARATE = 1500;
+  const SHAPES = {{ shapes }}, KINDS = {{ kinds }}, STEPS = 12, SEPARATE = 1500, NARROW = 480;
   const corners = (kind) => SHAPES[(kind + Math.floor(kind / KINDS)) % SHAPES.length];
   const theme = {};
   const sprites = new Map();
@@ -17,7 +17,7 @@
     pen.closePath();
   };
   const radius_of = (step) => {
-    const usual = n <= 150 ? 5.5 : n <= 1500 ? 4 : 3;
+    const usual = (n <= 150 ? 5.5 : n <= SEPARATE ? 4 : 3) * (area.width < NARROW ? 0.75 : 1);
     return look.size ? usual * (0.55 + 1.7 * Math.sqrt(step / (STEPS - 1))) : usual;
   };
   const sprite = (kind, filled, step, ratio) => {
@@ -38,9 +38,9 @@
     sprites.set(key, {made, half});
     return sprites.get(key);
   };
-  const picture = (kind, filled = true) => {
+  const picture = (kind, filled = true, tone = `var(--kind-${kind % KINDS})`) => {
     const made = shape("svg", {class: "mark", viewBox: "0 0 20 20", "aria-hidden": "true"});
-    const points = corners(kind).map(([x, y]) => `${10 + 6.5 * x},${10 - 6.5 * y}`).join(" "), tone = `var(--kind-${kind % KINDS})`;
+    const points = corners(kind).map(([x, y]) => `${10 + 6.5 * x},${10 - 6.5 * y}`).join(" ");
     made.append(shape("polygon", {points, fill: filled ? tone : "none", stroke: tone, "stroke-width": 2}));
     return made;
   };
@@ -70,9 +70,9 @@
       item.append(picture(kind), level);
       return item;
     });
-    for (const [filled, words] of [[true, "keeps the policy"], [false, "does not"]]) {
+    for (const [filled, words] of [[true, "keeps the policy"], [false, "does not keep it"]]) {
       const item = make("span", "", {class: "key-mark"});
-      item.append(picture(0, filled), words);
+      item.append(picture(0, filled, "var(--soft)"), words);
       if (kept.some(Boolean) || raw.policy.levels.includes("broken")) items.push(item);
     }
     if (look.size) {

@@ -60,6 +60,7 @@
   new ResizeObserver(() => {
     if (one("map").clientWidth === wide) return;
     wide = one("map").clientWidth;
+    sprites.clear();
     draw_map();
     draw_lines();
   }).observe(one("map"));

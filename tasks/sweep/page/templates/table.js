@@ -45,7 +45,7 @@
         line.append(head);
         continue;
       }
-      const data = make("td", "", {role: "cell", "data-label": name_of(column), class: column.levels || column === all_parameters ? "" : "number"});
+      const data = make("td", "", {role: "cell", "data-label": name_of(column), class: column === all_parameters || column.path && column.levels ? "" : column.levels ? "word" : "number"});
       const value = make("span", cell(column, i));
       if (value.textContent === DASH) data.classList.add("empty");
       if (column === pipeline && look.colour === pipeline) value.prepend(picture(look.kinds[i], Boolean(kept[i])), " ");
