@@ -134,7 +134,7 @@ def swept(path: Path) -> dict[str, float]:
 def overhead(most: int) -> pd.DataFrame:
     """Sweeps of few and many points with one worker, beside a bare loop over `evaluate`.
 
-    CPU seconds are those of all processes: the driver, the worker and Prefect's server. `marginal`: per point beyond the fewest.
+    CPU seconds are those of all processes: driver, worker and Prefect's server. `marginal`: per point beyond the fewest.
     """
     from prefect.testing.utilities import prefect_test_harness
 

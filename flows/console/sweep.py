@@ -168,7 +168,7 @@ def plan_in_words(plan: Plan) -> Iterator[str]:
         for reason, count in list(plan.skipped.items())[:_NAMED]:
             yield f"             {count:>9,}  {reason}"
     if plan.held:
-        yield f"  held     {plan.held:>9,}  trials whose results are there already"
+        yield f"  held     {plan.held:>9,}  trials whose results are there already, those just timed among them"
     shared = f", {plan.shared:,} of them on a masked table that another shares" if plan.shared else ""
     yield f"  left     {plan.left:>9,}  trials to compute{shared}"
     yield f"  time     {time_in_words(plan):>9}"
@@ -226,7 +226,8 @@ class _Progress:
             return
         self._said = now
         began, first = self._began or (now, done)
-        left = f", about {_duration((now - began) / (done - first) * (of - done))} left" if first < done < of else ""
+        known = now - began > LINES_EVERY_SECONDS and first < done < of  # before, workers still load and compile
+        left = f", about {_duration((now - began) / (done - first) * (of - done))} left" if known else ""
         self._console.print(f"{done:,} of {of:,} trials{left}", highlight=False, markup=False)
 
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from tasks.microdata.randomness import SEED_BYTES, stream
-from tasks.sweep.axes import Assignment, Axis, Value, among, in_order
+from tasks.sweep.axes import Assignment, Axis, Value, in_order
 
 LARGEST = 1_000_000
 MOST_MISSES = 1000  # repetitions in a row after which a pipeline is taken to be drawn out
-_OTHER = object()
-_Known = tuple[tuple[str, object], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +107,32 @@ def _expanded(axes: tuple[Axis, ...], chosen: dict[str, Value]) -> Iterator[dict
 
 
 def _count(axes: tuple[Axis, ...]) -> int:
-    """How many points `_expanded` gives. Of the values chosen before only those are remembered that later conditions name."""
-    named = {
-        one.path: [value for axis in axes for path, asked in axis.when if path == one.path for value in asked] for one in axes
-    }
-    needed = [{path for axis in axes[i:] for path, _ in axis.when} for i in range(len(axes) + 1)]
+    """How many points `_expanded` gives. Of what was chosen only this is remembered: which later axes cannot exist any more."""
+    places = range(len(axes))
+    kinds = [Counter(_ruled_out(axes, i)) for i in places]
+    all_after = [frozenset(j for j in places for path, _ in axes[j].when if path == axes[i].path) for i in places]
 
     @cache
-    def below(i: int, known: _Known) -> int:
+    def below(i: int, absent: frozenset[int]) -> int:
         if i == len(axes):
             return 1
-        axis, later = axes[i], needed[i + 1]
-        kept = tuple(one for one in known if one[0] in later)
-        if not axis.exists({path: value for path, value in known if value is not _OTHER}):  # type: ignore[misc]  # the rest are values
-            return below(i + 1, kept)
-        if axis.path not in later:
-            return max(len(axis.choices), 1) * below(i + 1, kept)
-        kinds = Counter(value if among(value, named[axis.path]) else _OTHER for value in axis.choices)
-        return sum(number * below(i + 1, (*kept, (axis.path, kind))) for kind, number in kinds.items())
+        later = frozenset(j for j in absent if j > i)
+        if i in absent:
+            return below(i + 1, later | all_after[i])
+        return sum(number * below(i + 1, later | out) for out, number in kinds[i].items())
 
-    return below(0, ())
+    return below(0, frozenset())
+
+
+def _ruled_out(axes: tuple[Axis, ...], i: int) -> Iterator[frozenset[int]]:
+    """For each value of an axis the axes that cannot exist beside it; a continuous one rules out all that depend on it."""
+    asked = [(j, set(map(_key, allowed))) for j, axis in enumerate(axes) for path, allowed in axis.when if path == axes[i].path]
+    for value in axes[i].choices or (None,):
+        yield frozenset(j for j, allowed in asked if value is None or _key(value) not in allowed)
+
+
+def _key(value: Value) -> tuple[bool, Value]:
+    return isinstance(value, bool), value
 
 
 def _drawn(space: Space, share: int, seed: int) -> Iterator[Assignment]:

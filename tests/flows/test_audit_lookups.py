@@ -17,11 +17,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from pydantic import TypeAdapter
 from trails import attempt, attribute, began, digest, ended, released, runs, write_trail
 
 from flows.cli import run
-from tasks.audit.ledger.entries import RunEnded
+from tasks.audit.ledger.entries import AttemptMade, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.signing.changes import KeyChanges
 from tasks.audit.signing.keys import signing
@@ -289,9 +288,9 @@ def test_a_table_that_was_adopted_is_found(audit, home, tmp_path):
 
 @pytest.mark.parametrize("since", [None, "2000-01-01T00:00:00Z", "2999-01-01"])
 def test_what_a_key_signed_before_its_revocation_is_noted_and_believed(audit, home, since):
-    event = TypeAdapter(RunEnded).validate_json(json.dumps(ended(RUN)))
     with signing() as key:
-        Ledger.current().append(event, key)
+        for kind, event in ((RunBegan, began(RUN)), (AttemptMade, attempt(RUN)), (RunEnded, ended(RUN))):
+            Ledger.current().append(kind.model_validate_json(json.dumps(event)), key)
     changes = KeyChanges(Home.current())
     if since == "2999-01-01":
         changes.rotate()
@@ -313,8 +312,7 @@ def test_what_a_key_signs_after_its_revocation_is_not_believed(audit, home):
     with signing() as thief:
         pass
     KeyChanges(Home.current()).revoke(thief.key_id, reason="stolen")
-    event = TypeAdapter(RunEnded).validate_json(json.dumps(ended(RUN)))
-    Ledger.current().append(event, thief)
+    Ledger.current().append(RunEnded.model_validate_json(json.dumps(ended(RUN))), thief)
     assert audit("verify")[0] == 1
     code, out, _ = audit("show", RUN)
     assert (code, "NOT TO BE BELIEVED" in out, "before, by entry" in out) == (1, True, True)

@@ -9,6 +9,7 @@ import sqlite3
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from trails import runs, write_trail
 
 from flows.cli import run
 from flows.console import doctor, doctor_home
@@ -192,3 +193,30 @@ def test_the_terminal_shows_a_line_a_finding_and_what_is_not_protected(furnished
     assert all(
         line.split()[0] in {"ok", "warn", "fail", "to", "-", "Not"} or "ok," in line for line in out.splitlines() if line
     )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "status", "says"),
+    [
+        (lambda lines: lines, "ok", "the last 7 are as they were signed"),
+        (lambda lines: [*lines[:4], *lines[5:]], "fail", "lost entries"),
+        (lambda lines: [*lines[:-1], lines[-1].replace(b"A", b"B", 1)], "fail", "last acknowledged entry"),
+        (lambda lines: [*lines[:4], lines[4].replace(b"A", b"B", 1), *lines[5:]], "fail", "entry 4: "),
+        (lambda lines: [*lines, b"{torn"], "warn", "ends in the middle of an entry (5 bytes)"),
+    ],
+)
+def test_the_end_of_the_ledger_is_looked_at(furnished, capsys, spoil, status, says):
+    path = write_trail(furnished, runs(2))
+    lines = [line + b"\n" for line in path.read_bytes().splitlines()]
+    path.write_bytes(b"".join(spoil(lines)).removesuffix(b"\n" if status == "warn" else b""))
+    code, found, _ = examined(capsys)
+    (finding,) = [one for one in found["ledger"] if one["status"] == status]
+    assert says in finding["says"]
+    if status != "ok":
+        assert "sdcert audit verify" in finding["to_do"]
+    assert code == int(status == "fail" or any(one["status"] == "fail" for all_of in found.values() for one in all_of))
+
+
+def test_a_missing_head_of_the_ledger_is_told(furnished, capsys):
+    (write_trail(furnished, runs(2)).parent / "head.json").unlink()
+    assert any("head.json is missing" in one["says"] for one in examined(capsys)[1]["ledger"])

@@ -2,27 +2,68 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from release_files import ROWS
-from sweep_files import MASKED, POINTS, SKIPPED, table_of, untimed, write_sweep
+from sweep_files import MASKED, POINTS, SKIPPED, table_of, write_sweep
 
 from flows.release import load_release
 from flows.sweep import track
 from flows.sweep.basis import basis_of
 from flows.sweep.keep import default_place
 from flows.sweep.spec import load_sweep
+from flows.sweep.variants import variant
 from tasks.classify.methods import classify
 from tasks.runtime.artifacts import content_address
 from tasks.runtime.draws import keep_seed
+from tasks.runtime.tracking import open_client
 from tasks.sweep.evaluation import Group, Trial, evaluate, seed_of_number, without_curve
 from tasks.sweep.layout import kept
 from tasks.sweep.results import Results
 
 TRIALS = 2 * POINTS
+
+
+@dataclass(frozen=True)
+class Once:
+    path: Path
+    err: str
+    found: dict
+    table: pa.Table
+    home: Path
+
+
 REHEARSAL = {"seed": 7, "not_for_publication": True}
+
+
+@pytest.fixture(scope="module")
+def once(prefect, tmp_path_factory, shared_places):
+    """The small sweep, run once for all tests that look at it: what ran, its JSON, its table, and its home."""
+    from flows.cli import run
+
+    folder = tmp_path_factory.mktemp("once")
+    shared_places.append(folder)
+    path, out, err = write_sweep(folder / "project"), io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setenv("SDCERT_HOME", str(folder / "home"))
+        code = run(["sweep", str(path), "--workers", "2", "--json"])
+    assert code == 0, err.getvalue()
+    found = json.loads(out.getvalue())
+    return Once(path, err.getvalue(), found, table_of(folder / "home", found["id"]), folder / "home")
+
+
+@pytest.fixture
+def same_home(once, monkeypatch, sdcert):
+    """The command line in the home of the sweep that was run once."""
+    monkeypatch.setenv("SDCERT_HOME", str(once.home))
+    return sdcert
 
 
 @pytest.fixture
@@ -65,25 +106,22 @@ def test_a_trial_has_the_figures_of_a_release_with_the_same_masking_seed_and_att
             assert value == of_run[name][field], name
 
 
-def test_a_sweep_holds_every_point_under_every_seed_and_skips_what_is_wrong_in_itself(swept):
-    ran, found, table = swept()
+def test_a_sweep_holds_every_point_under_every_seed_and_skips_what_is_wrong_in_itself(once):
+    found, table = once.found, once.table
     assert found["trials"] == {"ok": TRIALS - 2 * SKIPPED, "skipped": 2 * SKIPPED}
     assert [(row["point"], row["seed"]) for row in table.to_pylist()] == [(p, s) for p in range(POINTS) for s in range(2)]
     wrong = [row for row in table.to_pylist() if row["status"] == "skipped"]
     assert {row["axis:masking[0].k"] for row in wrong} == {10 * ROWS}
     assert all("masking[0]" in row["reason"] for row in wrong)
-    assert f"trials   {TRIALS:>9,}" in ran.err
-    assert "left" in ran.err
+    assert f"trials   {TRIALS:>9,}" in once.err
+    assert "left" in once.err
 
 
-def test_the_table_is_that_of_a_bare_loop_over_the_same_functions(swept, tmp_path):
-    _, _, table = swept()
-    sweep = load_sweep(tmp_path / "project" / "sweep.yaml")
+def test_the_table_is_that_of_a_bare_loop_over_the_same_functions(once, home):
+    sweep = load_sweep(once.path)
     basis = basis_of(sweep.base, default_place())
-    from flows.sweep.variants import variant
-
-    results = Results.of(table)
-    lines = iter(range(table.num_rows))
+    results = Results.of(once.table)
+    lines = iter(range(once.table.num_rows))
     for point in sweep.points():
         release = variant(sweep, point)
         for seed in range(2):
@@ -93,35 +131,35 @@ def test_the_table_is_that_of_a_bare_loop_over_the_same_functions(swept, tmp_pat
             assert kept(results.estimates(next(lines))) == row.figures
 
 
-def test_started_again_it_computes_nothing_and_gives_the_same_table(swept, sdcert, home, tmp_path):
-    _, found, table = swept()
-    files = {path: path.stat().st_mtime_ns for path in (home / "sweeps").rglob("results/*.parquet")}
+def test_started_again_it_computes_nothing_and_gives_the_same_table(once, same_home):
+    files = {path: path.stat().st_mtime_ns for path in (once.home / "sweeps").rglob("results/*.parquet")}
     assert files
-    ran, again, same = swept()
-    assert again["id"] == found["id"]
-    assert same.equals(table)
-    assert {path: path.stat().st_mtime_ns for path in (home / "sweeps").rglob("results/*.parquet")} == files
-    assert "nothing is left to compute" in ran.err
-    resumed = sdcert("sweep", "--resume", "survey-sweep")
+    again = same_home("sweep", once.path)
+    assert again.code == 0, again.err
+    assert table_of(once.home, once.found["id"]).equals(once.table)
+    assert {path: path.stat().st_mtime_ns for path in (once.home / "sweeps").rglob("results/*.parquet")} == files
+    assert "nothing is left to compute" in again.err
+    resumed = same_home("sweep", "--resume", "survey-sweep")
     assert resumed.code == 0, resumed.err
+    assert f"{once.found['id']}: {POINTS} points" in resumed.out
     assert "The frontier: " in resumed.out
 
 
-def test_what_two_sweeps_have_in_common_is_computed_once(swept):
-    swept()
-    ran, found, _ = swept({"seeds": 3})
-    assert found["trials"]["ok"] == 3 * (POINTS - SKIPPED)
+def test_what_two_sweeps_have_in_common_is_computed_once(once, same_home):
+    more = write_sweep(once.path.parent, {"name": "more", "seeds": 3})
+    ran = same_home("sweep", more, "--json")
+    write_sweep(once.path.parent)
+    assert json.loads(ran.out)["trials"]["ok"] == 3 * (POINTS - SKIPPED)
     assert f"held     {2 * POINTS:>9,}" in ran.err
 
 
-def test_sweeps_lists_them(swept, sdcert):
-    _, found, _ = swept()
-    listed = json.loads(sdcert("sweeps", "--json").out)
-    assert [(one["id"], one["points"], one["trials"], one["done"], one["state"]) for one in listed] == [
-        (found["id"], POINTS, TRIALS, TRIALS, "finished")
+def test_sweeps_lists_them(once, same_home):
+    listed = [one for one in json.loads(same_home("sweeps", "--json").out) if one["id"] == once.found["id"]]
+    assert [(one["points"], one["trials"], one["done"], one["state"]) for one in listed] == [
+        (POINTS, TRIALS, TRIALS, "finished")
     ]
-    assert listed[0]["frontier"] == len(found["frontier"]) > 0
-    assert found["id"] in sdcert("sweeps").out
+    assert listed[0]["frontier"] == len(once.found["frontier"]) > 0
+    assert once.found["id"] in same_home("sweeps").out
 
 
 def test_a_search_of_the_frontier_asks_and_tells_to_its_end(swept):
@@ -138,37 +176,31 @@ def test_a_search_of_the_frontier_asks_and_tells_to_its_end(swept):
     assert swept(change)[2].equals(table)
 
 
-def test_the_working_set_is_private_and_the_other_commands_do_not_mind_it(swept, sdcert, home):
-    swept()
-    folder = home / "sweeps"
-    assert {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_dir()} | {folder.stat().st_mode & 0o777} == {
-        0o700
-    }
+def test_the_working_set_is_private_and_the_other_commands_do_not_mind_it(once, same_home):
+    folder = once.home / "sweeps"
+    assert {path.stat().st_mode & 0o777 for path in (folder, *folder.rglob("*")) if path.is_dir()} == {0o700}
     assert {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_file()} == {0o600}
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert sdcert("store", "verify").code == 0
-    assert sdcert("store", "gc", "--yes", "--older-than", 0).code == 0
+    assert same_home("store", "verify").code == 0
+    assert same_home("store", "gc", "--yes", "--older-than", 0).code == 0
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_mlflow_gets_one_run_with_the_public_table_and_one_for_each_point_of_the_frontier(swept, home):
-    _, found, table = swept()
-    swept()
-    from tasks.runtime.tracking import open_client
-
+def test_mlflow_gets_one_run_with_the_public_table_and_one_for_each_point_of_the_frontier(once, same_home):
+    assert same_home("sweep", once.path).code == 0  # the same run, not a second one
     client = open_client()
     experiment = client.get_experiment_by_name("sweep-survey-sweep")
     runs = client.search_runs([experiment.experiment_id])
     (parent,) = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
-    children = {run.info.run_name for run in runs if run is not parent}
-    assert children == {f"point-{one['point']}" for one in found["frontier"]}
+    children = sorted(run.info.run_name for run in runs if run is not parent)
+    assert children == sorted(f"point-{one['point']}" for one in once.found["frontier"])
     assert parent.info.status == "FINISHED"
     assert parent.data.metrics["trials ok"] == TRIALS - 2 * SKIPPED
-    logged = pq.read_table(next((home / "mlflow-artifacts").rglob("table.parquet")))
-    assert logged.equals(track.public_table(table))
-    assert logged.column("sse_percent|age").to_pylist() != table.column("sse_percent|age").to_pylist()
-    assert logged.column("sse_percent|age").to_pylist()[0] == float(f"{table.column('sse_percent|age')[0].as_py():.1e}")
-    assert untimed(logged).column("point").equals(table.column("point"))
+    logged = pq.read_table(next((once.home / "mlflow-artifacts" / "sweep-survey-sweep").rglob("table.parquet")))
+    assert logged.equals(track.public_table(once.table))
+    told, exact = (table.column("sse_percent|age").to_pylist() for table in (logged, once.table))
+    assert told != exact
+    assert told == [None if value is None else float(f"{value:.1e}") for value in exact]
 
 
 def test_a_tracking_server_that_is_away_costs_nothing_and_is_told(swept, monkeypatch, home, sdcert):
