@@ -82,7 +82,7 @@ class _Checked:
     def runs(self, query: Query) -> Iterator[tuple[Found, Said, list[tuple[Line, Entry]]]]:
         for found, lines in self.index.each(query):
             said = said_of(lines, self.trust)
-            self.seen.update(runs=1, entries=len(lines), doubtful=said.doubtful)
+            self.seen.update(runs=1, entries=len(lines), doubtful=said.doubtful, noted=said.noted)
             yield found, said, lines
 
 
@@ -94,7 +94,7 @@ def _page(checked: _Checked, query: Query) -> bytes:
         known = (head.ledger or "none yet", head.size, head.root)
     except InputError as error:
         known = ("damaged", checked.index.size, error.what)
-    told = Told(*known, when(datetime.now(UTC)), _of(query, len(runs)), checked.doubtful)
+    told = Told(*known, when(datetime.now(UTC)), _of(query, len(runs)), checked.doubtful, checked.seen["noted"])
     return page(told, runs).encode()
 
 

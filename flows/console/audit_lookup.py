@@ -145,11 +145,15 @@ def when(at: datetime | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Of the entries of a run: what speaks against them, and what is good to know. doubtful: how many must not be believed."""
+    """Of the entries of a run: what speaks against them, and what is good to know.
+
+    doubtful, noted: of how many entries.
+    """
 
     doubts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     doubtful: int = 0
+    noted: int = 0
 
     def lines(self) -> Iterator[str]:
         """For a person."""
@@ -166,7 +170,7 @@ def said_of(lines: Iterable[tuple[Line, Entry | None]], trust: Trust) -> Said:
         elif note := trust.note(line, entry, signer_of(line.content)):
             notes[line.index] = note
     told, noted = (tuple(map(shown, in_words(said))) for said in (doubts, notes))
-    return Said(told, noted, len(doubts))
+    return Said(told, noted, len(doubts), len(notes))
 
 
 def trust_in(index: Index) -> Trust:

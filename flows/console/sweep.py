@@ -70,6 +70,7 @@ def _followed(course: Course, path: Path, means: Means, console: Console, say: S
             say(sentence)
         if not course.complete and not (yes or _agreed(plan, console)):
             say("nothing was begun; what was timed is kept")
+            course.record.end("not begun", done=course.done)
             return 0
         found, problem = _computed(course, means, pool, console, say, path)
     _told(say if as_json else _on_stdout(), course, found, problem)
@@ -90,9 +91,7 @@ def _computed(course: Course, means: Means, pool: Any, console: Console, say: Sa
         found = ended(course)
         frontier = {one.point: {"pipeline": one.pipeline, **one.parameters} for one in found.frontier}
     except BaseException as error:
-        stopped = not isinstance(error, Exception)
-        course.record.end("interrupted" if stopped else "failed", done=course.done)
-        tracking.stopped("KILLED" if stopped else "FAILED")
+        tracking.stopped("FAILED" if isinstance(error, Exception) else "KILLED")
         say(f"{course.done:,} of {course.n_trials:,} trials are kept; to go on: sdcert sweep {path}")
         raise
     counts = {f"trials {status}": count for status, count in found.counts.items()} | {"frontier": len(found.frontier)}
@@ -155,7 +154,12 @@ def _planned(sweep: Sweep, place: Any, resume: str | None, say: Say) -> Iterator
         record = Record(place, name)
         record.begin(sweep, basis)
         say(f"id {name}")
-        yield Course(sweep, basis, record)
+        course = Course(sweep, basis, record)
+        try:
+            yield course
+        except BaseException as error:
+            record.end("failed" if isinstance(error, Exception) else "interrupted", done=course.done)
+            raise
 
 
 def plan_in_words(plan: Plan) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import Protocol
 
@@ -169,9 +170,12 @@ class Course:
         return made
 
     def _sampled(self, compute: Callable[[int], object], job: Job) -> dict[str, float]:
-        """The seconds of the trials of one job."""
+        """The seconds of the trials of one job; none where its worker died: it is tried again with the others."""
         (number, block), *_ = self._put(iter([Block(self._blocks, (job,))])).items()
-        compute(number)
+        try:
+            compute(number)
+        except (BrokenProcessPool, MemoryError, OSError):
+            return {}
         found = {row["key"]: row["seconds"] for row in self.basis.place.rows(self.basis.key, set(block.keys))}
         self.held |= found
         return found

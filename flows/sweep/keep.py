@@ -104,32 +104,39 @@ class Place:
             "figures": [canonical(row.figures).decode() for row in rows],
         }
         buffer = io.BytesIO()
-        pq.write_table(pa.table(columns, RESULT), buffer, compression="zstd", write_statistics=False)
+        pq.write_table(pa.table(columns, RESULT), buffer, compression="zstd", write_statistics=False, write_page_checksum=True)
         self.write(f"{base}/results/{results_name(row.key for row in rows)}", buffer.getvalue())
 
     def held(self, base: str) -> dict[str, float]:
         """What `results` holds: the seconds of each key. A file that cannot be read holds nothing: it is computed again."""
         found: dict[str, float] = {}
-        for part in self._results(base, ["key", "seconds"]):
+        for part in self._results(base):
             found.update(zip(part.column("key").to_pylist(), part.column("seconds").to_pylist(), strict=True))
         return found
 
     def rows(self, base: str, wanted: set[str]) -> Iterator[dict[str, Any]]:
         """The results of these keys, each once, as the columns of the file; `figures` is JSON."""
         left = set(wanted)
-        for part in self._results(base, None):
+        for part in self._results(base):
             places = [i for i, key in enumerate(part.column("key").to_pylist()) if key in left]
             for row in part.take(pa.array(places, pa.int64())).to_pylist():
                 if row["key"] in left:
                     left.remove(row["key"])
                     yield row
 
-    def _results(self, base: str, columns: list[str] | None) -> Iterator[pa.Table]:
+    def results(self, base: str, name: str) -> pa.Table | None:
+        """One file of results; None where it is not there, or is damaged."""
+        try:
+            content = io.BytesIO(self.read(f"{base}/results/{name}"))
+            return pq.read_table(content, page_checksum_verification=True)
+        except (pa.ArrowException, OSError):
+            return None
+
+    def _results(self, base: str) -> Iterator[pa.Table]:
         for name in self.names(f"{base}/results"):
-            try:
-                yield pq.read_table(io.BytesIO(self.read(f"{base}/results/{name}")), columns=columns)
-            except (pa.ArrowException, OSError):
-                continue
+            found = self.results(base, name)
+            if found is not None and found.schema.equals(RESULT):
+                yield found
 
     def _at(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"

@@ -29,7 +29,12 @@ class Means:
             raise InputError("runner", "--address", what, "--runner dask --address tcp://host:8786", "give both, or neither")
         if runner == "dask":
             _refuse_without_dask()
-        return cls(workers or len(os.sched_getaffinity(0)), runner, address)
+        return cls(workers or _cores(), runner, address)
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _refuse_without_dask() -> None:

@@ -75,8 +75,9 @@ def samples_of(jobs: Sequence[Job], costs: Costs) -> list[list[Job]]:
 
 
 def timed(samples: Iterable[Sequence[Job]], compute: Callable[[Job], Mapping[str, float]], costs: Costs) -> None:
-    """Compute some jobs for the time they take; `compute` keeps their results, so that nothing is wasted.
+    """Compute some jobs for the time they take.
 
+    compute: keeps their results, so that nothing is wasted, and returns nothing for a job of which a worker died.
     Ends after some seconds, when at least two jobs of each pipeline were computed, of which the first one is not counted: it
     loads and compiles.
     """
@@ -85,7 +86,7 @@ def timed(samples: Iterable[Sequence[Job]], compute: Callable[[Job], Mapping[str
         took: list[float] = []
         for job in jobs:
             if len(took) < 2 or time.monotonic() - started < SECONDS_FOR_TIMING:
-                took.append(fmean(compute(job).values()))
+                took += [fmean(found.values())] if (found := compute(job)) else []
         costs.seconds[jobs[0].pipeline] = took[1:] or took
 
 

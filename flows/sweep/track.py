@@ -6,6 +6,7 @@ the working set, what went wrong is told at the end, and the same sweep started 
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from collections.abc import Mapping
@@ -22,11 +23,12 @@ from tasks.microdata.table import Floats
 from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
 from tasks.score.rounding import DECIMALS, ERRORS, STATISTICS, digits, rounded
-from tasks.sweep.layout import BESIDE, Subject
+from tasks.sweep.layout import AXIS, BESIDE, Subject
 from tasks.sweep.results import Results
 
 SECONDS_BETWEEN_COUNTS = 5.0
 COUNT = "trials done"
+NAMING_CATEGORIES = {"matrix", "warner", "limits", "recode"}  # as `ReleaseSpec.public_content` leaves them out
 
 
 class SweepTracking:
@@ -57,7 +59,8 @@ class SweepTracking:
             self._tracking.artifact(path)
             means = means_of(public, list(frontier))
             for number, parameters in frontier.items():
-                self._tracking.child(f"point-{number}", parameters, means[number])
+                shown = {path: value for path, value in parameters.items() if not names_categories(path)}
+                self._tracking.child(f"point-{number}", shown, means[number])
             return self._tracking.close("FINISHED")
 
     def stopped(self, status: str) -> str | None:
@@ -73,8 +76,14 @@ def parameters_of(sweep: Sweep) -> dict[str, Any]:
     return {"sweep": {**spec, "pipelines": spaces}, "release": {name: base[name] for name in base if name != "masking"}}
 
 
+def names_categories(path: str) -> bool:
+    """Do the values of this axis name values of the table?"""
+    return not NAMING_CATEGORIES.isdisjoint(re.split(r"[.:\[\]]+", path))
+
+
 def public_table(table: pa.Table) -> pa.Table:
-    """The table with its figures rounded as `tasks.score.rounding` rounds those of a release."""
+    """The table with its figures rounded as `tasks.score.rounding` rounds those of a release; no axis names categories."""
+    table = table.drop_columns([name for name in table.column_names if name.startswith(AXIS) and names_categories(name)])
     results = Results.of(table)
     parts = {measure: _parts(results, measure) for measure in ERRORS}
     for name, subject in results.figures.items():

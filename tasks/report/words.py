@@ -184,7 +184,8 @@ def reason_in_words(line: PolicyLine, criterion: Criterion, counts: Counts = "re
     demand = f"{_bounds(line)} {limit_in_unit(line.limit, _unit(line.measure, counts))}"
     blamed = "" if criterion.attack in (None, line.attack) or line.attack is None else _BLAMED
     if criterion.deciding_bound == "value":
-        return f"{found} {_VERBS[criterion.decision]} the limit of {demand}.{blamed}"
+        verb = (_PLURAL if found.endswith(counts) else _VERBS)[criterion.decision]
+        return f"{found} {verb} the limit of {demand}.{blamed}"
     bound = f"The one-sided 95{SPACE}% bound, {found},"
     match criterion.decision:
         case "pass":
@@ -203,6 +204,7 @@ def _unit(measure: str, counts: Counts) -> str:
 
 
 _VERBS: dict[Decision, str] = {"pass": "keeps", "fail": "breaks", "undecided": "leaves open"}
+_PLURAL: dict[Decision, str] = {"pass": "keep", "fail": "break", "undecided": "leave open"}
 _BLAMED = " The line names another attack, and does not say why this one should be accepted."
 
 

@@ -124,7 +124,7 @@ def test_the_keyboard_opens_and_closes_a_run(trail):
     assert page.is_visible("dialog")
     assert page.evaluate("document.activeElement.id") == "details-name"
     said = page.inner_text("#details-body")
-    for wanted in ("Who asked", "What was done to each attribute", "What decided", digest(RUN, "certificate"), "REVOKED"):
+    for wanted in ("Who asked", "What was done to the attributes", "What decided", digest(RUN, "certificate"), "REVOKED"):
         assert wanted in said
     page.keyboard.press("Escape")
     assert not page.is_visible("dialog")

@@ -13,6 +13,8 @@ import pytest
 from outcomes import ROOT, newest_manifest
 from release_files import write_release
 
+from flows.cli import run
+
 
 @dataclass
 class Ran:
@@ -68,3 +70,18 @@ def process(home, prefect, tmp_path):
     for child in started:
         child.kill()
         child.communicate()
+
+
+@pytest.fixture
+def audit(home, capfd, monkeypatch):
+    """`audit(*words)` runs `sdcert audit ...` in this process: exit code, what it printed, and its messages."""
+
+    monkeypatch.delenv("COLUMNS", raising=False)  # as wide as a pipe, wherever the tests run
+
+    def call(*words: object) -> tuple[int, str, str]:
+        capfd.readouterr()
+        code = run(["audit", *map(str, words)])
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
+
+    return call

@@ -203,6 +203,13 @@ def test_mlflow_gets_one_run_with_the_public_table_and_one_for_each_point_of_the
     assert told == [None if value is None else float(f"{value:.1e}") for value in exact]
 
 
+def test_axes_that_name_values_of_the_table_do_not_leave_the_home(once):
+    limits = pa.array(["[0, 918273.5]"] * once.table.num_rows)
+    table = once.table.add_column(5, "axis:masking[0].limits.income", limits)
+    assert track.public_table(table).equals(track.public_table(once.table))
+    assert not track.names_categories("masking[0].window_percent")
+
+
 def test_a_tracking_server_that_is_away_costs_nothing_and_is_told(swept, monkeypatch, home, sdcert):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")

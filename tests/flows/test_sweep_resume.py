@@ -105,3 +105,22 @@ def test_interrupted_it_says_how_to_go_on_and_what_is_done_is_kept(process, tmp_
     assert "Traceback" not in err
     assert json.loads((home / "sweeps" / name_in(home) / "sweep.json").read_text())["status"] == "interrupted"
     assert files_in(home) >= 15
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_costs_no_trial(process, tmp_path, home):
+    path = write_sweep(tmp_path / "project", SWEEP)
+    words = ("-c", SMALL_BLOCKS, "sweep", str(path), "--workers", "2")
+    running = process(*words)
+    deadline = time.monotonic() + 200
+    while files_in(home) < 20 and running.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    leaves = [one for one in workers_of(home) if not one.children()]
+    leaves[0].kill()
+    assert files_in(home) < BLOCKS
+    _, err = running.communicate(timeout=300)
+    assert running.returncode == 0, err
+    table = table_of(home, name_in(home))
+    assert table.num_rows == 2 * STEPS * SEEDS
+    assert "were lost" not in err
+    assert "failed" not in set(table.column("status").to_pylist())

@@ -199,3 +199,10 @@ def test_figures_say_whose_they_are(certified):
 
 def test_rounding_twice_changes_nothing(certified):
     assert public_edition(certified) == certified
+
+
+@pytest.mark.parametrize(("found", "verb"), [("12 records", "keep"), ("9.96 %", "keeps")])
+def test_many_records_keep_a_limit(monkeypatch, certified, found, verb):
+    monkeypatch.setattr(words, "found_in_words", lambda *_: found)
+    line, one = next((line, one) for line, one in certified.lines() if one.deciding_bound == "value")
+    assert words.reason_in_words(line, one).startswith(f"{found} {verb} the limit of")

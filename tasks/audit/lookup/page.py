@@ -21,7 +21,10 @@ Section = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Where the page is from. ledger, size, root: of the ledger; of: which runs, in words; doubts: of how many entries."""
+    """Where the page is from. ledger, size, root: of the ledger; of: which runs, in words.
+
+    doubts, noted: how many entries must not be believed, or are of a key that was revoked later.
+    """
 
     ledger: str
     size: int
@@ -29,6 +32,7 @@ class Told:
     written_at: str
     of: str
     doubts: int
+    noted: int
 
 
 @dataclass(frozen=True, slots=True)

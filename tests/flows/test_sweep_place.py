@@ -1,0 +1,70 @@
+"""Where a sweep keeps its working set: a folder, or any address that fsspec knows."""
+
+from __future__ import annotations
+
+import uuid
+
+import pyarrow as pa
+import pytest
+
+from flows.sweep.keep import Place, results_name
+from tasks.microdata.errors import InputError
+from tasks.microdata.table import Microdata
+from tasks.sweep.evaluation import Row
+
+ROWS = [
+    Row("a", "ok", None, {"sse_percent": 0.1 + 0.2, "k_anonymity": {"status": "not_applicable"}}, 0.25),
+    Row("b", "skipped", "too-few-rows at masking[0].k", {}, 0.0),
+]
+
+
+@pytest.fixture(params=["folder", "memory"])
+def place(request, tmp_path):
+    return Place(str(tmp_path / "set") if request.param == "folder" else f"memory://{uuid.uuid4().hex}/set")
+
+
+def test_what_was_written_is_read_again(place):
+    assert place.names("") == []
+    assert not place.exists("one/two.json")
+    place.put_json("one/two.json", {"x": [1, "\u00e4"]})
+    assert place.json("one/two.json") == {"x": [1, "\u00e4"]}
+    assert place.names("one") == ["two.json"]
+    assert place.names("") == ["one"]
+    with pytest.raises(FileNotFoundError):
+        place.read("one/three.json")
+
+
+def test_a_table_comes_back_with_gaps_types_and_texts(place):
+    table = Microdata.of(
+        {"whole": pa.array([1, None, 3]), "text": pa.array(["a", "", None]), "real": pa.array([0.1, None, -0.0])}
+    )
+    place.put_table("base", table)
+    assert place.table("base").arrow.equals(table.arrow)
+
+
+def test_results_are_held_by_key_and_their_figures_are_exact(place):
+    place.put_rows("base", ROWS)
+    assert place.held("base") == {"a": 0.25, "b": 0.0}
+    (row,) = place.rows("base", {"a", "elsewhere"})
+    assert row == {
+        "key": "a",
+        "status": "ok",
+        "reason": None,
+        "figures": '{"k_anonymity":{"status":"not_applicable"},"sse_percent":0.30000000000000004}',
+        "seconds": 0.25,
+    }
+
+
+def test_a_damaged_file_of_results_holds_nothing(place):
+    place.put_rows("base", ROWS)
+    name = f"base/results/{results_name(row.key for row in ROWS)}"
+    whole = place.read(name)
+    for damaged in (whole[:-9], b"", whole[:40] + bytes([whole[40] ^ 1]) + whole[41:]):
+        place.write(name, damaged)
+        assert place.held("base") == {}
+        assert list(place.rows("base", {"a", "b"})) == []
+
+
+def test_an_address_of_an_unknown_kind_is_told():
+    with pytest.raises(InputError, match="no library for such an address"):
+        Place("nowhere://bucket/folder")
