@@ -51,6 +51,7 @@ def keep(home):
         manifest = {
             "run": name,
             "release": "survey",
+            "series": "survey",
             "status": "finished",
             "started_at": "2026-11-01T00:00:00+00:00",
             "process": 1,
