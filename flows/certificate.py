@@ -24,21 +24,22 @@ from tasks.runtime.draws import SEED_ENTROPY_BITS
 
 @dataclass(frozen=True, slots=True)
 class ReleasedFile:
-    """The released table as a file."""
+    """The released table as a file. sha256: of its bytes; content_address: of its content, whatever the format."""
 
     name: str
     content: bytes
+    sha256: str
     table: Microdata
     content_address: str
 
     @classmethod
     def of(cls, table: Microdata, release: ReleaseSpec) -> ReleasedFile:
         name, content = file_name(release.publish.format), encode(table, release.publish.format)
-        return cls(name, content, table, content_address(table))
+        return cls(name, content, sha256(content), table, content_address(table))
 
     @property
     def subject(self) -> tuple[str, str, str]:
-        return (self.name, sha256(self.content), self.content_address)
+        return (self.name, self.sha256, self.content_address)
 
     @property
     def stamped(self) -> dict[str, str]:
@@ -55,7 +56,7 @@ class ReleasedFile:
 class Ending:
     """All that the end of a run says, but for what is known only while the ledger is held: the certificate before.
 
-    documents: the files issued beside the table, name to content. source: address of the source's table.
+    documents: the files issued beside the table, the report first. source: address of the source's table.
     """
 
     trail: Trail
@@ -64,7 +65,7 @@ class Ending:
     stamp: Stamp
     source: str
     file: ReleasedFile | None
-    documents: dict[str, bytes]
+    documents: tuple[DocumentClaim, ...]
     criteria: list[dict[str, Any]]
     stages: dict[str, Any]
     manifest: str
@@ -93,15 +94,15 @@ class Ending:
             recorded=self.trail.recorded,
             made_by=self.trail.made_by,
             columns=() if self.file is None else columns_of(self.file.table),
-            documents=self._documents(),
+            documents=self.documents,
             previous_certificate=previous,
             policy_version=self.release.policy_version,
             policy_author=self.release.policy_author,
             seed_entropy_bits=SEED_ENTROPY_BITS if secret else None,
             sweep=None if chosen is None else Sweep(name=chosen.name, points_tried=chosen.points_tried),
         )
-        report = ("report.html", sha256(self.documents["report.html"]), None)
-        return statement(said, *(report if self.file is None else self.file.subject))
+        report = self.documents[0]
+        return statement(said, *((report.name, report.sha256) if self.file is None else self.file.subject))
 
     def _entry(self, digest: str, previous: str | None) -> RunEnded:
         return RunEnded(
@@ -111,7 +112,7 @@ class Ending:
             outcome=self.content.verdict.verdict,
             not_for_publication=self.release.not_for_publication,
             released=None if self.file is None else self.file.claimed,
-            documents=self._documents(),
+            documents=self.documents,
             certificate=digest,
             previous_certificate=previous,
             review_by=months_later(self.stamp.issued_at, REVIEW_MONTHS),
@@ -121,9 +122,6 @@ class Ending:
             stages={name: StageDone(**stage) for name, stage in self.stages.items()},
             manifest=self.manifest,
         )
-
-    def _documents(self) -> tuple[DocumentClaim, ...]:
-        return tuple(DocumentClaim(name=name, sha256=sha256(content)) for name, content in self.documents.items())
 
 
 def _attributes(content: Content) -> tuple[MaskedAttribute, ...]:

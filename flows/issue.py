@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from flows.certificate import Ending, ReleasedFile
 from flows.console.words import criterion_in_words
-from flows.publish import Draft, as_json, drafted
+from flows.publish import Draft, as_json, drafted, sha256
 from flows.record import Journal
 from flows.release import ReleaseSpec
 from flows.stages import Made
@@ -23,6 +23,7 @@ from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
 from tasks.report.page import Stamp, stamped
+from tasks.report.predicate import DocumentClaim
 from tasks.report.residual import summary
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.draws import seed_of
@@ -65,7 +66,7 @@ def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> d
             stamp=stamp,
             source=made.source,
             file=file,
-            documents=documents,
+            documents=tuple(DocumentClaim(name=name, sha256=sha256(content)) for name, content in documents.items()),
             criteria=scorecard["criteria"],
             stages=journal.stages,
             manifest=manifest,

@@ -21,7 +21,7 @@ class Purpose(StrEnum):
 
 
 NEW_PASSPHRASE = (
-    "lock the new key with a passphrase: asked for on a terminal, else "  # noqa: S105
+    "lock the new key with a passphrase: asked for on a terminal, else "  # noqa: S105  # the help of an option
     "SDCERT_KEY_PASSPHRASE (for approvals: SDCERT_APPROVAL_PASSPHRASE)"
 )
 Locked = Annotated[bool | None, typer.Option("--passphrase/--no-passphrase", help=NEW_PASSPHRASE, show_default=False)]

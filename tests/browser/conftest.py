@@ -63,6 +63,33 @@ def browser():
         opened.close()
 
 
+@pytest.fixture
+def serious():
+    """`serious(page)`: what axe finds of serious faults. The page must be opened with `bypass_csp`: axe is a script."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+
+    def faults(page) -> list[tuple[str, str]]:
+        found = axe.Axe().run(page).response["violations"]
+        return [(one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")]
+
+    return faults
+
+
+@pytest.fixture
+def planted():
+    """`planted(page)`: plants a script and a picture from elsewhere; returns what ran and what was asked for."""
+
+    def tried(page) -> tuple[object, list[str]]:
+        page.evaluate("""() => {
+          for (const [tag, kept] of [['script', {textContent: 'window.ran = true'}], ['img', {src: 'https://example.org/x.png'}]])
+            document.body.append(Object.assign(document.createElement(tag), kept));
+        }""")
+        page.wait_for_timeout(200)
+        return page.evaluate("window.ran"), page.asked
+
+    return tried
+
+
 @pytest.fixture(scope="session")
 def report(request, tmp_path_factory):
     """`report(name)` is the page of that name as a file: rendered, or certified as a steward would."""

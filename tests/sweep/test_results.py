@@ -85,7 +85,7 @@ def test_a_policy_decides_on_what_is_kept_as_on_the_figures(figure: Estimate, li
     limits = {"at_most": limit} if measure.better == "lower" else {"at_least": 1 + limit}
     asker = None if measure.by_subgroup else figure.intruder
     asked = dict(figure.parameters)
-    line_ = PolicyLine(measure=measure.name, intruder=asker, **limits, **asked)  # type: ignore[arg-type]
+    line_ = PolicyLine(measure=measure.name, intruder=asker, **limits, **asked)  # type: ignore[arg-type]  # by name
     stored = json.loads(canonical(kept([figure])))
     again = tuple(rebuilt(name, fields) for name, fields in stored.items())
     before, after = decide((line_,), (figure,)), decide((line_,), again)
