@@ -81,7 +81,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="write over an existing file")] = False,
 ) -> int:
     """Draft a release file for a table, and check it. Its comments say why each line is there."""
-    from flows.console.draft import init_release
+    from flows.console.draft.draft import init_release
 
     return init_release(table, output, name, force=force)
 
@@ -95,7 +95,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="print the comparison on stdout as JSON")] = False,
 ) -> int:
     """Two or more runs side by side: verdict, masking, risks, losses."""
-    from flows.console.compare import compare_runs
+    from flows.console.compare.compare import compare_runs
 
     return compare_runs(runs, as_json=as_json)
 
@@ -135,7 +135,7 @@ app.command()(revoke)
 @app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="print the findings on stdout as JSON")] = False) -> int:
     """What is ready, what is missing, what is not protected. Exit code 0 if nothing failed, 1 if something did."""
-    from flows.console.doctor import examine
+    from flows.console.doctor.doctor import examine
 
     return examine(as_json=as_json)
 

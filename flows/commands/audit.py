@@ -25,7 +25,7 @@ def due(
     as_json: Annotated[bool, typer.Option("--json", help="print them on stdout as JSON")] = False,
 ) -> int:
     """Certificates past their date of review, or older than the attacks known today. Exit code 0 none is due, 1 some are."""
-    from flows.console.audit_due import print_due
+    from flows.console.audit.due import print_due
 
     return print_due(at, within, as_json=as_json)
 
@@ -40,7 +40,7 @@ def replay(
     as_json: Annotated[bool, typer.Option("--json", help="print the comparison on stdout as JSON")] = False,
 ) -> int:
     """Compute a run again from its manifest and seed, and compare. Exit code 0 all is identical, 1 something differs."""
-    from flows.console.audit_replay import replay_run
+    from flows.console.audit.replay import replay_run
 
     return replay_run(run, source, released, as_json=as_json)
 
@@ -77,7 +77,7 @@ def find(
     as_json: Annotated[bool, typer.Option("--json", help="print them on stdout as JSON")] = False,
 ) -> int:
     """The runs that a file comes from, or that the options describe. Exit code 0 found, 1 not found."""
-    from flows.console.audit_find import find_runs
+    from flows.console.audit.find import find_runs
 
     asked = {"release": release, "series": series, "since": since, "until": until}
     return find_runs(file, last=last, as_json=as_json, verdict=verdict, dataset=dataset, touching=touching, **asked)
@@ -96,7 +96,7 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="print the entries on stdout as JSON")] = False,
 ) -> int:
     """What went in, what was done, by which program, who asked, what decided. Exit code 1 if a signature is not good."""
-    from flows.console.audit_show import show as show_run
+    from flows.console.audit.show import show as show_run
 
     return show_run(name, as_json=as_json)
 
@@ -120,7 +120,7 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="write over an existing file")] = False,
 ) -> int:
     """Write the runs of the audit trail to one file: names and digests, but no value of the data."""
-    from flows.console.audit_export import export_runs
+    from flows.console.audit.export import export_runs
 
     asked = {"release": release, "series": series, "since": since, "until": until}
     return export_runs(form, output, last=last, force=force, verdict=verdict, dataset=dataset, touching=touching, **asked)
@@ -143,7 +143,7 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="print the findings on stdout as JSON")] = False,
 ) -> int:
     """Is every entry there as it was signed, and in its place? Exit code 0 yes, 1 something was found, 2 there is no ledger."""
-    from flows.console.audit_verify import verify as verify_audit_trail
+    from flows.console.audit.verify import verify as verify_audit_trail
 
     return verify_audit_trail(witness or (), key or (), proof, as_json=as_json)
 
@@ -156,7 +156,7 @@ def witness(
     ] = None,
 ) -> int:
     """Sign how many entries there are and their root, for somebody outside to keep."""
-    from flows.console.audit_verify import witness as write_witness
+    from flows.console.audit.verify import witness as write_witness
 
     return write_witness(output)
 
@@ -176,6 +176,6 @@ def prove(
     ] = None,
 ) -> int:
     """Write a short proof about the ledger that can be checked without it: `audit verify --proof FILE --key FILE`."""
-    from flows.console.audit_verify import prove as write_proof
+    from flows.console.audit.verify import prove as write_proof
 
     return write_proof(entry, since, output)

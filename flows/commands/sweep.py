@@ -58,7 +58,7 @@ def run(
 
     What has been computed is not computed again: started again, a sweep goes on where it stopped. Nothing is published.
     """
-    from flows.console.sweep import sweep_over
+    from flows.console.sweep.sweep import sweep_over
     from flows.sweep.means import Means
 
     means = Means.of(workers=workers, runner=runner, address=address)
@@ -74,7 +74,7 @@ def promote(
     force: Annotated[bool, typer.Option("--force", help="write over an existing file")] = False,
 ) -> int:
     """Write the release file that makes a point, to be certified with a fresh seed."""
-    from flows.console.sweep_promote import promote_point
+    from flows.console.sweep.promote import promote_point
 
     return promote_point(of, point, output, store=store, force=force)
 
@@ -84,6 +84,6 @@ def sweeps(
     as_json: Annotated[bool, typer.Option("--json", help="print the list on stdout as JSON")] = False,
 ) -> int:
     """The sweeps of this home: what they are, how far they are, when they began."""
-    from flows.console.sweeps import print_sweeps
+    from flows.console.sweep.sweeps import print_sweeps
 
     return print_sweeps(store, as_json=as_json)

@@ -93,7 +93,7 @@ def _check_output(output: Path, release: str) -> None:
 
 
 def _print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> None:
-    from flows.console.advice import advice
+    from flows.console.advice.advice import advice
     from flows.console.unlimited import unlimited
     from flows.history import manifest_of, manifest_path
 

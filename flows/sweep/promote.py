@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from flows.console.draft_text import comment, dumped, quoted
+from flows.console.draft.text import comment, dumped, quoted
 from flows.console.inert import shown
 from flows.sweep.file import SweepSpec, Template
 from flows.sweep.spec import designed

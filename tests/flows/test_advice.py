@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from flows.console.advice import advice
-from flows.console.advice_masks import attributes_of, stronger, weaker
+from flows.console.advice.advice import advice
+from flows.console.advice.masks import attributes_of, stronger, weaker
 from tasks.mask.methods import describe
 
 

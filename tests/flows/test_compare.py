@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from rich.cells import cell_len
 
 from flows.cli import run
-from flows.console.compare_specs import differences
+from flows.console.compare.specs import differences
 from tasks.microdata.estimate import Estimate
 
 

@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flows.cli import run
-from flows.console.advice import advice
-from flows.console.draft_rules import draft_of
-from flows.console.draft_text import text_of
+from flows.console.advice.advice import advice
+from flows.console.draft.rules import draft_of
+from flows.console.draft.text import text_of
 from flows.console.inert import shown
 from flows.release import load_release
 from tasks.mask.groups.block import MOST_CATEGORIES

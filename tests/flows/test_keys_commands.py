@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from signing_homes import PASSPHRASE
 
 from flows.cli import run
-from flows.console import doctor_keys, keys
+from flows.console import keys
+from flows.console.doctor import keys as doctor_keys
 from tasks.audit.signing import pem
 from tasks.audit.signing.changes import KeyChanges, Pending
 from tasks.audit.signing.keyring import Keyring

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from flows.console.audit_lookup import (
+from flows.console.audit.lookup import (
     Said,
     asker_of,
     in_brief,
@@ -27,7 +27,7 @@ from flows.console.audit_lookup import (
     verdict_of,
     when,
 )
-from flows.console.audit_show import sections
+from flows.console.audit.show import sections
 from flows.console.inert import shown
 from tasks.audit.ledger.entries import Entry
 from tasks.audit.ledger.ledger import Ledger, Line

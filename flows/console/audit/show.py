@@ -11,7 +11,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from flows.console.audit_lookup import (
+from flows.console.audit.lookup import (
     Said,
     in_brief,
     name_of,
@@ -21,7 +21,7 @@ from flows.console.audit_lookup import (
     verdict_in_words,
     when,
 )
-from flows.console.audit_papers import Papers, manifest_path
+from flows.console.audit.papers import Papers, manifest_path
 from flows.console.inert import shown
 from flows.console.tables import console, trimmed
 from flows.console.words import criterion_in_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flows.console.draft_cells import AGAIN, GROUP_IT, Reading, missing_codes, spelled
+from flows.console.draft.cells import AGAIN, GROUP_IT, Reading, missing_codes, spelled
 from tasks.classify.evidence import Facts, facts_of, named_like_identifier, names_people
 from tasks.classify.roles import attribute_of
 from tasks.mask.groups.block import MOST_CATEGORIES

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from flows.console.doctor_home import Finding, fail, fine, warn
+from flows.console.doctor.home import Finding, fail, fine, warn
 from tasks.audit.signing.changes import KeyChanges
 from tasks.audit.signing.keyring import KeyRecord, Keyring, key_records
 from tasks.audit.signing.keys import current_id, ledger_is_empty, open_key, pem_path, record_of, stranger, usable

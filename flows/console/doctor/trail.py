@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from flows.console.doctor_home import LARGE_LEDGER_BYTES, Finding, fail, fine, warn
+from flows.console.doctor.home import LARGE_LEDGER_BYTES, Finding, fail, fine, warn
 from tasks.audit.ledger.head import Head
 from tasks.audit.ledger.ledger import Ledger, Line
 from tasks.audit.lookup.rows import entry_of

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from rich.table import Table
 from rich.text import Text
 
-from flows.console.compare_specs import DASH, differences, masking_in_words
+from flows.console.compare.specs import DASH, differences, masking_in_words
 from flows.console.inert import shown
 from flows.console.tables import console
 from flows.history import manifests, status_of

@@ -16,9 +16,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from rich.console import Console
 
-from flows.console.doctor_home import Finding, fail, findings_of_home, fine, warn
-from flows.console.doctor_keys import findings_of_keys
-from flows.console.doctor_trail import findings_of_trail
+from flows.console.doctor.home import Finding, fail, findings_of_home, fine, warn
+from flows.console.doctor.keys import findings_of_keys
+from flows.console.doctor.trail import findings_of_trail
 from flows.console.inert import shown
 from tasks.runtime.settings import Home
 

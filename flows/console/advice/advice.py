@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from flows.console.advice_masks import attributes_of, stronger, weaker
+from flows.console.advice.masks import attributes_of, stronger, weaker
 from flows.console.inert import shown
 from tasks.microdata.words import listed
 from tasks.report.numbers import beside_limit, limit_in_unit

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.console.audit_lookup import store_key
+from flows.console.audit.lookup import store_key
 from tasks.audit.lookup.rows import Found
 from tasks.runtime.settings import Home
 

@@ -12,8 +12,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from flows.console.draft_columns import Drafted, Step
-from flows.console.draft_rules import Draft
+from flows.console.draft.columns import Drafted, Step
+from flows.console.draft.rules import Draft
 from flows.console.inert import shown
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.schema import Scale

@@ -14,9 +14,9 @@ from pathlib import Path
 from pydantic import ValidationError
 from rich.console import Console
 
-from flows.console.draft_cells import Reading, readings_of
-from flows.console.draft_rules import Draft, draft_of
-from flows.console.draft_text import text_of
+from flows.console.draft.cells import Reading, readings_of
+from flows.console.draft.rules import Draft, draft_of
+from flows.console.draft.text import text_of
 from flows.console.inert import shown
 from tasks.ingest import sources
 from tasks.ingest.methods import IngestPlan, typed_and_validated

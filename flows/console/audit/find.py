@@ -13,7 +13,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from flows.console.audit_lookup import (
+from flows.console.audit.lookup import (
     Said,
     asker_of,
     hint,
@@ -186,7 +186,7 @@ def _print(found: list[Found], said: list[Said], total: int, words: str) -> None
             Text(f"{len(found)} of {total:,} runs: `--last {total}` shows all, `audit export` writes them"), soft_wrap=True
         )
     if len(found) == 1:
-        from flows.console.audit_show import print_essentials
+        from flows.console.audit.show import print_essentials
 
         print_essentials(found[0])
 

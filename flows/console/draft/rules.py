@@ -12,9 +12,9 @@ from itertools import combinations
 
 import numpy as np
 
-from flows.console.draft_cells import Reading
-from flows.console.draft_columns import Drafted, Step, drafted
-from flows.console.draft_loss import loss_line
+from flows.console.draft.cells import Reading
+from flows.console.draft.columns import Drafted, Step, drafted
+from flows.console.draft.loss import loss_line
 from tasks.attack.threat import INSIDER_ROLES
 from tasks.classify.dependence import find_dependences
 from tasks.classify.finding import Dependence, column_of, screen_rows

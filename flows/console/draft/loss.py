@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flows.console.draft_columns import Drafted, Step
+from flows.console.draft.columns import Drafted, Step
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.microdata.schema import Scale, Schema

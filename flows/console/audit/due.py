@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from flows.console.audit_lookup import opened, trust_in
+from flows.console.audit.lookup import opened, trust_in
 from flows.console.inert import shown
 from flows.console.moments import moment
 from tasks.audit.keeping.due import Certificate, Due, Why, certificates, due, of_row
