@@ -80,3 +80,14 @@ def test_it_is_cheap_and_the_same_in_another_process():
     code = "import json\nfrom tasks.runtime.provenance import *\nprint(json.dumps([made_by()['platform'], made_by()['lock']]))"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
     assert json.loads(ran.stdout) == [made_by()["platform"], made_by()["lock"]]
+
+
+def test_what_is_installed_is_the_same_wherever_a_process_was_started(tmp_path):
+    """The checkout holds the metadata of its editable install: a process started there finds them twice."""
+    asked = "from tasks.runtime.provenance import installed; print(installed())"
+    elsewhere, here = (
+        subprocess.run([sys.executable, "-c", asked], cwd=folder, capture_output=True, text=True, check=True).stdout
+        for folder in (tmp_path, ROOT)
+    )
+    assert here == elsewhere
+    assert "sdcert==" in here
