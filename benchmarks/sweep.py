@@ -1,8 +1,9 @@
 """What orchestration and tracking add to a sweep of cheap points: `python benchmarks/sweep.py [--most N]`.
 
-The twin is a bare loop over the same function (`evaluate`) on the same points, in the same run and on one thread as well; the
-sweep has one worker, so that both do one thing at a time. What a sweep costs whatever its size (Prefect's server, imports, the
-tracking store) is told apart. Only differences and ratios are to be compared between machines.
+The twin is a bare loop over the same function (`evaluate`) on the same points, in the same run and on one thread, before the
+sweep and after it, because others may slow the machine. The sweep has one worker, so that both do one thing at a time. What a
+sweep costs whatever its size (Prefect's server, imports, the tracking store) is told apart. Only differences and ratios are to
+be compared between machines.
 """
 
 from __future__ import annotations
@@ -134,23 +135,28 @@ def swept(path: Path) -> dict[str, float]:
 def overhead(most: int) -> pd.DataFrame:
     """Sweeps of few and many points with one worker, beside a bare loop over `evaluate`.
 
-    CPU seconds are those of all processes: driver, worker and Prefect's server. `marginal`: per point beyond the fewest.
+    CPU seconds are those of all processes: driver, worker and Prefect's server. `marginal`: per point beyond the column before.
     """
+    import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
+
+    # isort: split
     from prefect.testing.utilities import prefect_test_harness
 
     rows: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as folder, prefect_test_harness(server_startup_timeout=120):
         swept(write_sweep(Path(folder), 20))  # imports, compiles, makes the tracking store
-        for n in (most // 10, most):
+        for n in (most // 10, 4 * most // 10, most):
             path = write_sweep(Path(folder), n)
-            bare, points = bare_loop(path)
-            rows.append({"points": points, "bare CPU s": bare, **swept(path)})
+            before, points = bare_loop(path)
+            measured = swept(path)
+            rows.append({"points": points, "bare CPU s": (before + bare_loop(path)[0]) / 2, **measured})
     table = pd.DataFrame(rows)
     added = 1e3 * (table["sweep CPU s"] - table["bare CPU s"])
     table["bare CPU ms a point"] = 1e3 * table["bare CPU s"] / table["points"]
     table["driver CPU ms a point, marginal"] = 1e3 * table["of these the driver's"].diff() / table["points"].diff()
     table["added CPU ms a point"] = added / table["points"]
     table["added CPU ms a point, marginal"] = added.diff() / table["points"].diff()
+    table["driver grew by kB a point, marginal"] = 2**10 * table["driver grew by MB"].diff() / table["points"].diff()
     table["limit ms"] = LIMIT_MS
     return table
 

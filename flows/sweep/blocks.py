@@ -20,6 +20,7 @@ from tasks.sweep.points import Point
 SECONDS_PER_BLOCK = 2.0  # what a kill may lose, per worker
 MOST_GROUPS = 500
 GROUP: TypeAdapter[Group] = TypeAdapter(Group)
+TRIAL: TypeAdapter[Trial] = TypeAdapter(Trial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +76,19 @@ def block_name(sweep: str, number: int) -> str:
 def candidates_of(
     points: Iterable[Point], basis: Basis, seeds: int, variant: Callable[[Point], ReleaseSpec]
 ) -> Iterator[Candidate]:
-    """The points as releases; one that is wrong in itself has a reason and no trials."""
+    """The points as releases; one that is wrong in itself has a reason and no trials. What is asked of all is kept once."""
+    alike: dict[bytes, Trial] = {}
     for point in points:
         try:
-            yield _candidate(point, basis, seeds, variant(point))
+            yield _candidate(point, basis, seeds, variant(point), alike)
         except InputError as error:
             yield Candidate(point, reason=error.public)
 
 
-def _candidate(point: Point, basis: Basis, seeds: int, release: ReleaseSpec) -> Candidate:
+def _candidate(point: Point, basis: Basis, seeds: int, release: ReleaseSpec, alike: dict[bytes, Trial]) -> Candidate:
     schema = basis.schema_of(release.classify_plan)
     trial = Trial("", release.attacks_to_run, without_curve(release.intruder), release.measures)
+    trial = alike.setdefault(TRIAL.dump_json(trial, by_alias=True), trial)
     group = Group(release.masking or (), 0, (trial,), release.keep_row_order is not None)
     depends_on = {"base": basis.key, "schema": schema, "group": GROUP.dump_python(group, mode="json", by_alias=True)}
     asked = canonical(depends_on)

@@ -24,6 +24,7 @@ from tasks.sweep.results import Results
 from tasks.sweep.search import Search
 from tasks.sweep.views import loss_of, risk_of
 
+FEW = 100  # jobs; one of them may take down every block of them
 Submit = Callable[[Sequence[int]], Iterator[tuple[int, str | None]]]  # block numbers -> each with why it failed, as they end
 
 
@@ -45,7 +46,8 @@ class Course:
     """One sweep, from its points to its table.
 
     basis: what its points share. record: where its blocks are written down. lost: trials that were tried and have no result,
-    and why; they are tried again when the sweep is.
+    and why; they are tried again when the sweep is. stopped: is this a search that ended early because of them? What it asks
+    for next rests on every result so far: had it gone on, a later recovery of them would have led it elsewhere.
     """
 
     def __init__(self, sweep: Sweep, basis: Basis, record: Record) -> None:
@@ -69,6 +71,10 @@ class Course:
         return self.seeds * (self.sweep.n_points if isinstance(self.sweep.spec.strategy, Frontier) else known)
 
     @property
+    def stopped(self) -> bool:
+        return bool(self.lost) and isinstance(self.sweep.spec.strategy, Frontier)
+
+    @property
     def complete(self) -> bool:
         """Is nothing left to compute? Known after `plan`."""
         return not self._batch()
@@ -90,8 +96,11 @@ class Course:
         return plan_of(known, left, self.costs, seeds=self.seeds, held=held, workers=workers, in_all=in_all)
 
     def follow(self, submit: Submit, listener: Listener) -> None:
-        """Compute what is left, batch after batch. Raises NothingComputed where every block of a batch failed."""
-        while new := self._batch():
+        """Compute what is left, batch after batch, or until `stopped`.
+
+        Raises NothingComputed where every block of a batch failed.
+        """
+        while not self.stopped and (new := self._batch()):
             self._compute(new, submit, listener)
             self.candidates += new
             self._next = None
@@ -137,14 +146,20 @@ class Course:
 
     def _compute(self, new: list[Candidate], submit: Submit, listener: Listener) -> None:
         """All blocks; then those that failed once more, each job in a block of its own, so that one costs no other."""
-        failures = self._round(self._put(blocks_of(self._left(new), self.costs.of, self._blocks)), submit, listener)
+        left = self._left(new)
+        failures = self._round(
+            self._put(blocks_of(left, self.costs.of, self._blocks)), submit, listener, again=len(left) <= FEW
+        )
         if not failures:
             return
-        alone = (Block(self._blocks + i, (job,)) for i, job in enumerate(self._left(new)))
-        self.lost |= self._round(self._put(alone), submit, listener)
+        singles = (Block(self._blocks + i, (job,)) for i, job in enumerate(self._left(new)))
+        self.lost |= self._round(self._put(singles), submit, listener)
 
-    def _round(self, blocks: dict[int, Block], submit: Submit, listener: Listener) -> dict[str, str]:
-        """Have blocks computed; returns the keys of those that failed, each with why."""
+    def _round(self, blocks: dict[int, Block], submit: Submit, listener: Listener, *, again: bool = False) -> dict[str, str]:
+        """Have blocks computed; returns the keys of those that failed, each with why.
+
+        again: are they so few that each job can be tried alone? Else raises NothingComputed where all failed.
+        """
         failures: dict[str, str] = {}
         before, of = self.done, self.n_trials
         listener.advanced(before, of)
@@ -157,7 +172,7 @@ class Course:
             else:
                 failures |= dict.fromkeys(keys, failure)
             listener.advanced(before + succeeded, of)
-        if failures and not succeeded:
+        if failures and not succeeded and not again:
             raise NothingComputed(next(iter(failures.values())))
         return failures
 

@@ -16,18 +16,14 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
-import fsspec  # type: ignore[import-untyped]  # it has no stubs
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]  # it has no stubs
 
 from tasks.microdata.canonical import canonical
-from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
-from tasks.runtime.files import write_whole
+from tasks.runtime.places import Place as SharedPlace
 from tasks.runtime.settings import Home
 from tasks.sweep.evaluation import Row
 
@@ -42,45 +38,17 @@ RESULT = pa.schema(
 )
 
 
-class Place:
-    """One address (an fsspec URL) and what lies below it; names are relative to it, with `/`. A write is whole or not there."""
+class Place(SharedPlace):
+    """The working set under one address."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
-        try:
-            self._fs, self._root = fsspec.core.url_to_fs(url)
-        except (ImportError, ValueError) as error:
-            what = f"no library for such an address is installed ({type(error).__name__})"
-            remedy = "give a folder, or install the library (`pip install s3fs` for s3://)"
-            raise InputError("store", "--store", what, "an fsspec URL: a folder, s3://bucket/folder", remedy, url) from None
-        self._folder = Path(self._root) if isinstance(self._fs, LocalFileSystem) else None
-
-    def read(self, name: str) -> bytes:
-        """Raises FileNotFoundError where it is not there."""
-        content: bytes = self._fs.cat_file(self._at(name)) if self._folder is None else (self._folder / name).read_bytes()
-        return content
-
-    def write(self, name: str, content: bytes) -> None:
-        if self._folder is None:
-            self._fs.pipe_file(self._at(name), content)
-        else:
-            write_whole(self._folder / name, content)
-
-    def exists(self, name: str) -> bool:
-        return bool(self._fs.exists(self._at(name))) if self._folder is None else (self._folder / name).exists()
-
-    def names(self, folder: str) -> list[str]:
-        """What lies in a folder, sorted; nothing where there is none, and no drafts of writers that were killed."""
-        if self._folder is not None:
-            found = [path.name for path in (self._folder / folder).iterdir()] if (self._folder / folder).is_dir() else []
-        else:
-            found = [Path(path).name for path in self._listed(folder)]
-        return sorted(name for name in found if not name.startswith("."))
+        super().__init__(url, "--store")
 
     def table(self, base: str) -> Microdata:
         """The table of a base: from a folder memory-mapped, so that all processes of a machine share one copy."""
         name = f"{base}/table.arrow"
-        file = pa.BufferReader(self.read(name)) if self._folder is None else pa.memory_map(str(self._folder / name))
+        path = self.path(name)
+        file = pa.BufferReader(self.read(name)) if path is None else pa.memory_map(str(path))
         return Microdata(pa.ipc.open_file(file).read_all())
 
     def put_table(self, base: str, table: Microdata) -> None:
@@ -137,15 +105,6 @@ class Place:
             found = self.results(base, name)
             if found is not None and found.schema.equals(RESULT):
                 yield found
-
-    def _at(self, name: str) -> str:
-        return f"{self._root.rstrip('/')}/{name}"
-
-    def _listed(self, folder: str) -> list[str]:
-        try:
-            return [str(path) for path in self._fs.ls(self._at(folder), detail=False, refresh=True)]
-        except FileNotFoundError:
-            return []
 
 
 def default_place() -> Place:

@@ -11,6 +11,8 @@ from statistics import fmean, median
 from flows.sweep.blocks import Candidate, Job
 
 ENOUGH = 5  # earlier results of a pipeline, for an estimate
+AT_ONCE = 1.5  # times as long as alone, where workers share caches, memory and the machine with others
+SECONDS_TO_BEGIN = 30.0  # at most: Prefect's server, and what every worker loads and compiles
 SECONDS_FOR_TIMING = 15.0
 UNKNOWN_SECONDS = 0.5
 
@@ -20,8 +22,8 @@ class Plan:
     """points, trials: of the whole sweep, as far as known (a search knows its first generation, and how many there will be).
 
     skipped: how many points are wrong in themselves, by reason. held: trials whose results are there. left: to compute; shared:
-    how many of those share another's masked table. seconds: estimate for what is left, None where nothing is known. timed: how
-    many trials the estimate rests on; spread: the least and the most that one of them took.
+    how many of those share another's masked table. seconds: the least and the most that what is left may take, None where
+    nothing is known. timed: how many trials that rests on; spread: the least and the most that one of them took.
     """
 
     points: int
@@ -31,7 +33,7 @@ class Plan:
     left: int
     shared: int
     workers: int
-    seconds: float | None
+    seconds: tuple[float, float] | None
     timed: int
     spread: tuple[float, float]
     first_generation: int | None = None
@@ -52,17 +54,34 @@ class Costs:
             found = [held[key] for key in candidate.keys if key in held]
             self.seconds.setdefault(candidate.point.pipeline, []).extend(found)
 
-    def per_trial(self, pipeline: str) -> float | None:
-        own = self.seconds.get(pipeline) or [one for found in self.seconds.values() for one in found]
-        return median(own) if own else None
-
     def of(self, job: Job) -> float:
-        each = self.per_trial(job.pipeline)
-        return (UNKNOWN_SECONDS if each is None else each) * len(job.group.trials)
+        """What a job takes, about."""
+        own = self._of_pipeline(job.pipeline)
+        return (median(own) if own else UNKNOWN_SECONDS) * len(job.group.trials)
+
+    def bounds(self, jobs: Iterable[Job]) -> tuple[float, float]:
+        """The least and the most that the jobs take alone: of few earlier results by the extremes, of many by their middles."""
+        trials = Counter[str]()
+        for job in jobs:
+            trials[job.pipeline] += len(job.group.trials)
+        each = {pipeline: _middles(self._of_pipeline(pipeline)) for pipeline in trials}
+        low, high = (sum(count * each[pipeline][end] for pipeline, count in trials.items()) for end in (0, 1))
+        return low, high
+
+    def _of_pipeline(self, pipeline: str) -> list[float]:
+        return self.seconds.get(pipeline) or self.known
 
     @property
     def known(self) -> list[float]:
         return [one for found in self.seconds.values() for one in found]
+
+
+def _middles(seconds: Sequence[float]) -> tuple[float, float]:
+    """Ends of what a trial takes on average, judged by some."""
+    if len(seconds) < ENOUGH:
+        return min(seconds), max(seconds)
+    ends = sorted((median(seconds), fmean(seconds)))
+    return ends[0], ends[1]
 
 
 def samples_of(jobs: Sequence[Job], costs: Costs) -> list[list[Job]]:
@@ -105,6 +124,7 @@ def plan_of(
     known = costs.known
     points = len(candidates) if in_all is None else in_all
     times = 1.0 if in_all is None or not candidates else in_all / len(candidates)
+    low, high = (times * one / workers for one in costs.bounds(jobs)) if known else (0.0, 0.0)
     return Plan(
         points=points,
         trials=points * seeds,
@@ -113,7 +133,7 @@ def plan_of(
         left=left,
         shared=left - len(jobs),
         workers=workers,
-        seconds=times * sum(costs.of(job) for job in jobs) / workers if known else None,
+        seconds=(low, high * (AT_ONCE if workers > 1 else 1.0) + SECONDS_TO_BEGIN) if known else None,
         timed=len(known),
         spread=(min(known), max(known)) if known else (0.0, 0.0),
         first_generation=None if in_all is None else len(candidates),

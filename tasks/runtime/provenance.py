@@ -81,7 +81,7 @@ def files_of_rooms(files: Iterable[str], rooms: Iterable[str]) -> tuple[str, ...
 def installed() -> tuple[str, ...]:
     """`name==version` of every installed distribution, sorted; about 0.2 s once a process.
 
-    One that is found in two folders of the path counts once: a process that was started in the checkout sees its metadata twice.
+    One that is found in two folders of the path counts once: a process started in the checkout sees its metadata twice.
     """
     return tuple(sorted({f"{found.name}=={found.version}" for found in importlib.metadata.distributions()}))
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from flows.sweep.keep import Place, results_name
-from tasks.microdata.errors import InputError
+from tasks.microdata.errors import InputError, PlaceAway
 from tasks.microdata.table import Microdata
 from tasks.sweep.evaluation import Row
 
@@ -18,8 +18,10 @@ ROWS = [
 ]
 
 
-@pytest.fixture(params=["folder", "memory"])
+@pytest.fixture(params=["folder", "memory", pytest.param("s3", marks=pytest.mark.slow)])
 def place(request, tmp_path):
+    if request.param == "s3":
+        return Place(f"{request.getfixturevalue('bucket')}/set").usable()
     return Place(str(tmp_path / "set") if request.param == "folder" else f"memory://{uuid.uuid4().hex}/set")
 
 
@@ -30,6 +32,7 @@ def test_what_was_written_is_read_again(place):
     assert place.json("one/two.json") == {"x": [1, "\u00e4"]}
     assert place.names("one") == ["two.json"]
     assert place.names("") == ["one"]
+    assert place.sizes("") == {"one/two.json": len(place.read("one/two.json"))}
     with pytest.raises(FileNotFoundError):
         place.read("one/three.json")
 
@@ -68,3 +71,50 @@ def test_a_damaged_file_of_results_holds_nothing(place):
 def test_an_address_of_an_unknown_kind_is_told():
     with pytest.raises(InputError, match="no library for such an address"):
         Place("nowhere://bucket/folder")
+
+
+@pytest.mark.parametrize("url", ["s3://canary:4711@bucket/x", "sftp://canary@host/x", "nowhere://canary:4711@bucket/folder"])
+def test_an_address_with_a_password_is_refused_and_not_told(url):
+    with pytest.raises(InputError, match="holds a user or a password") as caught:
+        Place(url)
+    assert "canary" not in f"{caught.value} {caught.value!r} {caught.value.public}"
+
+
+def test_what_cannot_be_read_or_written_is_told_before_anything_is_computed(monkeypatch):
+    place = Place(f"memory://{uuid.uuid4().hex}/set")
+    assert place.usable() is place
+    assert place.names("") == []
+
+    def away(*_, **__):
+        raise ConnectionError("canary-4711 may not")
+
+    monkeypatch.setattr(place, "_fs", type("Away", (), {"pipe_file": away, "ls": away})())
+    with pytest.raises(PlaceAway, match=r"\(ConnectionError\)"):
+        place.names("")
+    for act in (place.usable, place.readable):
+        with pytest.raises(InputError, match=r"cannot be .* \(ConnectionError\)") as caught:
+            act()
+        assert "canary" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_what_another_writes_is_seen_at_once(bucket):
+    """s3fs remembers what it listed and met."""
+    import boto3
+
+    place = Place(f"{bucket}/shared").usable()
+    assert not place.exists("a/one.json")
+    assert place.names("a") == []
+    name = bucket.removeprefix("s3://")
+    boto3.client("s3").put_object(Bucket=name, Key="shared/a/one.json", Body=b"1")
+    assert place.exists("a/one.json")
+    assert place.names("a") == ["one.json"]
+    boto3.client("s3").delete_object(Bucket=name, Key="shared/a/one.json")
+    assert not place.exists("a/one.json")
+    assert place.results("a", "one.json") is None
+
+
+@pytest.mark.slow
+def test_a_bucket_that_is_not_there_is_told(bucket):
+    with pytest.raises(InputError, match=r"cannot be written and read \(FileNotFoundError\)"):
+        Place("s3://no-such-bucket/x").usable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import signal
@@ -10,6 +11,14 @@ import time
 import psutil
 import pytest
 from sweep_files import MASKED, table_of, untimed, write_sweep
+
+from flows.sweep.basis import basis_of
+from flows.sweep.blocks import block_name
+from flows.sweep.course import Course
+from flows.sweep.keep import default_place
+from flows.sweep.record import Record, sweep_id
+from flows.sweep.spec import load_sweep
+from flows.sweep.work import run_block
 
 SMALL_BLOCKS = """
 import sys
@@ -35,6 +44,13 @@ SWEEP = {
     ],
     "seeds": SEEDS,
 }
+SEARCHED = [
+    {
+        "name": "swap",
+        "masking": [{"method": "rank_swapping", "attributes": MASKED}],
+        "axes": {"masking[0].window_percent": {"range": [1, 60]}},
+    }
+]
 
 
 def files_in(home) -> int:
@@ -58,36 +74,113 @@ def name_in(home) -> str:
     return json.loads(record.read_text())["id"]
 
 
+def kill(process, home, *, workers_first: bool) -> None:
+    """End it as a power cut would: nothing may be caught. The workers at the same time, or left to end by themselves."""
+    for worker in workers_of(home) if workers_first else []:
+        with contextlib.suppress(psutil.Error):
+            worker.kill()
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+SEARCH = SWEEP | {"strategy": {"method": "frontier", "points": 48, "generation": 12}}
+
+
 @pytest.mark.slow
-def test_three_kills_at_random_moments_and_the_table_is_that_of_an_unbroken_run(process, tmp_path, home):
-    path = write_sweep(tmp_path / "project", SWEEP)
+@pytest.mark.parametrize(
+    ("sweep", "blocks", "workers_first"),
+    [pytest.param(SWEEP, BLOCKS, False, id="grid"), pytest.param(SEARCH, 48 * SEEDS // 4, True, id="search")],
+)
+def test_three_kills_at_random_moments_and_the_table_is_that_of_an_unbroken_run(
+    process, tmp_path, home, sweep, blocks, workers_first
+):
+    path = write_sweep(tmp_path / "project", sweep)
     words = ("-c", SMALL_BLOCKS, "sweep", str(path), "--workers", "2")
     unbroken = tmp_path / "unbroken"
     whole = process(*words, SDCERT_HOME=str(unbroken))
     told = whole.communicate(timeout=300)
     assert whole.returncode == 0, told
     seed = random.SystemRandom().randrange(2**32)
-    stops = sorted(random.Random(seed).sample(range(8, BLOCKS - 8), 3))
+    chance = random.Random(seed)
     seen = []
-    for stop in stops:
+    for stop in sorted(chance.sample(range(3, blocks - 8), 3)):
         killed = process(*words)
         deadline = time.monotonic() + 200
         while files_in(home) < stop and killed.poll() is None and time.monotonic() < deadline:
             time.sleep(0.005)
-        killed.send_signal(signal.SIGKILL)
-        killed.communicate()
-        seen.append(files_in(home))
+        time.sleep(chance.uniform(0, 0.1))  # else it would always die just after a file was written
+        kill(killed, home, workers_first=workers_first)
+        assert killed.returncode == -signal.SIGKILL
         psutil.wait_procs(workers_of(home), timeout=10)
         assert workers_of(home) == [], f"workers outlive the sweep (seed {seed})"
-    assert seen == sorted(set(seen)), f"every start goes on from the last (seed {seed})"
-    assert seen[-1] < files_in(unbroken)
+        seen.append(files_in(home))
+    assert seen == sorted(seen), f"every start goes on from the last (seed {seed})"
+    assert 0 < seen[0] < seen[-1] < files_in(unbroken)
     last = process("-m", "flows.cli", "sweep", "--resume", name_in(home), "--workers", "2")
     told = last.communicate(timeout=300)
     assert last.returncode == 0, (seed, told)
     assert "trials whose results are there already" in told[1]
     resumed, straight = table_of(home, name_in(home)), table_of(unbroken, name_in(unbroken))
     assert untimed(resumed).equals(untimed(straight)), f"seed {seed}"
-    assert resumed.num_rows == 2 * STEPS * SEEDS
+    assert len(set(resumed.column("point").to_pylist())) == sweep.get("strategy", {"points": 2 * STEPS})["points"]
+
+
+class Unheard:
+    def advanced(self, done: int, of: int) -> None: ...
+
+
+def course_of(path) -> Course:
+    """A sweep as `sdcert sweep` begins it."""
+    sweep = load_sweep(path)
+    basis = basis_of(sweep.base, default_place())
+    record = Record(basis.place, sweep_id(sweep, basis))
+    record.begin(sweep, basis)
+    return Course(sweep, basis, record)
+
+
+def computing(course: Course, lost: set[int]):
+    """Computes blocks in this process, but for those whose point is lost with its worker, as often as it is tried."""
+
+    def submit(numbers):
+        gone = {key for one in (*course.candidates, *(course._next or ())) if one.point.number in lost for key in one.keys}
+        for number in numbers:
+            block = course.basis.place.json(block_name(course.record.id, number))
+            keys = {trial["key"] for job in block["jobs"] for trial in job["group"]["trials"]}
+            if keys & gone:
+                yield number, "sweep-block: BrokenProcessPool"
+            else:
+                run_block(course.basis.place.url, course.record.id, number)
+                yield number, None
+
+    return submit
+
+
+def test_a_search_stops_at_what_was_lost_and_goes_on_as_if_nothing_had_been(tmp_path, home, monkeypatch):
+    path = write_sweep(tmp_path, {"strategy": {"method": "frontier", "points": 12, "generation": 4}, "pipelines": SEARCHED})
+    broken = course_of(path)
+    broken.follow(computing(broken, {5, 6}), Unheard())
+    assert broken.stopped
+    assert [one.point.number for one in broken.candidates] == list(range(8))  # two generations: the second lost some
+    assert set(broken.lost.values()) == {"sweep-block: BrokenProcessPool"}
+    assert len(broken.lost) == 2 * 2  # the others of their blocks were tried again alone
+    resumed = course_of(path)
+    resumed.follow(computing(resumed, set()), Unheard())
+    assert not resumed.stopped
+    monkeypatch.setenv("SDCERT_HOME", str(tmp_path / "other"))
+    straight = course_of(path)
+    straight.follow(computing(straight, set()), Unheard())
+    assert resumed.table().num_rows == 24
+    assert untimed(resumed.table()).equals(untimed(straight.table()))
+
+
+def test_a_grid_goes_on_without_what_was_lost(tmp_path, home):
+    path = write_sweep(tmp_path)
+    course = course_of(path)
+    course.follow(computing(course, {1}), Unheard())
+    assert not course.stopped
+    table = course.table()
+    status = dict(zip(table.column("point").to_pylist(), table.column("status").to_pylist(), strict=True))
+    assert status == {0: "ok", 1: "failed", 2: "skipped", 3: "ok", 4: "ok"}
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from tasks.sweep.page.content import Spread, View
 from tasks.sweep.page.data import label_of, page_data, policy_in_words
 from tasks.sweep.page.render import frontier_rows, reasons, render
 from tasks.sweep.page.still import SHAPES, sample, shape, still_map
-from tasks.sweep.views import FigureLoss, FigureRisk, LiteratureRisk, WorstRisk
+from tasks.sweep.views import FigureLoss, FigureRisk, LiteratureLoss, LiteratureRisk, WorstRisk
 
 
 def _made_pages():
@@ -75,6 +75,15 @@ def test_the_record_of_a_small_sweep_by_hand():
     assert [row["point"] for row in frontier_rows(data, worst)] == ["0", "2"]
     assert frontier_rows(data, worst)[0]["risk"] == "40\u202f% (30\u202f% to 50\u202f%)"
     assert data.attacks == ("distance_linkage", "transparency")
+
+
+def test_the_loss_of_the_literature_has_words_and_no_limit():
+    changes = {"il1s": 0.4, "mean_difference|age": 0.0, "covariance_difference": 0.2, "correlation_difference": 0.1}
+    trials = results(line(0, risk=0.4, loss=10, **changes), line(1, risk=0.2, loss=60))
+    loss = page_data(trials, told(seeds=1, loss=LiteratureLoss())).loss
+    assert loss.spread.mean[0] == pytest.approx(0.08 + 0.08 + 0.02)
+    assert np.isnan(loss.spread.mean[1])
+    assert (loss.axis, loss.unit, loss.limit) == ("Information loss, mean of five changes", "", None)
 
 
 def test_a_view_that_no_point_has_says_why():

@@ -132,8 +132,14 @@ def test_losses() -> None:
     assert told(found, FigureLoss(measure="sse_percent")) == [3.0, None]
     assert told(found, FigureLoss(measure="sse_percent", attribute="age")) == [9.0, None]
     assert told(found, FigureLoss(measure="mean_difference")) == [0.2, None]
-    assert told(found, LiteratureLoss()) == [0.4, 0.0]
-    assert loss_of(found, LiteratureLoss()).says == "il1s"
+
+
+def test_the_loss_of_the_literature_by_hand() -> None:
+    cells: dict[str, Kept] = {"il1s": 0.4, "il1s|age": 0.9, "mean_difference|age": 0.1, "mean_difference|pay": 0.2}
+    relations: dict[str, Kept] = {"covariance_difference": 0.3, "correlation_difference": 0.2}
+    found = results(cells | relations, cells, relations | {"il1s": GONE}, cells | relations | {"mean_difference|pay": GONE})
+    assert told(found, LiteratureLoss()) == [pytest.approx(0.08 + 0.03 + 0.12 + 0.04), None, None, pytest.approx(0.26)]
+    assert loss_of(found, LiteratureLoss()).reasons == (None, "no covariance_difference", "no il1s", None)
 
 
 @pytest.mark.parametrize(

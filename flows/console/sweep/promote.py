@@ -33,7 +33,7 @@ def promote_point(sweep: str, point: int, output: Path, *, store: str | None, fo
     sweep: its id, a beginning of it, or its name. store: where its results are; default: the private home.
     Raises InputError for a sweep or point that is not there, a point without figures, and a file that cannot be written.
     """
-    place = default_place() if store is None else Place(store)
+    place = default_place() if store is None else Place(store).readable()
     record = record_of(place, sweep)
     table = _table(place, record)
     files = Kept.of(record["files"])

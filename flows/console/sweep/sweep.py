@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 ASK_BEYOND_SECONDS = 120.0
 LINES_EVERY_SECONDS = 15.0
+STOPPED = 3  # as for what broke: it was no result that ended it
 _NAMED = 10
 Say = Callable[[str], None]
 
 
 def sweep_over(file: Path | None, resume: str | None, store: str | None, means: Means, *, yes: bool, as_json: bool) -> int:
-    """Plan, compute, show. Returns 0; interrupted, it says how to go on."""
+    """Plan, compute, show. Returns 0, 3 where a search stopped early; interrupted, it says how to go on."""
     prepare_environment()
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     console = Console(stderr=True, soft_wrap=True)
@@ -45,7 +46,7 @@ def sweep_over(file: Path | None, resume: str | None, store: str | None, means: 
     from flows.sweep.keep import Place
     from tasks.audit.keeping.use import in_use
 
-    place = Place(place_url(store))
+    place = Place(place_url(store)).usable()
     path = _file_of(place, file, resume)
     with in_use():
         sweep = _loaded(path)
@@ -76,7 +77,7 @@ def _followed(course: Course, path: Path, means: Means, console: Console, say: S
     _told(say if as_json else _on_stdout(), course, found, problem)
     if as_json:
         sys.stdout.write(json.dumps(_as_dict(course, found), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-    return 0
+    return STOPPED if course.stopped else 0
 
 
 def _computed(course: Course, means: Means, pool: Any, console: Console, say: Say, path: Path) -> tuple[Ended, str | None]:
@@ -97,7 +98,7 @@ def _computed(course: Course, means: Means, pool: Any, console: Console, say: Sa
     counts = {f"trials {status}": count for status, count in found.counts.items()} | {"frontier": len(found.frontier)}
     problem = tracking.ended(found.table, counts, frontier)
     told = {"counts": dict(found.counts), "points": found.points, "frontier": sorted(frontier), "tracking": problem}
-    course.record.end("finished", done=course.done, **told)
+    course.record.end("stopped" if course.stopped else "finished", done=course.done, **told)
     return found, problem
 
 
@@ -184,14 +185,15 @@ def time_in_words(plan: Plan) -> str:
         return "nothing is left to compute"
     if plan.seconds is None:
         return f"not known: too few to time them first ({plan.workers} at once)"
-    low, high = plan.spread
-    sure = f"single ones took {_duration(low)} to {_duration(high)}" if plan.timed > 1 else "one trial, a guess"
-    return f"about {_duration(plan.seconds)} with {plan.workers} at once, judged by {plan.timed:,} trials ({sure})"
+    low, high = (_duration(one) for one in plan.seconds)
+    each = " to ".join(dict.fromkeys(_duration(one) for one in plan.spread))
+    trials = f"{plan.timed:,} trials that took {each}" if plan.timed > 1 else f"one trial that took {each}"
+    return f"{low} to {high} with {plan.workers} at once, judged by {trials}; longer where others use the machine"
 
 
 def _agreed(plan: Plan, console: Console) -> bool:
     """Ask whoever sits at the terminal, if it takes long."""
-    if not (sys.stdin.isatty() and console.is_terminal) or (plan.seconds or 0.0) < ASK_BEYOND_SECONDS:
+    if not (sys.stdin.isatty() and console.is_terminal) or (plan.seconds or (0.0, 0.0))[1] < ASK_BEYOND_SECONDS:
         return True
     return console.input("Begin? [y/N] ").strip().lower() in ("y", "yes")
 
@@ -205,6 +207,7 @@ class _Progress:
         self._console, self._tracking = console, tracking
         self._bar = Progress(*columns, *times, console=console, disable=not console.is_terminal)
         self._task = self._bar.add_task("starting Prefect", total=None)
+        self._first: int | None = None
         self._began: tuple[float, int] | None = None
         self._said = 0.0
 
@@ -217,9 +220,11 @@ class _Progress:
 
     def advanced(self, done: int, of: int) -> None:
         self._tracking.advanced(done)
-        if self._began is None:
-            self._began = (time.monotonic(), done)
+        if self._first is None:
+            self._first = done
             self._bar.reset(self._task, total=of, completed=done, description="sweeping")
+        if self._began is None and done > self._first:
+            self._began = (time.monotonic(), done)  # before, Prefect starts, and workers load and compile
         self._bar.update(self._task, completed=done, total=of)
         if not self._console.is_terminal:
             self._line(done, of)
@@ -230,7 +235,7 @@ class _Progress:
             return
         self._said = now
         began, first = self._began or (now, done)
-        known = now - began > LINES_EVERY_SECONDS and first < done < of  # before, workers still load and compile
+        known = now - began > LINES_EVERY_SECONDS / 2 and first < done < of
         left = f", about {_duration((now - began) / (done - first) * (of - done))} left" if known else ""
         self._console.print(f"{done:,} of {of:,} trials{left}", highlight=False, markup=False)
 
@@ -255,7 +260,10 @@ def _told(say: Say, course: Course, found: Ended, problem: str | None) -> None:
     if len(found.frontier) > 3 * _NAMED:
         say(f"  and {len(found.frontier) - 3 * _NAMED:,} more; --json lists them")
     if course.lost:
-        say(f"warning: {len(course.lost):,} trials were lost with their workers; the same command tries them again")
+        again = "the same command tries them again"
+        if course.stopped:
+            again = f"the search stopped there, because what it tries next rests on every result; {again} and goes on"
+        say(f"warning: {len(course.lost):,} trials were lost with their workers; {again}")
     if problem is not None:
         say(f"warning: MLflow: {problem}; the sweep itself is complete, and the same command records it again")
     say("")
@@ -277,6 +285,8 @@ def _as_dict(course: Course, found: Ended) -> dict[str, Any]:
         "points": found.points,
         "trials": dict(found.counts),
         "reasons": dict(found.reasons),
+        "lost": len(course.lost),
+        "stopped": course.stopped,
         "risk": found.risk,
         "loss": found.loss,
         "frontier": members,

@@ -1,0 +1,198 @@
+"""The checks of a calibration: which attack, by which figure, on which tables; and one door to carry them out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.methods import Attack
+from tasks.attack.row_position import RowPosition
+from tasks.attack.transparency import Transparency
+from tasks.mask.categories.pram import Pram
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.methods import Masking
+from tasks.mask.noise.noise import Noise
+from tasks.mask.ranks.rank_jitter import RankJitter
+from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.sampling import Sampling
+from tasks.microdata.errors import AttackFailed, NotApplicable
+from tasks.microdata.randomness import stream
+from tasks.sweep.calibration import null, worlds
+from tasks.sweep.calibration.coverage import intervals_cover
+from tasks.sweep.calibration.findings import Effort, Finding, Kind
+from tasks.sweep.calibration.null import finds_nothing
+from tasks.sweep.calibration.planted import finds_what_is_there
+from tasks.sweep.calibration.posterior import claims_hold
+from tasks.sweep.calibration.recount import figures_are_true
+from tasks.sweep.calibration.worlds import Steps
+
+DEFAULT = Effort(seeds=300, samples=800)
+THOROUGH = Effort(seeds=3000, samples=8000)
+TARGETS = 600  # of whom a sample is scored
+SHARES = (0.3, 1.0)
+
+_step = TypeAdapter[Masking](Masking).validate_python
+_MICRO: Masking = Microaggregation(method="microaggregation", attributes=("age", "size"), k=3)
+_SWAP: Masking = RankSwapping(method="rank_swapping", attributes=("size", "age"), window_percent=20.0)
+_PRAM: Masking = Pram(method="pram", attributes=("grade", "group"), retention=0.7)
+_JOINT: Masking = Pram(method="pram", attributes=("grade", "group"), retention=0.5, jointly=True)
+_NOISE: Masking = Noise(method="noise", kind="independent", attributes=("size",), sd_percent=50.0)
+_BOTH: Masking = Noise(method="noise", kind="correlated", attributes=("age", "size"), sd_percent=50.0)
+_ANYWHERE: Masking = RankSwapping(method="rank_swapping", attributes=("size",), window_percent=100.0)
+
+FOLLOWED: dict[str, Steps] = {
+    "microaggregation": (_MICRO,),
+    "rank swapping": (_SWAP,),
+    "rank jitter": (RankJitter(method="rank_jitter", attributes=("size", "age"), window_percent=20.0),),
+    "PRAM": (_PRAM,),
+    "joint PRAM": (_JOINT,),
+    "independent noise": (_NOISE,),
+    "correlated noise": (_BOTH,),
+    "top coding": (_step({"method": "top_bottom_coding", "limits": {"size": {"top": 30.0}}}),),
+    "rounding": (_step({"method": "rounding", "bases": {"size": 5.0}, "kind": "random"}),),
+    "recoding": (_step({"method": "recoding", "recode": {"age": {"intervals": (25.0, 35.0), "values": (20.0, 30.0, 40.0)}}}),),
+    "microaggregation, a swap and PRAM": (
+        Microaggregation(method="microaggregation", attributes=("age",), k=3),
+        RankSwapping(method="rank_swapping", attributes=("size",), window_percent=20.0),
+        Pram(method="pram", attributes=("group",), retention=0.7),
+    ),
+}  # every mask that the attack by transparency follows
+LAWS: dict[str, tuple[tuple[str, ...], Steps]] = {
+    "PRAM": (("grade", "group"), (_PRAM,)),
+    "joint PRAM": (("grade", "group"), (_JOINT,)),
+    "independent noise": (("size",), (_NOISE,)),
+    "correlated noise": (("age", "size"), (_BOTH,)),
+    "PRAM and noise": (("grade", "size"), (Pram(method="pram", attributes=("grade",), retention=0.7), _NOISE)),
+}
+_TRANSPARENCY = Transparency(method="transparency")
+_LINKAGE = DistanceLinkage(method="distance_linkage")
+_POSITION = RowPosition(method="row_position")
+
+
+Run = Callable[[Effort, np.random.Generator], tuple[Finding, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One piece of work. kind: what must hold. attack: its method. subject, scene: its names. run: what is done."""
+
+    kind: Kind
+    attack: str
+    subject: str
+    scene: str
+    run: Run
+
+
+def checks(attacks: tuple[str, ...] = ()) -> tuple[Check, ...]:
+    """All checks, or those of some attacks by their method; those that take longest first."""
+    found = (*_of_intervals(), *_of_null(), *_of_planted(), *_of_posteriors(), *_of_recounts())
+    return tuple(one for one in found if not attacks or one.attack in attacks)
+
+
+def carry_out(check: Check, effort: Effort) -> tuple[Finding, ...]:
+    """What a check finds; the same whenever the effort is. Its random numbers are anybody's: nothing here is a secret."""
+    seed = hashlib.sha256(b"calibration").digest()
+    try:
+        return check.run(effort, stream(seed, check.kind, check.subject, check.scene))
+    except (AttackFailed, NotApplicable) as answer:
+        return (_not_run(check, answer.reason),)
+
+
+def _not_run(check: Check, reason: str) -> Finding:
+    return Finding(
+        kind=check.kind,
+        subject=check.subject,
+        scene=check.scene,
+        trials=0,
+        found=0.0,
+        expected=1.0,
+        holds=False,
+        reason=f"it did not run: {reason}",
+    )
+
+
+def _distances() -> Iterator[tuple[str, Attack]]:
+    for direction in ("to_release", "to_original"):
+        for scale in ("release", "original", "own"):
+            spec = {"method": "distance_linkage", "direction": direction, "scale_by": scale}
+            yield f"distance_linkage {direction}, scale {scale}", DistanceLinkage.model_validate(spec)
+
+
+def _of_null() -> Iterator[Check]:
+    for subject, spec in _distances():
+        scenes: tuple[tuple[str, worlds.Make, Steps], ...] = (
+            ("columns shuffled, microaggregated", worlds.columns_dealt_out, (_MICRO,)),
+            ("other people of the same law", worlds.drawn_apart, ()),
+            ("other people, 40 % absent", worlds.some_absent, ()),
+        )
+        for scene, make, steps in scenes:
+            yield _null(subject, scene, spec, partial(make, null.N, steps))
+    for mask, steps in FOLLOWED.items():
+        yield _null("transparency", f"rows dealt out, {mask}", _TRANSPARENCY, partial(worlds.rows_dealt_out, null.N, steps))
+    yield _null("row_position", "rows shuffled", _POSITION, partial(worlds.as_masked, null.N, ()))
+    yield _null("row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.some_absent, null.N, ()))
+
+
+def _null(subject: str, scene: str, spec: Attack, make: null.MakeWorld) -> Check:
+    return Check("null", spec.method, subject, scene, partial(finds_nothing, subject, scene, spec, make))
+
+
+def _of_planted() -> Iterator[Check]:
+    for share in SHARES:
+        everywhere: tuple[tuple[str, Attack], ...] = (*_distances(), ("row_position", _POSITION))
+        for subject, spec in everywhere:
+            yield _planted(subject, "", spec, (), share)
+        for mask, steps in {"PRAM": (_PRAM,), "noise": (_NOISE,), "a swap over all ranks": (_ANYWHERE,)}.items():
+            yield _planted("transparency", f", {mask}", _TRANSPARENCY, steps, share)
+
+
+def _planted(subject: str, how: str, spec: Attack, steps: Steps, share: float) -> Check:
+    scene = f"{share:.0%} have a key of their own{how}"
+    run = partial(finds_what_is_there, subject, scene, spec, steps, share)
+    return Check("planted", spec.method, subject, scene, run)
+
+
+def _of_intervals() -> Iterator[Check]:
+    sampled: Steps = (Sampling(method="sampling", share=0.7), _NOISE)
+    scenes: tuple[tuple[str, Attack, worlds.Make, Steps], ...] = (
+        ("transparency, rank swapping", _TRANSPARENCY, worlds.as_masked, (_SWAP,)),
+        ("distance_linkage, microaggregated", _LINKAGE, worlds.as_masked, (_MICRO,)),
+        ("distance_linkage, 30 % absent, noise", _LINKAGE, worlds.as_masked, sampled),
+        ("distance_linkage, persons, noise", _LINKAGE, worlds.of_persons, (_NOISE,)),
+        ("row_position, rows kept in order", _POSITION, worlds.in_order, sampled),
+    )
+    for scene, spec, make, steps in scenes:
+        yield Check("coverage", spec.method, "intervals", scene, partial(_run_intervals, scene, spec, make, steps))
+
+
+def _run_intervals(
+    scene: str,
+    spec: Attack,
+    make: worlds.Make,
+    steps: Steps,
+    effort: Effort,
+    rng: np.random.Generator,
+) -> tuple[Finding, ...]:
+    return intervals_cover(scene, spec, make(TARGETS, steps, rng), effort, rng)
+
+
+def _of_posteriors() -> Iterator[Check]:
+    for scene, (names, steps) in LAWS.items():
+        yield Check("posterior", "transparency", "claims", scene, partial(claims_hold, scene, names, steps))
+
+
+def _of_recounts() -> Iterator[Check]:
+    several: Steps = (_MICRO, Pram(method="pram", attributes=("group", "grade"), retention=0.7))
+    attacks: tuple[tuple[str, Attack], ...] = (
+        *_distances(),
+        ("transparency", _TRANSPARENCY),
+        ("row_position", _POSITION),
+    )
+    for subject, spec in attacks:
+        yield Check("recount", spec.method, subject, "figures", partial(figures_are_true, subject, spec, several))

@@ -1,0 +1,144 @@
+"""Where only a sample of the targets is scored, the intervals cover what scoring all of them would have said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tasks.attack.methods import Attack
+from tasks.attack.outcome import AttackResult, Scene
+from tasks.microdata.errors import AttackFailed
+from tasks.microdata.estimate import CONFIDENCE, Estimate
+from tasks.microdata.interval import ERROR
+from tasks.microdata.table import Integers, Microdata
+from tasks.score.linkage import linkage_estimates
+from tasks.score.subgroups import Subgroup, subgroups_of
+from tasks.sweep.calibration.chance import at_most, attacked, share_of_trials
+from tasks.sweep.calibration.findings import LEVEL, SHARE, Effort, Finding
+from tasks.sweep.calibration.worlds import World
+
+_SAME = 1e-9
+_SCORED_ALONE = 5
+
+
+def intervals_cover(scene: str, spec: Attack, world: World, effort: Effort, rng: np.random.Generator) -> tuple[Finding, ...]:
+    """Score all targets once, then many samples of them, and count how often each one-sided bound misses the figure of all.
+
+    Each bound may miss in 5 % of the samples; that is judged by the binomial law, each bound by itself, because a policy
+    decides on one of them. Figures of a part of the targets are counted in the samples that have some of it.
+    """
+    scored = _Scored.of(world, spec)
+    full = {one.id: one for one in scored.figures() if one.value is not None}
+    counts = {name: _Count() for name in full}
+    for _ in range(effort.samples):
+        for estimate in scored.figures(scored.drawn(rng)):
+            if estimate.id in full:
+                counts[estimate.id].add(estimate, full[estimate.id])
+    found = (_covered(scene, figure, counts[name]) for name, figure in full.items() if counts[name].samples)
+    return (_alone(scene, scored, spec, rng), _exact(scene, tuple(full.values())), *found)
+
+
+@dataclass(slots=True)
+class _Count:
+    """What the intervals of one figure did: how often the lower bound was above the truth, the upper one below it."""
+
+    samples: int = 0
+    above: int = 0
+    below: int = 0
+    width: float = 0.0
+
+    def add(self, found: Estimate, full: Estimate) -> None:
+        if found.low is None or found.high is None or full.value is None:
+            return
+        self.samples += 1
+        self.above += found.low > full.value + _SAME
+        self.below += found.high < full.value - _SAME
+        self.width += found.high - found.low
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """One attack on one world, with the outcomes of all targets."""
+
+    world: World
+    result: AttackResult
+    outcomes: Microdata
+    scene: Scene
+    subgroups: tuple[Subgroup, ...]
+
+    @classmethod
+    def of(cls, world: World, spec: Attack) -> _Scored:
+        result = attacked(world, spec)
+        if result.outcomes is None:
+            raise AttackFailed(result.reason or "no reason")
+        scene = Scene.of(world.original, world.masked, world.schema, world.alignment)
+        return cls(world, result, result.outcomes, scene, subgroups_of(world.original, world.schema, scene.units))
+
+    def drawn(self, rng: np.random.Generator) -> Integers:
+        """A simple random sample of the targets, as places in the outcomes, in the order of the draw."""
+        return rng.permutation(self.outcomes.n)[: round(SHARE * self.outcomes.n)]
+
+    def figures(self, places: Integers | None = None) -> tuple[Estimate, ...]:
+        """The figures of all targets, or of some."""
+        outcomes = self.outcomes if places is None else self.outcomes.take(places)
+        result = replace(self.result, outcomes=outcomes)
+        return linkage_estimates(result, self.scene, self.world.schema, self.subgroups)
+
+    def alone(self, spec: Attack, places: Integers) -> bool:
+        """Does an attack that is asked for these targets alone say of them what it says among all?"""
+        expected = self.outcomes.take(places)
+        there = attacked(self.world, spec, expected.floats("target").astype(np.int64)).outcomes
+        return there is not None and there.arrow.equals(expected.arrow)
+
+
+def _covered(scene: str, figure: Estimate, count: _Count) -> Finding:
+    covered = count.samples - count.above - count.below
+    low, high = share_of_trials(covered, count.samples)
+    p = min(at_most(misses, count.samples, ERROR) for misses in (count.above, count.below))
+    about = ", ".join(part for part in (figure.attribute, figure.subgroup) if part is not None)
+    reason = f"its bounds are on the wrong side in {count.above} (low) and {count.below} (high) of {count.samples} samples"
+    return Finding(
+        kind="coverage",
+        subject=f"{figure.measure} ({about})" if about else figure.measure,
+        scene=scene,
+        trials=count.samples,
+        found=covered / count.samples,
+        expected=CONFIDENCE,
+        p=p,
+        low=low,
+        high=high,
+        width=count.width / count.samples,
+        holds=p >= LEVEL,
+        reason=reason if p < LEVEL else None,
+    )
+
+
+def _alone(scene: str, scored: _Scored, spec: Attack, rng: np.random.Generator) -> Finding:
+    """Targets that are scored alone fare as they do among all: else a sample of them says nothing of the others."""
+    same = sum(scored.alone(spec, scored.drawn(rng)) for _ in range(_SCORED_ALONE))
+    return Finding(
+        kind="coverage",
+        subject="targets fare alike in a sample",
+        scene=scene,
+        trials=_SCORED_ALONE,
+        found=same / _SCORED_ALONE,
+        expected=1.0,
+        holds=same == _SCORED_ALONE,
+        reason=None if same == _SCORED_ALONE else "a target fares otherwise where others are not scored",
+    )
+
+
+def _exact(scene: str, figures: tuple[Estimate, ...]) -> Finding:
+    """Where all targets are scored there is no sampling error."""
+    exact = sum(one.basis == "exact" and one.low == one.value == one.high for one in figures)
+    return Finding(
+        kind="coverage",
+        subject="figures of all targets have no interval",
+        scene=scene,
+        trials=len(figures),
+        found=exact / len(figures),
+        expected=1.0,
+        holds=exact == len(figures),
+        reason=None if exact == len(figures) else "a figure of all targets has an interval",
+    )

@@ -1,0 +1,117 @@
+"""Figures that leave nothing to chance are what counting by hand gives: record by record, from the definitions."""
+
+from __future__ import annotations
+
+import statistics
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from tasks.attack.methods import Attack
+from tasks.attack.outcome import AttackResult
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute
+from tasks.score.linkage import EXPOSED_FROM
+from tasks.score.methods import score
+from tasks.sweep.calibration.chance import Earned, earned
+from tasks.sweep.calibration.findings import Effort, Finding
+from tasks.sweep.calibration.worlds import Steps, World, as_masked
+
+N = 40
+TABLES = 10
+P_PERCENT = (5.0, 10.0)  # at which disclosure is always measured
+Rate = tuple[float, float | None]  # a figure, and its chance
+Number = float | None
+
+
+def figures_are_true(subject: str, spec: Attack, steps: Steps, effort: Effort, rng: np.random.Generator) -> tuple[Finding]:
+    """Compare linkage, interval disclosure and equal values of some small tables with a plain recount, to the last bits.
+
+    At most ten tables: nothing is left to chance.
+    """
+    agreeing: list[tuple[str, bool]] = []
+    for one in rng.spawn(min(effort.seeds, TABLES)):
+        world = as_masked(N, steps, one)
+        by_attack = earned(world, spec)
+        found = {figure.id: figure for figure in _scored(world, by_attack.result)}
+        agreeing.extend((name, _agrees(found[name], expected)) for name, expected in recounted(world, by_attack))
+    return (_finding(subject, agreeing),)
+
+
+def recounted(world: World, by_attack: Earned) -> Iterator[tuple[str, Rate]]:
+    """The figures of a complete release by their definitions, each with its id; slow."""
+    credit = np.diag(by_attack.matrix)
+    by = f"{by_attack.result.attack}|{by_attack.result.intruder}"
+    yield f"reidentification|{by}", (sum(credit) / len(credit), 1 / len(credit))
+    yield f"records_exposed|{by}", (sum(one >= EXPOSED_FROM for one in credit) / len(credit), None)
+    yield f"max_record_risk|{by}", (max(credit), None)
+    yield f"truth_among_nearest|{by}", (sum(one > 0 for one in credit) / len(credit), None)
+    for attribute in world.schema.select({name: None for step in world.steps for name in step.masked}):
+        yield from _disclosed(world, attribute)
+
+
+def _disclosed(world: World, attribute: Attribute) -> Iterator[tuple[str, Rate]]:
+    name = attribute.name
+    truth, shown = (table.column(name).to_pylist() for table in (world.original, world.masked))
+    yield f"same_value_disclosure|{name}", _rate(truth, shown, lambda x, y: x == y)
+    if attribute.scale in CATEGORICAL:
+        return
+    ranked = sorted(x for x in truth if x is not None)
+    for p in P_PERCENT:
+        width = Fraction(str(p)) * len(ranked) // 200
+        yield f"rank_interval_disclosure|{name}|p_percent={p:g}", _rate(truth, shown, _by_rank(ranked, int(width)))
+        if attribute.scale in MEASURED:
+            reach = p / 100 * statistics.stdev(ranked)
+            yield f"sd_interval_disclosure|{name}|p_percent={p:g}", _rate(truth, shown, _by_sd(reach))
+
+
+def _rate(truth: list[Number], shown: list[Number], discloses: Callable[[float, float], bool]) -> Rate:
+    """The share of the records whose own row discloses their value, and that of all pairs of a record and a row."""
+    pairs = [(x, y) for x, y in zip(truth, shown, strict=True) if x is not None]
+    own = sum(y is not None and discloses(x, y) for x, y in pairs)
+    every = sum(y is not None and discloses(x, y) for x, _ in pairs for _, y in pairs)
+    return own / len(pairs), every / len(pairs) ** 2
+
+
+def _by_rank(ranked: list[float], width: int) -> Callable[[float, float], bool]:
+    def discloses(x: float, y: float) -> bool:
+        middle = (bisect_left(ranked, y) + bisect_right(ranked, y) - 1) / 2  # of its places, or between its neighbours
+        inside = [ranked[place] for place in range(len(ranked)) if abs(place - middle) <= width]
+        return bool(inside) and inside[0] <= x <= inside[-1]
+
+    return discloses
+
+
+def _by_sd(reach: float) -> Callable[[float, float], bool]:
+    return lambda x, y: y - reach <= x <= y + reach
+
+
+def _scored(world: World, result: AttackResult) -> tuple[Estimate, ...]:
+    tables = (world.original, world.masked, world.schema, world.steps)
+    return score(*tables, (result,), (), alignment=world.alignment, n_targets=world.original.n)
+
+
+def _agrees(figure: Estimate, expected: Rate) -> bool:
+    found = (figure.value, figure.chance, figure.low, figure.high)
+    value, chance = expected
+    return all(
+        (one is None) == (other is None) and abs((one or 0.0) - (other or 0.0)) <= 1e-12
+        for one, other in zip(found, (value, chance, value, value), strict=True)
+    )
+
+
+def _finding(subject: str, agreeing: list[tuple[str, bool]]) -> Finding:
+    wrong = [name.split("|")[0] for name, same in agreeing if not same]
+    reason = f"{len(wrong)} of {len(agreeing)} figures differ from a plain recount: {', '.join(sorted(set(wrong)))}"
+    return Finding(
+        kind="recount",
+        subject=subject,
+        scene="figures of linkage, interval disclosure and equal values",
+        trials=len(agreeing),
+        found=1 - len(wrong) / len(agreeing),
+        expected=1.0,
+        holds=not wrong,
+        reason=reason if wrong else None,
+    )
