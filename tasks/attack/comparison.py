@@ -51,8 +51,8 @@ def compare(original: Microdata, masked: Microdata, schema: Schema, knows: tuple
     """
     attributes = schema.select(knows)
     scaled = [_scaled(original, masked, schema, attribute, scale_by) for attribute in attributes]
-    own, own_of_record = _distinct(np.column_stack([part[0] for part in scaled]))
-    shown, shown_of_row = _distinct(np.column_stack([part[1] for part in scaled]))
+    own, own_of_record = distinct(np.column_stack([part[0] for part in scaled]))
+    shown, shown_of_row = distinct(np.column_stack([part[1] for part in scaled]))
     nominal = np.array([attribute.scale in CATEGORICAL for attribute in attributes])
     return Comparison(own, own_of_record, shown, shown_of_row, nominal, np.array([part[2] for part in scaled]))
 
@@ -99,7 +99,8 @@ def _nominal_weight(codes: Floats) -> float:
     return 2 / differing if differing > 0 else 0.0
 
 
-def _distinct(values: Floats) -> tuple[Floats, Integers]:
+def distinct(values: Floats) -> tuple[Floats, Integers]:
+    """The distinct rows in ascending order, and which of them each row is; NaN equals NaN."""
     codes = joint_codes([np.unique(column, return_inverse=True)[1] for column in values.T], len(values))
     first = np.unique(codes, return_index=True)[1]
     return np.ascontiguousarray(values[first]), codes

@@ -1,16 +1,25 @@
-"""Distance-based record linkage: each record is linked to the nearest, ties shared."""
+"""Distance-based record linkage: each record is linked to the nearest, ties shared; or all are assigned to each other."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from pydantic import Field
+
 from tasks.attack.comparison import ScaleBy, compare
+from tasks.attack.linkage.assignment import assigned
+from tasks.attack.linkage.attributes import ORDERED, SQUARED, ComparedBy, Files, differences, files_of
+from tasks.attack.linkage.search import Search
+from tasks.attack.linkage.specs import Distance, Euclidean, Gower, Mahalanobis, form_of, named_by
 from tasks.attack.links import Links
-from tasks.attack.nearest import nearest
-from tasks.microdata.errors import NotApplicable
-from tasks.microdata.schema import Schema
+from tasks.attack.nearest import Nearest, nearest
+from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.schema import CATEGORICAL, Schema
 from tasks.microdata.spec import Slug, Spec
-from tasks.microdata.table import Microdata
+from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.table import Floats, Integers, Microdata
 
 
 class DistanceLinkage(Spec):
@@ -20,36 +29,175 @@ class DistanceLinkage(Spec):
     scale_by: whose standard deviations scale the differences: the release's, the original's, or each file's own.
     direction: `to_release`: each known record looks for its released row, as in the scenario; `to_original`: each released
         row looks for its record.
+    distance: how the differences of the attributes are joined; default: all weigh the same.
+    compare: for some attributes how two of their values are compared; default: by the squared difference what has an order, by
+        equality the rest.
+    matching: `nearest`: each record for itself; `one_to_one`: all records together, no row for two of them.
     """
 
     method: Literal["distance_linkage"]
     id: Slug | None = None
     scale_by: ScaleBy = "release"
     direction: Literal["to_release", "to_original"] = "to_release"
+    distance: Distance = Field(Euclidean(), description="default: every attribute weighs the same")
+    compare: ComparedBy | None = None
+    matching: Literal["nearest", "one_to_one"] = "nearest"
+
+    @property
+    def is_plain(self) -> bool:
+        """Is it what any intruder would do first?"""
+        return isinstance(self.distance, Euclidean) and self.compare is None and self.matching == "nearest"
+
+    @property
+    def is_fitted(self) -> bool:
+        """Does its distance follow from who is who?"""
+        return isinstance(self.distance, Mahalanobis) and self.distance.covariance == "differences"
+
+    @property
+    def rule(self) -> str:
+        """What the attack does, in words."""
+        how = _RULES[self.matching] if self.is_plain or self.matching == "one_to_one" else _RULES["nearest"]
+        by = "" if isinstance(self.distance, Euclidean) else f", by the distance {self.distance.kind.replace('_', ' ')}"
+        fitted = " of the differences between the records and their own rows" if self.is_fitted else ""
+        return how + by + fitted
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Who is who: record records[i] is released as row rows[i]."""
+
+    records: Integers
+    rows: Integers
+
+
+PERMUTATIONS = 20  # of the truths, for the chance of a fitted attack
+_RULES = {
+    "nearest": "links each record to the released rows that are nearest to it, ties shared",
+    "one_to_one": "assigns the records to the released rows one to one, so that all are as near as can be together",
+}
 
 
 def link_by_distance(
-    original: Microdata, masked: Microdata, schema: Schema, spec: DistanceLinkage, knows: tuple[str, ...]
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    spec: DistanceLinkage,
+    knows: tuple[str, ...],
+    pairs: Pairs | None = None,
 ) -> Links:
-    """Link each record to all records at the least distance.
+    """Link each record to all records at the least distance, or all records to each other one to one.
 
-    Meaning: the plainest intruder, who knows some attributes of each record and nothing of how the table was masked.
-    Formula in words: the squared distance of `comparison` over the known attributes, by the stated scale; all records within
-    a relative 1e-9 of the least squared distance are linked, and share the credit.
+    Meaning: the plainest intruder, who knows some attributes of each record and nothing of how the table was masked; he may
+    weigh the attributes differently, and who holds many records may link them together.
+    Formula in words: by default the squared distance of `comparison` over the known attributes, by the stated scale; else that
+    of `linkage.distances`. All records within a relative 1e-9 of the least squared distance are linked, and share the credit.
+    One to one: the assignment of records to rows with the least sum of squared distances (`linkage.assignment`).
 
     Parameters
     ----------
-    original, masked: tables of n rows each; the order of their rows is not used.
+    original, masked: tables of n and m rows; the order of their rows is not used.
     knows: the attributes the intruder knows; published, at least one.
+    pairs: who is who, for a distance that follows from it.
 
-    Returns the links of all records of the searching file. A tie of t earns 1/t, so that guessing earns 1/n on average.
-    Raises NotApplicable if the intruder knows nothing, InputError as `compare` does. Cost: as `nearest`.
+    Returns the links of all records of the searching file; those to the nearest with the least squared distance and the next.
+    A tie of t earns 1/t, so that guessing earns 1/n on average.
+    Raises NotApplicable if the intruder knows nothing, or too little for the distance; InputError as `files_of` does, and for a
+    distance that names what the table has not. Cost: as `nearest`, `Search.nearest` and `assigned`.
     Source: Torra, Abowd, Domingo-Ferrer (2006) and D11.2, section 2.3. Done otherwise than there: nearest records are shared
     instead of the first being taken, and both files are scaled by the release. Example: on a constant release all rows tie.
     """
     if not knows:
         raise NotApplicable("the intruder knows no published attribute")
-    both = compare(original, masked, schema, knows, spec.scale_by)
+    if spec.is_plain:
+        both = compare(original, masked, schema, knows, spec.scale_by)
+        if spec.direction == "to_release":
+            return _links(both.shown_of_row, both.own_of_record, nearest(both.own, both.shown, both.nominal, both.weight))
+        return _links(both.own_of_record, both.shown_of_row, nearest(both.shown, both.own, both.nominal, both.weight))
+    return linked(*prepared(original, masked, schema, spec, knows), spec, pairs)
+
+
+def prepared(
+    original: Microdata, masked: Microdata, schema: Schema, spec: DistanceLinkage, knows: tuple[str, ...]
+) -> tuple[Files, tuple[str, ...]]:
+    """Both files in the columns of the distance, and the attributes that it is about, which stand first in them."""
+    for name in (*named_by(spec.distance), *(name for name, _ in spec.compare or ())):
+        if name not in schema:
+            remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
+            what = f"the table has no attribute `{name}`"
+            raise InputError("unknown-attribute", "attacks: distance_linkage", what, ", ".join(schema.published), remedy, name)
+    named = _own(spec, schema, knows)
+    arranged = (*named, *(name for name in knows if name not in named))
+    shares = isinstance(spec.distance, Gower)
+    return files_of(original, masked, schema, arranged, spec.compare or (), spec.scale_by, shares=shares), named
+
+
+def linked(files: Files, named: tuple[str, ...], spec: DistanceLinkage, pairs: Pairs | None) -> Links:
+    """The links by a distance of the family, between files that were prepared for it."""
+    covariance = _covariance(files, len(named), spec, pairs) if isinstance(spec.distance, Mahalanobis) else None
+    form = form_of(spec.distance, named, files.columns.n_attributes - len(named), covariance)
     if spec.direction == "to_release":
-        return Links(both.shown_of_row, both.own_of_record, *nearest(both.own, both.shown, both.nominal, both.weight))
-    return Links(both.own_of_record, both.shown_of_row, *nearest(both.shown, both.own, both.nominal, both.weight))
+        search = Search(files.own, files.shown, files.columns, form)
+        searching, found = files.own_of_record, files.shown_of_row
+    else:
+        search = Search(files.shown, files.own, files.columns, form)
+        searching, found = files.shown_of_row, files.own_of_record
+    if spec.matching == "one_to_one":
+        return Links(found, searching, *assigned(search, searching, found))
+    return _links(found, searching, search.nearest())
+
+
+def permuted_chance(
+    original: Microdata, masked: Microdata, schema: Schema, spec: DistanceLinkage, knows: tuple[str, ...], pairs: Pairs
+) -> float:
+    """What a fitted attack earns, over all records, where who is who was permuted before it was fitted: the mean of 20 draws.
+
+    A guess that does not look earns 1 / n of them; a fit to the answers earns a little more.
+    """
+    files, named = prepared(original, masked, schema, spec, knows)
+    rng = np.random.default_rng(PERMUTATIONS)
+    credits = []
+    for _ in range(PERMUTATIONS):
+        wrong = Pairs(pairs.records, pairs.rows[rng.permutation(len(pairs.rows))])
+        links = linked(files, named, spec, wrong)
+        searching, truth = (wrong.records, wrong.rows) if spec.direction == "to_release" else (wrong.rows, wrong.records)
+        credits.append(float(links.guesses(searching).credit(truth).sum()) / original.n)
+    return float(np.mean(credits))
+
+
+def _links(found: Integers, searching: Integers, answer: Nearest) -> Links:
+    return Links(found, searching, answer.starts, answer.found, least=answer.least, runner_up=answer.runner_up)
+
+
+def _own(spec: DistanceLinkage, schema: Schema, knows: tuple[str, ...]) -> tuple[str, ...]:
+    """The attributes that the intruder knows and the distance is about, in a fixed order."""
+    if not isinstance(spec.distance, Mahalanobis):
+        return tuple(name for name in named_by(spec.distance) if name in knows)
+    compared = {name: how.by for name, how in spec.compare or ()}
+    default = {name: "equality" if schema[name].scale in CATEGORICAL else "squared" for name in knows}
+    signed = tuple(name for name in knows if compared.get(name, default[name]) in ORDERED and compared.get(name) != "absolute")
+    if not signed:
+        raise NotApplicable("the intruder knows no attribute with an order, so that there is no covariance")
+    return signed
+
+
+def _covariance(files: Files, d: int, spec: DistanceLinkage, pairs: Pairs | None) -> Floats:
+    """The covariance of the first d attributes, which have an order, as the distance of the attributes scales them."""
+    if spec.is_fitted:
+        if pairs is None:
+            raise NotApplicable("who is who has to be known for the covariance of the differences")
+        apart = differences(
+            files.own[files.own_of_record[pairs.records]],
+            files.shown[files.shown_of_row[pairs.rows]],
+            *(files.columns.kind, files.columns.weight, files.columns.attribute, files.columns.n_attributes),
+            files.columns.missing_out,
+        )[:, :d]
+        values = apart[np.lexsort(apart.T[::-1])]
+    else:
+        own = spec.scale_by == "original"
+        rows = files.own[np.sort(files.own_of_record)] if own else files.shown[np.sort(files.shown_of_row)]
+        assert (files.columns.kind[:d] == SQUARED).all()  # noqa: S101  `_own` has seen to it
+        values = rows[:, :d] * np.sqrt(files.columns.weight[:d])
+    complete = values[~np.isnan(values).any(axis=1)]
+    if len(complete) < 2:
+        raise NotApplicable("fewer than two records have all attributes of the covariance")
+    return np.atleast_2d(np.cov(complete, rowvar=False))

@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.attack.guesses import Guesses
 from tasks.attack.intersection import Conditions, ruled_out
-from tasks.microdata.table import Booleans, Integers
+from tasks.microdata.table import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,8 @@ class Links:
     small_sets: starts and found classes of the sound sets that hold few rows (as many as the attack was asked to write out);
         the others stand empty in it.
     conditions: what the sound sets follow from, by search and found class.
+    least, runner_up: shape (number of search classes,): the squared distance of what each is linked to, and that of the nearest
+        found class it is not linked to (infinite where there is none); None where the links are not to the nearest.
     Links and sets are made for the records that the attack was asked for; of other searching records they stand empty.
     """
 
@@ -31,6 +33,22 @@ class Links:
     sound_sizes: Integers | None = None
     small_sets: tuple[Integers, Integers] | None = None
     conditions: Conditions | None = None
+    least: Floats | None = None
+    runner_up: Floats | None = None
+
+    def margins(self, searching: Integers) -> Floats | None:
+        """Shape (q,): how far the next nearest is beyond the nearest: (d2 - d1) / (|d1| + |d2|), 0..1 for distances >= 0.
+
+        Of squared distances. 1 where the nearest is at 0, or nothing else is there; 0 where more than one row is nearest, or
+        none: such a link names nobody. None where the links are not to the nearest.
+        """
+        if self.least is None or self.runner_up is None:
+            return None
+        first, second = self.least[self.search_class[searching]], self.runner_up[self.search_class[searching]]
+        far = np.isinf(second)
+        sums = np.abs(first) + np.abs(np.where(far, 1.0, second))
+        margin = np.where(far, 1.0, (np.where(far, 1.0, second) - first) / np.where(sums > 0, sums, 1.0))
+        return np.where(self.guesses(searching).tie_sizes() == 1, margin, 0.0)
 
     def guesses(self, searching: Integers) -> Guesses:
         """The guesses of the given searching records, in that order."""

@@ -8,7 +8,8 @@ from typing import Annotated, assert_never
 import numpy as np
 from pydantic import Field
 
-from tasks.attack.distance_linkage import DistanceLinkage, link_by_distance
+from tasks.attack.distance_linkage import DistanceLinkage, Pairs, link_by_distance, permuted_chance
+from tasks.attack.linkage.holding import held, in_words
 from tasks.attack.links import Links
 from tasks.attack.outcome import AttackResult, Scene, outcomes_of, searching_records
 from tasks.attack.row_position import RowPosition, link_by_position
@@ -57,7 +58,7 @@ def attack(
     scene = Scene.of(original, masked, schema, alignment)
     blank = _unanswered(spec, intruder, mechanisms, scene)
     try:
-        links, remark = _links(scene, schema, mechanisms, spec, intruder, targets)
+        links, remark = links_of(scene, schema, mechanisms, spec, intruder, targets)
         _check_that_true_rows_are_left(links, scene.alignment)
     except NotApplicable as answer:
         return replace(blank, status="not_applicable", reason=answer.reason)
@@ -67,7 +68,12 @@ def attack(
     secrets = tuple(name for name in hidden if name not in intruder.knows)
     sound = intruder.participation_known and (alignment.complete or _is_sampled(mechanisms))
     outcomes = outcomes_of(scene, links, secrets, targets, searched=blank.direction == "to_original", sound=sound)
-    return replace(blank, knows_mechanism=blank.knows_mechanism + remark, outcomes=outcomes)
+    done = replace(blank, knows_mechanism=blank.knows_mechanism + remark, outcomes=outcomes)
+    if isinstance(spec, DistanceLinkage) and spec.is_fitted:
+        own = held(original, schema, intruder.holds)
+        chance = permuted_chance(own, masked, schema, spec, intruder.knows, _pairs(scene))
+        return replace(done, chance=chance, chance_kind="permutation")
+    return done
 
 
 def describe() -> tuple[dict[str, str], ...]:
@@ -78,7 +84,9 @@ def describe() -> tuple[dict[str, str], ...]:
             "what it does": _INFERS["distance_linkage"],
             "knows of the data": "the original values of the known attributes",
             "knows of the masking": "nothing",
-            "parameters": "id, scale_by (release, original, own), direction (to_release, to_original)",
+            "parameters": "id, scale_by (release, original, own), direction (to_release, to_original), distance (euclidean, "
+            "mahalanobis, kernel, weighted_mean, owa, choquet, choquet_2_additive, bilinear, gower), compare (per attribute: "
+            "squared, absolute, rank, equality, hierarchy, date_parts), matching (nearest, one_to_one)",
         },
         {
             "method": "transparency",
@@ -104,14 +112,17 @@ _INFERS = {
 }
 
 
-def _links(
+def links_of(
     scene: Scene, schema: Schema, mechanisms: tuple[Mechanism, ...], spec: Attack, intruder: Intruder, targets: Integers
 ) -> tuple[Links, str]:
     """The links of the targets at least, and what else is to be said of the intruder's knowledge of the masking."""
     original, masked = scene.original, scene.masked
     match spec:
         case DistanceLinkage():
-            return link_by_distance(original, masked, schema, spec, intruder.knows), ""
+            if spec.is_fitted and scene.units.counts == "persons":
+                raise NotApplicable("the covariance of the differences is defined for tables of one row per person")
+            own = held(original, schema, intruder.holds)
+            return link_by_distance(own, masked, schema, spec, intruder.knows, _pairs(scene)), ""
         case Transparency():
             few = int(scene.released.sizes.max()) if scene.units.counts == "persons" else 0
             needed = searching_records(scene.units, targets)
@@ -125,6 +136,10 @@ def _links(
             return link_by_position(scene.alignment.order, original.n), ""
         case _:
             assert_never(spec)
+
+
+def _pairs(scene: Scene) -> Pairs:
+    return Pairs(scene.alignment.record, np.arange(scene.masked.n))
 
 
 def _check_that_true_rows_are_left(links: Links, alignment: Alignment) -> None:
@@ -149,7 +164,7 @@ def _unanswered(spec: Attack, intruder: Intruder, mechanisms: tuple[Mechanism, .
         method=spec.method,
         intruder=intruder.name,
         status="ok",
-        infers=_INFERS[spec.method],
+        infers=spec.rule if isinstance(spec, DistanceLinkage) else _INFERS[spec.method],
         knows_data=_known_data(spec, intruder, complete=scene.alignment.complete),
         knows_mechanism=_known_steps(mechanisms) if isinstance(spec, Transparency) else "nothing",
         direction=direction,
@@ -167,6 +182,10 @@ def _known_data(spec: Attack, intruder: Intruder, *, complete: bool) -> str:
     if isinstance(spec, RowPosition):
         return f"the order of the source's records, and {there}"
     chosen = " (those that leave the released records least alike, chosen one by one)" if intruder.greedy else ""
+    if intruder.holds and isinstance(spec, DistanceLinkage):
+        return (
+            f"{listed(intruder.knows)} of every record{chosen}, in a file of his own: {in_words(intruder.holds)}; and {there}"
+        )
     return f"the original {listed(intruder.knows)} of every record{chosen}, and {there}"
 
 

@@ -11,10 +11,11 @@ import pyarrow as pa
 from pydantic import InstanceOf
 
 from tasks.attack.disclosure import linked_values
+from tasks.attack.linkage.known import Named, surest
 from tasks.attack.links import Links
 from tasks.attack.persons import fare, fare_searched
 from tasks.microdata.alignment import Alignment
-from tasks.microdata.estimate import Status
+from tasks.microdata.estimate import ChanceKind, Status
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
 from tasks.microdata.units import Counts, Grouped, Units, grouped, units_of
@@ -35,6 +36,8 @@ class AttackResult:
         among_nearest: is it? candidates: t, or the number of persons among the t rows; 0 where the attack has no guess.
         sound_candidates: rows (persons) that the intruder cannot rule out, the own one surely among them; missing where the
         attack has no such set. known: is it the only one?
+        margin, named_right: for links to the nearest how far the runner-up of the target's surest link is behind, 0 where none
+        names one row alone (`linkage.known`), and does that link name the target?
         linked:A, control:A: for each confidential attribute A that the intruder does not know, see `linked_values`; none for
         an intruder of the knowledge curve.
     """
@@ -52,6 +55,7 @@ class AttackResult:
     credit: Literal["shared"] = "shared"
     n_release: int
     chance: float
+    chance_kind: ChanceKind = "uniform_guess"
     counts: Counts = "records"
     outcomes: InstanceOf[Microdata] | None = None
 
@@ -155,7 +159,9 @@ def _of_records(
         among if sizes is None else among & (sizes == 1),
     )
     used = (targets, np.arange(len(targets)))
-    return Microdata.of({**outcomes, **_values(scene, links, secrets, used, len(targets), searched=searched)})
+    searching = (own[there], np.flatnonzero(there)) if searched else used
+    sure = _sure(surest(links, *searching, len(targets), _units_of_found(scene, searched=searched)), targets)
+    return Microdata.of({**outcomes, **sure, **_values(scene, links, secrets, used, len(targets), searched=searched)})
 
 
 def _of_persons(
@@ -176,7 +182,20 @@ def _of_persons(
         found.sound if sound else None,
         found.known,
     )
-    return Microdata.of({**outcomes, **_values(scene, links, secrets, found.used, len(persons), searched=searched)})
+    searching = scene.released.of(persons) if searched else found.used
+    sure = _sure(surest(links, *searching, len(persons), _units_of_found(scene, searched=searched)), persons)
+    return Microdata.of({**outcomes, **sure, **_values(scene, links, secrets, found.used, len(persons), searched=searched)})
+
+
+def _units_of_found(scene: Scene, *, searched: bool) -> Integers:
+    """Whose each found record is: a record of the original, or a released row."""
+    return scene.units.of_row if searched else scene.unit_of_row
+
+
+def _sure(named: Named | None, units: Integers) -> dict[str, pa.Array]:
+    if named is None:
+        return {}
+    return {"margin": pa.array(named.margin), "named_right": pa.array(named.unit == units)}
 
 
 def _columns(

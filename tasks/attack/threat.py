@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.linkage.holding import Holding, Holdings
 from tasks.attack.row_position import RowPosition
 from tasks.attack.transparency import Transparency
 from tasks.mask.images import joint_codes, row_codes
@@ -32,12 +33,15 @@ class IntruderSpec(Spec):
     knows: attributes whose original values he knows of every record; default: all quasi-identifiers.
     targets: the share of the records whose linkage is scored, a simple random sample.
     participation_known: does he know that his records are in the release?
+    holds: what his own file says of some of these attributes instead of the original values: `{age: {rounded_to: 5}}`. It is of
+        use to him in distance-based linkage; the other attacks, and the insiders, hold the original values all the same.
     curve: attack also as somebody who knows only the first 1, 2, ... of these attributes, for the curve of the report.
     """
 
     knows: Names | None = None
     targets: Share = 1.0
     participation_known: bool = True
+    holds: Holdings = ()
     curve: bool = True
 
 
@@ -54,12 +58,14 @@ class Intruder:
 
     `declared`; or `insider:<attribute>`, who also knows one other published attribute; or `knowing:<i>`, who knows the
     first i of the declared intruder's attributes in a greedy order, which `greedy` says.
+    holds: what his file says of some attributes instead of the original values.
     """
 
     name: str
     knows: tuple[str, ...]
     participation_known: bool = True
     greedy: bool = False
+    holds: tuple[tuple[str, Holding], ...] = ()
 
 
 def intruders(spec: IntruderSpec, schema: Schema, released: Microdata | None = None) -> tuple[Intruder, ...]:
@@ -76,7 +82,9 @@ def intruders(spec: IntruderSpec, schema: Schema, released: Microdata | None = N
 
     Raises InputError where the spec names an attribute that does not exist or is not published, or nothing can be known.
     """
-    declared = Intruder("declared", _known(spec, schema), spec.participation_known)
+    knows = _known(spec, schema)
+    _check_holds(spec, knows)
+    declared = Intruder("declared", knows, spec.participation_known, holds=spec.holds)
     keys = schema.with_role(Role.QUASI_IDENTIFIER)
     unknown = [name for name in keys if name not in declared.knows][:1]  # who knows all keys is one intruder, whatever his name
     insiders = (
@@ -160,15 +168,17 @@ def check_attacks(
     for name in names:
         if name not in planned:
             who = "a release that keeps the row order" if name == "row_position" else "the masking steps"
-            how = " (to_release, scaled by the release)" if name == "distance_linkage" else ""
+            how = " (to_release, scaled by the release, its plain distance)" if name == "distance_linkage" else ""
             what = f"{who} must face the attack `{name}`{how}, which is neither in `attacks` nor in `omit`"
             allowed = f"attacks: {', '.join(names)}"
             raise InputError("required-attack-missing", "attacks", what, allowed, "add it, or omit it with a reason", name)
 
 
 def _in_the_scenario(spec: AnyAttack) -> bool:
-    """Other directions and scales than an intruder's are there to reproduce papers."""
-    return not isinstance(spec, DistanceLinkage) or (spec.direction, spec.scale_by) == ("to_release", "release")
+    """Other directions and scales than an intruder's serve to reproduce papers; other distances stand beside the plain one."""
+    return not isinstance(spec, DistanceLinkage) or (
+        (spec.direction, spec.scale_by) == ("to_release", "release") and spec.is_plain
+    )
 
 
 def _required(steps: tuple[Mechanism, ...], *, keeps_row_order: bool) -> tuple[str, ...]:
@@ -180,7 +190,22 @@ def _curve(declared: Intruder, released: Microdata) -> tuple[Intruder, ...]:
     order = by_telling(released, declared.knows)
     sizes = range(1, len(order)) if len(order) <= MOST_RUNGS else [size for size in RUNGS if size < len(order)]
     firsts = (order[:size] for size in sizes)
-    return tuple(Intruder(f"{CURVE}:{len(names)}", names, declared.participation_known, greedy=True) for names in firsts)
+    return tuple(
+        replace(declared, name=f"{CURVE}:{len(names)}", knows=names, greedy=True, holds=_of(declared, names))
+        for names in firsts
+    )
+
+
+def _of(declared: Intruder, names: tuple[str, ...]) -> tuple[tuple[str, Holding], ...]:
+    return tuple((name, holding) for name, holding in declared.holds if name in names)
+
+
+def _check_holds(spec: IntruderSpec, knows: tuple[str, ...]) -> None:
+    for name, _ in spec.holds:
+        if name not in knows:
+            remedy = did_you_mean(name, knows, "add it to `knows`, or take it out of `holds`")
+            what = f"the intruder holds `{name}`, which is not among the attributes that he knows"
+            raise InputError("unknown-attribute", "intruder.holds", what, ", ".join(knows), remedy, name)
 
 
 def _check_omission(omission: Omission, attacks: tuple[AnyAttack, ...], where: str) -> None:

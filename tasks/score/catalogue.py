@@ -87,7 +87,8 @@ LINKAGE = (
     ),
     Measure(
         name="known_links",
-        says="share of targets that an intruder can assert to have found: one record is left in a candidate set that is sound",
+        says="share of targets that an intruder can assert to have found: one record is left in a candidate set that is sound, "
+        "or stands out by a margin at which 95 % of the links of other targets are right",
         unit="share",
         better="lower",
         about="table",

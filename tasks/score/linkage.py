@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tasks.attack.linkage.known import asserted
 from tasks.attack.outcome import AttackResult, Scene
 from tasks.attack.threat import CURVE
 from tasks.microdata.estimate import Estimate
@@ -31,7 +32,8 @@ def linkage_estimates(
     largest credit. `truth_among_nearest`: the share whose own record is among the guesses. `mean_candidate_set_size`: the
     mean number of records (persons) among which the intruder cannot choose, 0 where he has no guess. Where the attack has sound
     candidate sets: `known_links`, the share of targets whose set is one record (one person's rows), and
-    `known_reidentification`, the share where it is the target's own.
+    `known_reidentification`, the share where it is the target's own; where it links to the nearest instead, the share whose
+    link is asserted by its margin (`attack.linkage.known`), and the share where that is right.
     Where some targets are not in the release, all of these count them, with credit 0; `reidentification_present` leaves them
     out, and `false_links_absent` is the share of them for whom the attack names exactly one record (person): a link without a
     rival, which is how the intruder's surest links look too, and is wrong. It decides nothing: a high one tells the intruder
@@ -162,7 +164,7 @@ class _Sample:
 
 def _rates(sample: _Sample) -> Iterator[Estimate]:
     credit = sample.outcomes.floats("credit")
-    yield replace(sample.mean("reidentification", credit), chance=sample.result.chance, chance_kind="uniform_guess")
+    yield replace(sample.mean("reidentification", credit), chance=sample.result.chance, chance_kind=sample.result.chance_kind)
     yield sample.share("records_exposed", credit >= EXPOSED_FROM)
     largest = float(credit.max())
     yield sample.estimate("max_record_risk", largest, Interval(largest, 1.0), credit=sample.result.credit)
@@ -172,10 +174,14 @@ def _rates(sample: _Sample) -> Iterator[Estimate]:
 
 def _known(sample: _Sample) -> Iterator[Estimate]:
     sound = sample.outcomes.floats("sound_candidates")
-    if np.isnan(sound).all():
-        return
-    yield sample.share("known_links", sound == 1)
-    yield sample.share("known_reidentification", sample.truths("known"))
+    if not np.isnan(sound).all():
+        yield sample.share("known_links", sound == 1)
+        yield sample.share("known_reidentification", sample.truths("known"))
+    elif "margin" in sample.outcomes.names:
+        right = sample.truths("named_right")
+        claims = asserted(sample.outcomes.floats("margin"), right)
+        yield sample.share("known_links", claims)
+        yield sample.share("known_reidentification", claims & right)
 
 
 def _absent(sample: _Sample) -> Iterator[Estimate]:

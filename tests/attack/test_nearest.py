@@ -78,9 +78,12 @@ def test_pairs_against_the_full_matrix(seed, q, c, gaps):
     for x in (queries, searched):
         x[rng.random(x.shape) < gaps] = np.nan
     nominal, weight = np.array([False, True, False]), np.array([0.5, 2.5, 0.0])
-    starts, found = nearest_by_pairs(queries, searched, nominal, weight)
+    starts, found, least, runner_up = nearest_by_pairs(queries, searched, nominal, weight)
     for i in range(q):
         row = [_distance(queries[i], y, nominal, weight) for y in searched]
+        assert least[i] == pytest.approx(min(row))
+        further = [distance for distance in row if not np.isclose(distance, min(row), rtol=1e-9, atol=0)]
+        assert runner_up[i] == pytest.approx(min(further, default=np.inf))
         assert (
             found[starts[i] : starts[i + 1]].tolist() == np.flatnonzero(np.isclose(row, min(row), rtol=1e-9, atol=0)).tolist()
         )
@@ -105,5 +108,7 @@ def test_tree_and_pairs_agree(seed, q, c, offset, ties):
         queries, searched = queries.round(), searched.round()
     queries[:, 2], searched[:, 2] = queries[:, 2].round(), searched[:, 2].round()
     arguments = (queries, searched, np.array([False, False, True]), np.array([0.7, 3.0, 2.2]))
-    for by_tree, by_pairs in zip(nearest_by_tree(*arguments), nearest_by_pairs(*arguments), strict=True):
+    tree, pairs = nearest_by_tree(*arguments), nearest_by_pairs(*arguments)
+    for by_tree, by_pairs in zip(tree[:3], pairs[:3], strict=True):
         assert by_tree.tolist() == by_pairs.tolist()
+    assert tree.runner_up.tolist() == pytest.approx(pairs.runner_up.tolist())

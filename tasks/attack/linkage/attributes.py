@@ -1,0 +1,279 @@
+"""How far two records are apart in one attribute: the choices, and both files brought to columns in which it is quick to say.
+
+Whatever the choice, an attribute adds 2 on average over the pairs of records of the scaling file, as in `comparison`; for
+Gower's coefficient it adds a share from 0 to 1 instead. A constant attribute adds 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+
+from tasks.attack.comparison import ScaleBy, distinct
+from tasks.ingest.codebooks.categories import Hierarchy
+from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping
+from tasks.mask.fitting import ordered_positions
+from tasks.microdata.compiled import njit
+from tasks.microdata.errors import InputError
+from tasks.microdata.scaling import share_of_pairs_that_differ, standardised, variance_of
+from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
+from tasks.microdata.spec import Name, Spec
+from tasks.microdata.table import DATE, MOMENT, Floats, Integers, Microdata, shared_codes
+
+By = Literal["squared", "absolute", "rank", "equality", "hierarchy", "date_parts"]
+SQUARED, EQUAL, ABSOLUTE = 0, 1, 2  # what is done with the two values of a column
+ORDERED: tuple[By, ...] = ("squared", "absolute", "rank")
+
+
+class Compared(Spec):
+    """How two values of one attribute are compared.
+
+    by: `squared` (default of what has an order): the squared difference of the positions; `absolute`: their difference; `rank`:
+        the squared difference of their mid-ranks in the scaling file; `equality` (default of categories): do they differ?;
+        `hierarchy`: the share of the levels at which they differ; `date_parts`: how many of year, month and day differ.
+    hierarchy: the parent of each category, as in a codebook; a release may show parents instead of categories.
+    """
+
+    by: By
+    hierarchy: Hierarchy | None = None
+
+    @model_validator(mode="after")
+    def _has_its_hierarchy(self) -> Self:
+        if (self.by == "hierarchy") != (self.hierarchy is not None):
+            raise ValueError("`by: hierarchy` needs `hierarchy`, and nothing else takes one")
+        return self
+
+
+ComparedBy = Annotated[
+    tuple[tuple[Name, Compared], ...],
+    Field(min_length=1),
+    BeforeValidator(WrittenMapping(Compared)),
+    PlainSerializer(dict),
+    MappingForm(Compared),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is done with the columns of two records: SQUARED, EQUAL or ABSOLUTE, the weight, and the attribute of each column.
+
+    kind, weight, attribute: shape (columns,), attributes 0..n_attributes-1 ascending. missing_out: is an attribute that one of
+    two records lacks left out (NaN), whether the other has it or not? Else two missing values do not differ.
+    """
+
+    kind: Integers
+    weight: Floats
+    attribute: Integers
+    n_attributes: int
+    missing_out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The distinct records of the intruder and the distinct released rows, in the columns of what he knows.
+
+    own, shown: shape (r, columns) and (c, columns); own_of_record, shown_of_row: which of them each record and row is.
+    ordered: shape (d,): has the attribute a signed difference?
+    """
+
+    own: Floats
+    own_of_record: Integers
+    shown: Floats
+    shown_of_row: Integers
+    columns: Columns
+    ordered: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaling:
+    """Whose values scale the attributes, and whether they add a share of at most 1 (Gower) or 2 on average."""
+
+    by: ScaleBy
+    shares: bool
+
+
+_Column = tuple[Floats, Floats, int, float]  # own, shown, kind, weight
+
+
+def files_of(
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    knows: tuple[str, ...],
+    compared: tuple[tuple[str, Compared], ...],
+    scale_by: ScaleBy,
+    *,
+    shares: bool = False,
+) -> Files:
+    """Put the intruder's records beside the released rows, in the order of `knows`.
+
+    compared: how, for some attributes; the others as it is the default of their scale. shares: for Gower's coefficient, in
+    which what has an order is compared `absolute` by default.
+
+    Raises InputError for a comparison that does not fit its attribute, a category outside its hierarchy, and as `compare` does.
+    """
+    scaling, by_name = _Scaling(scale_by, shares), dict(compared)
+    made = []
+    for attribute in schema.select(knows):
+        how = by_name.get(attribute.name) or Compared(by=_default(attribute, shares=shares))
+        _check_fits(how, attribute, original)
+        made.append((how.by in ORDERED, _columns_of(original, masked, schema, attribute, how, scaling)))
+    columns = [column for _, some in made for column in some]
+    own, own_of_record = distinct(np.column_stack([column[0] for column in columns]))
+    shown, shown_of_row = distinct(np.column_stack([column[1] for column in columns]))
+    kind = np.array([column[2] for column in columns], dtype=np.int64)
+    weight = np.array([column[3] for column in columns], dtype=np.float64)
+    attribute_of = np.repeat(np.arange(len(made)), [len(some) for _, some in made])
+    about = Columns(kind, weight, attribute_of, len(made), shares)
+    return Files(own, own_of_record, shown, shown_of_row, about, tuple(ordered for ordered, _ in made))
+
+
+@njit
+def write_differences(
+    x: Floats, y: Floats, kind: Integers, weight: Floats, attribute: Integers, missing_out: bool, delta: Floats
+) -> None:
+    """Write how two records differ in each attribute into `delta`: signed where it has an order, NaN if a value is missing."""
+    delta[:] = 0.0
+    for e in range(len(kind)):
+        j = attribute[e]
+        if np.isnan(x[e]) or np.isnan(y[e]):
+            if missing_out or np.isnan(x[e]) != np.isnan(y[e]):
+                delta[j] = np.nan
+        elif kind[e] == 0:
+            delta[j] = np.sqrt(weight[e]) * (x[e] - y[e])
+        elif kind[e] == 2:
+            delta[j] = np.sign(x[e] - y[e]) * np.sqrt(weight[e] * abs(x[e] - y[e]))
+        elif x[e] != y[e]:
+            delta[j] = np.sqrt(delta[j] * delta[j] + weight[e])
+
+
+@njit
+def differences(
+    own: Floats, shown: Floats, kind: Integers, weight: Floats, attribute: Integers, n_attributes: int, missing_out: bool
+) -> Floats:
+    """How the records of two lists differ, one by one, shape (m, d)."""
+    found = np.empty((len(own), n_attributes))
+    for i in range(len(own)):
+        write_differences(own[i], shown[i], kind, weight, attribute, missing_out, found[i])
+    return found
+
+
+def _default(attribute: Attribute, *, shares: bool) -> By:
+    if attribute.scale in CATEGORICAL:
+        return "equality"
+    return "absolute" if shares else "squared"
+
+
+def _check_fits(how: Compared, attribute: Attribute, data: Microdata) -> None:
+    place, name = f"attacks: compare.{attribute.name}", attribute.name
+    if how.by in ORDERED and attribute.scale in CATEGORICAL:
+        what = f"`{name}` is {attribute.scale}: its values have no order, so that they cannot be compared by `{how.by}`"
+        raise InputError("no-order", place, what, "equality, hierarchy", "compare it by equality, or declare its order", how.by)
+    if how.by == "date_parts" and data.column(name).type not in (DATE, MOMENT):
+        what = f"`{name}` holds no dates: they have no year, month and day"
+        raise InputError("not-a-date", place, what, "an attribute of dates", "compare it by squared or equality", how.by)
+
+
+def _columns_of(
+    original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, how: Compared, scaling: _Scaling
+) -> list[_Column]:
+    if how.by in ORDERED:
+        return [_ordered(original, masked, schema, attribute, how.by, scaling)]
+    pair = original.column(attribute.name), masked.column(attribute.name)
+    if how.hierarchy is not None:
+        return _parts(_levels(pair, how, f"attacks: compare.{attribute.name}"), scaling)
+    if how.by == "date_parts":
+        return _parts([(of(pair[0]), of(pair[1])) for of in (pc.year, pc.month, pc.day)], scaling)
+    return _parts([pair], scaling)
+
+
+def _ordered(
+    original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, by: By, scaling: _Scaling
+) -> _Column:
+    place = f"attacks: {attribute.name}"
+    own = ordered_positions(original, schema, attribute.name, place)
+    shown = ordered_positions(masked, schema, attribute.name, place)
+    if by == "rank":
+        own, shown = _ranks(own, shown, scaling.by)
+    if scaling.by == "own":
+        own, shown = _on_own_scale(own, by, scaling), _on_own_scale(shown, by, scaling)
+    scale = _scale(own if scaling.by == "original" else shown, by, scaling)
+    return own, shown, ABSOLUTE if by == "absolute" else SQUARED, 1 / scale if scale > 0 else 0.0
+
+
+def _scale(values: Floats, by: By, scaling: _Scaling) -> float:
+    """What an attribute's difference is divided by."""
+    present = np.sort(values[~np.isnan(values)])
+    spread = float(present[-1] - present[0]) if len(present) else 0.0
+    if by == "absolute":
+        return spread if scaling.shares else _mean_difference(present) / 2
+    return spread**2 if scaling.shares else variance_of(values)
+
+
+def _on_own_scale(values: Floats, by: By, scaling: _Scaling) -> Floats:
+    if by != "absolute" and not scaling.shares:
+        return standardised(values)
+    scale = _scale(values, by, scaling)
+    present = np.sort(values[~np.isnan(values)])
+    centre = (float(present[0]) if scaling.shares else float(present.mean())) if len(present) else 0.0
+    scaled: Floats = (values - centre) / (scale if by == "absolute" else np.sqrt(scale)) if scale > 0 else values * 0.0
+    return scaled
+
+
+def _mean_difference(ascending: Floats) -> float:
+    """The mean absolute difference of two values (Gini's), 0 where there is no pair."""
+    n = len(ascending)
+    if n < 2:
+        return 0.0
+    centred = ascending - ascending[n // 2]
+    return float(2 * (centred * (2 * np.arange(1, n + 1) - n - 1)).sum() / (n * (n - 1)))
+
+
+def _ranks(own: Floats, shown: Floats, scale_by: ScaleBy) -> tuple[Floats, Floats]:
+    """Mid-ranks as shares of the scaling file (of its own file each, if so)."""
+    scaling = own if scale_by == "original" else shown
+    return _rank_in(own, own if scale_by == "own" else scaling), _rank_in(shown, scaling)
+
+
+def _rank_in(values: Floats, scaling: Floats) -> Floats:
+    present = np.sort(scaling[~np.isnan(scaling)])
+    ranks = (np.searchsorted(present, values, "left") + np.searchsorted(present, values, "right")) / (2 * max(len(present), 1))
+    return np.where(np.isnan(values), np.nan, ranks)
+
+
+def _parts(pairs: Iterable[tuple[pa.Array, pa.Array]], scaling: _Scaling) -> list[_Column]:
+    """Columns of codes of one attribute, of which each that differs adds the same."""
+    coded = [tuple(np.where(one < 0, np.nan, one).astype(np.float64) for one in shared_codes(*pair)) for pair in pairs]
+    differing = sum(share_of_pairs_that_differ(own if scaling.by == "original" else shown) for own, shown in coded)
+    weight = 1 / len(coded) if scaling.shares else 2 / differing if differing > 0 else 0.0
+    return [(own, shown, EQUAL, weight) for own, shown in coded]
+
+
+def _levels(pair: tuple[pa.Array, pa.Array], how: Compared, place: str) -> list[tuple[pa.Array, pa.Array]]:
+    """The categories, and their ancestors at each level; what is shown as a parent is its own category below its level."""
+    assert how.hierarchy is not None  # noqa: S101  the validator has seen to it
+    texts = [column.cast(pa.string()) for column in pair]
+    height = len(how.hierarchy.levels)
+    above = [how.hierarchy.ancestors(level) for level in range(height + 1)]
+    known = {name for level in above for name in level.values()}
+    strangers = [text for column in texts for text in pc.unique(column.drop_null()).to_pylist() if text not in known]
+    if strangers:
+        what = f"{len(strangers)} categories are nowhere in the hierarchy"
+        raise InputError("unknown-category", place, what, "categories of the hierarchy", "complete the hierarchy")
+    at = [{**{name: name for name in known}, **_upwards(above, level)} for level in range(height + 1)]
+    return [(_renamed(texts[0], mapping), _renamed(texts[1], mapping)) for mapping in at]
+
+
+def _upwards(above: list[dict[str, str]], level: int) -> dict[str, str]:
+    """Every category and every parent up to a level -> its ancestor there."""
+    return {lower[category]: above[level][category] for lower in above[: level + 1] for category in lower}
+
+
+def _renamed(column: pa.Array, mapping: dict[str, str]) -> pa.Array:
+    return pa.array([None if text is None else mapping[text] for text in column.to_pylist()], pa.string())

@@ -1,0 +1,260 @@
+"""Exact nearest neighbours by any distance of the family: by a tree where the distance is Euclidean, else over all pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from tasks.attack.linkage.attributes import EQUAL, SQUARED, Columns, differences, write_differences
+from tasks.attack.linkage.distances import MISSING, Form, Kind, joined
+from tasks.attack.nearest import (
+    FEWEST_RECORDS_OF_TREE,
+    MOST_DIMENSIONS_OF_TREE,
+    Decided,
+    Nearest,
+    by_tree,
+    gathered,
+    kept_of,
+    with_room,
+)
+from tasks.microdata.compiled import njit
+from tasks.microdata.errors import NotApplicable
+from tasks.microdata.table import Booleans, Floats, Integers
+
+_PAIRS_AT_A_TIME = 1 << 23
+_MOST_OF_A_KERNEL = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Searching records, what they search, and the distance: a form of their differences, or the polynomial kernel's.
+
+    queries: shape (q, columns), searched: shape (c, columns), c >= 1; NaN is missing.
+    """
+
+    queries: Floats
+    searched: Floats
+    columns: Columns
+    form: Form
+
+    def nearest(self) -> Nearest:
+        """For each query all records at the least distance, ties within a relative 1e-9, and how far the next one is.
+
+        Cost: a k-d tree where the distance is Euclidean in at most 16 coordinates (see `embedded`) and nothing is missing; else
+        O(q c d) time, O(q c d^2) for forms with interactions; memory is linear in the records and the ties.
+        """
+        places = self._places()
+        return self.by_pairs() if places is None else self.by_tree(places)
+
+    def by_pairs(self) -> Nearest:
+        """`nearest` by looking at every pair."""
+        return gathered([(some, _kept_in(self.matrix(some))) for some in self._blocks()], len(self.queries))
+
+    def by_tree(self, places: tuple[Floats, Floats]) -> Nearest:
+        """`nearest` by a k-d tree over the places of `embedded`; the distance itself decides."""
+
+        def decide(some: Integers, starts: Integers, candidates: Integers) -> Decided:
+            about = (*_of(self.columns), *_parameters(self.form))
+            return _nearest_among(self.queries[some], self.searched, *about, starts, candidates)
+
+        return by_tree(*places, decide)
+
+    def matrix(self, some: Integers) -> Floats:
+        """The squared distances of some queries to all searched records."""
+        if self.form.kind is Kind.POLYNOMIAL:
+            points, places = kernel_places(self)
+            return _kernel_matrix(points[some], places, self.form.degree)
+        return _matrix(self.queries[some], self.searched, *_of(self.columns), *_parameters(self.form))
+
+    def few_nearest(self, k: int) -> tuple[Integers, Floats]:
+        """The k nearest searched records of each query (fewer if there are not so many) and their distances, shape (q, k)."""
+        k, places = min(k, len(self.searched)), self._places()
+        if places is not None:
+            near = np.asarray(cKDTree(places[1]).query(places[0], k=k, workers=-1)[1]).reshape(-1, k)
+            return near, _distances_of(self, near)
+        parts = [_least(self.matrix(some), k) for some in self._blocks()]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    def _blocks(self) -> list[Integers]:
+        n = len(self.queries)
+        return np.array_split(np.arange(n), -(-n * len(self.searched) // _PAIRS_AT_A_TIME))
+
+    def _places(self) -> tuple[Floats, Floats] | None:
+        if len(self.searched) < FEWEST_RECORDS_OF_TREE:
+            return None
+        return embedded(self.queries, self.searched, self.columns, self.form)
+
+
+def embedded(queries: Floats, searched: Floats, columns: Columns, form: Form) -> tuple[Floats, Floats] | None:
+    """Coordinates, shapes (q, p) and (c, p), whose Euclidean distance is that of the form, or None where there are none.
+
+    There are for weighted means with weights >= 0, and for semidefinite quadratic forms (Cholesky's L, or the root by
+    eigenvalues: delta^T M delta = |delta L|^2) in which attributes without signed differences stand alone; categories take a
+    coordinate each. Not where a value is missing, attributes are compared by their absolute difference, or more than 16
+    coordinates are needed.
+    """
+    if not form.is_euclidean or (columns.kind > EQUAL).any() or np.isnan(queries).any() or np.isnan(searched).any():
+        return None
+    signed = columns.kind == SQUARED
+    if _coordinates(queries, searched, signed) > MOST_DIMENSIONS_OF_TREE:
+        return None
+    of_signed, unsigned = columns.attribute[signed], np.unique(columns.attribute[~signed])
+    matrix = np.diag(form.vector) if form.kind is Kind.WEIGHTED else form.matrix
+    if matrix[unsigned].any(axis=0).sum() > matrix[unsigned, unsigned].astype(bool).sum():
+        return None
+    root = form.square_root[of_signed]
+    root = root[:, root.any(axis=0)]
+    weight = np.sqrt(columns.weight[signed])
+    centre = searched[:, signed].mean(axis=0)
+    points, places = ([((of[:, signed] - centre) * weight) @ root] for of in (queries, searched))
+    for j in np.flatnonzero(~signed):
+        scale = np.sqrt(columns.weight[j] * matrix[columns.attribute[j], columns.attribute[j]] / 2)
+        for of, coded in zip((points, places), _one_hot(queries[:, j], searched[:, j]), strict=True):
+            of.append(coded * scale)
+    return np.hstack(points), np.hstack(places)
+
+
+def kernel_places(search: Search) -> tuple[Floats, Floats]:
+    """Standardised coordinates of queries and searched records for a kernel; a gap stands at the mean, and apart from values.
+
+    Raises NotApplicable for more than 1,000 coordinates.
+    """
+    points, places = [], []
+    for j, (kind, weight) in enumerate(zip(search.columns.kind, search.columns.weight, strict=True)):
+        x, y = search.queries[:, j], search.searched[:, j]
+        if kind == EQUAL:
+            coded = _one_hot(x, y)
+            scaled = (coded[0] * np.sqrt(weight / 2), coded[1] * np.sqrt(weight / 2))
+        else:
+            centre = float(np.nanmean(y)) if not np.isnan(y).all() else 0.0
+            scaled = tuple(np.nan_to_num((of - centre) * np.sqrt(weight))[:, np.newaxis] for of in (x, y))
+        points += [scaled[0], np.sqrt(MISSING) * np.isnan(x)[:, np.newaxis]]
+        places += [scaled[1], np.sqrt(MISSING) * np.isnan(y)[:, np.newaxis]]
+        if sum(one.shape[1] for one in points) > _MOST_OF_A_KERNEL:
+            raise NotApplicable(f"a kernel would need more than {_MOST_OF_A_KERNEL:,} coordinates for these categories")
+    return np.ascontiguousarray(np.hstack(points)), np.ascontiguousarray(np.hstack(places))
+
+
+def _coordinates(queries: Floats, searched: Floats, signed: Booleans) -> int:
+    categories = (len(np.unique(np.concatenate([queries[:, j], searched[:, j]]))) for j in np.flatnonzero(~signed))
+    return int(signed.sum()) + sum(categories)
+
+
+def _least(distances: Floats, k: int) -> tuple[Integers, Floats]:
+    near = np.argpartition(distances, k - 1, axis=1)[:, :k]
+    return near, np.take_along_axis(distances, near, axis=1)
+
+
+def _distances_of(search: Search, near: Integers) -> Floats:
+    """The distances of each query to some searched records."""
+    apart = [
+        search.form.of(differences(search.queries, search.searched[near[:, j]], *_of(search.columns)))
+        for j in range(near.shape[1])
+    ]
+    return np.column_stack(apart)
+
+
+def _one_hot(queries: Floats, searched: Floats) -> tuple[Floats, Floats]:
+    values = np.unique(np.concatenate([queries, searched]))
+    present = values[~np.isnan(values)]
+    return (queries[:, np.newaxis] == present).astype(np.float64), (searched[:, np.newaxis] == present).astype(np.float64)
+
+
+def _of(columns: Columns) -> tuple[Integers, Floats, Integers, int, bool]:
+    return columns.kind, columns.weight, columns.attribute, columns.n_attributes, columns.missing_out
+
+
+def _parameters(form: Form) -> tuple[int, Floats, Floats, int]:
+    return int(form.kind), form.vector, form.matrix, form.others
+
+
+@njit
+def _kept_in(distances: Floats) -> tuple[Integers, Integers, Floats, Floats]:
+    """For each row of a matrix of distances who is nearest, how many, the least distance and the next."""
+    n, everybody = len(distances), np.arange(distances.shape[1])
+    found, kept = np.empty(n + 16, dtype=np.int64), np.empty(distances.shape[1], dtype=np.int64)
+    sizes, least, runner_up = np.zeros(n, dtype=np.int64), np.empty(n), np.empty(n)
+    used = 0
+    for i in range(n):
+        sizes[i], least[i], runner_up[i] = kept_of(distances[i], everybody, kept, 0)
+        for e in range(sizes[i]):
+            found = with_room(found, used)
+            found[used] = kept[e]
+            used += 1
+    return found[:used].copy(), sizes, least, runner_up
+
+
+@njit
+def _matrix(
+    queries: Floats,
+    searched: Floats,
+    of_column: Integers,
+    weight: Floats,
+    attribute: Integers,
+    n_attributes: int,
+    missing_out: bool,
+    kind: int,
+    vector: Floats,
+    matrix: Floats,
+    others: int,
+) -> Floats:
+    distances, delta = np.empty((len(queries), len(searched))), np.empty(n_attributes)
+    for i in range(len(queries)):
+        for c in range(len(searched)):
+            write_differences(queries[i], searched[c], of_column, weight, attribute, missing_out, delta)
+            distances[i, c] = joined(kind, vector, matrix, others, delta)
+    return distances
+
+
+@njit
+def _kernel_matrix(points: Floats, places: Floats, degree: int) -> Floats:
+    distances = np.empty((len(points), len(places)))
+    own = np.array([_inner(y, y) for y in places])
+    for i in range(len(points)):
+        length = _inner(points[i], points[i])
+        for c in range(len(places)):
+            both = _inner(points[i], places[c])
+            distances[i, c] = max((1 + length) ** degree - 2 * (1 + both) ** degree + (1 + own[c]) ** degree, 0.0)
+    return distances
+
+
+@njit
+def _nearest_among(
+    queries: Floats,
+    searched: Floats,
+    of_column: Integers,
+    weight: Floats,
+    attribute: Integers,
+    n_attributes: int,
+    missing_out: bool,
+    kind: int,
+    vector: Floats,
+    matrix: Floats,
+    others: int,
+    starts: Integers,
+    candidates: Integers,
+) -> tuple[Integers, Integers, Floats, Floats]:
+    kept = np.empty(len(candidates), dtype=np.int64)
+    sizes = np.zeros(len(queries), dtype=np.int64)
+    least, runner_up = np.empty(len(queries)), np.empty(len(queries))
+    delta = np.empty(n_attributes)
+    used = 0
+    for i in range(len(queries)):
+        mine = candidates[starts[i] : starts[i + 1]]
+        distances = np.empty(len(mine))
+        for e in range(len(mine)):
+            write_differences(queries[i], searched[mine[e]], of_column, weight, attribute, missing_out, delta)
+            distances[e] = joined(kind, vector, matrix, others, delta)
+        sizes[i], least[i], runner_up[i] = kept_of(distances, mine, kept, used)
+        used += sizes[i]
+    return kept[:used].copy(), sizes, least, runner_up
+
+
+@njit
+def _inner(x: Floats, y: Floats) -> float:
+    total = 0.0
+    for j in range(len(x)):
+        total += x[j] * y[j]
+    return total

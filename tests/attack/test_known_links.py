@@ -1,0 +1,103 @@
+"""Links that can be asserted by their margin: worked, calibrated on others, never by luck."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.linkage.known import asserted, precision_curve, surest, threshold
+from tasks.attack.links import Links
+from tasks.attack.methods import attack
+from tasks.attack.threat import Intruder
+from tasks.microdata.alignment import Alignment
+
+SEEDS = st.integers(0, 2**32 - 1)
+PLAIN = DistanceLinkage(method="distance_linkage")
+
+
+def links(least, runner_up, classes, starts=None, found_class=None):
+    n = len(least)
+    return Links(
+        np.arange(n) if found_class is None else np.array(found_class),
+        np.arange(n),
+        np.arange(n + 1) if starts is None else np.array(starts),
+        np.array(classes),
+        least=np.array(least),
+        runner_up=np.array(runner_up),
+    )
+
+
+def test_margins():
+    found = links([1.0, 0, 2, 1, 0], [3.0, 2, np.inf, 1.5, np.inf], [0, 1, 2, 3, 4], found_class=[0, 1, 2, 3, 3, 4])
+    # class 3 holds two rows: it names nobody
+    assert found.margins(np.arange(5)).tolist() == pytest.approx([0.5, 1, 1, 0, 1])
+    two_classes = links([1.0], [3.0], [0, 1], starts=[0, 2], found_class=[0, 1])
+    assert two_classes.margins(np.arange(1)).tolist() == [0]
+    assert Links(np.arange(1), np.arange(1), np.array([0, 1]), np.array([0])).margins(np.arange(1)) is None
+
+
+def test_the_surest_link_of_a_person():
+    # person 0 has records 0 and 1, of which 1 is surer and names row 2, of unit 7; person 1's record names nobody
+    found = links([1.0, 1, 1], [2.0, 5, 9], [0, 2, 1, 2], starts=[0, 1, 2, 4])
+    named = surest(found, np.arange(3), np.array([0, 0, 1]), 2, np.array([5, 6, 7]))
+    assert named.margin.tolist() == pytest.approx([4 / 6, 0])
+    assert named.unit.tolist() == [7, -1]
+
+
+def test_a_worked_threshold():
+    margin = np.array([0.9] * 15 + [0.8] * 10 + [0.7] * 20 + [0.0] * 5)
+    right = np.array([True] * 24 + [False] + [True] * 20 + [True] * 5)
+    # from 0.9 on fifteen are too few; from 0.8 on 24 of 25 are right; from 0.7 on 44 of 45
+    assert threshold(margin, right) == 0.7
+    right[27:30] = False  # 41 of 45
+    assert threshold(margin, right) == 0.8
+    right[:3] = False
+    assert threshold(margin, right) == np.inf
+    curve = precision_curve(margin, right)
+    assert curve.coverage.tolist() == [0.3, 0.5, 0.9]
+    assert curve.precision.tolist() == pytest.approx([12 / 15, 21 / 25, 38 / 45])
+    assert threshold(np.zeros(0), np.zeros(0, dtype=bool)) == np.inf
+    assert len(precision_curve(np.zeros(3), np.ones(3, dtype=bool)).precision) == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS, st.integers(40, 400))
+def test_no_link_decides_about_itself(seed, n):
+    rng = np.random.default_rng(seed)
+    margin = rng.random(n).round(2)
+    right = rng.random(n) < margin
+    claims = asserted(margin, right)
+    for i in range(0, n, 7):
+        other = right.copy()
+        other[i] = ~other[i]
+        assert asserted(margin, other)[i] == claims[i]
+
+
+def test_nothing_is_asserted_of_guesses_and_nearly_all_of_clear_links():
+    rng = np.random.default_rng(8)
+    margin = rng.random(4000)
+    assert not asserted(margin, rng.random(4000) < 0.6).any()
+    right = rng.random(4000) < np.where(margin > 0.4, 0.99, 0.3)
+    claims = asserted(margin, right)
+    assert right[claims].mean() == pytest.approx(0.95, abs=0.02)
+    assert 0.6 < claims.mean() < 0.72
+
+
+def test_the_outcomes_hold_margins(table):
+    # record 0 finds the row 1 before 11, record 10 the row 11 before 1: wrong ones both; seen from the rows the next is 9 away
+    original, schema = table({"a": [0.0, 10, 20]})
+    masked, _ = table({"a": [11.0, 1, 20]})
+    alignment, targets = Alignment.complete_in(np.arange(3)), np.array([2, 0, 1])
+    for direction, first in (("to_release", 120 / 122), ("to_original", 80 / 82)):
+        spec = PLAIN.model_copy(update={"direction": direction})
+        found = attack(original, masked, schema, (), spec, Intruder("declared", ("a",)), alignment=alignment, targets=targets)
+        assert found.outcomes.floats("margin").tolist() == pytest.approx([1, first, 80 / 82])
+        assert found.outcomes.floats("named_right").tolist() == [1, 0, 0]
+    assigned = attack(
+        original, masked, schema, (), PLAIN.model_copy(update={"matching": "one_to_one"}), Intruder("declared", ("a",)),
+        alignment=alignment, targets=targets,
+    )  # fmt: skip
+    assert "margin" not in assigned.outcomes.names
