@@ -5,6 +5,7 @@ from __future__ import annotations
 import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
 
 # isort: split
+import os
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from flows.issue import issue
 from flows.record import Journal
 from flows.release import ReleaseSpec, load_release
 from flows.stages import carried_out
+from flows.trail import ASKED_BY_FLOW_RUN
 from tasks.audit.keeping.use import in_use
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.draws import chosen_draw, draw_of
@@ -42,7 +44,9 @@ def certify_file(release: str, output: str = "releases", new_draw: bool = False)
 
 def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
     """Store the spec and run the flow on its address, its runs tagged with the release and its series."""
-    with tags(f"release:{release.name}", f"series:{release.lineage}"), in_use():
+    asked = os.environ.get(ASKED_BY_FLOW_RUN)
+    by = (f"asked-by:{asked}",) if asked else ()
+    with tags(f"release:{release.name}", f"series:{release.lineage}", *by), in_use():
         return certify(Store().put_record(release), output=output, refresh=refresh, new_draw=new_draw)
 
 

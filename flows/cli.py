@@ -13,10 +13,15 @@ from typing import Annotated, Any
 import typer
 
 from flows.commands.audit import audit
+from flows.commands.backup import backup, restore
+from flows.commands.calibrate import calibrate
 from flows.commands.certificates import approve, revoke
 from flows.commands.keys import keys
+from flows.commands.serve import serve
 from flows.commands.store import store
 from flows.commands.sweep import sweep, sweeps
+from flows.commands.tell import tell
+from flows.commands.watch import quarantine, watch
 
 CERTIFIED, NOT_CERTIFIED, WRONG_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -31,6 +36,8 @@ app.add_typer(audit, name="audit")
 app.add_typer(keys, name="keys")
 app.add_typer(store, name="store")
 app.add_typer(sweep, name="sweep")
+app.add_typer(tell, name="tell")
+app.add_typer(quarantine, name="quarantine")
 ReleaseFile = Annotated[Path, typer.Argument(help="the release file (YAML)", metavar="RELEASE.yaml", show_default=False)]
 
 
@@ -149,6 +156,11 @@ def runs(last: Annotated[int, typer.Option(help="how many", min=1)] = 20) -> int
 
 
 app.command()(sweeps)
+app.command()(calibrate)
+app.command()(serve)
+app.command()(watch)
+app.command()(backup)
+app.command()(restore)
 
 
 @app.command()
@@ -202,14 +214,20 @@ def _interrupted() -> int:
 
 def explain(error: BaseException, arguments: list[str]) -> int:
     """Say what went wrong on stderr and return the exit code that it deserves."""
-    from tasks.microdata.errors import InputError
+    from tasks.microdata.errors import InputError, PlaceAway
 
     real = getattr(error, "cause", None) or error
     if isinstance(real, SystemExit):  # rich says 1 where the reader of a pipe is gone; Prefect answers SIGTERM with another
         return _unread(arguments) if real.code == 1 else _interrupted()
     if isinstance(real, InputError):
+        from flows.scheduled.asked import note_code
+
+        note_code(real.public)
         sys.stderr.write(f"error: {real}\n")
         return WRONG_INPUT
+    if isinstance(real, PlaceAway):
+        sys.stderr.write(f"error: {real}\n  to do:   run again when it answers; what was finished is kept\n")
+        return BROKEN
     if hasattr(real, "format_message"):  # a wrong command line: click's UsageError, which typer carries in its own copy
         see = _help_for(arguments)
         sys.stderr.write(f"error: {real.format_message()}\n  to do:   {see}\n")

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from flows.certificate import Ending, ReleasedFile
 from flows.console.words import criterion_in_words
-from flows.publish import Draft, as_json, drafted, sha256
+from flows.publish import Draft, as_json, drafted, settle_latest, sha256
 from flows.record import Journal
 from flows.release import ReleaseSpec
 from flows.stages import Made
@@ -73,12 +73,21 @@ def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> d
         )
         journal.trail.ended(partial(_signed_into, draft, ending))
         folder = draft.appear()
+    _move_latest(journal, folder.parent, release.name)
     _track(journal, content, folder, made.released, ending.statement_name)
     try:
         _show_in_prefect(journal, scorecard, folder)
     except Exception as error:  # the folder stands: what Prefect shows of it cannot undo that
         journal.note(interface=f"no page in Prefect: {type(error).__name__}")
     return {"run": journal.run, "verdict": verdict, "folder": str(folder)}
+
+
+def _move_latest(journal: Journal, parent: Path, release: str) -> None:
+    """`latest` moves last: the ledger has spoken, and the folder is there."""
+    try:
+        settle_latest(parent, release)
+    except OSError as error:  # the folder stands: a link that could not be made cannot undo that
+        journal.note(latest=f"not moved: {error.strerror or type(error).__name__}")
 
 
 def _signed_into(draft: Draft, ending: Ending, key: SigningKey) -> RunEnded:

@@ -1,10 +1,16 @@
-"""The release folder: it appears whole or not at all, and holds no table unless the release is certified."""
+"""The release folder: it appears whole or not at all, and holds no table unless the release is certified.
+
+Beside the folders of a release's runs, `latest` is a link to the newest that is certified and stands. It is put right whenever
+somebody looks (at the end of each run, by a watch, by `sdcert revoke`), from the ledger and the folders alone: whatever was
+killed in between, the next one mends it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,10 +21,13 @@ from typing import Any
 import psutil
 
 from tasks.audit.lookup.index import Index
-from tasks.runtime.files import sync_folder, write_whole
+from tasks.runtime.files import locked, sync_folder, write_whole
+from tasks.runtime.settings import Home
 
 PARTIAL = ".partial-"
+LATEST, DRAFT_OF_LATEST = "latest", ".latest-"
 CERTIFICATE, UNCERTIFIED = "certificate.json", "statement.json"
+_RUN = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,78 @@ def _is_written_down(draft: Path, run: str) -> bool:
         ended = index.run(run).ended if index.begin_so(run) == [run] and not index.run(run).revocations else None
     statements = (draft / name for name in (CERTIFICATE, UNCERTIFIED) if (draft / name).is_file())
     return ended is not None and any(sha256(path.read_bytes()) == ended.certificate for path in statements)
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """To which run `latest` pointed, and points now; None: to none."""
+
+    before: str | None
+    now: str | None
+
+
+def settle_latest(parent: Path, release: str) -> Latest:
+    """Let `latest` in the folder of a release point to its newest run that is certified, stands, and has its folder there.
+
+    It never moves back to an older run, but when the certificate that it points to was revoked; if none is left, it goes. A
+    rehearsal is never among them. What is called `latest` and is no link is left as it is. Raises OSError.
+    """
+    link = parent / LATEST
+    if not parent.is_dir():
+        return Latest(None, None)
+    with locked(_lock_of(parent)):
+        _clear_links(parent)
+        before = str(link.readlink()) if link.is_symlink() else None
+        if before is None and link.exists():
+            return Latest(None, None)
+        wanted = _wanted(parent, release, before)
+        if wanted is None and before is not None:
+            link.unlink()
+            sync_folder(parent)
+        elif wanted is not None and wanted != before:
+            _point(link, wanted)
+        return Latest(before, wanted)
+
+
+def _wanted(parent: Path, release: str, before: str | None) -> str | None:
+    """Where `latest` is to point, given where it points."""
+    with Index.current() as index:
+        issued = {row["run"]: row for row, _ in index.certified() if row["release"] == release}
+        order = {run: row["ended"] for run, row in issued.items() if row["revoked"] is None}
+        there = (run for run in sorted(order, key=order.__getitem__, reverse=True) if _is_there(parent / run, issued[run]))
+        newest = next((run for run in there if index.fits([run])), None)
+    if before is None or before in issued:
+        newer_gone = before in order and (newest is None or order[before] > order[newest])
+        return before if newer_gone else newest  # a folder that was taken away does not bring back an older one
+    of_another_home = _RUN.fullmatch(before) is not None and (parent / before).is_dir()
+    return before if newest is None or (of_another_home and before > newest) else newest
+
+
+def _is_there(folder: Path, row: dict[str, Any]) -> bool:
+    try:
+        return bool(sha256((folder / CERTIFICATE).read_bytes()) == row["certificate"])
+    except OSError:
+        return False
+
+
+def _point(link: Path, run: str) -> None:
+    """Replace the link by one rename: whoever follows it meets the old folder or the new one."""
+    draft = link.with_name(f"{DRAFT_OF_LATEST}{os.getpid()}-{run}")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(run)
+    draft.replace(link)
+    sync_folder(link.parent)
+
+
+def _clear_links(parent: Path) -> None:
+    for draft in parent.glob(f"{DRAFT_OF_LATEST}*"):
+        writer = draft.name.removeprefix(DRAFT_OF_LATEST).partition("-")[0]
+        if writer.isdecimal() and not psutil.pid_exists(int(writer)):
+            draft.unlink(missing_ok=True)
+
+
+def _lock_of(parent: Path) -> Path:
+    return Home.current().locks / f"latest-{sha256(str(parent.absolute()).encode())[:16]}.lock"
 
 
 def as_json(content: Any) -> bytes:

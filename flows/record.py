@@ -13,6 +13,7 @@ import socket
 import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,6 +24,7 @@ from prefect.futures import PrefectFuture
 
 from flows.history import LATER, MANIFEST
 from flows.progress import listener
+from flows.registered import state_of
 from flows.release import ReleaseSpec
 from flows.trail import Trail
 from tasks.audit.keeping.use import in_use
@@ -179,6 +181,7 @@ class Journal:
             self.note(ledger=f"not recorded: {type(also).__name__}: {also}")
 
     def _finish(self, status: str) -> None:
+        self._tracking.follow(partial(state_of, self.trail.release.lineage))
         problem = self._tracking.close(status)
         if problem is not None:
             self.note(tracking=f"not recorded: {problem}")

@@ -144,6 +144,7 @@ class ReleaseSpec(Spec):
         values = {"order", "missing", "categories", "hierarchy"}
         left_out: Any = {"seed": True, "source": True, "released": place, "expect": True, "attributes": {"__all__": values}}
         left_out["masking"] = cells
+        left_out |= {"attacks": {"__all__": {"compare"}}, "intruder": {"holds"}}
         content: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude=left_out, exclude_none=True)
         return content
 

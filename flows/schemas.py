@@ -7,6 +7,7 @@ from pathlib import Path
 from flows.publish import as_json
 from flows.release import schema_of_release_files
 from flows.sweep.spec import schema_of_sweep_files
+from flows.watch.spec import schema_of_watch_files
 from tasks.audit.certificates.approval import schema_of_approvals
 from tasks.audit.certificates.revocation import schema_of_revocations
 from tasks.report.predicate import schema_of_predicates
@@ -20,6 +21,7 @@ def schemas() -> dict[str, bytes]:
     made = {
         "release.json": schema_of_release_files(),
         "sweep.json": schema_of_sweep_files(),
+        "watch.json": schema_of_watch_files(),
         "predicate.json": schema_of_predicates(),
         "approval.json": schema_of_approvals(),
         "revocation.json": schema_of_revocations(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import socket
 from collections.abc import Callable
 
@@ -19,6 +20,8 @@ from tasks.report.statement import policy_digest
 from tasks.runtime.artifacts import Store
 from tasks.runtime.failures import StageFailure
 from tasks.runtime.provenance import made_by
+
+ASKED_BY_DEPLOYMENT, ASKED_BY_FLOW_RUN = "SDCERT_ASKED_BY_DEPLOYMENT", "SDCERT_ASKED_BY_FLOW_RUN"
 
 
 class Trail:
@@ -106,8 +109,13 @@ class Trail:
 
 
 def asked_by() -> AskedBy:
-    """The user and host of this process, and the deployment of Prefect's that started it, if one did."""
-    return AskedBy(user=getpass.getuser(), host=socket.gethostname(), deployment=deployment.name, flow_run=flow_run.id)
+    """The user and host of this process, and the deployment of Prefect's that started it, if one did.
+
+    A deployment's flow run starts a command in a process of its own, and names itself there in two variables.
+    """
+    of = os.environ.get(ASKED_BY_DEPLOYMENT) or deployment.name
+    run = os.environ.get(ASKED_BY_FLOW_RUN) or flow_run.id
+    return AskedBy(user=getpass.getuser(), host=socket.gethostname(), deployment=of, flow_run=run)
 
 
 def code_of(error: BaseException) -> str:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from postgres import Postgres
+
 ROOT = Path(__file__).resolve().parent.parent
-UNPRIVILEGED = "nobody"  # initdb refuses to run as root
 _SESSION = Path(tempfile.mkdtemp(prefix="sdcert-tests-"))
 atexit.register(shutil.rmtree, _SESSION, ignore_errors=True)
 
@@ -88,23 +90,15 @@ def prefect(shared_places):
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[str]:
-    """A private PostgreSQL server: the URL of an empty database; skipped where the server's binaries are not installed."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if not found:
-        pytest.skip("PostgreSQL's server is not installed in /usr/lib/postgresql")
-    folder, user = Path(tempfile.mkdtemp(prefix="pg-")), UNPRIVILEGED if os.geteuid() == 0 else None
-    if user is not None:
-        shutil.chown(folder, user)
+def postgres() -> Iterator[Postgres]:
+    """A private PostgreSQL server; skipped where the server's binaries are not installed."""
+    from postgres import postgres as started
 
-    def run(*words: str) -> None:
-        command = [str(found[-1].with_name(words[0])), "-D", str(folder / "data"), *words[1:]]
-        subprocess.run(command, user=user, cwd=folder, check=True, stdout=subprocess.DEVNULL, timeout=120)
+    with started() as server:
+        yield server
 
-    run("initdb", "-U", "sdcert", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-    run("pg_ctl", "-w", "-l", str(folder / "log"), "-o", f"-c listen_addresses='' -c fsync=off -k {folder}", "start")
-    try:
-        yield f"postgresql+psycopg2://sdcert@/postgres?host={folder}"
-    finally:
-        run("pg_ctl", "-m", "immediate", "stop")
-        shutil.rmtree(folder, ignore_errors=True)
+
+@pytest.fixture(scope="session")
+def postgresql(postgres: Postgres) -> str:
+    """The URL of an empty database of a private PostgreSQL server."""
+    return postgres.socket_url()

@@ -20,13 +20,26 @@ from tasks.microdata.errors import InputError
 
 def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, new_draw: bool) -> int:
     """Run the flow, tell how it goes on stderr, and end with the verdict, the deciding figures and the files."""
-    from flows.console.keys import asked
     from flows.release import load_release, located
-    from tasks.audit.signing.keys import signing_key
-    from tasks.ingest.sources import reachable
     from tasks.runtime.failures import StageFailure
 
-    release = load_release(path)
+    try:
+        done = certify_loaded(load_release(path), path, output, refresh=refresh, new_draw=new_draw)
+    except StageFailure as failure:
+        raise (located(failure.cause, path) if isinstance(failure.cause, InputError) else failure) from None
+    scorecard = json.loads((Path(done["folder"]) / "scorecard.json").read_text())
+    if as_json:
+        sys.stdout.write(json.dumps(scorecard, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    print_verdict(Console(stderr=as_json, soft_wrap=True), scorecard, Path(done["folder"]))
+    return 0 if scorecard["verdict"] == "certified" else 1
+
+
+def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
+    """Run the flow on a release that was read from a file, and tell how it goes on stderr; returns what the flow does."""
+    from flows.console.keys import asked
+    from tasks.audit.signing.keys import signing_key
+    from tasks.ingest.sources import reachable
+
     for source in filter(None, (release.source, release.released)):
         reachable(source)  # a missing source is told before Prefect starts
     _check_output(output, release.name)
@@ -37,17 +50,10 @@ def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, n
     lines = Lines(console)
     token = listener.set(lines)
     try:
-        done = _run(release, output, refresh=refresh, new_draw=new_draw)
-    except StageFailure as failure:
-        raise (located(failure.cause, path) if isinstance(failure.cause, InputError) else failure) from None
+        return _run(release, output, refresh=refresh, new_draw=new_draw)
     finally:
         listener.reset(token)
         lines.close()
-    scorecard = json.loads((Path(done["folder"]) / "scorecard.json").read_text())
-    if as_json:
-        sys.stdout.write(json.dumps(scorecard, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-    _print_verdict(console if as_json else Console(soft_wrap=True), scorecard, Path(done["folder"]))
-    return 0 if scorecard["verdict"] == "certified" else 1
 
 
 def _run(release: Any, output: Path, *, refresh: bool, new_draw: bool) -> dict[str, str]:
@@ -92,7 +98,7 @@ def _check_output(output: Path, release: str) -> None:
         raise InputError("output", "--output", what, "a folder that can be written", remedy, str(output)) from None
 
 
-def _print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> None:
+def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> None:
     from flows.console.advice.advice import advice
     from flows.console.unlimited import unlimited
     from flows.history import manifest_of, manifest_path
@@ -118,6 +124,8 @@ def _print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) ->
         say(f"warning: {note}")
     if "tracking" in manifest:
         say(f"warning: MLflow: {manifest['tracking']}; the release itself is complete")
+    if "latest" in manifest:
+        say(f"warning: the link `latest` was {manifest['latest']}; the release itself is complete")
     for path in sorted(folder.iterdir()):
         say(f"  {path}")
     internal = manifest_path(scorecard["run"]).with_name("report-internal.html")

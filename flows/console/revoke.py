@@ -1,9 +1,9 @@
 """`sdcert revoke`: a certificate is no longer to be relied upon, from now on and for good.
 
 The signed revocation is kept in the run's private folder, then the entry is appended, then the home's list of revoked
-certificates and the folder are told, and only then the person who asked: a reader who is gone stops nothing. The ledger
-decides: whatever a crash leaves out after the entry, the same command puts in place. The folder need not be there: nobody can
-keep a certificate alive by moving it away.
+certificates and the folder are told and `latest` steps back, and only then the person who asked: a reader who is gone stops
+nothing. The ledger decides: whatever a crash leaves out after the entry, the same command puts in place. The folder need not
+be there: nobody can keep a certificate alive by moving it away.
 
 What is revoked is the certificate of one run. Others of the same data that still stand are named, or revoked with it.
 """
@@ -30,6 +30,8 @@ from flows.console.certified import (
     tell,
 )
 from flows.console.keys import asked
+from flows.history import manifest_of
+from flows.publish import LATEST, settle_latest
 from tasks.audit.certificates.revocation import FILE, RevocationPredicate, sealed_revocation
 from tasks.audit.ledger.entries import CertificateRevoked, ReleasedTable
 from tasks.audit.ledger.ledger import Ledger
@@ -66,6 +68,7 @@ def revoke_certificate(run: str, reason: str, *, folder: Path | None, others: bo
             except InputError as error:  # what was done before must be told all the same
                 more, fault = [], error
             lines, failed = lines + more, failed or fault
+    lines += _registered({certified.ended.series, *(other.ended.series for other in same if others)})
     try:
         tell(*lines, *(() if others else _still_standing(certified, same)), ELSEWHERE)
     finally:
@@ -81,7 +84,43 @@ def _revoked(run: CertifiedRun, reason: str, folder: Path | None) -> tuple[list[
         _record(run, reason)
         run, said = _certified(run.run), "the certificate is revoked. This cannot be undone."
     lines, failed = _spread(run, folder)
-    return [f"{run.release}, run {run.run}: {said}", *lines], failed
+    stepped, fault = _stepped_back(run, folder)
+    return [f"{run.release}, run {run.run}: {said}", *lines, *stepped], failed or fault
+
+
+def _stepped_back(run: CertifiedRun, folder: Path | None) -> tuple[list[str], InputError | None]:
+    """Whoever follows `latest` is not led to a revoked release: it steps back to the last that stands, or goes."""
+    lines: list[str] = []
+    parents = (_parent_of(run), None if folder is None else folder.parent)
+    for parent in dict.fromkeys(filter(None, parents)):
+        try:
+            moved = settle_latest(parent, run.release)
+        except OSError as error:
+            what = f"the certificate is revoked, but `{LATEST}` may still point to it ({error.strerror})"
+            remedy = "mend that, and give the same command again"
+            return lines, InputError("latest-not-moved", str(parent), what, "a folder that can be written", remedy)
+        if moved.before == run.run != moved.now:
+            now = f"points to run {moved.now} now" if moved.now else "is gone: no other release that stands is there"
+            lines.append(f"  {parent / LATEST} {now}")
+    return lines, None
+
+
+def _parent_of(run: CertifiedRun) -> Path | None:
+    """The folder in which the release folder was made, whether that is still there or not."""
+    try:
+        return Path(manifest_of(run.run)["folder"]).parent
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _registered(series: set[str]) -> Iterator[str]:
+    """Let the registered models follow; those that cannot do it when their series runs next."""
+    from flows.registered import follow_now
+
+    for one in sorted(series):
+        problem = follow_now(one)
+        if problem is not None:
+            yield f"  MLflow was not told ({problem}): the next run of series {one} moves `certified` there"
 
 
 def _others(run: CertifiedRun) -> list[CertifiedRun]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +22,7 @@ from tasks.audit.keeping.needs import History, KnownRun, Reason, history_of
 from tasks.audit.keeping.use import alone, in_use
 from tasks.audit.keeping.verification import Finding, Verified, verify
 from tasks.runtime.settings import prepare_environment
+from tasks.runtime.shared import ADDRESS
 
 _NAMED = 20
 DAYS = 30  # as the command has it
@@ -130,6 +132,8 @@ def _tell_kept(say: Callable[[str], None], found: Plan, runs: tuple[KnownRun, ..
     for reason, count in Counter(found.reasons.values()).items():
         why = WHY[reason] if reason != "young" else f"younger than {older_than} days"
         say(f"           {count:>5,}  {why}")
+    if ADDRESS in os.environ:
+        say("           all artifacts: several homes share the store, and one does not know what the others need")
     if found.young:
         say(f"  {found.young:>7,}  artifacts that no run needs, but that are younger than {older_than} days")
     say(f"           together {_size(found.kept_bytes)}; keys, seeds, manifests and the ledger are never touched")
@@ -178,7 +182,8 @@ def _summary(found: Verified, root: Path) -> Iterator[str]:
         return
     wrong = Counter(finding.kind for finding in found.findings)
     told = ", ".join(f"{count} {kind}" for kind, count in wrong.items())
-    yield f"{_many(found.artifacts, 'artifact')}, {_size(found.bytes)}, in {root / 'store'}"
+    where = os.environ.get(ADDRESS) or root / "store"
+    yield f"{_many(found.artifacts, 'artifact')}, {_size(found.bytes)}, in {where}"
     yield f"  {found.needed:,} of them are needed by {_many(found.runs, 'run')}: certified ones, and the newest of each series"
     if found.emptied:
         yield f"  {_many(found.emptied, 'older run')} had some removed: nothing needs them, and a replay computes them again"

@@ -73,6 +73,17 @@ class AttackFailed(SdcertError):
         return self.reason
 
 
+@dataclass(eq=False)
+class PlaceAway(SdcertError):
+    """A place that several machines share does not answer, or refuses; `reason` is the kind of error, and holds no address."""
+
+    reason: str
+    code = "place-away"
+
+    def __str__(self) -> str:
+        return f"the shared place does not answer, or refuses ({self.reason})"
+
+
 def _shortened(value: object, longest: int = 120) -> str:
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text)} characters)"

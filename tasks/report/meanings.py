@@ -42,7 +42,8 @@ MEANINGS = {
     ),
     "known_links": Meaning(
         "Links that can be asserted",
-        "The share of attacked records for which the intruder can rule out every released record but one.",
+        "The share of attacked records for which the intruder can rule out every released record but one, or for which one "
+        "stands out by a margin at which such links are nearly always right.",
     ),
     "known_reidentification": Meaning(
         "Asserted and correct", "The share of attacked records for which that one record is the right one."

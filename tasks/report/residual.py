@@ -165,7 +165,7 @@ def _asserted(content: Content) -> Iterator[str]:
         limit = "" if is_limited(content, worst) else f" {NO_LINE}"
         yield (
             f"For {_figure(worst)} of the {worst.counts} {who} can assert which released record is theirs, and is right: every "
-            f"other one is ruled out ({attack_named(worst.attack)}).{limit}"
+            f"other one is ruled out, or is clearly further off ({attack_named(worst.attack)}).{limit}"
         )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import io
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NewType, TypeVar, overload
@@ -23,7 +22,9 @@ from pydantic import TypeAdapter
 
 from tasks.microdata.table import Microdata, stored_integers
 from tasks.runtime.files import write_whole
+from tasks.runtime.keyfile import private_key
 from tasks.runtime.settings import Home
+from tasks.runtime.shared import shared_place
 
 Ref = NewType("Ref", str)
 T = TypeVar("T")
@@ -36,10 +37,14 @@ class Damaged(Exception):
 
 
 class Store:
-    """Tables (Parquet), records (JSON of a pydantic model or a dataclass) and pages (HTML) under one folder and one key."""
+    """Tables (Parquet), records (JSON of a pydantic model or a dataclass) and pages (HTML) under one folder and one key.
+
+    The folder is that of the home, or a place that several homes of the same key share (`SDCERT_STORE_URL`).
+    """
 
     def __init__(self, home: Home | None = None) -> None:
         home = home or Home.current()
+        self.shared = shared_place(home)
         self.root = home.store
         self.key = private_key(home.keys / "store.key")
 
@@ -113,30 +118,45 @@ class Store:
         return mac.hexdigest()
 
     def _path(self, ref: Ref) -> Path:
-        kind, _, address = ref.partition(":")
-        if kind not in SUFFIX or not address.isalnum():
-            raise Damaged(ref)
-        return self.root / kind / address[:2] / f"{address}{SUFFIX[kind]}"
+        return self.root / name_of(ref)
+
+    def exists(self, ref: Ref) -> bool:
+        return self._path(ref).exists() if self.shared is None else self.shared.exists(name_of(ref))
+
+    def content(self, ref: Ref) -> bytes:
+        """The bytes of an artifact, not checked. Raises Damaged where there are none."""
+        try:
+            return self._path(ref).read_bytes() if self.shared is None else self.shared.read(name_of(ref))
+        except OSError:
+            raise Damaged(ref) from None
 
     def _put(self, kind: str, address: str, content: Any) -> Ref:
         ref = Ref(f"{kind}:{address}")
-        path = self._path(ref)
-        if not (path.exists() and self.intact(ref)):
-            write_whole(path, content(), mode=0o400)
+        if self.exists(ref) and self.intact(ref):
+            return ref
+        if self.shared is None:
+            write_whole(self._path(ref), content(), mode=0o400)
+        else:
+            self.shared.write_checked(name_of(ref), content())
         return ref
 
     def _read(self, ref: Ref, kind: str) -> bytes:
         if not ref.startswith(f"{kind}:"):
             raise Damaged(ref)
-        try:
-            return self._path(ref).read_bytes()
-        except OSError:
-            raise Damaged(ref) from None
+        return self.content(ref)
 
     def _checked(self, ref: Ref, content: T, address: str) -> T:
         if not hmac.compare_digest(ref.partition(":")[2], address):
             raise Damaged(ref)
         return content
+
+
+def name_of(ref: str) -> str:
+    """Where an artifact lies in the store."""
+    kind, _, address = ref.partition(":")
+    if kind not in SUFFIX or not address.isalnum():
+        raise Damaged(ref)
+    return f"{kind}/{address[:2]}/{address}{SUFFIX[kind]}"
 
 
 def content_address(table: Microdata) -> str:
@@ -172,20 +192,6 @@ def canonical(table: Microdata) -> Iterator[bytes]:
             yield (pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False) + 0.0).astype("<f8").tobytes()
         else:  # whole numbers, and dates and times as the whole numbers they are stored as
             yield pc.fill_null(stored_integers(column), 0).to_numpy(zero_copy_only=False).astype("<i8").tobytes()
-
-
-def private_key(path: Path) -> bytes:
-    """The 32 secret bytes in a file, made by the system's generator when first asked for; two makers agree on the first."""
-    if not path.exists():
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-        write_whole(draft, secrets.token_bytes(32), mode=0o400)
-        try:
-            path.hardlink_to(draft)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
-    return path.read_bytes()
 
 
 def _parquet(table: Microdata) -> bytes:

@@ -30,6 +30,7 @@ from tasks.runtime.failures import guarded
 from tasks.runtime.files import try_lock
 from tasks.runtime.provenance import installed, lock_file
 from tasks.runtime.settings import Home
+from tasks.runtime.shared import ADDRESS, fetch_record, share_record
 
 Produced = dict[str, str]
 
@@ -98,7 +99,10 @@ class FlockManager(LockManager):
             if found is None or found[0] != holder:
                 raise ValueError(f"no lock on {key} is held by {holder}")
             del self._held[key]
-        os.close(found[1])
+        try:
+            share(key)
+        finally:
+            os.close(found[1])
 
     def is_locked(self, key: str) -> bool:
         if key in self._held:
@@ -127,26 +131,43 @@ class FlockManager(LockManager):
 def vet(key: str) -> None:
     """Remove the record under a key unless it is plain JSON of addresses whose artifacts are all there and undamaged.
 
-    A removed record is computed again; nothing is read by a deserialiser that could execute it.
+    A removed record is computed again; nothing is read by a deserialiser that could execute it. Where the store is shared,
+    one that another machine made is taken from there.
     """
     path = Home.current().records / key
     if path.exists() and not _trustworthy(path):
         path.unlink(missing_ok=True)
+    if not path.exists():
+        fetch_record(key, path)
+        if path.exists() and not _trustworthy(path):
+            path.unlink(missing_ok=True)
+
+
+def share(key: str) -> None:
+    """Let other machines have what a stage returned, where the store is shared."""
+    path = Home.current().records / key
+    if ADDRESS in os.environ and _produced(path) is not None:
+        share_record(key, path)
 
 
 def _trustworthy(path: Path) -> bool:
+    produced = _produced(path)
+    store = Store()
+    return produced is not None and all(store.intact(Ref(ref)) for ref in produced.values())
+
+
+def _produced(path: Path) -> Produced | None:
+    """What a record says that its stage returned; None where it is not plain JSON of addresses."""
     try:
         record = json.loads(path.read_bytes())
         serializer = record["metadata"]["serializer"]
         produced = json.loads(record["result"])
     except (OSError, ValueError, KeyError, TypeError):
-        return False
+        return None
     if serializer != JSONSerializer().model_dump(mode="json") or not isinstance(produced, dict):
-        return False
-    if not all(isinstance(ref, str) for ref in produced.values()):
-        return False
-    store = Store()
-    return all(store.intact(Ref(ref)) for ref in produced.values())
+        return None
+    plain = all(isinstance(ref, str) for ref in produced.values()) and "__exc_type__" not in produced
+    return produced if plain else None
 
 
 def stage(name: str, rooms: tuple[str, ...]) -> Callable[[Callable[..., Produced]], Task[..., Produced]]:

@@ -16,6 +16,7 @@ from tasks.microdata.randomness import SEED_BYTES
 from tasks.runtime.artifacts import Store
 from tasks.runtime.files import locked, write_whole
 from tasks.runtime.settings import Home
+from tasks.runtime.shared import claim_series
 
 SEED_ENTROPY_BITS = 8 * SEED_BYTES
 
@@ -25,6 +26,7 @@ def draw_of(series: str, *, new: bool = False) -> str:
     home = Home.current()
     current = home.folder("draws") / f"{series}.current"
     with locked(home.locks / f"draw-{series}.lock"):
+        claim_series(series)
         if current.exists() and not new:
             return current.read_text().strip()
         draw = keep_seed(secrets.token_bytes(SEED_BYTES))
@@ -37,6 +39,7 @@ def pseudonym_key_of(series: str) -> str:
     home = Home.current()
     current = home.folder("draws") / f"{series}.pseudonyms"
     with locked(home.locks / f"draw-{series}.lock"):
+        claim_series(series)
         if current.exists():
             return current.read_text().strip()
         kept = keep_seed(secrets.token_bytes(SEED_BYTES))

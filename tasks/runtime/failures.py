@@ -7,6 +7,7 @@ under a token, and a `StageFailure` that holds no value travels instead; who cal
 from __future__ import annotations
 
 import functools
+import re
 import secrets
 import traceback
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from tasks.runtime.settings import Home
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+CREDENTIALS = re.compile(r"://[^\s/'\"]*@")
 
 _kept: dict[str, Exception] = {}
 
@@ -69,6 +72,9 @@ def _kept_apart(stage: str, error: Exception) -> StageFailure:
 
 
 def write_private_trace(stage: str, token: str, error: BaseException) -> None:
-    """Keep the whole traceback of something that broke in the private folder, for who has to mend it."""
-    text = "".join(traceback.format_exception(error))
+    """Keep the whole traceback of something that broke in the private folder, for who has to mend it.
+
+    The user and password of an address in it are left out: libraries write an address that they cannot use into the message.
+    """
+    text = CREDENTIALS.sub("://***@", "".join(traceback.format_exception(error)))
     append_line(Home.current().folder("failures") / f"{token}.txt", f"{datetime.now(UTC).isoformat()} {stage}\n{text}")

@@ -80,6 +80,8 @@ def prepare_environment() -> Home:
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "MLFLOW_LOGGING_LEVEL": "ERROR",
         "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",
+        "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # it would stand before what --json prints
         "GX_ANALYTICS_ENABLED": "false",
         "MPLCONFIGDIR": str(home.folder("matplotlib")),
         "OMP_NUM_THREADS": "1",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tasks.microdata.estimate import Estimate
 from tasks.runtime.failures import write_private_trace
 from tasks.runtime.files import locked
+from tasks.runtime.registry import Registry, SeriesState
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ LONGEST_PARAMETER = 6000
 METRICS_PER_BATCH = 1000
 PARAMETERS_PER_BATCH = 100
 PARENT = "mlflow.parentRunId"
+AWAY_SECONDS = 10
+WITH_A_PLACE = {"http", "https", "databricks"}
 
 
 class Tracking:
@@ -44,6 +47,7 @@ class Tracking:
         self._client: MlflowClient | None = None
         self._id = self._experiment = ""
         self._run = run
+        self._away = False
         self._ask(self._open, series, run, again)
 
     def parameters(self, content: Mapping[str, Any]) -> None:
@@ -65,6 +69,10 @@ class Tracking:
         """A run below this one, unless it has one of this name."""
         self._ask(self._log_child, name, dict(flattened(parameters)), {encoded(one): value for one, value in figures.items()})
 
+    def follow(self, read: Callable[[], SeriesState]) -> None:
+        """Let the registered model of the series follow the ledger, with a version for this run."""
+        self._ask(lambda: Registry(self._mlflow, self._experiment, {self._run: self._id}).follow(read))
+
     def close(self, status: str) -> str | None:
         """Wait, end the run (`FINISHED`, `FAILED`, `KILLED`); returns what went wrong, if anything did."""
         self._ask(lambda: self._mlflow.set_terminated(self._id, status))
@@ -82,15 +90,25 @@ class Tracking:
         return self._client
 
     def _ask(self, action: Callable[..., Any], *arguments: Any) -> None:
-        self._asked.append(self._line.submit(action, *arguments))
+        self._asked.append(self._line.submit(self._tried, action, *arguments))
+
+    def _tried(self, action: Callable[..., Any], *arguments: Any) -> None:
+        """Do it; after one that waited long and failed nothing more is tried, so that a run waits for no dead server."""
+        if self._away:
+            raise ConnectionError("tracking did not answer before")
+        started = time.monotonic()
+        try:
+            action(*arguments)
+        except Exception:
+            self._away = time.monotonic() - started > AWAY_SECONDS
+            raise
 
     def _open(self, series: str, run: str, again: bool) -> None:
         client = open_client()
         with locked(Home.current().locks / "tracking.lock"):
             experiment = client.get_experiment_by_name(series)
             if experiment is None:
-                place = Home.current().folder("mlflow-artifacts", series).as_uri() if _is_default() else None
-                experiment_id = client.create_experiment(series, artifact_location=place)
+                experiment_id = client.create_experiment(series, artifact_location=_artifacts(series))
             else:
                 experiment_id = experiment.experiment_id
         self._experiment = experiment_id
@@ -176,5 +194,10 @@ def flattened(content: Any, name: str = "") -> Iterable[tuple[str, str]]:
         yield from flattened(child, f"{name}|{key}".removeprefix("|"))
 
 
-def _is_default() -> bool:
-    return not os.environ.get("MLFLOW_TRACKING_URI")
+def _artifacts(series: str) -> str | None:
+    """Where the files of a new experiment go: an MLflow server knows; of a database alone MLflow takes `./mlruns`."""
+    if tracking_uri().partition("://")[0].partition("+")[0] in WITH_A_PLACE:
+        return None
+    if root := os.environ.get("MLFLOW_DEFAULT_ARTIFACT_ROOT"):
+        return f"{root.rstrip('/')}/{series}"
+    return Home.current().folder("mlflow-artifacts", series).as_uri()

@@ -73,6 +73,15 @@ def process(home, prefect, tmp_path):
 
 
 @pytest.fixture
+def bucket():
+    """The address of an empty S3 bucket; skipped where the extra `s3` is not installed."""
+    from s3 import s3_bucket
+
+    with s3_bucket() as address:
+        yield address
+
+
+@pytest.fixture
 def audit(home, capfd, monkeypatch):
     """`audit(*words)` runs `sdcert audit ...` in this process: exit code, what it printed, and its messages."""
 

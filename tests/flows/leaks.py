@@ -28,6 +28,8 @@ PRIVATE = {
     "draws": "the seeds",
     "runs": "manifests and scorecards at full precision",
     "failures": "tracebacks, which may hold values",
+    "quarantine": "why a version of a source was quarantined, which may hold values",
+    "scheduled": "what commands of deployments printed, which may name values",
     "sweeps": "the working sets of sweeps: the source and exact figures of it",
 }
 """Folders of a home where secrets belong, and why. All else in a home is searched, the ledger too."""

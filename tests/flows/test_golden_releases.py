@@ -71,5 +71,5 @@ def test_eia(certify, tmp_path, reference, k):
 def test_the_shipped_releases(sdcert, tmp_path, name, code):
     ran = sdcert("certify", ROOT / "params" / "releases" / f"{name}.yaml", "--output", tmp_path / "releases")
     assert ran.code == code, ran.err
-    (folder,) = (tmp_path / "releases" / name).iterdir()
+    (folder,) = (path for path in (tmp_path / "releases" / name).iterdir() if not path.is_symlink())
     assert (folder / "released.csv").exists() == (code == 0)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.microdata.estimate import Estimate
+from tasks.runtime import tracking
 from tasks.runtime.tracking import Tracking, encoded, flattened, metrics, open_client
 
 ALLOWED = re.compile(r"^[A-Za-z0-9_\-. :/]*$")
@@ -36,7 +37,8 @@ def test_bounds_are_logged_where_they_say_something():
     assert dict(metrics([exact, sampled, nothing])) == {"m": 0.5, "s": 0.5, "s/low": 0.4, "s/high": 0.6}
 
 
-def test_a_run_is_recorded(home):
+def test_a_run_is_recorded(tracked_home, made_store):
+    home = tracked_home
     tracking = Tracking(series="survey", run="run-1")
     tracking.parameters({"masking": [{"k": 3}]})
     tracking.estimates([Estimate(measure="loss", attribute="income (%) <é>", value=0.25, unit="share")])
@@ -50,7 +52,7 @@ def test_a_run_is_recorded(home):
     assert list(found.data.metrics.values()) == [0.25]
     assert found.data.tags["sdcert.verdict"] == "certified"
     assert experiment.artifact_location.startswith("file://" + str(home))
-    assert (home / "mlflow.db").stat().st_mode & 0o077 == 0
+    assert made_store.stat().st_mode & 0o077 == 0, "as the store itself was made"
     with sqlite3.connect(home / "mlflow.db") as database:
         assert database.execute("pragma integrity_check").fetchone() == ("ok",)
 
@@ -60,4 +62,17 @@ def test_a_tracking_server_that_is_away_is_told_and_stops_nothing(home, monkeypa
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     tracking = Tracking(series="survey", run="run-1")
     tracking.tag("a", "b")
+    asked = []
+    tracking.follow(lambda: asked.append("the ledger"))
     assert tracking.close("FINISHED") is not None
+    assert asked == []
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_after_one_long_wait_for_nothing_no_more_is_tried(home, monkeypatch, seconds):
+    monkeypatch.setattr(tracking, "AWAY_SECONDS", seconds)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "nonsense://")
+    recorded, tried = Tracking(series="survey", run="run-1"), []
+    recorded._ask(tried.append, "something")
+    assert recorded.close("FINISHED") is not None
+    assert tried == ([] if seconds == 0 else ["something"])

@@ -16,8 +16,10 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from rich.console import Console
 
+from flows.console.doctor.elsewhere import findings_of_elsewhere
 from flows.console.doctor.home import Finding, fail, findings_of_home, fine, warn
 from flows.console.doctor.keys import findings_of_keys
+from flows.console.doctor.schedules import findings_of_schedules
 from flows.console.doctor.trail import findings_of_trail
 from flows.console.inert import shown
 from tasks.runtime.settings import Home
@@ -26,7 +28,8 @@ LOCK = Path(__file__).resolve().parents[2] / "requirements.lock"
 SECONDS_TO_ANSWER = 5
 _NAMED = 6
 OPTIONAL = {
-    "psycopg2": ("sources in PostgreSQL", "psycopg2-binary"),
+    "psycopg2": ("sources in PostgreSQL, and MLflow and the index of the ledger on it", "psycopg2-binary"),
+    "s3fs": ("stores and sweeps in S3-compatible places", "s3fs"),
     "pyreadstat": ("SPSS, Stata and SAS files", "pyreadstat"),
     "matplotlib": ("the charts of the report", "matplotlib"),
 }
@@ -77,10 +80,12 @@ def findings() -> Iterator[Finding]:
     yield _python()
     yield from _packages()
     yield _prefect()
+    yield from findings_of_schedules()
     yield _mlflow()
     yield from findings_of_home(Home.current().root)
     yield from findings_of_keys(Home.current().root)
     yield from findings_of_trail(Home.current().root)
+    yield from findings_of_elsewhere(Home.current().root)
     yield from _optional()
     yield _variables()
 

@@ -1,4 +1,4 @@
-"""What the intruder's own file says of the records: the originals, or these with errors, gaps, coarser values or another unit."""
+"""What the intruder's own file says of the records: the originals, or these with errors, gaps, bands or another unit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasks.mask.fitting import ordered_positions
 from tasks.microdata.errors import InputError
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.scaling import variance_of
-from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Scale, Schema
+from tasks.microdata.schema import CATEGORICAL, Attribute, Scale, Schema
 from tasks.microdata.spec import Name, Percent, Spec
 from tasks.microdata.table import DATE, Booleans, Floats, Microdata
 from tasks.microdata.words import listed
@@ -24,8 +24,8 @@ class Holding(Spec):
     """What the intruder holds of one attribute, in the order in which it comes about.
 
     wrong_percent: of so many records somebody else's value. noise_percent: normal noise with a standard deviation of so many
-        percent of the attribute's. rounded_to: only the nearest multiple of it. coarser: each category's parent instead; compare
-        the attribute by its hierarchy then. times: in another unit, of which the intruder knows nothing (it matters unless
+        percent of the attribute's. rounded_to: only the nearest multiple of it. coarser: each category's parent instead;
+        compare the attribute by its hierarchy then. times: in another unit, of which the intruder knows nothing (it matters unless
         each file is scaled by itself). missing_percent: of so many records nothing.
     """
 
@@ -140,6 +140,5 @@ def _check_has_numbers(attribute: Attribute, holding: Holding, place: str) -> No
         what = f"`{attribute.name}` is {attribute.scale}: its values are no numbers that could be blurred"
         raise InputError("no-order", place, what, "wrong_percent, coarser, missing_percent", "say it otherwise")
     if holding.times is not None and attribute.scale is not Scale.NUMERIC:
-        kinds = listed(str(scale) for scale in sorted(MEASURED))
-        what = f"`{attribute.name}` is {attribute.scale}: only numbers have a unit (not all of {kinds})"
+        what = f"`{attribute.name}` is {attribute.scale}: only numbers have a unit"
         raise InputError("no-unit", place, what, "a numeric attribute", "leave `times` out")

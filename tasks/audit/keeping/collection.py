@@ -1,7 +1,8 @@
 """Making room: what nobody needs any more is found first, and removed when that is asked for.
 
 Kept is what a certified release that is not revoked needs, what the newest run of each series needs, and whatever is young.
-Seeds, keys, manifests and the ledger are never touched: a seed has 32 bytes and cannot be made again.
+Seeds, keys, manifests and the ledger are never touched: a seed has 32 bytes and cannot be made again. Nor are the artifacts
+of a store that several homes share: one home does not know what the others need.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from tasks.audit.keeping.inventory import CacheRecord, Lying, StoreFiles, abandoned, cache_records, drafts, store_files
+from tasks.audit.keeping.inventory import CacheRecord, Lying, StoreFiles, abandoned, cache_records, drafts, stored
 from tasks.audit.keeping.needs import KnownRun, Reason, kept_runs, links_in, reached
 from tasks.runtime.files import sync_folder
 from tasks.runtime.settings import Home
@@ -58,13 +59,14 @@ def plan(home: Home, runs: tuple[KnownRun, ...], *, now: datetime, younger_than:
 
     younger_than: runs, artifacts without a run, and traces of failures below this age are kept.
     """
-    files = store_files(home.store)
+    files = stored(home)
     since = now - younger_than
     reasons, oldest = kept_runs(runs, since=since), since.timestamp()
-    links = links_in(files.paths)
+    links = links_in(files.artifacts, files.content)
     needed = reached((ref for run in runs if run.run in reasons for ref in run.addresses), links)
     recent = reached((ref for ref, file in files.artifacts.items() if file.modified > oldest), links)
     kept = needed | recent
+    kept |= files.artifacts.keys() if files.shared else set()
     going = {ref: file for ref, file in files.artifacts.items() if ref not in kept}
     records = tuple(cache_records(home.records))
     useless = tuple(record.file for record in records if not _usable(record, files, going))

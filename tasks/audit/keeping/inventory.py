@@ -11,11 +11,18 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tasks.runtime.artifacts import SUFFIX
 from tasks.runtime.failures import StageFailure
+from tasks.runtime.settings import Home
+from tasks.runtime.shared import BESIDE_ARTIFACTS, MARK, shared_place
+
+if TYPE_CHECKING:
+    from tasks.runtime.places import Place
 
 AN_HOUR = 3600.0
+OURS = stat.S_IFREG | 0o400  # who may read a shared place is not written on its files
 FOREIGN = frozenset({"prefect", "mlflow-artifacts", "matplotlib", "compiled", "numba"})  # libraries keep house there
 PLAIN = {
     "type": "json",
@@ -52,14 +59,19 @@ class Lying:
 
 @dataclass(frozen=True, slots=True)
 class StoreFiles:
-    """The store: its artifacts by address, and whatever else lies in it."""
+    """The store: its artifacts by address, and whatever else lies in it. shared: where it is a place; paths are below it."""
 
     artifacts: dict[str, Lying]
     others: tuple[Lying, ...]
+    shared: Place | None = None
 
-    @property
-    def paths(self) -> dict[str, Path]:
-        return {ref: file.path for ref, file in self.artifacts.items()}
+    def content(self, ref: str) -> bytes:
+        path = self.artifacts[ref].path
+        return path.read_bytes() if self.shared is None else self.shared.read(path.as_posix())
+
+    def exists(self, ref: str) -> bool:
+        path = self.artifacts[ref].path
+        return path.exists() if self.shared is None else self.shared.exists(path.as_posix())
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +100,23 @@ def store_files(store: Path) -> StoreFiles:
     return StoreFiles(artifacts, tuple(others))
 
 
+def stored(home: Home) -> StoreFiles:
+    """What is in the store of a home: in its folder, or in the place that it shares."""
+    place = shared_place(home)
+    if place is None:
+        return store_files(home.store)
+    artifacts: dict[str, Lying] = {}
+    others: list[Lying] = []
+    for name, size in place.sizes("").items():
+        file = Lying(Path(name), size, time.time(), OURS, os.geteuid())
+        ref = _address(file, Path())
+        if ref is not None:
+            artifacts[ref] = file
+        elif name != MARK and file.path.parts[0] not in BESIDE_ARTIFACTS:
+            others.append(file)
+    return StoreFiles(artifacts, tuple(others), place)
+
+
 def cache_records(records: Path) -> Iterator[CacheRecord]:
     """Every record of Prefect's; nothing is read by a deserialiser that could execute it."""
     for file in _files(records):
@@ -101,8 +130,12 @@ def drafts(root: Path) -> Iterator[Lying]:
             yield from (file for file in _files(folder) if is_draft(file))
 
 
+def is_draft_name(name: str) -> bool:
+    return _DRAFT.fullmatch(name) is not None
+
+
 def is_draft(file: Lying) -> bool:
-    return _DRAFT.fullmatch(file.path.name) is not None and stat.S_ISREG(file.mode)
+    return is_draft_name(file.path.name) and stat.S_ISREG(file.mode)
 
 
 def abandoned(file: Lying) -> bool:

@@ -10,7 +10,7 @@ import json
 import re
 import socket
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -98,12 +98,12 @@ def addresses_in(content: bytes) -> frozenset[str]:
     return frozenset(found.decode() for found in ADDRESS.findall(content))
 
 
-def links_in(path_of: Mapping[str, Path]) -> Links:
+def links_in(there: Collection[str], content: Callable[[str], bytes]) -> Links:
     """What an artifact names, of those that are there: records alone name others. Each is read once."""
 
     @cache
     def named_by(ref: str) -> frozenset[str]:
-        return addresses_in(path_of[ref].read_bytes()) if ref.startswith("record:") and ref in path_of else frozenset()
+        return addresses_in(content(ref)) if ref.startswith("record:") and ref in there else frozenset()
 
     return named_by
 

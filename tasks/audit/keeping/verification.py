@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tasks.audit.keeping.inventory import AN_HOUR, CacheRecord, Lying, StoreFiles, cache_records, is_draft, store_files
+from tasks.audit.keeping.inventory import AN_HOUR, CacheRecord, Lying, StoreFiles, cache_records, is_draft, stored
 from tasks.audit.keeping.needs import History, KnownRun, kept_runs, links_in, reached
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.draws import draw_id
@@ -57,7 +57,7 @@ def verify(home: Home, past: History, told: Told = lambda done, of: None) -> Ver
     told: called with how many artifacts were looked at, and how many there are.
     Cost: every artifact is read and hashed once; some seconds a gigabyte.
     """
-    files = store_files(home.store)
+    files = stored(home)
     reasons = kept_runs(past.runs)
     keeping = [run for run in past.runs if run.run in reasons]
     needs = _needs(keeping, files)
@@ -89,7 +89,7 @@ def verify(home: Home, past: History, told: Told = lambda done, of: None) -> Ver
 def _needs(runs: Iterable[KnownRun], files: StoreFiles) -> dict[str, tuple[str, ...]]:
     """By which runs each address is needed, newest first."""
     needs: defaultdict[str, list[str]] = defaultdict(list)
-    links = links_in(files.paths)
+    links = links_in(files.artifacts, files.content)
     for run in runs:
         for ref in reached(run.addresses, links):
             needs[ref].insert(0, run.run)
@@ -109,8 +109,8 @@ def _ledger(doubt: str) -> Iterator[Finding]:
 
 def _damaged(home: Home, files: StoreFiles, needs: dict[str, tuple[str, ...]], told: Told) -> Iterator[Finding]:
     store, of = Store(home), len(files.artifacts)
-    for done, (ref, file) in enumerate(files.artifacts.items(), 1):
-        if not store.intact(Ref(ref)) and file.path.exists():
+    for done, ref in enumerate(files.artifacts, 1):
+        if not store.intact(Ref(ref)) and files.exists(ref):
             says = f"{_short(ref)} is not what its address says: its file was changed or torn"
             yield Finding("damaged", ref, says, _to_restore(needs.get(ref, ())), needs.get(ref, ()))
         told(done, of)
@@ -208,4 +208,4 @@ def _short(ref: str) -> str:
 
 
 def _inside(home: Home, path: Path) -> str:
-    return path.relative_to(home.root).as_posix()
+    return path.relative_to(home.root).as_posix() if path.is_absolute() else path.as_posix()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from tasks.audit.ledger.entries import Entry, RunEnded
 from tasks.audit.ledger.ledger import Line
+from tasks.audit.lookup.lines import Misfit, Places
 from tasks.audit.lookup.rows import (
     Row,
     begun_row,
@@ -24,7 +25,32 @@ from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FACTS, FILES, RUNS, S
 
 LINES_AT_ONCE = 2000
 Watch = Callable[[int], None]
+Progress = Callable[[int, int], None]  # bytes read, bytes there are
 Read = list[tuple[Line, Entry]]
+
+
+def catch_up(connection: Connection, places: Places, progress: Progress) -> int:
+    """Read the lines that are new; returns how many. Raises Misfit where the index does not fit what it has read."""
+    number, after = end_of(connection, places)
+    return fill(connection, places.ledger.lines(after, index=number), watch(places, progress))
+
+
+def watch(places: Places, progress: Progress) -> Watch:
+    there_are = places.n_bytes
+    return lambda reached: progress(reached, there_are)
+
+
+def end_of(connection: Connection, places: Places) -> tuple[int, int]:
+    """The number and the first byte of the line after the last one in the index; raises Misfit where it does not fit."""
+    facts = {row.name: row.value for row in connection.execute(select(FACTS))}
+    try:
+        (last,) = places.at([(int(facts["number"]), int(facts["first_byte"]), int(facts["n_bytes"]))])
+    except (KeyError, ValueError):
+        raise Misfit from None
+    n = connection.scalar(select(func.count()).select_from(ENTRIES))
+    if facts.get("schema") != SCHEMA or last.leaf.hex() != facts.get("leaf") or n != last.index + 1:
+        raise Misfit
+    return last.index + 1, last.first_byte + len(last.content) + 1
 
 
 def fill(connection: Connection, new: Iterable[Line], watch: Watch) -> int:

@@ -18,8 +18,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.audit.ledger.entries import AttemptMade, Entry
 from tasks.audit.ledger.ledger import Ledger, Line
+from tasks.audit.lookup.filling import Progress
 from tasks.audit.lookup.lines import Misfit, Places
-from tasks.audit.lookup.opening import Opened, Progress, open_index
+from tasks.audit.lookup.opening import Opened, open_index
 from tasks.audit.lookup.query import Query, chosen
 from tasks.audit.lookup.rows import Found, Row, entry_of, entry_row, run_of, run_row
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FILES, RUNS
@@ -215,13 +216,17 @@ class Index:
         return self._sure(lambda: self._connection.scalar(wanted)) or 0
 
     def _sure(self, ask: Callable[[], T]) -> T:
-        """The answer; of an index built anew where the one in use turns out not to fit the ledger, or to be damaged."""
-        try:
-            return ask()
-        except (Misfit, SQLAlchemyError):
-            self.close()
-            self._use(open_index(self._places, self._progress, doubt="it said what the ledger does not say, or was damaged"))
-            return ask()
+        """The answer; of an index built anew where the one in use turns out not to fit the ledger, or to be damaged.
+
+        It is opened once more before that: another process may have written between two questions, or its server be back.
+        """
+        for doubt in ("", "it said what the ledger does not say, or was damaged"):
+            try:
+                return ask()
+            except (Misfit, SQLAlchemyError):
+                self.close()
+                self._use(open_index(self._places, self._progress, doubt=doubt))
+        return ask()
 
     def _use(self, opened: Opened) -> None:
         self._engine = opened.engine

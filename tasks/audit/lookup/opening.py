@@ -6,24 +6,23 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, func, select, text
+from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from tasks.audit.lookup.filling import fill
+from tasks.audit.lookup import server
+from tasks.audit.lookup.filling import Progress, catch_up, end_of, fill, watch
 from tasks.audit.lookup.lines import Misfit, Places
-from tasks.audit.lookup.tables import ENTRIES, FACTS, META, SCHEMA, in_file, in_memory, in_read_only_file
+from tasks.audit.lookup.server import CHANGED, NONE, STAMP, UNSTAMPED
+from tasks.audit.lookup.tables import META, in_file, in_memory, in_read_only_file
 from tasks.runtime.files import locked, write_whole
 
-FILE, STAMP, LOCK, DRAFT = "index.db", "index.stamp", ".index.lock", ".index.draft-"
-NONE = "there was none"
+FILE, LOCK, DRAFT = "index.db", ".index.lock", ".index.draft-"
 WORTH_TELLING_SECONDS = 1.0
 COUNTER = slice(24, 28)  # of SQLite's header: goes up with every change of the file
-Progress = Callable[[int, int], None]  # bytes read, bytes there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +40,26 @@ def open_index(places: Places, progress: Progress, doubt: str = "") -> Opened:
     """
     if places.n_bytes == 0:
         return _built(in_memory(), places, progress)
+    if address := os.environ.get(server.ADDRESS):
+        return _on_server(address, places, progress, doubt)
     try:
         with locked(places.folder / LOCK):
             return _open_locked(places, progress, doubt)
     except (OSError, SQLAlchemyError):
         return _open_unlocked(places, progress, doubt)
+
+
+def _on_server(address: str, places: Places, progress: Progress, doubt: str) -> Opened:
+    """The index on a database server; in memory where that does not answer: a release does not wait for its index."""
+    engine = server.engine_of(address, places)
+    started = time.monotonic()
+    try:
+        with locked(places.folder / LOCK):
+            why = server.brought_up(engine, places, progress, doubt)
+    except (OSError, ValueError, SQLAlchemyError) as error:  # ValueError: a text that the server cannot hold
+        engine.dispose()
+        return _built_in_memory(places, progress, f"its database cannot be used ({type(error).__name__})")
+    return Opened(engine, _told(why, time.monotonic() - started))
 
 
 def _open_locked(places: Places, progress: Progress, doubt: str) -> Opened:
@@ -54,7 +68,9 @@ def _open_locked(places: Places, progress: Progress, doubt: str) -> Opened:
     if not why:
         engine = in_file(path)
         try:
-            if _catch_up(engine, places, progress):
+            with engine.begin() as connection:
+                new = catch_up(connection, places, progress)
+            if new:
                 _put_stamp(path)
             return Opened(engine)
         except (Misfit, SQLAlchemyError) as error:
@@ -70,13 +86,23 @@ def _open_unlocked(places: Places, progress: Progress, doubt: str) -> Opened:
         if not (doubt or _why_not(path)):
             engine = in_read_only_file(path)
             with engine.connect() as connection:
-                number, after = _end(connection, places)
+                number, after = end_of(connection, places)
             if next(places.ledger.lines(after, index=number), None) is None:
                 return Opened(engine)
+    return _built_in_memory(places, progress, "its folder cannot be written")
+
+
+def _built_in_memory(places: Places, progress: Progress, why: str) -> Opened:
     started = time.monotonic()
     built = _built(in_memory(), places, progress)
     seconds = time.monotonic() - started
-    return Opened(built.engine, f"the index of the ledger was built in memory ({seconds:.1f} s): its folder cannot be written")
+    return Opened(built.engine, f"the index of the ledger was built in memory ({seconds:.1f} s): {why}")
+
+
+def _told(why: str, seconds: float) -> str:
+    """why: it was built; "" where it was not."""
+    quietly = not why or (why == NONE and seconds < WORTH_TELLING_SECONDS)
+    return "" if quietly else f"the index of the ledger was built anew in {seconds:.1f} s: {why}"
 
 
 def _rebuilt(path: Path, places: Places, progress: Progress, why: str) -> Opened:
@@ -89,39 +115,16 @@ def _rebuilt(path: Path, places: Places, progress: Progress, why: str) -> Opened
     finally:
         draft.unlink(missing_ok=True)
     _put_stamp(path)
-    seconds = time.monotonic() - started
-    quietly = why == NONE and seconds < WORTH_TELLING_SECONDS
-    return Opened(in_file(path), "" if quietly else f"the index of the ledger was built anew in {seconds:.1f} s: {why}")
+    return Opened(in_file(path), _told(why, time.monotonic() - started))
 
 
 def _built(engine: Engine, places: Places, progress: Progress) -> Opened:
     META.create_all(engine)
-    if there_are := places.n_bytes:
+    if places.n_bytes:
         with engine.begin() as connection:
             connection.execute(text("PRAGMA synchronous = OFF"))
-            fill(connection, places.ledger.lines(), lambda reached: progress(reached, there_are))
+            fill(connection, places.ledger.lines(), watch(places, progress))
     return Opened(engine)
-
-
-def _catch_up(engine: Engine, places: Places, progress: Progress) -> int:
-    """Read the lines that are new; returns how many. Raises Misfit where the index does not fit what it has read."""
-    with engine.begin() as connection:
-        number, after = _end(connection, places)
-        there_are = places.n_bytes
-        return fill(connection, places.ledger.lines(after, index=number), lambda reached: progress(reached, there_are))
-
-
-def _end(connection: Connection, places: Places) -> tuple[int, int]:
-    """The number and the first byte of the line after the last one in the index; raises Misfit where it does not fit."""
-    facts = {row.name: row.value for row in connection.execute(select(FACTS))}
-    try:
-        (last,) = places.at([(int(facts["number"]), int(facts["first_byte"]), int(facts["n_bytes"]))])
-    except (KeyError, ValueError):
-        raise Misfit from None
-    n = connection.scalar(select(func.count()).select_from(ENTRIES))
-    if facts.get("schema") != SCHEMA or last.leaf.hex() != facts.get("leaf") or n != last.index + 1:
-        raise Misfit
-    return last.index + 1, last.first_byte + len(last.content) + 1
 
 
 def _why_not(path: Path) -> str:
@@ -131,8 +134,8 @@ def _why_not(path: Path) -> str:
     try:
         stamp = json.loads(path.with_name(STAMP).read_bytes())
     except (OSError, ValueError, RecursionError):
-        return "its stamp is gone or damaged"
-    return "" if stamp == _stamp(path) else "its file was changed by something else, or its writer was stopped"
+        return UNSTAMPED
+    return "" if stamp == _stamp(path) else f"its file {CHANGED}"
 
 
 def _put_stamp(path: Path) -> None:

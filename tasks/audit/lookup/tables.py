@@ -29,9 +29,10 @@ from sqlalchemy.pool import NullPool, StaticPool
 
 SCHEMA = "2"  # another one is built anew: raise it with every change of a table, or of what is kept in one
 WAIT_SECONDS = 60
+TEXT = Text().with_variant(Text(collation="C"), "postgresql")  # sorted and compared by code points, as SQLite does
 
 META = MetaData()
-FACTS = Table("facts", META, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
+FACTS = Table("facts", META, Column("name", TEXT, primary_key=True), Column("value", TEXT, nullable=False))
 ENTRIES = Table(
     "entries",
     META,
@@ -39,12 +40,12 @@ ENTRIES = Table(
     Column("first_byte", BigInteger, nullable=False),
     Column("n_bytes", Integer, nullable=False),
     Column("leaf", LargeBinary, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("run", Text),
-    Column("series", Text),
-    Column("source_file", Text),
-    Column("adopted", Text),
-    Column("signer", Text),
+    Column("kind", TEXT, nullable=False),
+    Column("run", TEXT),
+    Column("series", TEXT),
+    Column("source_file", TEXT),
+    Column("adopted", TEXT),
+    Column("signer", TEXT),
     Index("entries_run", "run"),
     Index("entries_series", "series"),
     Index("entries_source", "source_file"),
@@ -54,23 +55,23 @@ ENTRIES = Table(
 RUNS = Table(
     "runs",
     META,
-    Column("run", Text, primary_key=True),
+    Column("run", TEXT, primary_key=True),
     Column("first", Integer, nullable=False, unique=True),
     Column("at", BigInteger, nullable=False),
     Column("ended", Integer),
-    Column("release", Text),
-    Column("series", Text),
-    Column("dataset", Text),
-    Column("outcome", Text),
+    Column("release", TEXT),
+    Column("series", TEXT),
+    Column("dataset", TEXT),
+    Column("outcome", TEXT),
     Column("publishable", Boolean, nullable=False),
-    Column("certificate", Text),
+    Column("certificate", TEXT),
     Column("issued", BigInteger),
     Column("review_by", BigInteger),
-    Column("catalogue", Text),
+    Column("catalogue", TEXT),
     Column("revoked", BigInteger),
-    Column("content_address", Text),
-    Column("alike", Text),
-    Column("attributes", Text),
+    Column("content_address", TEXT),
+    Column("alike", TEXT),
+    Column("attributes", TEXT),
     *(
         Index(f"runs_{name}", name)
         for name in ("at", "release", "series", "dataset", "certificate", "content_address", "alike")
@@ -80,18 +81,18 @@ RUNS = Table(
 FILES = Table(
     "files",
     META,
-    Column("sha256", Text, nullable=False),
-    Column("run", Text, nullable=False),
+    Column("sha256", TEXT, nullable=False),
+    Column("run", TEXT, nullable=False),
     Column("number", Integer, nullable=False),
-    Column("role", Text, nullable=False),
-    Column("name", Text, nullable=False),
+    Column("role", TEXT, nullable=False),
+    Column("name", TEXT, nullable=False),
     Index("files_sha256", "sha256"),
 )
 ATTRIBUTES = Table(
     "attributes",
     META,
-    Column("attributes", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
+    Column("attributes", TEXT, primary_key=True),
+    Column("name", TEXT, primary_key=True),
     Index("attributes_name", "name"),
 )
 

@@ -1,0 +1,78 @@
+"""What `sdcert backup` and `sdcert restore` print."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import DownloadColumn, Progress, SpinnerColumn
+
+from flows.console.inert import shown
+from tasks.audit.keeping.backup import back_up
+from tasks.audit.keeping.restoring import restore
+from tasks.runtime.settings import PRIVATE, Home
+
+ELSEWHERE = {
+    "SDCERT_STORE_URL": "the artifacts of the shared store: copy or version its place",
+    "SDCERT_SIGNING_KEY": "the key that signs, which the environment gives: keep it where it comes from",
+    "PREFECT_SERVER_DATABASE_CONNECTION_URL": "Prefect's database: pg_dump",
+    "MLFLOW_TRACKING_URI": "MLflow's database and artifacts: pg_dump, and a copy of its place",
+}
+
+
+def back_up_home(output: Path, *, as_json: bool) -> int:
+    """Write the backup and say what is in it, and what is not."""
+    os.umask(PRIVATE)
+    home = Home.current()
+    with _progress("backing up") as told:
+        made = back_up(home, output.absolute(), told)
+    left_out = [says for name, says in ELSEWHERE.items() if os.environ.get(name)]
+    if as_json:
+        return _printed({"file": str(output.absolute()), **asdict(made), "not_in_it": left_out})
+    say = _say()
+    say(f"{output}: {made.files:,} files, {made.bytes / 1e6:,.1f} MB; the ledger with {made.entries:,} entries")
+    say("It holds source tables, seeds and private keys: whoever reads it can undo the masking, and sign as you.")
+    for says in left_out:
+        say(f"not in it: {says}")
+    return 0
+
+
+def restore_home(backup: Path, *, as_json: bool) -> int:
+    """Restore the backup and say what to do next."""
+    os.umask(PRIVATE)
+    home = Home.current()
+    with _progress("restoring") as told:
+        made = restore(backup, home, told)
+    if as_json:
+        return _printed({"home": str(home.root), **asdict(made)})
+    say = _say()
+    say(f"{home.root}: {made.files:,} files, {made.bytes / 1e6:,.1f} MB, each as its checksum says; {made.entries:,} entries")
+    say("Now: sdcert audit verify; sdcert store verify; sdcert doctor")
+    say("What was signed later is not in this ledger: put a newer copy of ledger.jsonl in its place, if there is one.")
+    return 0
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[int], None]]:
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), "{task.description}", DownloadColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _say() -> Callable[[str], None]:
+    console = Console(soft_wrap=True)
+    return lambda text: console.print(shown(text), highlight=False, markup=False)
+
+
+def _printed(content: dict[str, Any]) -> int:
+    sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    return 0

@@ -1,0 +1,214 @@
+"""`sdcert tell`: adds, lists, tries and removes receivers. An address is read from the environment or typed, never shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+from pydantic import ValidationError
+
+from flows.console.inert import shown
+from flows.scheduled.events import BY_DEFAULT, KINDS
+from flows.scheduled.outbox import SECONDS_PER_MESSAGE, Outbox, send_by_block
+from flows.scheduled.telling import (
+    Receiver,
+    Telling,
+    address_of_mail,
+    address_of_webhook,
+    block_of,
+    with_receiver,
+    without_receiver,
+)
+from tasks.microdata.errors import InputError
+from tasks.microdata.suggestion import did_you_mean
+from tasks.runtime.limits import within
+
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
+
+ASK = "-"
+
+
+def add_receiver(name: str, *, webhook: str | None, email: str | None, block: str | None, events: str | None) -> int:
+    """Save the address as a block of Prefect's, note the receiver, and let the server's automations use it."""
+    if sum(one is not None for one in (webhook, email, block)) != 1:
+        what, allowed = "say how this receiver is reached", "one of --webhook-env, --email-env and --block"
+        raise InputError("options", "sdcert tell add", what, allowed, "see `sdcert tell add --help`")
+    receiver = _receiver(name, block or block_of(name), events)
+    address = None
+    if webhook is not None:
+        address = address_of_webhook(_secret(webhook, "--webhook-env"))
+    if email is not None:
+        address = address_of_mail(_secret(email, "--email-env"))
+    with _server() as client:
+        if address is None:
+            _existing(client, receiver.block)
+        else:
+            _save(name, address)
+        _automate(client, with_receiver(receiver))
+    _say(f"{name} is told of {', '.join(receiver.events)}", f"  block  {receiver.block}", f"  to do  sdcert tell test {name}")
+    if address is not None and address.startswith("mailto:") and "@" in address.partition("?")[0]:
+        _say("  note   mailto:// sends the password unencrypted: use mailtos:// if the server can")
+    return 0
+
+
+def list_receivers(*, as_json: bool) -> int:
+    """The receivers, the messages that wait for them, and how many were given up."""
+    telling, outbox = Telling.current(), Outbox.current()
+    waiting = [message for _, message in outbox.waiting()]
+    if as_json:
+        told = [one.model_dump(mode="json") for one in telling.receivers]
+        kept = [one.model_dump(mode="json", exclude={"body"}) for one in waiting]
+        found = {"receivers": told, "waiting": kept, "given_up": outbox.given_up()}
+        sys.stdout.write(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        return 0
+    if not telling.receivers:
+        _say("nobody is told: sdcert tell add NAME --webhook-env VAR, or --email-env VAR")
+    for one in telling.receivers:
+        _say(f"{one.name}: {', '.join(one.events)}", f"  block  {one.block}")
+    for message in waiting:
+        _say(f"waits since {message.since:%Y-%m-%d %H:%M} for {message.block}: {message.subject}")
+    if outbox.given_up():
+        _say(f"{outbox.given_up()} messages were given up, too old or too many: {outbox.given_up_file}")
+    return 0
+
+
+def test_receivers(name: str | None) -> int:
+    """Send each a message that says it is a test, past the outbox; returns 1 if one did not take it."""
+    receivers = Telling.current().receivers if name is None else (_known(name),)
+    if not receivers:
+        what, remedy = "nobody is told", "sdcert tell add NAME --webhook-env VAR, or --email-env VAR"
+        raise InputError("no-receiver", "sdcert tell test", what, "a receiver", remedy)
+    subject, body = "sdcert: a test", "This is a test of `sdcert tell test`. Nothing happened."
+    failed = 0
+    with _server():
+        for one in receivers:
+            try:
+                within(SECONDS_PER_MESSAGE, lambda block=one.block: send_by_block(block, subject, body))  # type: ignore[misc]  # bound now
+            except Exception as error:  # its text may hold the address
+                failed += 1
+                _say(f"{one.name}: NOT taken ({type(error).__name__}): is the address right, and does the receiver answer?")
+            else:
+                _say(f"{one.name}: taken")
+    return 1 if failed else 0
+
+
+def remove_receiver(name: str) -> int:
+    receiver = _known(name)
+    telling = without_receiver(name)
+    Outbox.current().forget(receiver.block)
+    with _server() as client:
+        _automate(client, telling)
+        if receiver.block == block_of(name):
+            _delete(client, receiver.block)
+    _say(f"{name} is no longer told")
+    return 0
+
+
+def _receiver(name: str, block: str, events: str | None) -> Receiver:
+    kinds = BY_DEFAULT if events is None else tuple(word.strip() for word in events.split(","))
+    for kind in kinds:
+        if kind not in KINDS:
+            remedy = did_you_mean(kind, KINDS, "choose among these")
+            raise InputError("no-such-event", "--events", "there is no such event", ", ".join(KINDS), remedy, kind)
+    try:
+        return Receiver(name=name, block=block, events=kinds)  # type: ignore[arg-type]  # checked above
+    except ValidationError as error:
+        place = str(error.errors()[0]["loc"][0])
+        where, allowed = {
+            "name": ("NAME", "1 to 50 small letters and digits, with dashes between"),
+            "block": ("--block", "TYPE/NAME of a notification block, such as pager-duty-webhook/ours"),
+        }[place]
+        raise InputError(
+            "receiver", where, "this cannot be used", allowed, "correct it", name if place == "name" else block
+        ) from None
+
+
+def _known(name: str) -> Receiver:
+    telling = Telling.current()
+    found = telling.named(name)
+    if found is None:
+        names = [one.name for one in telling.receivers]
+        remedy = did_you_mean(name, names, "`sdcert tell list` shows them")
+        raise InputError(
+            "no-such-receiver", "NAME", "nobody of this name is told", ", ".join(names) or "nobody yet", remedy, name
+        )
+    return found
+
+
+def _secret(variable: str, option: str) -> str:
+    """The address: from the environment, or typed. It is never an argument, where other users could read it."""
+    if variable == ASK and sys.stdin.isatty():
+        return str(typer.prompt("URL (not shown)", hide_input=True, err=True)).strip()
+    found = os.environ.get(variable, "").strip()
+    if found:
+        return found
+    if "://" in variable:
+        what, remedy = "this is an address: others on this machine can read command lines", "change it, if it holds a secret"
+        raise InputError("address", option, what, "the NAME of an environment variable, or - to be asked", remedy)
+    what, remedy = (
+        "there is no address in this variable",
+        f"export {variable}=..., without writing it into a file that others read",
+    )
+    raise InputError("no-address", option, what, "an environment variable, or - on a terminal", remedy, variable)
+
+
+@contextmanager
+def _server() -> Iterator[SyncPrefectClient]:
+    """A client of the Prefect server that is named, or of a temporary one on this home's database."""
+    import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
+    from flows.console.certify import check_server
+    from tasks.runtime.servers import detach_temporary_server, end_orphans
+
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    end_orphans()
+    detach_temporary_server()
+    check_server()
+    from prefect import get_client
+
+    with get_client(sync_client=True) as client:
+        yield client
+
+
+def _save(name: str, address: str) -> None:
+    from prefect.blocks.notifications import SlackWebhook
+
+    saved: Any = SlackWebhook(url=address)
+    saved.save(block_of(name).partition("/")[2], overwrite=True, _sync=True)
+
+
+def _existing(client: SyncPrefectClient, block: str) -> None:
+    from prefect.exceptions import ObjectNotFound
+
+    kind, _, name = block.partition("/")
+    try:
+        client.read_block_document_by_name(name, kind, include_secrets=False)
+    except ObjectNotFound:
+        what, remedy = "the Prefect server has no such block", "`prefect block ls` shows them"
+        raise InputError("no-such-block", "--block", what, "TYPE/NAME", remedy, block) from None
+
+
+def _delete(client: SyncPrefectClient, block: str) -> None:
+    from prefect.exceptions import ObjectNotFound
+
+    kind, _, name = block.partition("/")
+    try:
+        client.delete_block_document(client.read_block_document_by_name(name, kind, include_secrets=False).id)
+    except ObjectNotFound:
+        return
+
+
+def _automate(client: SyncPrefectClient, telling: Telling) -> None:
+    from flows.scheduled.automations import ensure_automations
+
+    ensure_automations(client, [one.block for one in telling.receivers])
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        sys.stdout.write(shown(line) + "\n")

@@ -1,0 +1,81 @@
+"""What MLflow's registered model of a series is to say, read from the ledger."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+
+from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.query import Query
+from tasks.audit.lookup.rows import Found
+from tasks.runtime.limits import within
+from tasks.runtime.registry import EndedRun, Registry, SeriesState
+from tasks.runtime.settings import Home
+
+NEWEST = 20  # so many of the last runs are made good where they are missing
+SECONDS = 30.0
+
+
+def state_of(series: str) -> SeriesState:
+    """The last runs of a series that ended, and the newest certificate for publication that is not revoked."""
+    with Index.current() as index:
+        newest = [found for found in index.find(Query(series=series, last=NEWEST)) if found.ended is not None]
+        standing = max(filter(_stands, newest), key=_ended_at, default=None)
+        if standing is None:
+            certified = index.each(Query(series=series, verdict="certified"))
+            standing = next((found for found, _ in certified if _stands(found)), None)
+    ended = tuple(_ended_run(found) for found in sorted(newest, key=_ended_at))
+    return SeriesState(series, ended, None if standing is None else _ended_run(standing))
+
+
+def follow_now(series: str) -> str | None:
+    """Let the registered model follow the ledger outside a run (after a revocation); returns why it could not.
+
+    Nothing is done, nor MLflow imported, where nothing was ever recorded. Takes half a minute at the most.
+    """
+    if not os.environ.get("MLFLOW_TRACKING_URI") and not (Home.current().root / "mlflow.db").is_file():
+        return None
+    try:
+        within(SECONDS, partial(_follow, series))
+    except Exception as error:
+        return type(error).__name__
+    return None
+
+
+def _follow(series: str) -> None:
+    from tasks.runtime.tracking import open_client
+
+    client = open_client()
+    experiment = client.get_experiment_by_name(series)
+    if experiment is not None:
+        Registry(client, experiment.experiment_id).follow(partial(state_of, series))
+
+
+def _stands(found: Found) -> bool:
+    ended = found.ended
+    certified = ended is not None and ended.outcome == "certified" and not ended.not_for_publication
+    return certified and not found.revocations
+
+
+def _ended_at(found: Found) -> int:
+    """The number of the entry that says how it ended."""
+    return max((number for number, entry in found.entries if entry.event is found.ended), default=-1)
+
+
+def _ended_run(found: Found) -> EndedRun:
+    return EndedRun(found.run, dict(_tags(found)), revoked=bool(found.revocations))
+
+
+def _tags(found: Found) -> Iterator[tuple[str, str]]:
+    ended = found.ended
+    if ended is None:
+        return
+    yield "sdcert.release", ended.release
+    yield "sdcert.verdict", ended.outcome
+    if ended.outcome == "certified" and not ended.not_for_publication and ended.certificate is not None:
+        yield "sdcert.certificate", ended.certificate
+    if ended.not_for_publication:
+        yield "sdcert.not_for_publication", "true"
+    if ended.released is not None:
+        yield "sdcert.released_sha256", ended.released.sha256

@@ -1,0 +1,60 @@
+"""The last word on runs whose process was killed: whoever saw it end writes it into the ledger, for they cannot any more."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from flows.release import ReleaseSpec
+from tasks.audit.ledger.entries import RunBegan, RunEnded
+from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.query import Query
+from tasks.audit.lookup.rows import Found
+from tasks.audit.signing.keys import signing
+from tasks.runtime.artifacts import Ref, Store
+from tasks.runtime.tracking import Tracking
+
+MOST = 200
+CLOCKS = timedelta(minutes=5)  # of two processes, and of the entry that comes after the start
+
+
+def runs_of(flow_run: str, since: float) -> list[Found]:
+    """The runs that a flow run of Prefect's asked for, newest first. since: when its process began, in seconds."""
+    begun = datetime.fromtimestamp(since, UTC) - CLOCKS
+    with Index.current() as index:
+        found = index.find(Query(since=begun, last=MOST))
+    return [one for one in found if one.began is not None and one.began.asked_by.flow_run == flow_run]
+
+
+def close_unfinished(flow_run: str, since: float, code: str) -> list[str]:
+    """Write `interrupted` for each of its runs that never said how it ended; returns them. Their processes must be gone.
+
+    MLflow is told too, where it answers.
+
+    code: `timed-out` or `killed`.
+    """
+    if not Ledger.current().exists():
+        return []
+    closed = []
+    for found in runs_of(flow_run, since):
+        if found.ended is None and found.began is not None:
+            _close(found.began, code)
+            closed.append(found.run)
+    return closed
+
+
+def _close(began: RunBegan, code: str) -> None:
+    rehearsal = Store().record(Ref(began.spec), ReleaseSpec).not_for_publication
+    ended = RunEnded(
+        run=began.run,
+        release=began.release,
+        series=began.series,
+        outcome="interrupted",
+        not_for_publication=rehearsal,
+        code=code,
+    )
+    with signing() as key:
+        Ledger.current().append(ended, key)
+    tracking = Tracking(series=began.series, run=began.run, again=True)
+    tracking.tag("sdcert.verdict", "none")
+    tracking.close("KILLED")

@@ -1,0 +1,134 @@
+"""What a deployed flow says of what became of its command: a state of Prefect's, a sentence without a value, an event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from flows.scheduled.child import Outcome
+from flows.scheduled.events import KINDS
+from flows.scheduled.events import Kind as EventKind
+
+Kind = Literal["COMPLETED", "FAILED"]
+OK = 0
+AWAY = {"no-server", "ledger-busy", "no-connection"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The state that a flow run ends in, and what is told of it. run: of the ledger's, where the command named it."""
+
+    kind: Kind
+    name: str
+    says: str
+    events: tuple[EventKind, ...] = ()
+    run: str | None = None
+    release: str | None = None
+    series: str | None = None
+    code: str | None = None
+
+
+class Broke(Exception):
+    """A command broke, or its process was lost: trying again may help. Holds no value."""
+
+
+def of_any(outcome: Outcome) -> Ended | None:
+    """What every command has in common; None where the command itself has an answer.
+
+    Raises Broke where trying again may help.
+    """
+    if outcome.timed_out:
+        says = f"stopped at its limit, after {outcome.seconds / 60:.1f} minutes; nothing half-made was published"
+        return Ended("FAILED", "TimedOut", f"{says}. {_details(outcome)}", ("timed_out",))
+    match outcome.exit_code:
+        case 0 | 1:
+            return None
+        case 2 if _is_away(outcome.code):
+            raise Broke(f"{outcome.code}. {_details(outcome)}")
+        case 2:
+            says = f"the input is wrong, and nothing was certified: {outcome.code or 'no code'}. {_details(outcome)}"
+            return Ended("FAILED", "Quarantined", says, ("quarantined",), code=outcome.code)
+        case 130:
+            return Ended("FAILED", "Interrupted", f"somebody ended the command. {_details(outcome)}", ("failed",))
+        case None:
+            raise Broke(f"the process was lost. {_details(outcome)}")
+        case code if code < 0:
+            raise Broke(f"the process was ended by signal {-code} (no memory?). {_details(outcome)}")
+        case code:
+            raise Broke(f"the command broke (exit code {code}). {_details(outcome)}")
+
+
+def of_certify(outcome: Outcome) -> Ended:
+    """Certified, refused or undecided: the machine did its work, and there is nothing to try again."""
+    return of_any(outcome) or _verdict(_facts(outcome), outcome)
+
+
+def of_watch(outcome: Outcome) -> Ended:
+    """What a look found, and what became of it. A source that cannot be reached just now is tried again."""
+    facts = _facts(outcome)
+    if not facts:
+        return of_any(outcome) or _silent(outcome)
+    reason = str(facts.get("reason"))
+    if facts.get("action") == "away" and not outcome.timed_out:
+        raise Broke(f"{facts.get('code') or reason}. {_details(outcome)}")
+    common = of_any(outcome)
+    if common is not None:
+        return _with(
+            replace(common, code=facts.get("code") or common.code), facts, f"{reason}: {facts.get('code') or common.says}"
+        )
+    if facts.get("verdict"):
+        return _verdict(facts, outcome)
+    return _with(Ended("COMPLETED", _camel(str(facts.get("action"))), ""), facts, reason)
+
+
+def of_sweep(outcome: Outcome) -> Ended:
+    return of_any(outcome) or Ended("COMPLETED", "Completed", f"the sweep is complete. {_details(outcome)}")
+
+
+def of_check(outcome: Outcome) -> Ended:
+    """Of `audit verify` and `store verify`: whatever they find, a person must look at."""
+    common = of_any(outcome)
+    if common is not None:
+        return replace(common, name="Failed", events=("failed",)) if common.name == "Quarantined" else common
+    if outcome.exit_code == OK:
+        return Ended("COMPLETED", "Completed", "nothing was found")
+    return Ended("FAILED", "Found", f"something is wrong. {_details(outcome)}", ("failed",))
+
+
+def _verdict(facts: dict[str, Any], outcome: Outcome) -> Ended:
+    verdict = facts.get("verdict")
+    if outcome.exit_code == OK:
+        return _with(Ended("COMPLETED", "Completed", "", ("certified",)), facts, "certified")
+    if verdict not in ("refused", "undecided"):
+        return _silent(outcome)
+    return _with(Ended("COMPLETED", verdict.capitalize(), "", (verdict,)), facts, f"{verdict}: no table was written")
+
+
+def _silent(outcome: Outcome) -> Ended:
+    raise Broke(f"the command did not say what became of the release. {_details(outcome)}")
+
+
+def _with(ended: Ended, facts: dict[str, Any], says: str) -> Ended:
+    """What the command said of it: its run, and the events that it names itself."""
+    run = facts.get("run")
+    named = tuple(kind for kind in KINDS if kind in facts.get("events", ()))
+    told = f"{says} (run {run})" if run else says
+    ended = replace(ended, says=told, events=named or ended.events, run=run)
+    return replace(ended, release=facts.get("release"), series=facts.get("series"))
+
+
+def _is_away(code: str | None) -> bool:
+    """Is it no mistake in the input, but something that does not answer just now?"""
+    return code is not None and code.partition(" at ")[0] in AWAY
+
+
+def _facts(outcome: Outcome) -> dict[str, Any]:
+    return outcome.json if isinstance(outcome.json, dict) else {}
+
+
+def _details(outcome: Outcome) -> str:
+    return f"Private details: scheduled/{outcome.folder.name} in the home"
+
+
+def _camel(words: str) -> str:
+    return "".join(word.capitalize() for word in words.split("_"))

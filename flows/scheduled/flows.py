@@ -1,0 +1,138 @@
+"""What deployments run (prefect.yaml): each flow runs one command in a process of its own, and says what became of it.
+
+A deployment names these by module (`flows.scheduled.flows.certify_release`), never by file: Prefect's loader of files would
+put this folder on the path, where this file would hide the package it is in. Parameters are names and paths alone.
+"""
+
+from __future__ import annotations
+
+import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
+
+# isort: split
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import psutil
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State, StateType
+from prefect.runtime import deployment, flow_run
+from prefect.tasks import exponential_backoff
+from pydantic import Field
+
+from flows.scheduled.board import end_inside
+from flows.scheduled.child import Outcome, run_in_process
+from flows.scheduled.closing import runs_of
+from flows.scheduled.endings import Broke, Ended, of_certify, of_check, of_sweep, of_watch
+from flows.scheduled.tell import tell_of, tell_waiting
+from tasks.microdata.errors import SdcertError
+from tasks.runtime.failures import StageFailure, guarded, write_private_trace
+
+RETRIES = 3
+FIRST_DELAY_SECONDS = 30  # then 60, 120
+Minutes = Annotated[float, Field(gt=0, le=60 * 24 * 31)]
+Times = Annotated[int, Field(ge=0, le=10)]
+Saying = Callable[..., Ended]
+
+
+@flow(name="certify-release", persist_result=False)
+def certify_release(
+    release: str,
+    output: str = "releases",
+    limit_minutes: Minutes = 240,
+    tell: list[str] | None = None,
+    retries: Times = RETRIES,
+) -> State[None]:
+    """Certify the release of a file. An attempt that was refused or undecided is not tried again."""
+    return _state(["certify", release, "--output", output, "--json"], of_certify, limit_minutes, tell, retries)
+
+
+@flow(name="watch-series", persist_result=False)
+def watch_series(
+    watch: str, limit_minutes: Minutes = 240, tell: list[str] | None = None, retries: Times = RETRIES
+) -> State[None]:
+    """Look once whether a series has a new version of its source, and certify it if so."""
+    return _state(["watch", watch, "--json"], of_watch, limit_minutes, tell, retries)
+
+
+@flow(name="sweep-file", persist_result=False)
+def sweep_file(
+    sweep: str, limit_minutes: Minutes = 1440, tell: list[str] | None = None, retries: Times = RETRIES
+) -> State[None]:
+    """Compute a sweep, or go on with it: what was computed is kept."""
+    return _state(["sweep", sweep, "--yes", "--json"], of_sweep, limit_minutes, tell, retries)
+
+
+@flow(name="verify-trail", persist_result=False)
+def verify_trail(limit_minutes: Minutes = 240, tell: list[str] | None = None, retries: Times = RETRIES) -> State[None]:
+    """Check every entry of the ledger."""
+    return _state(["audit", "verify", "--json"], of_check, limit_minutes, tell, retries)
+
+
+@flow(name="verify-store", persist_result=False)
+def verify_store(limit_minutes: Minutes = 240, tell: list[str] | None = None, retries: Times = RETRIES) -> State[None]:
+    """Check every artifact of the store."""
+    return _state(["store", "verify", "--json"], of_check, limit_minutes, tell, retries)
+
+
+def _state(words: list[str], says: Saying, limit_minutes: float, tell: list[str] | None, retries: int) -> State[None]:
+    try:
+        delays = exponential_backoff(FIRST_DELAY_SECONDS)  # given here, for it is counted out when a number of retries is
+        ended = in_a_process.with_options(retries=retries, retry_delay_seconds=delays)(words, says, limit_minutes)
+    except (Broke, StageFailure) as error:
+        ended = Ended("FAILED", "Failed", str(error), ("failed",))
+    _tell(ended, tell or [])
+    return State(type=StateType[ended.kind], name=ended.name, message=ended.says)
+
+
+def _worth_another_try(_: Any, __: Any, state: State[Any]) -> bool:
+    """A wrong home or key stays wrong; what broke, or lost its process or its disk, may go well the next time."""
+    error = state.result(raise_on_failure=False)
+    return not (isinstance(error, StageFailure) and isinstance(error.cause, SdcertError))
+
+
+@task(
+    name="in a process",
+    persist_result=False,
+    cache_policy=NO_CACHE,
+    retry_jitter_factor=0.5,
+    retry_condition_fn=_worth_another_try,
+)
+def in_a_process(words: list[str], says: Saying, limit_minutes: float) -> Ended:
+    """Run `sdcert <words>` and say what became of it. Raises Broke, or a StageFailure, where trying again may help."""
+    return says(_ran(words, limit_minutes))
+
+
+@guarded("process")
+def _ran(words: list[str], limit_minutes: float) -> Outcome:
+    me = flow_run.id
+    outcome = run_in_process(words, limit_seconds=60 * limit_minutes, asked_by={"deployment": deployment.name, "flow_run": me})
+    if me and outcome.exit_code is None:
+        _quietly(lambda: end_inside(me))
+    return outcome
+
+
+def _tell(ended: Ended, blocks: Sequence[str]) -> None:
+    """Tell of it, and of what could not be told before. Whatever goes wrong here, the run has ended as it has."""
+    known = {"release": ended.release, "series": ended.series, "code": ended.code}
+    known |= {"flow_run": flow_run.id, "deployment": _quietly(lambda: deployment.name)}
+    run = ended.run or _quietly(_newest_run)
+    for kind in ended.events:
+        tell_of(kind, blocks=blocks, run=run, **{name: value for name, value in known.items() if value})
+    tell_waiting()
+
+
+def _newest_run() -> str | None:
+    """Of the ledger's, where this flow run came so far as to begin one."""
+    found = runs_of(flow_run.id, psutil.Process().create_time()) if flow_run.id else []
+    return found[0].run if found else None
+
+
+def _quietly(ask: Callable[[], str | None]) -> str | None:
+    """What is good to know or to tell, and never worth the run."""
+    try:
+        return ask()
+    except Exception as error:
+        write_private_trace("tell", secrets.token_hex(8), error)
+        return None

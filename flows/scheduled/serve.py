@@ -1,0 +1,275 @@
+"""A Prefect server, the work pool, the deployments of a file and one worker, kept running until somebody ends this process.
+
+The order of ending is the worker with its runs, then the server, which hears of their end. Each is kept by a keeper, so that
+a kill -9 of this process ends them too; what even that would leave is ended by the next one, by the marks that it finds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+import flows
+from flows.scheduled.deployments import Deployments, for_prefect
+from flows.scheduled.keeper import end_marked
+from flows.scheduled.keeping import Kept
+from tasks.microdata.errors import InputError
+from tasks.runtime.files import try_lock, write_whole
+from tasks.runtime.settings import Home
+
+PORT = 4200
+SECONDS_TO_ANSWER = 180.0
+SECONDS_TO_DEPLOY = 300.0
+SECONDS_TO_STOP = 45.0  # a worker gives its runs 30
+FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS, SOUND_SECONDS = 1.0, 60.0, 300.0
+LOOK_SECONDS = 1.0
+STATE = "state.json"
+FOLDER = "serve"
+LEASES = "prefect.server.concurrency.lease_storage.filesystem"  # in memory, a server that dies takes the free places with it
+
+
+class Restarted:
+    """A process that is started again when it ends: after a second, two, four ... a minute, until it has run five minutes."""
+
+    def __init__(self, name: str, command: list[str], environment: Mapping[str, str], *, leave: bool, limit: float) -> None:
+        self.name = name
+        self.starts = 0
+        self._command, self._environment, self._leave = command, environment, leave
+        self._grace = limit
+        self._delay, self._since, self._due = FIRST_DELAY_SECONDS, 0.0, 0.0
+        self._kept: Kept | None = None
+        self._former: list[Kept] = []  # whose runs go on
+        self.start()
+
+    def start(self) -> None:
+        folder = Home.current().folder(FOLDER)
+        self._kept = Kept(
+            self._command,
+            environment=self._environment,
+            out=folder / f"{self.name}.out",
+            err=folder / f"{self.name}.err",
+            limit_seconds=None,
+            grace_seconds=self._grace,
+            leave=self._leave,
+        )
+        self.starts += 1
+        self._since = time.monotonic()
+
+    @property
+    def marks(self) -> list[str]:
+        """By which its processes are found, and those that its former ones left."""
+        self._former = [one for one in self._former if one.guarding]
+        return [one.mark for one in (*self._former, self._kept) if one is not None]
+
+    @property
+    def alive(self) -> bool:
+        return self._kept is not None and self._kept.alive
+
+    def look(self) -> str | None:
+        """Start it again if it has ended and its delay is over; returns what there is to say."""
+        now = time.monotonic()
+        if self.alive:
+            return None
+        if self._kept is not None:
+            self._kept.wait()
+            self._former.append(self._kept)
+            self._kept = None
+            self._delay = FIRST_DELAY_SECONDS if now - self._since > SOUND_SECONDS else self._delay
+            self._due = now + self._delay
+            why = f"{FOLDER}/{self.name}.err in the home says why"
+            told = f"the {self.name} ended by itself; it is started again in {self._delay:.0f} s ({why})"
+            self._delay = min(2 * self._delay, LONGEST_DELAY_SECONDS)
+            return told
+        if now >= self._due:
+            self.start()
+        return None
+
+    def stop(self) -> None:
+        for one in (self._kept, *self._former):
+            if one is not None:
+                one.stop()
+
+    def __enter__(self) -> Restarted:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the server is. ours: this process starts it."""
+
+    root: str
+    ours: bool
+
+    @property
+    def api(self) -> str:
+        return f"{self.root}/api"
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """One of each home. Raises InputError where another serves it; ends first what a killed one left."""
+    home = Home.current()
+    descriptor = try_lock(home.locks / "serve.lock")
+    if descriptor is None:
+        known = _state()
+        where = f"process {known.get('process', 'unknown')}, {known.get('address', 'address unknown')}"
+        what, remedy = f"one is running for this home ({where})", "stop that one, or set SDCERT_HOME to another home"
+        raise InputError("serving", "sdcert serve", what, "one `sdcert serve` of each home", remedy)
+    try:
+        for mark in _state().get("marks", []):
+            end_marked(str(mark))
+        yield
+    finally:
+        with suppress(OSError):
+            (home.root / FOLDER / STATE).unlink()
+        os.close(descriptor)
+
+
+def remember(address: Address, kept: list[Restarted]) -> None:
+    """Write down who serves, where, and by which marks his processes are found."""
+    marks = [mark for one in kept for mark in one.marks]
+    facts = {"process": os.getpid(), "address": address.root, "marks": marks}
+    write_whole(Home.current().folder(FOLDER) / STATE, json.dumps(facts).encode())
+
+
+def address_of(port: int | None) -> Address:
+    """The server that PREFECT_API_URL names, which must answer, or one to start on this machine alone."""
+    from flows.console.certify import check_server
+
+    named = os.environ.get("PREFECT_API_URL")
+    if named:
+        check_server()
+        return Address(named.rstrip("/").removesuffix("/api"), ours=False)
+    return Address(f"http://127.0.0.1:{_free(port)}", ours=True)
+
+
+def server(address: Address) -> Restarted:
+    """Start the server and wait until it answers. Raises InputError if it does not."""
+    port = address.root.rpartition(":")[2]
+    environment = {**_environment(None), "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": LEASES}
+    command = [*_PREFECT, "server", "start", "--host", "127.0.0.1", "--port", port]
+    started = Restarted("server", command, environment, leave=False, limit=SECONDS_TO_STOP)
+    deadline = time.monotonic() + SECONDS_TO_ANSWER
+    while not answers(address):
+        if not started.alive or time.monotonic() > deadline:
+            started.stop()
+            what, remedy = "the Prefect server did not start", f"read {FOLDER}/server.err and {FOLDER}/server.out in the home"
+            raise InputError("no-server", "sdcert serve", what, "a server that answers", remedy)
+        time.sleep(0.5)
+    return started
+
+
+def answers(address: Address) -> bool:
+    try:
+        return httpx.get(f"{address.api}/health", timeout=10).is_success
+    except httpx.HTTPError:
+        return False
+
+
+def deploy(found: Deployments, folder: Path, address: Address) -> None:
+    """Let Prefect deploy the file. Raises InputError with what is missing afterwards: Prefect skips what it cannot deploy."""
+    from flows.scheduled.board import automate, prepare_pools, tidy
+
+    place = Home.current().folder(FOLDER)
+    write_whole(place / "prefect.yaml", for_prefect(found, folder).encode())
+    prepare_pools(found)
+    command = [*_PREFECT, "--no-prompt", "deploy", "--all", "--prefect-file", str(place / "prefect.yaml")]
+    for name in ("deploy.out", "deploy.err"):
+        (place / name).unlink(missing_ok=True)
+    kept = Kept(
+        command,
+        environment=_environment(address),
+        out=place / "deploy.out",
+        err=place / "deploy.err",
+        limit_seconds=SECONDS_TO_DEPLOY,
+        grace_seconds=5,
+        folder=folder,
+    )
+    with kept:
+        kept.wait()
+    missing = tidy(found)
+    if missing:
+        what = f"Prefect did not deploy as written: {', '.join(missing)}"
+        remedy = f"read {FOLDER}/deploy.out in the home; check the entrypoint, the parameters and the cron"
+        raise InputError("deploy", "prefect.yaml", what, "deployments that Prefect takes", remedy)
+    automate()
+
+
+def worker(pool: str, limit: int | None, address: Address) -> Restarted:
+    """Start a worker of a pool. What it runs goes on when it dies and is started again, and ends when it is stopped."""
+    most = [] if limit is None else ["--limit", str(limit)]
+    name = f"sdcert-{socket.gethostname()}-{os.getpid()}"
+    command = [*_PREFECT, "worker", "start", "--pool", pool, "--type", "process", "--install-policy", "never", "--name", name]
+    return Restarted(f"worker-{pool}", [*command, *most], _environment(address), leave=True, limit=SECONDS_TO_STOP)
+
+
+def watch(kept: list[Restarted], address: Address, ended: threading.Event, say: Callable[[str], None]) -> None:
+    """Start again what ends by itself, until `ended`; once a minute, tell the server of runs whose process is gone."""
+    swept = time.monotonic()
+    while not ended.wait(LOOK_SECONDS):
+        starts = sum(one.starts for one in kept)
+        for told in filter(None, [one.look() for one in kept]):
+            say(told)
+        if sum(one.starts for one in kept) != starts:
+            remember(address, kept)
+        if time.monotonic() - swept > 60:
+            swept = time.monotonic()
+            tell_lost()
+
+
+def tell_lost() -> None:
+    """Tell the server of runs whose process is gone; if it is away just now, another look comes."""
+    from flows.scheduled.board import end_lost
+
+    with suppress(Exception):
+        end_lost()
+
+
+def _state() -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((Home.current().root / FOLDER / STATE).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+_PREFECT = [sys.executable, "-m", "prefect"]
+
+
+def _environment(address: Address | None) -> dict[str, str]:
+    """Of the processes that are started: this one's, the code of this one, and the address of the server."""
+    code = str(Path(flows.__file__).resolve().parents[1])
+    path = [code, *(one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one and one != code)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "SDCERT_HOME": str(Home.current().root)}
+    if address is None:
+        environment.pop("PREFECT_API_URL", None)
+        return environment
+    environment.pop("PREFECT_SERVER_DATABASE_CONNECTION_URL", None)  # a password that the server alone needs
+    return {**environment, "PREFECT_API_URL": address.api}
+
+
+def _free(port: int | None) -> int:
+    for wanted in (port,) if port is not None else (PORT, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", wanted))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    what, remedy = "another program listens there", "choose another --port, or leave it out"
+    raise InputError("port", "--port", what, "a free port of this machine", remedy, port)

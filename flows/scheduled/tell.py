@@ -1,0 +1,53 @@
+"""`tell`: say what became of a scheduled release to those who want to know. Nothing that goes wrong in it stops a run."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from flows.scheduled.events import Event, Kind, event_of, plain
+from flows.scheduled.outbox import Outbox, Told
+from flows.scheduled.telling import BLOCK, Telling
+from tasks.runtime.failures import write_private_trace
+
+__all__ = ["Event", "Kind", "Told", "event_of", "tell", "tell_of", "tell_waiting"]
+
+
+def tell(event: Event | None, blocks: Sequence[str] = ()) -> Told:
+    """Tell of an event, and of all that waits from before. Never raises; takes a minute for each receiver at the most.
+
+    blocks: the notification blocks (`slack-webhook/sdcert-stewards`) to use instead of those in `telling.yaml`. The same
+    event is sent to a receiver once, however often this is called. None tells only of what waits.
+    """
+    good = tuple(block for block in blocks if re.fullmatch(BLOCK, block))
+    wrong = tuple(f"{plain(block)[:100]}: not TYPE/NAME of a block" for block in blocks if block not in good)
+    try:
+        outbox = Outbox.current()
+        if event is not None and (good or not blocks):
+            outbox.put(event, Telling.current().for_event(event.kind, good))
+        told = outbox.deliver()
+        return replace(told, kept=told.kept + wrong)
+    except Exception as error:
+        write_private_trace("tell", secrets.token_hex(8), error)
+        return Told(kept=(f"nothing could be told: {type(error).__name__}",))
+
+
+def tell_of(kind: Kind | None = None, *, blocks: Sequence[str] = (), run: str | None = None, **known: Any) -> Told:
+    """Tell of what became of a run or a flow run: `event_of` and `tell` in one, and as sure as that.
+
+    What cannot be used of the facts is left out; that something happened is told all the same.
+    """
+    try:
+        event = event_of(kind, run=run, **known)
+    except Exception as error:
+        write_private_trace("tell", secrets.token_hex(8), error)
+        event = None if kind is None else Event(kind=kind, about=str(known.get("flow_run") or run or "")[:300])
+    return tell(event, blocks)
+
+
+def tell_waiting() -> Told:
+    """Send what earlier runs could not send."""
+    return tell(None)

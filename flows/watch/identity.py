@@ -1,0 +1,60 @@
+"""Whether two runs are of one release file: by everything in it that decides, whatever table it was applied to."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import TypeAdapter, ValidationError
+
+from flows.history import manifest_of
+from flows.release import ReleaseSpec
+from tasks.microdata.canonical import canonical
+from tasks.runtime.artifacts import Damaged, Ref, Store
+
+_MORE = "; others are not assessed"
+
+
+def release_key(release: ReleaseSpec) -> str:
+    """The keyed digest of a release file without the places of its tables, and without what `with_others` added."""
+    declared = _declared(release)
+    plain = release.model_copy(update={"context": release.context.model_copy(update={"prior_releases": declared})})
+    places = {"source": {"table"}, "released": {"table"}}
+    return Store().digest(canonical(plain.model_dump(mode="json", by_alias=True, exclude=places)))
+
+
+def recorded_key(spec: str, run: str) -> str | None:
+    """The same of an earlier run: of what the ledger names, else of its private manifest; None where neither can be read."""
+    try:
+        return release_key(Store().record(Ref(spec), ReleaseSpec))
+    except (Damaged, ValidationError):
+        pass
+    try:
+        return release_key(TypeAdapter(ReleaseSpec).validate_json(json.dumps(manifest_of(run)["spec"])))
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def with_others(release: ReleaseSpec, count: int, last: str) -> ReleaseSpec:
+    """The release that also declares the other versions of its series that were certified: the same persons are in them.
+
+    count: how many; last: the run of the last one.
+    """
+    declared = _declared(release)
+    versions = "one other version" if count == 1 else f"{count:,} other versions"
+    said = f"{_series(release)}{versions}, the last certified in run {last}{_MORE if declared is None else ''}"
+    context = release.context.model_copy(update={"prior_releases": (*(declared or ()), said)})
+    return release.model_copy(update={"context": context})
+
+
+def _declared(release: ReleaseSpec) -> tuple[str, ...] | None:
+    """The earlier releases that the release file itself declares."""
+    before = release.context.prior_releases
+    if before is None:
+        return None
+    added = [one for one in before if one.startswith(_series(release))]
+    kept = tuple(one for one in before if one not in added)
+    return None if not kept and any(one.endswith(_MORE) for one in added) else kept
+
+
+def _series(release: ReleaseSpec) -> str:
+    return f"series {release.lineage}: "

@@ -1,0 +1,272 @@
+"""One look of a watch: see what is there, decide by what the ledger remembers, and certify what is due."""
+
+from __future__ import annotations
+
+import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
+
+# isort: split
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from prefect import flow
+
+from flows.console.inert import shown
+from flows.publish import settle_latest
+from flows.release import ReleaseSpec
+from flows.watch import quarantine
+from flows.watch.decide import Look, decide, overdue
+from flows.watch.identity import recorded_key, release_key, with_others
+from flows.watch.look import Away, There, Version, is_away, what_is_there
+from flows.watch.past import Tried, current_draw, past_of
+from flows.watch.quarantine import Quarantined
+from flows.watch.spec import Watch
+from tasks.audit.keeping.use import in_use
+from tasks.ingest.task import ingest_source
+from tasks.microdata.errors import InputError
+from tasks.runtime.artifacts import Store
+from tasks.runtime.caching import prepared
+from tasks.runtime.failures import StageFailure, guarded
+from tasks.runtime.files import try_lock
+from tasks.runtime.settings import Home
+
+Certify = Callable[[ReleaseSpec], dict[str, str]]
+Event = Literal["certified", "refused", "undecided", "quarantined", "review_due"]
+AT_REST = {"source-changed", "released-changed"}
+UNREACHABLE = {"no-server", "ledger-busy"}
+UNREAD = {"file-name", "file-too-large"}  # nothing of such a file is read
+STAGES = ("ingest", "classify", "mask", "adopt", "attack", "score", "report")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What came of a look. Nothing in it is a value of the source, but `error`, which is for the person at the terminal.
+
+    version: the file's name, or what messages call the source. run: what was run, or the earlier run that decided the look.
+    verdict, folder: of what was run. code: kind and place of what is wrong. quarantine: id of the record. review_due: the run
+    whose review is overdue. passed_over: older files that came since the last run; waiting: files still being written;
+    ignored: what is no plain file.
+    """
+
+    watch: str
+    release: str
+    series: str
+    action: str
+    reason: str
+    version: str | None = None
+    run: str | None = None
+    verdict: str | None = None
+    folder: str | None = None
+    code: str | None = None
+    quarantine: str | None = None
+    review_due: str | None = None
+    events: tuple[Event, ...] = ()
+    passed_over: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    error: InputError | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 certified or nothing to do, 1 refused or undecided, 2 quarantined, 3 what is needed is not there."""
+        if self.action == "away":
+            return 3
+        if "quarantined" in self.events:
+            return 2
+        return int(self.verdict is not None and self.verdict != "certified")
+
+
+def look_once(watch: Watch, certify: Certify, *, again: bool = False, now: datetime | None = None) -> Looked:
+    """Look once, and certify with `certify` what is due. One look of a series at a time: a second one comes back as `busy`.
+
+    again: a person asks to try what is there, whatever became of it before; the draw stays the same all the same.
+
+    Raises InputError for what is wrong with the release file or the home, and StageFailure where something broke.
+    """
+    blank = Looked(watch=watch.spec.name, release=watch.release.name, series=watch.release.lineage, action="nothing", reason="")
+    with _alone(watch.release.lineage) as mine, in_use():
+        if not mine:
+            return replace(blank, action="busy", reason="another look of the series is going on")
+        try:
+            return _announced(_looked(watch, certify, blank, again=again, now=now or datetime.now(UTC)))
+        except Away as away:
+            return replace(blank, action="away", reason=away.error.what, code=away.error.public, error=away.error)
+
+
+def _looked(watch: Watch, certify: Certify, blank: Looked, *, again: bool, now: datetime) -> Looked:
+    there, past = what_is_there(watch, now), past_of(watch.release.lineage)
+    version = there.version
+    _settle(watch.output / watch.release.name, watch.release.name)
+    here = [] if version is None else _here(watch.release, version, past)
+    look = Look("nothing", there.reason) if version is None else _decided(watch, version, here, again=again, now=now)
+    late = overdue(past, now)
+    looked = replace(_told(blank, look, there, past), review_due=None if late is None else late.run)
+    if version is None or not (look.action == "certify" or (look.action == "review_due" and watch.spec.review == "certify")):
+        return looked
+    return _carried_out(watch, version, _declaring(watch.release, past, here), certify, looked)
+
+
+def _told(blank: Looked, look: Look, there: There, past: Sequence[Tried]) -> Looked:
+    last = past[-1].began_at if past else datetime.min.replace(tzinfo=UTC)
+    return replace(
+        blank,
+        action=look.action,
+        reason=look.reason,
+        run=look.run,
+        version=None if there.version is None else there.version.label,
+        passed_over=tuple(name for name, came in there.older if came > last),
+        waiting=there.waiting,
+        ignored=there.ignored,
+    )
+
+
+def _announced(looked: Looked) -> Looked:
+    """An overdue review is in every look, and is an event once: when a look has come to its end."""
+    if looked.review_due is None or not quarantine.first_told(looked.series, looked.review_due):
+        return looked
+    return replace(looked, events=("review_due", *looked.events))
+
+
+def _settle(parent: Path, release: str) -> None:
+    """What a run that was killed left undone is mended by the next look."""
+    try:
+        settle_latest(parent, release)
+    except OSError as error:
+        what, remedy = f"the link `latest` cannot be mended ({error.strerror})", "make `output` writable, or mount it again"
+        raise Away(InputError("output", "output", what, "a folder that can be written", remedy, str(parent))) from None
+
+
+def _here(release: ReleaseSpec, version: Version, past: Sequence[Tried]) -> list[Tried]:
+    """The earlier runs on this version: of the same bytes or, where there is none, of the same table in other bytes."""
+    tried = [one for one in past if one.source is not None and one.adopted == version.adopted]
+    same = [one for one in tried if one.source_file == version.source_file]
+    if same or not tried or version.refusal is not None or quarantine.is_quarantined(release.lineage, _id(release, version)):
+        return same
+    address = _address(release.model_copy(update={"source": version.source}), version.source_file)
+    return [one for one in tried if one.source == address]
+
+
+def _address(release: ReleaseSpec, digest: str) -> str | None:
+    """The address of the table; None where it cannot be made: the run that follows says why."""
+    return table_address(Store().put_record(release.ingest_plan), digest)
+
+
+@flow(name="look", persist_result=False)
+@guarded("look")
+def table_address(plan: str, digest: str) -> str | None:
+    """The address of a source's table by the cached stage, so that a run that follows need not read it again."""
+    state: Any = prepared(ingest_source, "ingest", refresh=False)(plan, digest, return_state=True)
+    return state.result()["data"] if state.is_completed() else None
+
+
+def _decided(watch: Watch, version: Version, here: Sequence[Tried], *, again: bool, now: datetime) -> Look:
+    release = watch.release
+    if again:
+        return Look("certify", "somebody asked for it again")
+    if quarantine.is_quarantined(release.lineage, _id(release, version)):
+        return Look("quarantined_before", "this version is in quarantine with this release file")
+    key = release_key(release)
+
+    @cache
+    def same_release(one: Tried) -> bool | None:
+        known = None if one.spec is None else recorded_key(one.spec, one.run)
+        return None if known is None else known == key
+
+    return decide(here, same_release, draw=current_draw(release.lineage), now=now)
+
+
+def _declaring(release: ReleaseSpec, past: Sequence[Tried], here: Sequence[Tried]) -> ReleaseSpec:
+    """The release that says that other versions of its series were released: the same persons are in them."""
+    others = [one for one in past if one.issued and one not in here]
+    return with_others(release, len({one.source for one in others}), others[-1].run) if others else release
+
+
+def _carried_out(watch: Watch, version: Version, release: ReleaseSpec, certify: Certify, looked: Looked) -> Looked:
+    series, name = watch.release.lineage, _id(watch.release, version)
+    refusal = _not_to_be_run(version, quarantine.deaths(series, name))
+    if refusal is not None:
+        return _quarantined(watch, version, refusal, None, looked)
+    release, began = release.model_copy(update={"source": version.source}), datetime.now(UTC)
+    quarantine.began(series, name)
+    try:
+        done = certify(release)
+    except StageFailure as failure:
+        refusal = _refusal(failure, version)
+        return _quarantined(watch, version, refusal, _run_of(release, began), looked)
+    except InputError as error:
+        if error.code in UNREACHABLE or is_away(error):
+            raise Away(error) from None
+        raise
+    finally:
+        quarantine.survived(series, name)
+    quarantine.lift(series, name)
+    verdict: Any = done["verdict"]
+    return replace(looked, run=done["run"], verdict=verdict, folder=done["folder"], events=(verdict,))
+
+
+def _not_to_be_run(version: Version, deaths: int) -> InputError | None:
+    """Why a version goes into quarantine without a run."""
+    if version.refusal is not None and version.refusal.code in UNREAD:
+        return version.refusal
+    if deaths < quarantine.DEATHS:
+        return None
+    what = f"{deaths} runs on it were killed without a word"
+    remedy = "see whether the memory suffices and who killed them; then `sdcert quarantine retry`"
+    return InputError("runs-killed", "source", what, "a run that ends", remedy)
+
+
+def _refusal(failure: StageFailure, version: Version) -> InputError:
+    """What a version is quarantined for; raises where the failure is not about it."""
+    cause = failure.cause
+    if not isinstance(cause, InputError):
+        raise failure
+    if is_away(cause) or cause.code in AT_REST:
+        raise Away(cause) from None
+    about_it = failure.stage in STAGES or version.refusal is not None or cause.where.startswith("policy")
+    if not about_it or cause.where == "SDCERT_HOME":
+        raise failure
+    return cause
+
+
+def _quarantined(watch: Watch, version: Version, error: InputError, run: str | None, looked: Looked) -> Looked:
+    record = Quarantined(
+        id=_id(watch.release, version),
+        watch=watch.spec.name,
+        release=watch.release.name,
+        series=watch.release.lineage,
+        label=shown(version.label),
+        code=error.public,
+        reason=str(error),
+        run=run,
+        at=datetime.now(UTC),
+        times=1,
+    )
+    quarantine.put(record)
+    return replace(looked, run=run, code=error.public, quarantine=record.id, events=("quarantined",), error=error)
+
+
+def _run_of(release: ReleaseSpec, since: datetime) -> str | None:
+    """The run of this release file that began last; None where it broke off before one was written down."""
+    spec = Store().put_record(release)
+    found = [one.run for one in past_of(release.lineage) if one.spec == spec and one.began_at >= since]
+    return found[-1] if found else None
+
+
+def _id(release: ReleaseSpec, version: Version) -> str:
+    return quarantine.record_id(release, version)
+
+
+@contextmanager
+def _alone(series: str) -> Iterator[bool]:
+    """Whether this is the only look of the series; for as long as it lasts."""
+    descriptor = try_lock(Home.current().locks / f"watch-{series}.lock")
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)

@@ -1,0 +1,83 @@
+"""What the ledger says of the runs of a series: the memory of a watch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tasks.audit.ledger.entries import AttemptMade, Outcome
+from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.query import Query
+from tasks.audit.lookup.rows import Found, adopted_of
+from tasks.runtime.settings import Home
+
+DECIDED = ("certified", "refused", "undecided")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One run. spec: address of its release file. source, source_file, adopted, draw: of its attempt, None where none was made.
+
+    outcome: None where it never said. publishable: not a rehearsal. order: the number of its last word in the ledger.
+    """
+
+    run: str
+    began_at: datetime
+    order: int
+    spec: str | None = None
+    source: str | None = None
+    source_file: str | None = None
+    adopted: str | None = None
+    draw: str | None = None
+    outcome: Outcome | None = None
+    publishable: bool = True
+    review_by: datetime | None = None
+    revoked: bool = False
+
+    @property
+    def decided(self) -> bool:
+        return self.outcome in DECIDED
+
+    @property
+    def issued(self) -> bool:
+        """It ended with a certificate for publication, revoked or not."""
+        return self.outcome == "certified" and self.publishable
+
+
+def past_of(series: str) -> tuple[Tried, ...]:
+    """Every run of a series, in the order of their last words. Cost: the entries of the series are read."""
+    with Index.current() as index:
+        found = [_tried(one) for one in index.find(Query(series=series))]
+    return tuple(sorted(found, key=lambda one: one.order))
+
+
+def current_draw(series: str) -> str | None:
+    """The id of the series' draw; None where none was drawn yet. Draws nothing."""
+    path = Home.current().root / "draws" / f"{series}.current"
+    return path.read_text().strip() if path.exists() else None
+
+
+def _tried(found: Found) -> Tried:
+    ended, attempt = found.ended, found.attempts[-1] if found.attempts else None
+    return Tried(
+        run=found.run,
+        began_at=found.began_at,
+        order=max(number for number, entry in found.entries if entry.event.kind in ("began", "attempt", "ended")),
+        spec=None if found.began is None else found.began.spec,
+        **_of_attempt(attempt),
+        outcome=None if ended is None else ended.outcome,
+        publishable=ended is None or not ended.not_for_publication,
+        review_by=None if ended is None else ended.review_by,
+        revoked=bool(found.revocations),
+    )
+
+
+def _of_attempt(attempt: AttemptMade | None) -> dict[str, str | None]:
+    if attempt is None:
+        return {}
+    return {
+        "source": attempt.source,
+        "source_file": attempt.source_file,
+        "adopted": adopted_of(attempt),
+        "draw": attempt.draw,
+    }

@@ -1,0 +1,147 @@
+"""Quarantine: versions of a source that a release file does not fit, written down with the reason, and not tried again.
+
+One private record each, in `quarantine/<series>/` of the home: the reason may hold values of the source. The ledger has the
+failed run with the code alone. A record counts for one version with one release file, until a person asks for another try.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import AwareDatetime, ValidationError
+
+from flows.release import ReleaseSpec
+from flows.watch.identity import release_key
+from flows.watch.look import Version
+from tasks.microdata.errors import InputError
+from tasks.microdata.spec import Spec
+from tasks.runtime.artifacts import Store
+from tasks.runtime.files import write_whole
+from tasks.runtime.settings import Home
+
+FOLDER, BEGUN = "quarantine", ".begun"
+DEATHS = 3  # so many runs killed on one version, and it is quarantined
+WHERE = "sdcert quarantine ID"
+
+
+class Quarantined(Spec):
+    """One record. label: the file's name or what messages call the source. code: kind and place of what is wrong, no value.
+
+    reason: the whole message. run: the run that failed, if one began. times: how often it was quarantined. retry_at: when a
+    person asked for another try; the record counts no more.
+    """
+
+    id: str
+    watch: str
+    release: str
+    series: str
+    label: str
+    code: str
+    reason: str
+    run: str | None
+    at: AwareDatetime
+    times: int
+    retry_at: AwareDatetime | None = None
+
+
+def record_id(release: ReleaseSpec, version: Version) -> str:
+    """What names a version of a source with a release file."""
+    parts = (release_key(release), version.source_file, version.adopted or "")
+    return Store().digest(":".join(("quarantine", *parts)).encode())[:16]
+
+
+def is_quarantined(series: str, name: str) -> bool:
+    """A record that cannot be read counts: nothing is tried because a file was damaged."""
+    path = _path(series, name)
+    found = _read(path)
+    return path.exists() if found is None else found.retry_at is None
+
+
+def put(record: Quarantined) -> Quarantined:
+    """Write a record down, with how often that version was quarantined before."""
+    path = _path(record.series, record.id)
+    before = _read(path)
+    counted = record.model_copy(update={"times": 1 if before is None else before.times + 1})
+    Home.current().folder(FOLDER, record.series)
+    write_whole(path, counted.model_dump_json(indent=1).encode())
+    return counted
+
+
+def records() -> list[Quarantined]:
+    """Every record of this home that counts, newest first; one that cannot be read as well as it can be told."""
+    found = (_read(path) or _damaged(path) for path in sorted((Home.current().root / FOLDER).glob("*/*.json")))
+    return sorted((one for one in found if one.retry_at is None), key=lambda one: one.at, reverse=True)
+
+
+def record(beginning: str) -> Quarantined:
+    """The record of an id, or the only one whose id begins so; InputError where there is none, or more than one."""
+    found = [one for one in records() if beginning and one.id.startswith(beginning)]
+    if len(found) == 1:
+        return found[0]
+    what = f"{len(found)} records begin so" if found else "there is no such record"
+    raise InputError("no-such-record", WHERE, what, "the id of a record, or its beginning",
+                     "`sdcert quarantine list` lists them", beginning)  # fmt: skip
+
+
+def retry(one: Quarantined) -> None:
+    """Let the next look try a version again. The record is kept, and says when that was asked for."""
+    asked = one.model_copy(update={"retry_at": datetime.now(UTC)})
+    write_whole(_path(one.series, one.id), asked.model_dump_json(indent=1).encode())
+    _begun(one.series, one.id).unlink(missing_ok=True)
+
+
+def lift(series: str, name: str) -> None:
+    """A version that passed after all is no longer in quarantine."""
+    found = _read(_path(series, name))
+    if found is not None and found.retry_at is None:
+        retry(found)
+
+
+def deaths(series: str, name: str) -> int:
+    """How many runs on this version began and were killed without a word since the last that was not."""
+    with suppress(OSError, ValueError):
+        return int(_begun(series, name).read_text())
+    return 0
+
+
+def began(series: str, name: str) -> None:
+    """Written before a run, so that one that takes the whole process with it is not begun for ever."""
+    Home.current().folder(FOLDER, series)
+    write_whole(_begun(series, name), str(deaths(series, name) + 1).encode())
+
+
+def survived(series: str, name: str) -> None:
+    """The process is there still, whatever became of the run."""
+    _begun(series, name).unlink(missing_ok=True)
+
+
+def first_told(series: str, run: str) -> bool:
+    """Whether a certificate's overdue review is told for the first time."""
+    mark = Home.current().folder(FOLDER, series) / f"{run}.review-told"
+    if mark.exists():
+        return False
+    write_whole(mark, b"")
+    return True
+
+
+def _path(series: str, name: str) -> Path:
+    return Home.current().root / FOLDER / series / f"{name}.json"
+
+
+def _begun(series: str, name: str) -> Path:
+    return _path(series, name).with_suffix(BEGUN)
+
+
+def _read(path: Path) -> Quarantined | None:
+    try:
+        return Quarantined.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def _damaged(path: Path) -> Quarantined:
+    at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return Quarantined(id=path.stem, watch="?", release="?", series=path.parent.name, label="?", code="damaged-record",
+                          reason="the record cannot be read", run=None, at=at, times=1)  # fmt: skip

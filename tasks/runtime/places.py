@@ -1,0 +1,150 @@
+"""Places that several machines share: an fsspec address (a folder, s3://bucket/folder), and what is written and read there.
+
+Whole contents are put and taken, listed and looked for; nothing is renamed, appended to or locked, so that object stores serve.
+What goes wrong there is told by its kind alone: the texts of the libraries may name accounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+import fsspec  # type: ignore[import-untyped]  # it has no stubs
+from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]  # it has no stubs
+
+from tasks.microdata.errors import InputError, PlaceAway
+from tasks.runtime.files import write_whole
+
+PROBE = ".sdcert"
+ALLOWED = "a folder, or an fsspec URL: s3://bucket/folder"
+
+
+class Place:
+    """One address and what lies below it; names are relative to it, with `/`. A write is whole or not there.
+
+    where: what named the address, for who has to mend it.
+    """
+
+    def __init__(self, url: str, where: str) -> None:
+        self.url, self._where = without_password(url, where), where
+        try:
+            self._fs, self._root = fsspec.core.url_to_fs(url)
+        except (ImportError, ValueError) as error:
+            what = f"no library for such an address is installed ({type(error).__name__})"
+            remedy = "give a folder, or install the library (`pip install 'sdcert[s3]'` for s3://)"
+            raise InputError("store", where, what, ALLOWED, remedy, url) from None
+        self._folder = Path(self._root) if isinstance(self._fs, LocalFileSystem) else None
+
+    def readable(self) -> Self:
+        """This place, after it was listed; InputError where that cannot be done."""
+        with self._told("listed"):
+            self.names("")
+        return self
+
+    def usable(self) -> Self:
+        """This place, after something was written there and read again; InputError where that cannot be done."""
+        with self._told("written and read"):
+            self.write(PROBE, b"sdcert")
+            self.read(PROBE)
+        return self
+
+    def read(self, name: str) -> bytes:
+        """Raises FileNotFoundError where it is not there."""
+        if self._folder is not None:
+            return (self._folder / name).read_bytes()
+        with answering():
+            content: bytes = self._fs.cat_file(self._at(name))
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        if self._folder is not None:
+            write_whole(self._folder / name, content)
+            return
+        with answering():
+            self._fs.pipe_file(self._at(name), content)
+
+    def write_checked(self, name: str, content: bytes) -> None:
+        """Write, and read what was written. Raises PlaceAway where it is not the same."""
+        self.write(name, content)
+        try:
+            same = self.read(name) == content
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise PlaceAway("it gives back something else than was written")
+
+    def exists(self, name: str) -> bool:
+        if self._folder is not None:
+            return (self._folder / name).exists()
+        with answering():
+            self._fs.invalidate_cache()  # others write there too
+            return bool(self._fs.exists(self._at(name)))
+
+    def names(self, folder: str) -> list[str]:
+        """What lies in a folder, sorted; nothing where there is none, and no drafts of writers that were killed."""
+        if self._folder is not None:
+            found = [path.name for path in (self._folder / folder).iterdir()] if (self._folder / folder).is_dir() else []
+        else:
+            found = [Path(path).name for path in self._listed(folder)]
+        return sorted(name for name in found if not name.startswith("."))
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Every file below a folder by its name, with its size; no drafts."""
+        with answering():
+            self._fs.invalidate_cache()
+            found = self._fs.find(start := self._at(folder).rstrip("/"), detail=True)
+        return {
+            path[len(start) + 1 :]: int(known["size"]) for path, known in found.items() if not Path(path).name.startswith(".")
+        }
+
+    def path(self, name: str) -> Path | None:
+        """The file itself, where the place is a folder."""
+        return None if self._folder is None else self._folder / name
+
+    def _at(self, name: str) -> str:
+        return f"{self._root.rstrip('/')}/{name}"
+
+    def _listed(self, folder: str) -> list[str]:
+        try:
+            with answering():
+                return [str(path) for path in self._fs.ls(self._at(folder), detail=False, refresh=True)]
+        except FileNotFoundError:
+            return []
+
+    @contextmanager
+    def _told(self, tried: str) -> Iterator[None]:
+        try:
+            yield
+        except (PlaceAway, OSError) as error:
+            what = f"it cannot be {tried} ({error.reason if isinstance(error, PlaceAway) else type(error).__name__})"
+        else:
+            return
+        remedy = "look at the name, the rights and the account (AWS_PROFILE or AWS_ACCESS_KEY_ID for s3://)"
+        raise InputError("store", self._where, what, "an address that this account may use", remedy, self.url)
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Turns what a library raises into PlaceAway, but for FileNotFoundError."""
+    kind = ""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # each library has errors of its own
+        kind = type(error).__name__
+    if kind:
+        raise PlaceAway(kind)
+
+
+def without_password(url: str, where: str) -> str:
+    """The address; InputError, which does not tell it, where it holds a password: it would be shown and written down."""
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        what, remedy = (
+            "the address holds a user or a password",
+            "give them to its library: AWS_PROFILE, or fsspec's own settings",
+        )
+        raise InputError("store-password", where, what, "an address without them: s3://bucket/folder", remedy)
+    return url

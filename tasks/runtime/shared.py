@@ -1,0 +1,135 @@
+"""A store that several homes share (`SDCERT_STORE_URL`): artifacts, what stages returned, and which home draws for a series.
+
+Keys, seeds, manifests and the ledger stay in each home. The homes have the same `keys/store.key`: addresses are keyed digests,
+so with another key nothing would be found again. A mark in the place says which key it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasks.microdata.errors import InputError, PlaceAway
+from tasks.runtime.files import write_whole
+from tasks.runtime.keyfile import private_key
+from tasks.runtime.settings import Home
+
+if TYPE_CHECKING:
+    from tasks.runtime.places import Place  # fsspec is imported where a place is used
+
+ADDRESS = "SDCERT_STORE_URL"
+MARK = "store.mark"
+BESIDE_ARTIFACTS = {"cached", "series"}
+_COPY = "copy keys/store.key of the home that made the place into this home (0400), or name another place"
+
+
+def shared_place(home: Home) -> Place | None:
+    """The place that the environment names, looked at once in a process; None where the store is a folder of the home.
+
+    Raises InputError where it cannot be used, or belongs to homes with another key.
+    """
+    url = os.environ.get(ADDRESS)
+    return _checked(url, home.root) if url else None
+
+
+@cache
+def _checked(url: str, root: Path) -> Place:
+    from tasks.runtime.places import Place
+
+    place, key = Place(url, ADDRESS).usable(), root / "keys" / "store.key"
+    if place.exists(MARK) and not key.exists():
+        raise _wrong_key("the place was made with a key that this home does not have: it has none yet")
+    Home(root).folder("keys")
+    mark = mark_of(private_key(key))
+    if not place.exists(MARK):
+        place.write(MARK, mark)
+    if not hmac.compare_digest(place.read(MARK), mark):
+        raise _wrong_key("the place was made with another key than that of this home")
+    return place
+
+
+def mark_of(key: bytes) -> bytes:
+    """What says in a place with which key it was made, to who has the key."""
+    return _mac(key, b"which key of the store").encode()
+
+
+def _wrong_key(what: str) -> InputError:
+    return InputError("store-key", ADDRESS, what, "a place that was made with this home's keys/store.key", _COPY)
+
+
+def fetch_record(key: str, path: Path) -> None:
+    """Put what a cached stage returned on another machine where Prefect looks for it, if the place has it.
+
+    It is vouched for under the store's key: who may write to the place alone cannot pass one stage's result off as another's.
+    """
+    place, home = shared_place(Home.current()), Home.current()
+    if place is None:
+        return
+    with suppress(PlaceAway, OSError, ValueError, KeyError, TypeError):
+        kept = json.loads(place.read(_record_name(key)))
+        text = kept["record"]
+        if hmac.compare_digest(kept["mac"], _vouched(home, key, text)):
+            record = json.loads(text)
+            record["metadata"]["storage_key"] = str(path)
+            write_whole(path, json.dumps(record).encode())
+
+
+def share_record(key: str, path: Path) -> None:
+    """Put what a cached stage returned into the place, for other machines. A place that is away is passed over."""
+    place, home = shared_place(Home.current()), Home.current()
+    if place is None:
+        return
+    with suppress(PlaceAway, OSError):
+        if not place.exists(_record_name(key)):
+            text = path.read_text()
+            place.write(_record_name(key), json.dumps({"record": text, "mac": _vouched(home, key, text)}).encode())
+
+
+def claim_series(series: str) -> None:
+    """Let this home alone draw for a series, where the store is shared. Raises InputError where another one does.
+
+    Two homes would draw two seeds for one release, and each count its own attempts.
+    """
+    home = Home.current()
+    place = shared_place(home)
+    if place is None:
+        return
+    name = f"series/{_mac(private_key(home.keys / 'store.key'), b'series' + series.encode())[:32]}"
+    own = home_id(home).encode()
+    if not place.exists(name):
+        place.write(name, own)
+    if place.read(name) != own:
+        what = "another home that shares this store draws for this series: two would mask one release with two seeds"
+        remedy = "certify it there (a work queue for each home), or give it another `series` here"
+        raise InputError("series-of-another-home", "series", what, "one home for each series", remedy, series)
+
+
+def home_id(home: Home) -> str:
+    """What tells this home from others; it says nothing of it. A restored backup has the id of the home that it was."""
+    path = home.folder("draws") / "home.id"
+    if not path.exists():
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        write_whole(draft, secrets.token_hex(16).encode())
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+        draft.unlink()
+    return path.read_text()
+
+
+def _record_name(key: str) -> str:
+    return f"cached/{Path(key).name}.json"
+
+
+def _vouched(home: Home, key: str, text: str) -> str:
+    return _mac(private_key(home.keys / "store.key"), f"cached {key} {text}".encode())
+
+
+def _mac(key: bytes, content: bytes) -> str:
+    return hmac.new(key, content, hashlib.sha256).hexdigest()

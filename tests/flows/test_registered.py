@@ -1,0 +1,125 @@
+"""What the ledger says of a series, and MLflow's registered model that follows it."""
+
+from __future__ import annotations
+
+import pytest
+from certified_runs import issue
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flows import registered
+from flows.registered import follow_now, state_of
+from tasks.audit.ledger.entries import AskedBy, CertificateRevoked
+from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.signing.keys import signing_key
+
+
+def revoke(issued):
+    who = AskedBy(user="steward", host="here")
+    said = CertificateRevoked(run=issued.run, certificate=issued.sha256, revocation="0" * 64, reason="why not", asked_by=who)
+    Ledger.current().append(said, signing_key())
+
+
+@pytest.fixture
+def runs(own, tmp_path):
+    """`runs(outcomes)`: a run of the series ends for each letter: certified, refused, or a rehearsal that is certified."""
+    made = []
+
+    def call(outcomes):
+        for outcome in outcomes:
+            number = len(made)
+            word = "refused" if outcome == "r" else "certified"
+            made.append(issue(tmp_path / f"{number}", run=f"run-{number:02}", outcome=word, rehearsal=outcome == "t"))
+        return made
+
+    return call
+
+
+def test_the_newest_certificate_for_publication_stands_until_it_is_revoked(runs):
+    made = runs("ccrt")
+    state = state_of("survey")
+    assert [one.run for one in state.ended] == ["run-00", "run-01", "run-02", "run-03"]
+    assert state.standing.run == "run-01"
+    assert dict(state.standing.tags) == {
+        "sdcert.release": "survey",
+        "sdcert.verdict": "certified",
+        "sdcert.certificate": made[1].sha256,
+        "sdcert.released_sha256": state.standing.tags["sdcert.released_sha256"],
+    }
+    assert "sdcert.certificate" not in state.ended[2].tags, "a refusal has a statement and no certificate"
+    assert state.ended[3].tags["sdcert.not_for_publication"] == "true"
+    revoke(made[1])
+    assert [one.revoked for one in state_of("survey").ended] == [False, True, False, False]
+    assert state_of("survey").standing.run == "run-00"
+    revoke(made[0])
+    assert state_of("survey").standing is None
+
+
+def test_a_certificate_older_than_the_last_runs_is_found(runs, monkeypatch):
+    monkeypatch.setattr(registered, "NEWEST", 2)
+    runs("crrr")
+    state = state_of("survey")
+    assert state.standing.run == "run-00"
+    assert [one.run for one in state.ended] == ["run-02", "run-03"]
+    assert [one.run for one in state.runs] == ["run-00", "run-02", "run-03"]
+
+
+@given(st.lists(st.sampled_from("crt"), max_size=6), st.data())
+def test_what_stands_is_the_last_that_was_certified_and_not_revoked(outcomes, data):
+    """The rule itself, on entries alone, against the same in one line."""
+    gone = data.draw(st.sets(st.sampled_from(range(len(outcomes))))) if outcomes else set()
+    found = [_found(number, outcome, number in gone) for number, outcome in enumerate(outcomes)]
+    standing = max(filter(registered._stands, found), key=registered._ended_at, default=None)
+    wanted = [number for number, outcome in enumerate(outcomes) if outcome == "c" and number not in gone]
+    assert (None if standing is None else standing.run) == (f"run-{wanted[-1]}" if wanted else None)
+
+
+def test_a_series_without_runs_and_a_home_without_mlflow(own, monkeypatch):
+    assert state_of("survey").runs == ()
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setattr(registered, "_follow", lambda _: pytest.fail("nothing was ever recorded"))
+    assert follow_now("survey") is None
+
+
+def test_a_tracking_server_that_is_away_is_told_by_its_kind_alone(own, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "nonsense://user:SECRET@here")
+    assert "SECRET" not in (follow_now("survey") or pytest.fail("it is not there"))
+
+
+@pytest.mark.slow
+def test_the_alias_follows_the_runs_and_their_revocation(certify, sdcert):
+    from tasks.runtime.tracking import open_client
+
+    def certified():
+        version = open_client().get_registered_model("sdcert.survey").aliases.get("certified")
+        return version and open_client().get_model_version("sdcert.survey", version).tags["sdcert.run"]
+
+    first = certify()[1]["run"]
+    assert certified() == first
+    certify({"policy": [{"measure": "reidentification", "at_most": 0.000001}]})
+    assert certified() == first
+    second = certify(None, "--new-draw")[1]["run"]
+    assert certified() == second
+    assert sdcert("revoke", second, "--reason", "a test").code == 0
+    assert certified() == first
+    assert sdcert("revoke", first, "--reason", "a test").code == 0
+    assert not certified()
+    found = open_client().search_model_versions("name='sdcert.survey'")
+    assert sorted(one.tags["sdcert.verdict"] for one in found) == ["certified", "certified", "refused"]
+    assert {one.tags["sdcert.run"] for one in found if "sdcert.revoked" in one.tags} == {first, second}
+
+
+def _found(number, outcome, gone):
+    from datetime import UTC, datetime
+
+    from tasks.audit.ledger.entries import Entry, RunEnded
+    from tasks.audit.lookup.rows import Found
+
+    run = f"run-{number}"
+    word = "refused" if outcome == "r" else "certified"
+    ended = RunEnded(run=run, release="a", series="a", outcome=word, not_for_publication=outcome == "t")
+    said = {"run": run, "certificate": "0" * 64, "revocation": "0" * 64, "reason": "why not"}
+    events = [ended, *([CertificateRevoked(**said, asked_by=AskedBy(user="a", host="b"))] if gone else [])]
+    common = {"ledger": "0" * 32, "previous": "0" * 64, "at": datetime.now(UTC)}
+    numbers = range(2 * number, 2 * number + len(events))
+    return Found(run, tuple((n, Entry(index=n, event=event, **common)) for n, event in zip(numbers, events, strict=True)))

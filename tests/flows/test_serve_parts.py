@@ -1,0 +1,215 @@
+"""What of `sdcert serve` needs no server: addresses, starting again, one of each home; and doctor's look at schedules."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+
+import httpx
+import pytest
+
+from flows.console.doctor import schedules
+from flows.scheduled import serve
+from tasks.microdata.errors import InputError
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time that `Restarted` sees, in seconds."""
+    now = [1000.0]
+    monkeypatch.setattr(serve.time, "monotonic", lambda: now[0])
+    return now
+
+
+class Process:
+    """Stands in for a kept process."""
+
+    started: ClassVar[list["Process"]] = []
+
+    def __init__(self, command, **options) -> None:
+        self.alive, self.guarding, self.mark, self.options = True, True, f"mark{len(Process.started)}", options
+        Process.started.append(self)
+
+    def wait(self) -> None:
+        assert not self.alive
+
+    def stop(self) -> None:
+        self.alive = self.guarding = False
+
+
+@pytest.fixture
+def restarted(home, monkeypatch, clock):
+    monkeypatch.setattr(Process, "started", [])
+    monkeypatch.setattr(serve, "Kept", Process)
+    return serve.Restarted("server", ["x"], {}, leave=False, limit=1)
+
+
+def test_what_ends_by_itself_is_started_again_ever_more_slowly(restarted, clock):
+    delays = []
+    for _ in range(8):
+        Process.started[-1].alive = False
+        told = restarted.look()
+        assert "ended by itself" in told
+        assert "serve/server.err" in told
+        died, before = clock[0], len(Process.started)
+        while len(Process.started) == before:
+            assert restarted.look() is None
+            clock[0] += 0.5
+        delays.append(round(clock[0] - died))
+    assert delays == pytest.approx([1, 2, 4, 8, 16, 32, 60, 60], abs=1)
+
+
+def test_after_a_sound_while_it_is_started_again_at_once(restarted, clock):
+    for minutes in (0, 0, 0, 6):
+        clock[0] += 60 * minutes
+        Process.started[-1].alive = False
+        told = restarted.look()
+        clock[0] += 70
+        restarted.look()
+    assert "in 1 s" in told
+    assert restarted.starts == 5
+
+
+def test_the_runs_of_one_that_died_go_on_and_are_ended_with_the_rest(restarted, clock):
+    Process.started[0].alive = False
+    restarted.look()
+    clock[0] += 2
+    restarted.look()
+    assert restarted.marks == ["mark0", "mark1"]
+    restarted.stop()
+    assert [one.guarding for one in Process.started] == [False, False]
+    assert restarted.marks == ["mark1"]
+
+
+def test_what_runs_is_left_alone(restarted, clock):
+    clock[0] += 1e6
+    assert restarted.look() is None
+    assert (len(Process.started), restarted.alive) == (1, True)
+
+
+def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_replaced(monkeypatch):
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(InputError, match="listens there"):
+            serve.address_of(port)
+        monkeypatch.setattr(serve, "PORT", port)
+        found = serve.address_of(None)
+    assert found.ours
+    assert found.root.rpartition(":")[2] not in (str(port), "0")
+
+
+def test_a_server_that_is_named_must_answer(monkeypatch):
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    with pytest.raises(InputError, match="no Prefect server answers"):
+        serve.address_of(None)
+
+
+def test_the_password_of_the_database_goes_to_the_server_alone(home, monkeypatch):
+    monkeypatch.setenv("PREFECT_SERVER_DATABASE_CONNECTION_URL", "postgresql+asyncpg://u:secret@h/d")
+    monkeypatch.setenv("PREFECT_API_URL", "http://elsewhere/api")
+    address = serve.Address("http://127.0.0.1:4200", ours=True)
+    assert "secret" in serve._environment(None)["PREFECT_SERVER_DATABASE_CONNECTION_URL"]
+    assert "PREFECT_API_URL" not in serve._environment(None)
+    assert not [value for value in serve._environment(address).values() if "secret" in value]
+    assert serve._environment(address)["PREFECT_API_URL"] == "http://127.0.0.1:4200/api"
+
+
+HOLDS = """
+import sys
+from flows.scheduled import serve
+with serve.alone():
+    serve.remember(serve.Address("http://127.0.0.1:4321", ours=True), [])
+    print("mine", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_one_of_each_home_and_a_killed_one_hinders_nobody(home):
+    with subprocess.Popen([sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout.readline() == "mine\n"
+        with pytest.raises(InputError, match=f"process {first.pid}, http://127.0.0.1:4321"), serve.alone():
+            pass
+        first.kill()
+    with serve.alone():
+        pass
+    assert not (home / "serve" / "state.json").exists()
+
+
+def test_what_a_killed_one_left_is_ended_by_the_next(home):
+    from flows.scheduled.keeper import MARK
+
+    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env={**os.environ, MARK: "a:b"})
+    try:
+        (home / "serve").mkdir(parents=True)
+        (home / "serve" / "state.json").write_text(json.dumps({"process": 1, "marks": ["b"]}))
+        with serve.alone():
+            assert left.wait(10) == -9
+    finally:
+        left.kill()
+        left.wait()
+
+
+# doctor
+
+NOW = datetime.now(UTC)
+OLD = (NOW - timedelta(hours=1)).isoformat()
+
+
+def server(deployments, runs=(), workers=("ONLINE",)):
+    """A Prefect server that knows these deployments, runs (deployment, state) and workers."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        wanted = json.loads(request.content)
+        if request.url.path.endswith("deployments/filter"):
+            assert wanted["deployments"] == {"tags": {"all_": ["sdcert"]}}
+            return httpx.Response(200, json=deployments)
+        if request.url.path.endswith("flow_runs/filter"):
+            (asked,) = wanted["flow_runs"]["deployment_id"]["any_"]
+            return httpx.Response(200, json=[{"state_name": state} for of, state in runs if of == asked])
+        assert request.url.path.endswith("/work_pools/sdcert/workers/filter")
+        return httpx.Response(200, json=[{"status": status} for status in workers])
+
+    return httpx.Client(base_url="http://server/api/", transport=httpx.MockTransport(answer))
+
+
+def deployed(name, *, active=True, paused=False, updated=OLD):
+    schedule = [{"active": active}]
+    return {"id": name, "name": name, "paused": paused, "schedules": schedule, "updated": updated, "work_pool_name": "sdcert"}
+
+
+FOUND = [
+    ([], [], ["ONLINE"], [("ok", "no deployment")]),
+    ([deployed("a", active=False), deployed("b", paused=True)], [], ["ONLINE"], [("ok", "no deployment")]),
+    ([deployed("a")], [("a", "Scheduled")], ["ONLINE"], [("ok", "all deployments with an active schedule (1)")]),
+    ([deployed("a"), deployed("b")], [], ["ONLINE"], [("fail", "no run of: a, b")]),
+    ([deployed("a"), deployed("b")], [("a", "Scheduled")], ["ONLINE"], [("warn", "no run is inserted of: b")]),
+    ([deployed("a", updated=NOW.isoformat())], [], ["ONLINE"], [("ok", "(1)")]),
+    (
+        [deployed("a")],
+        [("a", "Late")],
+        ["OFFLINE"],
+        [("warn", "late: a"), ("warn", "no worker of the pool sdcert"), ("ok", "(1)")],
+    ),
+    ([deployed("a")], [("a", "Scheduled")], [], [("warn", "no worker"), ("ok", "(1)")]),
+]
+
+
+@pytest.mark.parametrize(("deployments", "runs", "workers", "expected"), FOUND)
+def test_doctor_looks_whether_what_is_scheduled_will_run(deployments, runs, workers, expected):
+    with server(deployments, runs, workers) as client:
+        found = list(schedules._findings(client))
+    assert [finding.status for finding in found] == [status for status, _ in expected]
+    assert all(text in finding.says for finding, (_, text) in zip(found, expected, strict=True))
+
+
+def test_doctor_without_a_server_has_nothing_to_say_of_schedules(monkeypatch):
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    assert [finding.status for finding in schedules.findings_of_schedules()] == ["ok"]
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    assert [finding.status for finding in schedules.findings_of_schedules()] == ["warn"]
