@@ -225,7 +225,8 @@ def watch(kept: list[Restarted], address: Address, ended: threading.Event, say: 
         for told in filter(None, [one.look() for one in kept]):
             say(told)
         if sum(one.starts for one in kept) != starts:
-            remember(address, kept)
+            with suppress(OSError):  # a full disk must not end what serves
+                remember(address, kept)
         if time.monotonic() - swept > 60:
             swept = time.monotonic()
             tell_lost()

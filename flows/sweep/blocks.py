@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from flows.release import ReleaseSpec
 from flows.sweep.basis import Basis
-from flows.sweep.keep import Place, results_name
+from flows.sweep.keep import Place
 from flows.sweep.made_by import made_by
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
@@ -65,7 +65,7 @@ class Block:
     def put(self, place: Place, sweep: str, base: str) -> None:
         """Write down what the block consists of: all that a worker needs to know besides the table."""
         jobs = [{"schema": job.schema, "group": GROUP.dump_python(job.group, mode="json", by_alias=True)} for job in self.jobs]
-        content = {"base": base, "made_by": made_by(), "results": results_name(self.keys), "jobs": jobs}
+        content = {"base": base, "made_by": made_by(), "jobs": jobs}
         place.put_json(block_name(sweep, self.number), content)
 
 

@@ -16,6 +16,7 @@ from tasks.sweep.layout import Kept, Line, TrialStatus, table_of
 
 Rows = Mapping[str, "Found"]
 LOST: TrialStatus = "failed"
+GONE = "no-result: what was computed is not there any more; the same command computes it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,35 +64,34 @@ def found_of(basis: Basis, wanted: set[str]) -> dict[str, Found]:
 
 
 def lines_of(candidates: Iterable[Candidate], seeds: int, found: Rows, lost: Mapping[str, str]) -> Iterator[Line]:
-    """One line per trial. lost: why a key has no result although it was tried.
+    """One line per trial, also where there is no result: the mean over the other seeds would pass for the point's.
 
-    A trial that was not tried yet has no line.
+    lost: why a key has no result although it was tried.
     """
     for candidate in candidates:
         for seed in range(seeds):
             result = _result(candidate, seed, found, lost)
-            if result is not None:
-                yield Line(
-                    point=candidate.point.number,
-                    pipeline=candidate.point.pipeline,
-                    seed=seed,
-                    axes=dict(candidate.point.values),
-                    status=result.status,
-                    reason=result.reason,
-                    figures=result.figures,
-                    seconds=result.seconds,
-                )
+            yield Line(
+                point=candidate.point.number,
+                pipeline=candidate.point.pipeline,
+                seed=seed,
+                axes=dict(candidate.point.values),
+                status=result.status,
+                reason=result.reason,
+                figures=result.figures,
+                seconds=result.seconds,
+            )
 
 
 def gathered(candidates: Sequence[Candidate], seeds: int, basis: Basis, lost: Mapping[str, str]) -> pa.Table:
-    """The table of a sweep: one row per trial that was tried, or is wrong in itself."""
+    """The table of a sweep whose candidates were tried, or are wrong in themselves: one row per trial."""
     found = found_of(basis, {key for candidate in candidates for key in candidate.keys})
     return table_of(list(lines_of(candidates, seeds, found, lost)))
 
 
-def _result(candidate: Candidate, seed: int, found: Rows, lost: Mapping[str, str]) -> Found | None:
+def _result(candidate: Candidate, seed: int, found: Rows, lost: Mapping[str, str]) -> Found:
     nothing = Packed({}, ())
     if candidate.reason is not None:
         return Found("skipped", candidate.reason, nothing, 0.0)
     key = candidate.keys[seed]
-    return Found(LOST, lost[key], nothing, 0.0) if key in lost and key not in found else found.get(key)
+    return found.get(key) or Found(LOST, lost.get(key, GONE), nothing, 0.0)

@@ -100,6 +100,11 @@ class Place(SharedPlace):
         except (pa.ArrowException, OSError):
             return None
 
+    def has_results(self, base: str, keys: list[str]) -> bool:
+        """Does the file of a block hold its results? Another file of this name is not taken for them."""
+        found = self.results(base, results_name(keys))
+        return found is not None and found.schema.equals(RESULT) and found.column("key").to_pylist() == keys
+
     def _results(self, base: str) -> Iterator[pa.Table]:
         for name in self.names(f"{base}/results"):
             found = self.results(base, name)

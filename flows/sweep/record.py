@@ -18,6 +18,7 @@ from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 
+NEEDED = {"id", "name", "base", "files", "status", "started_at", "process", "host"}
 RECORD, PLAN, TABLE, PAGE = "sweep.json", "plan.json", "table.parquet", "page.html"
 
 
@@ -72,14 +73,16 @@ class Record:
 
 
 def records_in(place: Place) -> list[dict[str, Any]]:
-    """The records of all sweeps of a place, newest first; one that cannot be read is passed over."""
+    """The records of all sweeps of a place, newest first; one that cannot be read, or is of another folder, is passed over."""
     found = []
     for name in place.names(""):
         if place.exists(f"{name}/{RECORD}"):
             try:
-                found.append(place.json(f"{name}/{RECORD}"))
+                record = place.json(f"{name}/{RECORD}")
             except ValueError:
                 continue
+            if isinstance(record, dict) and record.get("id") == name and NEEDED <= record.keys():
+                found.append(record)
     return sorted(found, key=lambda record: str(record["started_at"]), reverse=True)
 
 

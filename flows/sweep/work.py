@@ -43,7 +43,7 @@ def run_block(url: str, sweep: str, number: int) -> int:
         )
         raise InputError("other-code", "--runner", what, "the same checkout and lock everywhere", remedy)
     trials = sum(len(job["group"]["trials"]) for job in block["jobs"])
-    if place.results(block["base"], block["results"]) is None:
+    if not place.has_results(block["base"], [trial["key"] for job in block["jobs"] for trial in job["group"]["trials"]]):
         place.put_rows(block["base"], [row for job in block["jobs"] for row in _computed(url, block["base"], job)])
     return trials
 

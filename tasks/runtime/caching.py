@@ -100,6 +100,7 @@ class FlockManager(LockManager):
                 raise ValueError(f"no lock on {key} is held by {holder}")
             del self._held[key]
         try:
+            _drop_torn(key)
             share(key)
         finally:
             os.close(found[1])
@@ -141,6 +142,13 @@ def vet(key: str) -> None:
         fetch_record(key, path)
         if path.exists() and not _trustworthy(path):
             path.unlink(missing_ok=True)
+
+
+def _drop_torn(key: str) -> None:
+    """Remove a record that a full disk has cut off: Prefect writes it in place."""
+    path = Home.current().records / key
+    if path.exists() and _produced(path) is None:
+        path.unlink(missing_ok=True)
 
 
 def share(key: str) -> None:

@@ -144,13 +144,13 @@ def table_of(lines: Sequence[Line]) -> pa.Table:
 
 
 def axis_column(values: Sequence[object]) -> pa.Array:
-    """The values of one axis: bool or int64 or double where all present ones are, else text (of others canonical JSON)."""
+    """The values of one axis: bool, int64 or double where all present ones fit, else text (of others canonical JSON)."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {bool}:
         return pa.array(values, pa.bool_())
-    if kinds == {int}:
+    if kinds == {int} and all(value is None or abs(int(str(value))) < 2**63 for value in values):
         return pa.array(values, pa.int64())
-    if kinds and kinds <= {int, float}:
+    if float in kinds and kinds <= {int, float}:
         return pa.array([None if value is None else float(str(value)) for value in values], pa.float64())
     texts = [value if value is None or isinstance(value, str) else canonical(value).decode() for value in values]
     return pa.array(texts, pa.string())

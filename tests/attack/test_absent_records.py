@@ -53,6 +53,8 @@ def test_worked_outcomes(table):
     found = attack(data, masked, schema, (), PLAIN, intruder, alignment=alignment, targets=np.array([4, 0, 1, 2, 3]))
     assert (found.n_release, found.chance, found.counts) == (3, 1 / 5, "records")
     outcomes = found.outcomes.arrow.to_pydict()
+    assert outcomes.pop("margin") == pytest.approx([320 / 562, 1, 0, 1, 1])
+    assert outcomes.pop("named_right") == [False, True, False, True, True]
     assert outcomes.pop("control:vote") == pytest.approx([1, 1 / 3, 0.5, 1 / 3, 1 / 3])
     assert outcomes == {
         "target": [4, 0, 1, 2, 3],

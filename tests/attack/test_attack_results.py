@@ -60,6 +60,8 @@ def test_worked_outcomes(small):
         "candidates": [2, 2],
         "sound_candidates": [None, None],
         "known": [None, None],
+        "margin": [0.0, 0.0],  # two rows alike name nobody
+        "named_right": [False, False],
         "linked:vote": [0.5, 1.0],  # rows y and x tie; rows x and x agree
         "control:vote": [0.0, 1.0],  # without the target's own row
     }
@@ -95,6 +97,8 @@ def test_an_attribute_that_the_intruder_knows_is_not_disclosed_to_him(small):
         "candidates",
         "sound_candidates",
         "known",
+        "margin",
+        "named_right",
     )
 
 

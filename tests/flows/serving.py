@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pandas as pd
 import psutil
 from outcomes import ROOT
 from postgres import free_port
@@ -50,12 +52,9 @@ def write_slow(folder: Path, name: str, steps: int | None) -> Path:
 
 def write_database(path: Path) -> str:
     """The survey in SQLite; returns its URL."""
-    header, *rows = survey().splitlines()
-    names = header.split(",")
+    table = pd.read_csv(io.StringIO(survey()))
     with sqlite3.connect(path) as database:
-        database.execute(f"CREATE TABLE survey ({', '.join(names)})")
-        insert = f"INSERT INTO survey VALUES ({', '.join('?' * len(names))})"  # noqa: S608  # our own
-        database.executemany(insert, [row.split(",") for row in rows])
+        table.to_sql("survey", database, index=False)
     WRITTEN.add(path)
     return f"sqlite:///{path}"
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import uuid
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from flows.sweep.keep import Place, results_name
+from flows.sweep.record import records_in
 from tasks.microdata.errors import InputError, PlaceAway
 from tasks.microdata.table import Microdata
 from tasks.sweep.evaluation import Row
@@ -66,6 +69,29 @@ def test_a_damaged_file_of_results_holds_nothing(place):
         place.write(name, damaged)
         assert place.held("base") == {}
         assert list(place.rows("base", {"a", "b"})) == []
+
+
+def test_a_file_that_is_not_a_blocks_own_does_not_pass_for_its_results(place):
+    keys = [row.key for row in ROWS]
+    assert not place.has_results("base", keys)
+    place.put_rows("base", ROWS)
+    assert place.has_results("base", keys)
+    name = f"base/results/{results_name(keys)}"
+    whole = pq.read_table(io.BytesIO(place.read(name)))
+    for other in (whole.slice(1), whole.append_column("x", pa.array([1, 2]))):
+        pq.write_table(other, buffer := io.BytesIO())
+        place.write(name, buffer.getvalue())
+        assert not place.has_results("base", keys)
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{}", b"x", b"\xff", b'{"id":"../elsewhere","started_at":"2026"}'])
+def test_a_record_that_is_none_or_of_another_folder_is_passed_over(tmp_path, content):
+    place = Place(str(tmp_path / "set"))
+    place.write("one/sweep.json", content)
+    assert records_in(place) == []
+    needed = dict.fromkeys(("name", "base", "files", "status", "started_at", "process", "host"), "x")
+    place.put_json("two/sweep.json", {"id": "two", **needed})
+    assert [record["id"] for record in records_in(place)] == ["two"]
 
 
 def test_an_address_of_an_unknown_kind_is_told():

@@ -7,8 +7,10 @@ import json
 import random
 import signal
 import time
+from pathlib import Path
 
 import psutil
+import pyarrow.parquet as pq
 import pytest
 from sweep_files import MASKED, table_of, untimed, write_sweep
 
@@ -181,6 +183,20 @@ def test_a_grid_goes_on_without_what_was_lost(tmp_path, home):
     table = course.table()
     status = dict(zip(table.column("point").to_pylist(), table.column("status").to_pylist(), strict=True))
     assert status == {0: "ok", 1: "failed", 2: "skipped", 3: "ok", 4: "ok"}
+
+
+def test_results_that_are_gone_or_another_file_of_their_name_do_not_pass_for_figures(tmp_path, home):
+    path = write_sweep(tmp_path)
+    first = course_of(path)
+    first.follow(computing(first, set()), Unheard())
+    whole = first.table()
+    folder = Path(first.basis.place.url) / first.basis.key / "results"
+    for file in folder.iterdir():
+        pq.write_table(pq.read_table(file).append_column("x", pq.read_table(file).column("key")), file)
+    assert first.table().column("status").to_pylist() == ["failed"] * whole.num_rows
+    again = course_of(path)
+    again.follow(computing(again, set()), Unheard())
+    assert untimed(again.table()).equals(untimed(whole))
 
 
 @pytest.mark.slow

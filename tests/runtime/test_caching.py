@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 from prefect import flow
+from prefect.serializers import JSONSerializer
 
 from tasks.microdata.fingerprint import TASKS
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.caching import FlockManager, prepared, stage, vet
 from tasks.runtime.failures import StageFailure
+from tasks.runtime.settings import Home
 
 STAGES = ("ingest", "classify", "mask", "attack", "score", "report")
 calls: list[str] = []
@@ -138,6 +140,17 @@ def test_the_lock_is_held_by_one_and_given_back(home):
     assert not manager.is_locked("k")
     assert manager.acquire_lock("k", "two")
     manager.release_lock("k", "two")
+
+
+def test_a_record_that_a_full_disk_cut_off_is_removed_when_the_lock_is_given_back(home):
+    manager, path = FlockManager(), Home.current().records / "key"
+    made_by_prefect = {"serializer": JSONSerializer().model_dump(mode="json")}
+    whole = json.dumps({"metadata": made_by_prefect, "result": '{"data": "table:1"}'})
+    for content, stays in ((whole[:40], False), ("", False), (whole, True)):
+        manager.acquire_lock("key", "one")
+        path.write_text(content)
+        manager.release_lock("key", "one")
+        assert path.exists() is stays
 
 
 def test_threads_take_turns(home):

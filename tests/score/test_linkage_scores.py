@@ -67,6 +67,27 @@ def test_without_sound_sets_nothing_is_claimed_about_known_links(pair_of, scene_
     assert not {"known_links", "known_reidentification"} & set(found)
 
 
+def test_links_that_are_asserted_by_their_margin(pair_of, scene_of, result_of):
+    n = 200
+    table = {"age": list(range(n)), "vote": ["a", "b"] * (n // 2)}
+    margin = np.where(np.arange(n) < 120, 0.9, 0.1)
+    outcomes = {
+        "target": np.arange(n),
+        "in_release": np.ones(n, dtype=bool),
+        "credit": np.ones(n),
+        "among_nearest": np.ones(n, dtype=bool),
+        "candidates": np.ones(n, dtype=np.int64),
+        "sound_candidates": np.full(n, np.nan),
+        "known": np.full(n, np.nan),
+        "margin": margin,
+        "named_right": (margin > 0.5) & (np.arange(n) != 0),
+        "linked:vote": np.zeros(n),
+        "control:vote": np.zeros(n),
+    }
+    found = by_measure(linkage_estimates(result_of(outcomes), *scene_of(pair_of(table, table, SECRET))))
+    assert (found["known_links"].value, found["known_reidentification"].value) == (120 / n, 119 / n)
+
+
 def test_an_insider_is_not_scored_on_what_he_knows(pair_of, scene_of, result_of):
     found = linkage_estimates(result_of(OUTCOMES, intruder="insider:vote"), *scene_of(pair_of(TABLE, TABLE, SECRET)))
     assert "linked_value_disclosed" not in by_measure(found)

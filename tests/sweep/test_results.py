@@ -36,6 +36,12 @@ def line(point: int, seed: int, figures: dict[str, Kept], **fields: object) -> L
     return Line(point=point, seed=seed, figures=figures, **{**common, **fields})  # type: ignore[arg-type]  # by name
 
 
+def test_whole_numbers_beyond_64_bits_do_not_cost_the_table() -> None:
+    huge = 10**30
+    table = table_of([line(0, 0, {}), line(1, 0, {}, axes={"masking[0].k": huge}, status="skipped", reason="too few")])
+    assert table.column("axis:masking[0].k").to_pylist() == ["3", str(huge)]
+
+
 NAMES = st.text("ab|~=,\\ä ", min_size=1, max_size=5)
 INTRUDERS = st.sampled_from(["declared", "knowledge:2", "insider:a|b", "insider:"])
 NUMBERS = st.floats(0, 1)

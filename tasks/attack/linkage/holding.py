@@ -25,8 +25,8 @@ class Holding(Spec):
 
     wrong_percent: of so many records somebody else's value. noise_percent: normal noise with a standard deviation of so many
         percent of the attribute's. rounded_to: only the nearest multiple of it. coarser: each category's parent instead;
-        compare the attribute by its hierarchy then. times: in another unit, of which the intruder knows nothing (it matters unless
-        each file is scaled by itself). missing_percent: of so many records nothing.
+        compare the attribute by its hierarchy then. times: in another unit, of which the intruder knows nothing (it matters
+        unless each file is scaled by itself). missing_percent: of so many records nothing.
     """
 
     wrong_percent: Percent | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from tasks.microdata.table import Floats
@@ -12,6 +12,7 @@ from tasks.sweep.sensitivity import Influence as Line
 from tasks.sweep.sensitivity import influences
 
 MOST_MEASURES = 8
+MUCH_BY_CHANCE = 0.05
 _EXACT = (
     "The share of the variance of a measure over all trials of a pipeline that goes with the parameter alone. What is missing "
     "to 100\u202f% is interplay of parameters and seeds."
@@ -19,6 +20,10 @@ _EXACT = (
 _LEARNED = (
     "Where the points are not a grid: what a random forest loses when the parameter is shuffled, as a share of the variance it "
     "foretells. It tells of the points that were tried."
+)
+_CHANCE = (
+    "The more values a parameter has for the trials there are, the more of this is luck: one that moves nothing can get up to "
+    "about {share:.0f}\u202f% here."
 )
 _ARROWS = "An arrow says whether the measure rises or falls with the parameter."
 
@@ -43,9 +48,16 @@ def influence(
         parameters=tuple(f"{pipeline}: {labels[path]}" if several else labels[path] for pipeline, path in axes),
         measures=tuple(columns),
         rows=tuple(tuple(_moved(column.get(axis)) for column in columns.values()) for axis in axes),
-        says=" ".join([*(words for method, words in told if method in methods), _ARROWS]),
+        says=" ".join([*(words for method, words in told if method in methods), *_by_chance(lines), _ARROWS]),
         gaps=tuple(dict.fromkeys(f"{line.pipeline}: {line.reason}" for line in lines if line.share is None and line.reason)),
     )
+
+
+def _by_chance(lines: Iterable[Line]) -> Iterator[str]:
+    """How large a share may be that means nothing, where that is much."""
+    most = max((line.chance or 0.0 for line in lines), default=0.0)
+    if most >= MUCH_BY_CHANCE:
+        yield _CHANCE.format(share=100 * most)
 
 
 def _by_axis(lines: Iterable[Line]) -> dict[tuple[str, str], Line]:

@@ -1,0 +1,125 @@
+"""The flows of deployments: one state, one message to those who want to know, and another try only where it may help."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prefect.exceptions import ParameterTypeError
+
+from flows.scheduled.child import Outcome
+from tasks.microdata.errors import InputError
+
+CERTIFIED = {"run": "20261121T093000Z-1f2e3d", "release": "survey", "verdict": "certified"}
+
+
+@pytest.fixture
+def flows(home, prefect, monkeypatch):
+    """The module of flows; nothing is waited for between tries."""
+    from flows.scheduled import flows
+
+    monkeypatch.setattr(flows, "FIRST_DELAY_SECONDS", 0.01)
+    return flows
+
+
+@pytest.fixture
+def commands(flows, monkeypatch):
+    """`commands(outcome, ...)`: what the commands come to, in order; returns those that were run."""
+    ran = []
+
+    def answer(*outcomes):
+        left = list(outcomes)
+
+        def run(words, **known):
+            ran.append((list(words), known))
+            outcome = left.pop(0)
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        monkeypatch.setattr(flows, "run_in_process", run)
+        return ran
+
+    return answer
+
+
+@pytest.fixture
+def told(flows, monkeypatch):
+    events = []
+    monkeypatch.setattr(flows, "tell_of", lambda kind, **known: events.append((kind, known)))
+    return events
+
+
+def outcome(code, content=None) -> Outcome:
+    return Outcome(code, False, 1.0, content, Path("/home/scheduled/x"))
+
+
+def ended(flow, *arguments, **parameters):
+    state = flow(*arguments, return_state=True, **parameters)
+    return state.type.value, state.name
+
+
+def test_a_certified_release(flows, commands, told):
+    ran = commands(outcome(0, CERTIFIED))
+    assert ended(flows.certify_release, "r.yaml", output="out", limit_minutes=2, tell=["slack-webhook/sdcert-a"]) == (
+        "COMPLETED",
+        "Completed",
+    )
+    ((words, known),) = ran
+    assert words == ["certify", "r.yaml", "--output", "out", "--json"]
+    assert known["limit_seconds"] == 120
+    assert known["asked_by"]["flow_run"]
+    ((kind, facts),) = told
+    assert kind == "certified"
+    assert facts["blocks"] == ["slack-webhook/sdcert-a"]
+    assert (facts["run"], facts["release"]) == (CERTIFIED["run"], "survey")
+
+
+def test_what_broke_is_tried_again_and_what_was_refused_is_not(flows, commands, told):
+    refused = outcome(1, {**CERTIFIED, "verdict": "refused"})
+    ran = commands(outcome(3), OSError(28, "No space left on device"), refused, refused)
+    assert ended(flows.certify_release, "r.yaml") == ("COMPLETED", "Refused")
+    assert len(ran) == 3
+    assert [kind for kind, _ in told] == ["refused"]
+
+
+def test_after_the_last_try_it_has_failed_and_is_told_once(flows, commands, told):
+    ran = commands(*[outcome(3)] * 9)
+    assert ended(flows.watch_series, "w.yaml", retries=2) == ("FAILED", "Failed")
+    assert len(ran) == 3
+    assert [kind for kind, _ in told] == ["failed"]
+
+
+def test_a_wrong_home_is_not_tried_again(flows, commands, told):
+    ran = commands(*[InputError("home", "SDCERT_HOME", "cannot be used", "a folder", "set it")] * 9)
+    assert ended(flows.verify_trail) == ("FAILED", "Failed")
+    assert len(ran) == 1
+
+
+def test_no_value_of_an_error_reaches_the_server(flows, commands, told):
+    commands(*[ValueError("zanzibar-quux")] * 9)
+    state = flows.sweep_file("s.yaml", retries=1, return_state=True)
+    assert "zanzibar" not in state.model_dump_json()
+    assert state.message.startswith("process: ValueError in run, line ")
+
+
+def test_telling_never_changes_how_a_run_ended(flows, commands, monkeypatch):
+    commands(replace(outcome(2), code="no-such-column at r.yaml: key"))
+    monkeypatch.setattr(flows, "runs_of", lambda *_: 1 / 0)
+    assert ended(flows.certify_release, "r.yaml") == ("FAILED", "Quarantined")
+
+
+@pytest.mark.parametrize("wrong", [{"limit_minutes": 0}, {"limit_minutes": "soon"}, {"retries": -1}, {"tell": "me"}])
+def test_a_wrong_parameter_is_refused(flows, wrong):
+    with pytest.raises(ParameterTypeError):
+        flows.verify_trail(**wrong)
+
+
+def test_tries_come_ever_later(flows, commands, told, monkeypatch):
+    """Half a minute, one, two: counted out when the number of tries is known, and not when the task is defined."""
+    monkeypatch.setattr(flows, "FIRST_DELAY_SECONDS", 30)
+    commands(outcome(0, {}))
+    given = []
+    with_options = flows.in_a_process.with_options
+    monkeypatch.setattr(flows.in_a_process, "with_options", lambda **o: given.append(with_options(**o)) or given[0])
+    flows.sweep_file("s.yaml", retries=3)
+    assert given[0].retry_delay_seconds == [30, 60, 120]
