@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
@@ -26,7 +27,7 @@ def calibrated(checks: Sequence[Check], effort: Effort, workers: int) -> Iterato
         return
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=begin_worker)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=begin_worker, initargs=(dict(os.environ),))
     try:
         places = {pool.submit(_carried_out, check, effort): place for place, check in enumerate(checks)}
         for done in as_completed(places):

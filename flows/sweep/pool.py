@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -55,7 +56,9 @@ class Pool:
             if self.closed:
                 raise RuntimeError("the pool is closed")
             if self._executor is None:
-                self._executor = ProcessPoolExecutor(self.workers, mp_context=self._context, initializer=begin_worker)
+                self._executor = ProcessPoolExecutor(
+                    self.workers, mp_context=self._context, initializer=begin_worker, initargs=(dict(os.environ),)
+                )
             return self._executor
 
     def _replace(self, broken: ProcessPoolExecutor) -> None:

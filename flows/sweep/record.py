@@ -81,7 +81,7 @@ def records_in(place: Place) -> list[dict[str, Any]]:
                 record = place.json(f"{name}/{RECORD}")
             except ValueError:
                 continue
-            if isinstance(record, dict) and record.get("id") == name and NEEDED <= record.keys():
+            if isinstance(record, dict) and record.get("id") == name and record.keys() >= NEEDED:
                 found.append(record)
     return sorted(found, key=lambda record: str(record["started_at"]), reverse=True)
 

@@ -6,7 +6,6 @@ the working set, what went wrong is told at the end, and the same sweep started 
 
 from __future__ import annotations
 
-import re
 import tempfile
 import time
 from collections.abc import Mapping
@@ -18,17 +17,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flows.sweep.file import Sweep
+from tasks.microdata.document import dotted
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Floats
 from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
 from tasks.score.rounding import DECIMALS, ERRORS, STATISTICS, digits, rounded
 from tasks.sweep.layout import AXIS, BESIDE, Subject
+from tasks.sweep.parts import steps_of
 from tasks.sweep.results import Results
 
 SECONDS_BETWEEN_COUNTS = 5.0
 COUNT = "trials done"
-NAMING_CATEGORIES = {"matrix", "warner", "limits", "recode"}  # as `ReleaseSpec.public_content` leaves them out
+NAMING_CATEGORIES = {
+    "matrix",
+    "warner",
+    "limits",
+    "recode",
+    "compare",
+    "holds",
+}  # as `ReleaseSpec.public_content` leaves them out
 
 
 class SweepTracking:
@@ -71,14 +79,23 @@ class SweepTracking:
 def parameters_of(sweep: Sweep) -> dict[str, Any]:
     """The sweep file and the release it starts from, as far as a release shows of itself."""
     spec = sweep.spec.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"pipelines", "axes"})
-    spaces = [{"name": space.pipeline, "axes": [axis.path for axis in space.axes]} for space in sweep.spaces]
+    spaces = [
+        {"name": space.pipeline, "axes": [without_categories(axis.path) for axis in space.axes]} for space in sweep.spaces
+    ]
     base = sweep.base.public_content()
     return {"sweep": {**spec, "pipelines": spaces}, "release": {name: base[name] for name in base if name != "masking"}}
 
 
 def names_categories(path: str) -> bool:
-    """Do the values of this axis name values of the table?"""
-    return not NAMING_CATEGORIES.isdisjoint(re.split(r"[.:\[\]]+", path))
+    """Do the values of this axis, or the path itself, name values of the table?"""
+    return not NAMING_CATEGORIES.isdisjoint(steps_of(path.removeprefix(AXIS)))
+
+
+def without_categories(path: str) -> str:
+    """The path up to where it could name a value: `masking[0].recode.town.map["Ys"]` is `masking[0].recode`."""
+    steps = steps_of(path)
+    ends = (i for i, step in enumerate(steps) if step in NAMING_CATEGORIES)
+    return dotted(steps[: next(ends, len(steps)) + 1])
 
 
 def public_table(table: pa.Table) -> pa.Table:

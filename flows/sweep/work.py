@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -48,8 +49,12 @@ def run_block(url: str, sweep: str, number: int) -> int:
     return trials
 
 
-def begin_worker() -> None:
-    """Prepare a process of the pool: private files, Ctrl-C left to the parent, and no life after it."""
+def begin_worker(environment: Mapping[str, str]) -> None:
+    """Prepare a process of the pool: private files, Ctrl-C left to the parent, and no life after it.
+
+    environment: the parent's own, as it is now; that of the server from which workers are forked is as old as it.
+    """
+    os.environ.update(environment)
     os.umask(PRIVATE)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

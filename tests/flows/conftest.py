@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -51,7 +52,8 @@ def certify(sdcert, tmp_path):
 
 @pytest.fixture
 def process(home, prefect, tmp_path):
-    """`process(code or words)` starts a real process of its own against the session's server."""
+    """`process(code or words)` starts a real process of its own against the session's server; Ctrl-C reaches it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background may have been started without
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: object, checkout: Path = ROOT, **environment: str) -> subprocess.Popen[str]:

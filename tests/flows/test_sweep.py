@@ -210,6 +210,22 @@ def test_axes_that_name_values_of_the_table_do_not_leave_the_home(once):
     assert not track.names_categories("masking[0].window_percent")
 
 
+@pytest.mark.parametrize(
+    ("path", "cut"),
+    [
+        ('masking[0].recode.town.map["Ys"]', "masking[0].recode"),
+        ('masking[0]["recode"].town.map.Ys', "masking[0].recode"),
+        ('intruder.holds.town.coarser["Ys"]', "intruder.holds"),
+        ('attacks[1].compare.town["Ys"]', "attacks[1].compare"),
+    ],
+)
+def test_a_path_that_names_a_value_is_cut_before_it(path, cut):
+    assert track.names_categories(path)
+    assert track.names_categories(f"axis:{path}")
+    assert track.without_categories(path) == cut
+    assert track.without_categories("masking[0].k") == "masking[0].k"
+
+
 def test_a_tracking_server_that_is_away_costs_nothing_and_is_told(swept, monkeypatch, home, sdcert):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
