@@ -44,8 +44,15 @@ def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> d
     measured, content = store.record(Ref(made.score), Score), store.record(Ref(made.page["content"]), Content)
     verdict = content.verdict.verdict
     file = ReleasedFile.of(store.table(Ref(made.released)), release) if content.certified else None
-    named = file.stamped if file else {}
-    stamp = Stamp(run=journal.run, issued_at=datetime.now(UTC), attempts=journal.trail.attempts, **named)
+    chosen = release.sweep
+    stamp = Stamp(
+        run=journal.run,
+        issued_at=datetime.now(UTC),
+        attempts=journal.trail.attempts,
+        sweep=None if chosen is None else chosen.name,
+        points_tried=None if chosen is None else chosen.points_tried,
+        **(file.stamped if file else {}),
+    )
     scorecard = scorecard_of(release.name, journal.run, verdict, content.estimates, content.verdict.criteria)
     documents = {
         "report.html": stamped(store.page(Ref(made.page["page"])), stamp).encode(),

@@ -12,6 +12,7 @@ from flows.sweep.keep import Place
 from flows.sweep.made_by import made_by
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.ingest.methods import ingest
+from tasks.mask.methods import resolved_steps
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
@@ -41,6 +42,11 @@ class Basis:
         if isinstance(found, InputError):
             raise found
         return found
+
+    def refuse_unfit(self, release: ReleaseSpec) -> None:
+        """InputError for a release whose steps name what the table does not have, or cannot mask."""
+        content = self.place.read(schema_name(self.key, self.schema_of(release.classify_plan)))
+        resolved_steps(release.masking or (), TypeAdapter(Schema).validate_json(content), "masking")
 
     def _classified(self, plan: ClassifyPlan) -> str | InputError:
         try:

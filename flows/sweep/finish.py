@@ -18,7 +18,7 @@ from flows.sweep.file import Frontier, Grid, Random, SweepSpec
 from flows.sweep.promote import Kept, promoted
 from flows.sweep.promote import Told as Origin
 from flows.sweep.record import PAGE, TABLE
-from tasks.sweep.frontier import frontier, on_the_map
+from tasks.sweep.frontier import Region, frontier, on_the_map, policy_region
 from tasks.sweep.page.data import Told, page_data
 from tasks.sweep.page.render import render
 from tasks.sweep.results import Results
@@ -27,18 +27,25 @@ from tasks.sweep.views import loss_of, risk_of
 
 @dataclass(frozen=True, slots=True)
 class OnFrontier:
-    """A point that no other beats in risk and loss, means over its seeds. parameters: its values, by path."""
+    """A point that no other beats in risk and loss, means over its seeds. parameters: its values, by path.
+
+    policy: whether it keeps every line of the base release's policy under every seed (`inside`).
+    """
 
     point: int
     pipeline: str
     parameters: Mapping[str, Any]
     risk: float
     loss: float
+    policy: Region
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What became of a sweep. counts: trials by status. reasons: of those that are not ok, with how many have each."""
+    """What became of a sweep. counts: trials by status. reasons: of those that are not ok, with how many have each.
+
+    nowhere: why trials that are ok have no risk or no loss, with how many have each reason.
+    """
 
     table: pa.Table
     risk: str
@@ -47,8 +54,14 @@ class Ended:
     reasons: Mapping[str, int]
     frontier: tuple[OnFrontier, ...]
     on_the_map: int
+    nowhere: Mapping[str, int]
     points: int
     written: tuple[str, ...]
+
+    @property
+    def nearest_to_policy(self) -> OnFrontier | None:
+        """The point of the frontier to go on with: of those that keep the policy the one that loses least."""
+        return min((one for one in self.frontier if one.policy == "inside"), key=lambda one: one.loss, default=None)
 
 
 def ended(course: Course) -> Ended:
@@ -62,8 +75,10 @@ def ended(course: Course) -> Ended:
     risks, losses = on_the_map(results.over_seeds(risk.values), results.over_seeds(loss.values))
     points = {candidate.point.number: candidate.point for candidate in course.candidates}
     best = [(int(results.points[i]), risks[i], losses[i]) for i in np.flatnonzero(frontier(risks, losses))]
-    members = (OnFrontier(n, points[n].pipeline, dict(points[n].values), float(r), float(at)) for n, r, at in best)
+    regions = dict(zip(results.points.tolist(), policy_region(results, course.sweep.base.policy), strict=True))
+    members = (OnFrontier(n, points[n].pipeline, dict(points[n].values), float(r), float(at), regions[n]) for n, r, at in best)
     statuses, reasons = results.texts("status"), results.texts("reason")
+    missing = (one for view in (risk, loss) for one, own in zip(view.reasons, reasons, strict=True) if own is None)
     return Ended(
         table,
         risk.says,
@@ -72,6 +87,7 @@ def ended(course: Course) -> Ended:
         Counter(reason for reason in reasons if reason is not None),
         tuple(sorted(members, key=lambda one: (one.risk, one.loss, one.point))),
         int(np.sum(~np.isnan(risks))),
+        Counter(one for one in missing if one is not None),
         results.n_points,
         (TABLE, *_page(course, results)),
     )

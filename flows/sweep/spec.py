@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from tasks.sweep.axes import Axis, AxisSpec, axis
 from tasks.sweep.parts import Parts, Place, kind_of, place_of
 from tasks.sweep.points import LARGEST, Space
 
-SWEEP_EXAMPLE = "params/sweeps/census.yaml"
+SWEEP_EXAMPLE = "params/sweeps/anes96.yaml"
+MOST_TRIALS = 1_000_000
 
 
 def load_sweep(path: Path) -> Sweep:
@@ -35,13 +36,19 @@ def load_sweep(path: Path) -> Sweep:
     base_document, base = _base(spec, document)
     templates, spaces = designed(spec, document, base_document)
     sweep = Sweep(spec, base, spaces, templates, document, base_document)
+    _refuse_endless(sweep)
     _refuse_too_many(sweep)
+    refuse_pipelines(sweep)
+    return sweep
+
+
+def refuse_pipelines(sweep: Sweep, fits: Callable[[ReleaseSpec], object] = lambda release: None) -> None:
+    """InputError for a pipeline none of whose points can be; `fits` raises it for a release that does not fit the table."""
     try:
-        for pipeline in spec.pipelines:
-            refuse_impossible(sweep, pipeline.name)
+        for pipeline in sweep.spec.pipelines:
+            refuse_impossible(sweep, pipeline.name, fits)
     except InputError as error:
         raise _about_a_sweep(error) from None
-    return sweep
 
 
 def designed(spec: SweepSpec, document: Document, base: Document) -> tuple[tuple[Template, ...], tuple[Space, ...]]:
@@ -140,6 +147,17 @@ def _steps(path: str, where: Place, document: Document) -> Place:
 
 
 def _refuse_too_many(sweep: Sweep) -> None:
+    if sweep.n_points > LARGEST:
+        each = ", ".join(f"{space.pipeline} {space.size:,}" for space in sweep.spaces)
+        what = f"the grid has {sweep.n_points:,} points ({each})"
+        remedy = "fewer values, or `strategy: {method: random, points: 1000}`"
+        raise _at(sweep.document, ("pipelines",), what, f"at most {LARGEST:,} points", remedy)
+    if sweep.n_points * sweep.spec.seeds > MOST_TRIALS:
+        what = f"{sweep.n_points:,} points under {sweep.spec.seeds:,} seeds are {sweep.n_points * sweep.spec.seeds:,} trials"
+        raise _at(sweep.document, ("seeds",), what, f"at most {MOST_TRIALS:,} trials", "fewer points, or fewer seeds")
+
+
+def _refuse_endless(sweep: Sweep) -> None:
     if not isinstance(sweep.spec.strategy, Grid):
         return
     for space, template in zip(sweep.spaces, sweep.templates, strict=True):
@@ -150,11 +168,6 @@ def _refuse_too_many(sweep: Sweep) -> None:
             raise _at(
                 sweep.document, place, what, "`steps` beside the range", "add `steps`, or choose a random or frontier search"
             )
-    if sweep.n_points > LARGEST:
-        each = ", ".join(f"{space.pipeline} {space.size:,}" for space in sweep.spaces)
-        what = f"the grid has {sweep.n_points:,} points ({each})"
-        remedy = "fewer values, or `strategy: {method: random, points: 1000}`"
-        raise _at(sweep.document, ("pipelines",), what, f"at most {LARGEST:,} points", remedy)
 
 
 def _at(document: Document, place: Place, what: str, allowed: str, remedy: str, value: object = None) -> InputError:

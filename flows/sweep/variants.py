@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,20 +44,21 @@ def variant(sweep: Sweep, point: Point) -> ReleaseSpec:
     return release
 
 
-def refuse_impossible(sweep: Sweep, pipeline: str) -> None:
+def refuse_impossible(sweep: Sweep, pipeline: str, fits: Callable[[ReleaseSpec], object] = lambda release: None) -> None:
     """InputError, with its place in the sweep file, for a pipeline of which no point can be a release.
 
-    The first point and a sample are looked at; what is wrong with the first is told.
+    The first point and a sample are looked at; what is wrong with the first is told. fits: raises InputError for a release that
+    does not fit its table, once that is known.
     """
     template, space = sweep.template(pipeline), sweep.space(pipeline)
     first = Point(0, pipeline, space.assigned(lambda axis: axis.at(0.0)))
-    problem = _problem(sweep, first)
+    problem = _problem(sweep, first, fits)
     if problem is None:
         return
     rng = stream(bytes(SEED_BYTES), "points that are looked at")
     for _ in range(SAMPLE):
         values = space.assigned(lambda axis: axis.at(float(rng.random())))
-        if _problem(sweep, Point(0, pipeline, values)) is None:
+        if _problem(sweep, Point(0, pipeline, values), fits) is None:
             return
     raise _located(problem, sweep, template, first)
 
@@ -85,9 +87,9 @@ def _parts(template: Template, point: Point) -> Parts:
         raise dataclasses.replace(error, code="point", where=where) from None
 
 
-def _problem(sweep: Sweep, point: Point) -> InputError | None:
+def _problem(sweep: Sweep, point: Point, fits: Callable[[ReleaseSpec], object]) -> InputError | None:
     try:
-        variant(sweep, point)
+        fits(variant(sweep, point))
     except InputError as error:
         return error
     return None

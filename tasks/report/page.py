@@ -26,12 +26,15 @@ class Stamp:
     """What is known of a report only when it is issued.
 
     run: the id of the run. issued_at: with its time zone. attempts: how often the series was masked so far, this one included.
+    sweep, points_tried: in which sweep the parameters were chosen, and among how many candidates; None: in none that it names.
     released_file, sha256, content_address: of the released table; None where nothing was released.
     """
 
     run: str
     issued_at: datetime
     attempts: int
+    sweep: str | None = None
+    points_tried: int | None = None
     released_file: str | None = None
     sha256: str | None = None
     content_address: str | None = None

@@ -33,7 +33,8 @@ def linkage_estimates(
     mean number of records (persons) among which the intruder cannot choose, 0 where he has no guess. Where the attack has sound
     candidate sets: `known_links`, the share of targets whose set is one record (one person's rows), and
     `known_reidentification`, the share where it is the target's own; where it links to the nearest instead, the share whose
-    link is asserted by its margin (`attack.linkage.known`), and the share where that is right.
+    link is asserted by its margin (`attack.linkage.known`), and the share where that is right; not where a sample of the targets
+    is scored, which would set another margin.
     Where some targets are not in the release, all of these count them, with credit 0; `reidentification_present` leaves them
     out, and `false_links_absent` is the share of them for whom the attack names exactly one record (person): a link without a
     rival, which is how the intruder's surest links look too, and is wrong. It decides nothing: a high one tells the intruder
@@ -130,7 +131,10 @@ class _Sample:
 
     def nobody(self, measure: str) -> Estimate:
         """What is said of a part of the targets of whom none was drawn."""
-        reason = "none of the targets that were drawn belongs to this part"
+        return self.nothing(measure, "none of the targets that were drawn belongs to this part")
+
+    def nothing(self, measure: str, reason: str) -> Estimate:
+        """A figure that cannot be given, and why."""
         blank = self.estimate(measure, 0.0, Interval(0, 0), credit=None)
         return replace(blank, value=None, low=None, high=None, status="not_applicable", reason=reason)
 
@@ -162,6 +166,9 @@ class _Sample:
         )
 
 
+_SAMPLED_MARGINS = "whose margin is large enough is found on all targets, and only a sample of them was scored"
+
+
 def _rates(sample: _Sample) -> Iterator[Estimate]:
     credit = sample.outcomes.floats("credit")
     yield replace(sample.mean("reidentification", credit), chance=sample.result.chance, chance_kind=sample.result.chance_kind)
@@ -177,6 +184,8 @@ def _known(sample: _Sample) -> Iterator[Estimate]:
     if not np.isnan(sound).all():
         yield sample.share("known_links", sound == 1)
         yield sample.share("known_reidentification", sample.truths("known"))
+    elif "margin" in sample.outcomes.names and not sample.exact:
+        yield from (sample.nothing(measure, _SAMPLED_MARGINS) for measure in ("known_links", "known_reidentification"))
     elif "margin" in sample.outcomes.names:
         right = sample.truths("named_right")
         claims = asserted(sample.outcomes.floats("margin"), right)

@@ -10,7 +10,7 @@ from functools import cache
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.sweep.axes import Assignment, Axis, Value, in_order
 
-LARGEST = 1_000_000
+LARGEST = 100_000
 MOST_MISSES = 1000  # repetitions in a row after which a pipeline is taken to be drawn out
 
 

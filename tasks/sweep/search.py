@@ -225,4 +225,6 @@ def _gene(axis: Axis, value: Value) -> Gene:
 
 
 def _value(axis: Axis, gene: Gene) -> Value:
-    return float(f"{gene:.{DIGITS}g}") if axis.continuous else _sorted(axis)[int(gene)]
+    if axis.bounds is None or not axis.continuous:
+        return _sorted(axis)[int(gene)]
+    return min(axis.bounds[1], max(axis.bounds[0], float(f"{gene:.{DIGITS}g}")))

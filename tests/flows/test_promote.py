@@ -190,7 +190,8 @@ def finished(project, home):
     """A sweep in the home of this test, as one leaves it that has ended."""
     sweep = project()
     place = default_place()
-    facts = {"id": TOLD.id, "name": "s", "files": sweep.kept(), "started_at": "2026-11-21T00:00:00+00:00"}
+    facts = {"id": TOLD.id, "name": "s", "files": sweep.kept(), "started_at": "2026-11-21T00:00:00+00:00", "status": "finished"}
+    facts |= {"base": "survey", "process": 1, "host": "here"}
     place.put_json(f"{TOLD.id}/sweep.json", facts)
     content = table(sweep, p0="skipped")
     with (Path(home) / "sweeps" / TOLD.id / "table.parquet").open("wb") as file:

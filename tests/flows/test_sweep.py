@@ -153,6 +153,37 @@ def test_what_two_sweeps_have_in_common_is_computed_once(once, same_home):
     assert f"held     {2 * POINTS:>9,}" in ran.err
 
 
+def test_the_frontier_says_which_points_keep_the_policy_and_suggests_one_of_them(once, same_home):
+    told = same_home("sweep", once.path, "--workers", 2)
+    keeping = {one["point"]: one["loss"] for one in once.found["frontier"] if one["keeps_policy"]}
+    for one in once.found["frontier"]:
+        mark = "+" if one["keeps_policy"] else " "
+        assert f"  {mark} point {one['point']:>6}  risk" in told.out
+    assert f"under every seed: {len(keeping)} of them" in told.out
+    suggested = min(keeping, key=keeping.__getitem__) if keeping else "POINT"
+    assert f"sweep promote {once.found['id']} {suggested} -o" in told.out
+
+
+def test_a_misspelt_attribute_is_refused_before_anything_is_computed(sdcert, tmp_path, home):
+    wrong = [{"name": "mdav", "masking": [{"method": "microaggregation", "attributes": ["age", "incme"], "k": 3}]}]
+    path = write_sweep(tmp_path / "project", {"pipelines": wrong})
+    told = sdcert("sweep", path)
+    assert told.code == 2
+    assert f"{path}, line" in told.err
+    assert "pipelines[0].masking[0].attributes" in told.err
+    assert "did you mean" in told.err
+    assert "incme" in told.err
+    assert "income" in told.err
+
+
+def test_a_risk_that_no_trial_has_ends_with_exit_code_1_and_its_reason(sdcert, tmp_path, home):
+    path = write_sweep(tmp_path / "project", {"risk": {"measure": "reidentification", "intruder": "insider:nobody"}})
+    told = sdcert("sweep", path, "--workers", 2)
+    assert told.code == 1
+    assert "No point has both a risk and a loss" in told.out
+    assert "no such figure" in told.out
+
+
 def test_sweeps_lists_them(once, same_home):
     listed = [one for one in json.loads(same_home("sweeps", "--json").out) if one["id"] == once.found["id"]]
     assert [(one["points"], one["trials"], one["done"], one["state"]) for one in listed] == [

@@ -83,7 +83,7 @@ def test_the_loss_of_the_literature_has_words_and_no_limit():
     loss = page_data(trials, told(seeds=1, loss=LiteratureLoss())).loss
     assert loss.spread.mean[0] == pytest.approx(0.08 + 0.08 + 0.02)
     assert np.isnan(loss.spread.mean[1])
-    assert (loss.axis, loss.unit, loss.limit) == ("Information loss, mean of five changes", "", None)
+    assert (loss.axis, loss.unit, loss.limit) == ("Information loss, five changes", "", None)
 
 
 def test_a_view_that_no_point_has_says_why():

@@ -13,7 +13,7 @@ from tasks.microdata.table import Floats
 from tasks.sweep.axes import Axis
 from tasks.sweep.frontier import frontier, hypervolume
 from tasks.sweep.points import Point, Space, random
-from tasks.sweep.search import Search
+from tasks.sweep.search import Search, _Encoding
 
 REFERENCE = (1.5, 1.5)
 GROUPS = Space.of(
@@ -188,3 +188,11 @@ def test_the_log_of_optuna_is_as_it_was(capfd: pytest.CaptureFixture[str]) -> No
     unbroken.__wrapped__(6, 60)
     assert optuna.logging.get_verbosity() == before
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_search_never_asks_for_a_value_beyond_the_ends_of_a_range() -> None:
+    ends = 0.1234564, 0.9999999
+    (space,) = spaces = (Space.of("p", (Axis("x", (), ends),)),)
+    encoding = _Encoding(spaces, bytes(32))
+    for end in ends:
+        assert encoding.point(0, {"pipeline": "p", "p x": end}) == Point(0, space.pipeline, (("x", end),))

@@ -9,19 +9,23 @@ import io
 import os
 import shlex
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rich.console import Console
 
 from flows.console.inert import shown
-from flows.release import load_release
+from flows.release import ReleaseSpec, load_release
 from flows.sweep.keep import Place, default_place
 from flows.sweep.promote import Kept, Told, point_of, promoted
 from flows.sweep.record import TABLE, record_of
 from tasks.microdata.errors import InputError
 from tasks.runtime.files import write_whole
+from tasks.sweep.frontier import policy_region
+from tasks.sweep.results import Results
 
 READABLE = 0o644
 WHERE = "sdcert sweep promote --output"
@@ -40,9 +44,14 @@ def promote_point(sweep: str, point: int, output: Path, *, store: str | None, fo
     chosen = point_of(table, point, files.spaces)
     _refuse_output(output, force=force)
     told = Told(record["name"], record["id"], _points_tried(table))
-    _write(output, promoted(files, chosen, told, output.absolute().parent))
-    load_release(output)
+    text = promoted(files, chosen, told, output.absolute().parent)
+    with TemporaryDirectory() as folder:
+        draft = Path(folder) / output.name
+        _write(draft, promoted(files, chosen, told, Path(folder)))
+        load_release(draft)  # before anything is written over
+    _write(output, text)
     _say(output, told, point)
+    _warn(table, point, load_release(output))
     return 0
 
 
@@ -52,6 +61,16 @@ def _table(place: Place, record: dict[str, Any]) -> pa.Table:
         raise InputError("no-table", "SWEEP", "the sweep has not come to its end, so its points have no figures yet",
                          "a sweep that has ended", f"continue it: sdcert sweep --resume {record['id']}")  # fmt: skip
     return pq.read_table(io.BytesIO(place.read(name)))
+
+
+def _warn(table: pa.Table, point: int, release: ReleaseSpec) -> None:
+    """Say so where the sweep knows that the point does not keep the policy."""
+    own = Results.of(table.filter(pc.equal(table.column("point"), point)))
+    (region,) = policy_region(own, release.policy)
+    if region != "inside":
+        how = "did not keep" if region == "outside" else "is not known to keep"
+        text = f"warning: in the sweep the point {how} the policy of {release.name} under every seed: it may well be refused"
+        Console(highlight=False, markup=False, soft_wrap=True).print(text)
 
 
 def _points_tried(table: pa.Table) -> int:

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from flows.console.inert import shown
+from flows.console.sweep.told import as_dict, told
 from flows.sweep.means import Means, place_url
 from tasks.microdata.errors import InputError
 from tasks.runtime.files import try_lock
@@ -35,7 +36,10 @@ Say = Callable[[str], None]
 
 
 def sweep_over(file: Path | None, resume: str | None, store: str | None, means: Means, *, yes: bool, as_json: bool) -> int:
-    """Plan, compute, show. Returns 0, 3 where a search stopped early; interrupted, it says how to go on."""
+    """Plan, compute, show. Returns 0, 1 where no point has both figures, 3 where a search stopped early.
+
+    Interrupted, it says how to go on.
+    """
     prepare_environment()
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     console = Console(stderr=True, soft_wrap=True)
@@ -74,10 +78,10 @@ def _followed(course: Course, path: Path, means: Means, console: Console, say: S
             course.record.end("not begun", done=course.done)
             return 0
         found, problem = _computed(course, means, pool, console, say, path)
-    _told(say if as_json else _on_stdout(), course, found, problem)
+    told(say if as_json else _on_stdout(), course, found, problem)
     if as_json:
-        sys.stdout.write(json.dumps(_as_dict(course, found), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-    return STOPPED if course.stopped else 0
+        sys.stdout.write(json.dumps(as_dict(course, found), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    return STOPPED if course.stopped else int(found.on_the_map == 0)
 
 
 def _computed(course: Course, means: Means, pool: Any, console: Console, say: Say, path: Path) -> tuple[Ended, str | None]:
@@ -139,8 +143,10 @@ def _planned(sweep: Sweep, place: Any, resume: str | None, say: Say) -> Iterator
     from flows.sweep.basis import basis_of
     from flows.sweep.course import Course
     from flows.sweep.record import Record, record_of, sweep_id
+    from flows.sweep.spec import refuse_pipelines
 
     basis = basis_of(sweep.base, place)
+    refuse_pipelines(sweep, basis.refuse_unfit)
     name = sweep_id(sweep, basis)
     if resume is not None and record_of(place, resume)["id"] != name:
         what = "its files, its source or the program changed since: it would be another sweep"
@@ -243,56 +249,6 @@ class _Progress:
 def _on_stdout() -> Say:
     console = Console(soft_wrap=True)
     return lambda text: console.print(shown(text), highlight=False, markup=False)
-
-
-def _told(say: Say, course: Course, found: Ended, problem: str | None) -> None:
-    say("")
-    counts = ", ".join(f"{count:,} {status}" for status, count in sorted(found.counts.items()))
-    say(f"{course.record.id}: {found.points:,} points, {sum(found.counts.values()):,} trials: {counts}")
-    for reason, count in list(found.reasons.items())[:_NAMED]:
-        say(f"  {count:>6,}  {reason}")
-    say("")
-    say(f"The frontier: {len(found.frontier):,} of {found.on_the_map:,} points that have both figures; no other beats them.")
-    say(f"  risk: {found.risk}; loss: {found.loss}; means over the seeds")
-    for one in found.frontier[: 3 * _NAMED]:
-        values = ", ".join(f"{path}={value}" for path, value in one.parameters.items())
-        say(f"  point {one.point:>6}  risk {one.risk:<10.5g} loss {one.loss:<10.5g} {one.pipeline}: {values}")
-    if len(found.frontier) > 3 * _NAMED:
-        say(f"  and {len(found.frontier) - 3 * _NAMED:,} more; --json lists them")
-    if course.lost:
-        again = "the same command tries them again"
-        if course.stopped:
-            again = f"the search stopped there, because what it tries next rests on every result; {again} and goes on"
-        say(f"warning: {len(course.lost):,} trials were lost with their workers; {again}")
-    if problem is not None:
-        say(f"warning: MLflow: {problem}; the sweep itself is complete, and the same command records it again")
-    say("")
-    for name in found.written:
-        say(f"  {course.basis.place.url.rstrip('/')}/{course.record.id}/{name}")
-    say("  (private: exact figures of the source)")
-    if found.frontier:
-        say(f"  to go on with a point: sdcert sweep promote {course.record.id} {found.frontier[0].point} -o NAME.yaml")
-
-
-def _as_dict(course: Course, found: Ended) -> dict[str, Any]:
-    members = [
-        {"point": one.point, "pipeline": one.pipeline, "parameters": one.parameters, "risk": one.risk, "loss": one.loss}
-        for one in found.frontier
-    ]
-    return {
-        "id": course.record.id,
-        "name": course.sweep.spec.name,
-        "points": found.points,
-        "trials": dict(found.counts),
-        "reasons": dict(found.reasons),
-        "lost": len(course.lost),
-        "stopped": course.stopped,
-        "risk": found.risk,
-        "loss": found.loss,
-        "frontier": members,
-        "folder": f"{course.basis.place.url.rstrip('/')}/{course.record.id}",
-        "written": list(found.written),
-    }
 
 
 def _duration(seconds: float) -> str:
