@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +14,7 @@ from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.server.schemas.schedules import CronSchedule
+from prefect.utilities.asyncutils import run_coro_as_sync
 
 from flows.scheduled.asked import Asked, lost
 from flows.scheduled.automations import ensure_automations
@@ -130,7 +130,7 @@ def _dates(schedule: object) -> list[datetime]:
     cron = getattr(schedule, "cron", None)
     if cron is None:
         return []
-    return list(asyncio.run(CronSchedule(cron=cron, timezone=getattr(schedule, "timezone", None)).get_dates(1)))
+    return list(run_coro_as_sync(CronSchedule(cron=cron, timezone=getattr(schedule, "timezone", None)).get_dates(1)) or ())
 
 
 def _crashed(client: SyncPrefectClient, asked: Asked) -> bool:

@@ -100,6 +100,7 @@ def checkout(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_changed_algorithm_file_recomputes_its_stage_and_what_follows(process, tmp_path, checkout):
     path = write_release(tmp_path / "project")
 

@@ -37,6 +37,7 @@ def files_in(home) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in home.rglob("*") if path.is_file() and "locks" not in path.parts}
 
 
+@pytest.mark.slow
 def test_a_rerun_of_a_certified_release_finds_everything_that_it_needs(certify, sdcert, home):
     """The issue's words: gc never removes what the ledger and the series need."""
     ran, manifest = certify()
