@@ -33,7 +33,7 @@ def linkage_estimates(
     mean number of records (persons) among which the intruder cannot choose, 0 where he has no guess. Where the attack has sound
     candidate sets: `known_links`, the share of targets whose set is one record (one person's rows), and
     `known_reidentification`, the share where it is the target's own; where it links to the nearest instead, the share whose
-    link is asserted by its margin (`attack.linkage.known`), and the share where that is right; not where a sample of the targets
+    link is asserted by its margin (`attack.linkage.known`), and the share where that is right; not where a sample of targets
     is scored, which would set another margin.
     Where some targets are not in the release, all of these count them, with credit 0; `reidentification_present` leaves them
     out, and `false_links_absent` is the share of them for whom the attack names exactly one record (person): a link without a
