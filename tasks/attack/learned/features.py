@@ -1,0 +1,227 @@
+"""Distances that are linear in their parameters: what each makes of the differences of two records, and what binds parameters.
+
+A distance of a family is p . phi(differences), the parameters p from a convex cone. The differences are those of the z-scored
+attributes; the bilinear form looks at their signs, the others at their squares.
+
+| kind | phi | parameters |
+|---|---|---|
+| weighted_mean | the squares | one weight for each attribute, >= 0 |
+| owa | the squares in ascending order | one weight for each place in the order, >= 0 |
+| choquet | the increments of the ascending squares, each at the set of attributes that are left | a fuzzy measure: monotone |
+| choquet_2additive | the squares, then the smaller square of each pair | the measure's Moebius transform, up to pairs |
+| bilinear | the products of pairs, those of two attributes twice | the triangle of a symmetric matrix, without bounds |
+
+Metric variants: positive weights; submodular measures, mu(A) + mu(B) >= mu(A u B) + mu(A n B); positive definite matrices.
+
+Sources: torra-2013 (D11.2) sections 2.6 and 3.1, table 1; torra-2016 for OWA and the metric variants. OWA and the Choquet
+integral are written for ascending order, as there.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import combinations
+
+import numpy as np
+from scipy.special import comb
+
+from tasks.microdata.compiled import njit
+from tasks.microdata.table import Floats, Integers
+
+MOST_OF_CHOQUET = 10  # attributes of a general fuzzy measure: it has 2^d - 1 parameters
+
+
+class Kind(StrEnum):
+    WEIGHTED_MEAN = "weighted_mean"
+    OWA = "owa"
+    CHOQUET = "choquet"
+    CHOQUET_2ADDITIVE = "choquet_2additive"
+    BILINEAR = "bilinear"
+
+
+CODES = {kind: code for code, kind in enumerate(Kind)}
+_OWA, _CHOQUET, _TWO_ADDITIVE, _BILINEAR = 1, 2, 3, 4
+
+
+def width(kind: Kind, d: int) -> int:
+    """The number of parameters for d attributes. Raises ValueError for a general fuzzy measure of more than 10 attributes."""
+    match kind:
+        case Kind.WEIGHTED_MEAN | Kind.OWA:
+            return d
+        case Kind.CHOQUET if d > MOST_OF_CHOQUET:
+            raise ValueError(f"a general fuzzy measure of {d} attributes has {2**d - 1} parameters: use choquet_2additive")
+        case Kind.CHOQUET:
+            return int(2**d - 1)
+        case Kind.CHOQUET_2ADDITIVE | Kind.BILINEAR:
+            return d * (d + 1) // 2
+
+
+def features(kind: Kind, differences: Floats) -> Floats:
+    """phi of each row of differences; shape (rows, d) -> (rows, p)."""
+    return _features(CODES[kind], np.ascontiguousarray(differences, dtype=float), width(kind, differences.shape[1]))
+
+
+@njit
+def _features(code: int, differences: Floats, p: int) -> Floats:
+    made = np.zeros((len(differences), p))
+    for row in range(len(differences)):
+        write_features(code, differences[row], made[row])
+    return made
+
+
+@njit
+def write_features(code: int, difference: Floats, out: Floats) -> None:
+    """Write phi of one row of differences into `out`, which must be zero where a general measure's features are."""
+    d = len(difference)
+    if code == _CHOQUET:
+        _write_increments(difference, out)
+        return
+    squares = np.sort(difference**2) if code == _OWA else difference**2
+    for k in range(d):
+        out[k] = squares[k]
+    if code in (_TWO_ADDITIVE, _BILINEAR):
+        at = d
+        for k in range(d):
+            for m in range(k + 1, d):
+                out[at] = 2 * difference[k] * difference[m] if code == _BILINEAR else min(squares[k], squares[m])
+                at += 1
+
+
+@njit
+def _write_increments(difference: Floats, out: Floats) -> None:
+    """Go through the attributes by ascending difference: smallest first, by selection, for they are few."""
+    d = len(difference)
+    left, before = 2**d - 1, 0.0
+    while left > 0:
+        least, smallest = np.inf, 0
+        for k in range(d):
+            size = abs(difference[k])
+            if left >> k & 1 and size < least:
+                least, smallest = size, k
+        out[left - 1] = least**2 - before
+        before = least**2
+        left -= 1 << smallest
+
+
+def arithmetic_mean(kind: Kind, d: int) -> Floats:
+    """The parameters with which a distance is the squared Euclidean one, divided by d; shape (p,)."""
+    if kind is Kind.CHOQUET:
+        return np.array([mask.bit_count() / d for mask in range(1, 2**d)])
+    parameters = np.zeros(width(kind, d))
+    parameters[:d] = 1 / d
+    return parameters
+
+
+def diagonal(kind: Kind, weights: Floats) -> Floats:
+    """The parameters with which a distance is the weighted mean; for OWA the weights go to the places. Shape (d,) -> (p,)."""
+    if kind is Kind.CHOQUET:
+        return np.array([sum(w for k, w in enumerate(weights) if mask >> k & 1) for mask in range(1, 2 ** len(weights))])
+    parameters = np.zeros(width(kind, len(weights)))
+    parameters[: len(weights)] = weights
+    return parameters
+
+
+def of_matrix(matrix: Floats) -> Floats:
+    """The parameters of a symmetric bilinear form; shape (d, d) -> (d (d + 1) / 2,)."""
+    return np.concatenate([matrix.diagonal(), matrix[np.triu_indices(len(matrix), 1)]])
+
+
+def matrix_of(parameters: Floats) -> Floats:
+    """The symmetric matrix of a bilinear form's parameters; the inverse of `of_matrix`."""
+    d = int(np.sqrt(2 * len(parameters)))
+    matrix = np.diag(parameters[:d])
+    matrix[np.triu_indices(d, 1)] = parameters[d:]
+    return np.asarray(np.triu(matrix, 1).T + matrix)
+
+
+def measure_of(moebius: Floats, d: int) -> Floats:
+    """The general fuzzy measure of a 2-additive one; shape (d (d + 1) / 2,) -> (2^d - 1,)."""
+    pairs = list(combinations(range(d), 2))
+    inside = [[s >> k & 1 for k in range(d)] + [s >> i & s >> j & 1 for i, j in pairs] for s in range(1, 2**d)]
+    return np.asarray(np.array(inside, dtype=float) @ moebius)
+
+
+def cone(kind: Kind, d: int, *, metric: bool = False) -> Floats:
+    """The linear bounds: parameters are allowed where every row g of the result has g . p >= 0; shape (rows, p).
+
+    Positive definite matrices have no finite list of such rows: `negative_direction` gives the missing one.
+    """
+    match kind:
+        case Kind.WEIGHTED_MEAN | Kind.OWA:
+            return np.eye(d)
+        case Kind.BILINEAR:
+            return np.zeros((0, width(kind, d)))
+        case Kind.CHOQUET:
+            steps = [(full, full ^ 1 << k) for full in range(1, 2**d) for k in range(d) if full >> k & 1]
+            rows = [_on_sets(d, (more,), (less,)) for more, less in steps]
+            return np.array(rows + [_on_sets(d, *pair) for pair in _squares_of_sets(d) if metric])
+        case Kind.CHOQUET_2ADDITIVE:
+            rows = [_marginal(d, k, others) for k in range(d) for others in range(2**d) if not others >> k & 1]
+            return np.array(rows + [-np.eye(width(kind, d))[at] for at in range(d, width(kind, d)) if metric])
+
+
+def _squares_of_sets(d: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """All A + i, A + j against A + i + j, A: submodularity follows from these."""
+    pairs = [(1 << i, 1 << j) for i, j in combinations(range(d), 2)]
+    return [((a | i, a | j), (a | i | j, a)) for i, j in pairs for a in range(2**d) if not a & (i | j)]
+
+
+def _on_sets(d: int, plus: tuple[int, ...], minus: tuple[int, ...]) -> Floats:
+    row = np.zeros(2**d)
+    np.add.at(row, list(plus), 1.0)
+    np.add.at(row, list(minus), -1.0)
+    return row[1:]
+
+
+def _marginal(d: int, k: int, others: int) -> Floats:
+    """What attribute k adds to a set of others, in Moebius coordinates."""
+    row = np.zeros(width(Kind.CHOQUET_2ADDITIVE, d))
+    row[k] = 1.0
+    for at, (i, j) in enumerate(combinations(range(d), 2), start=d):
+        row[at] = float((i == k and others >> j & 1) or (j == k and others >> i & 1))
+    return row
+
+
+def negative_direction(parameters: Floats) -> Floats | None:
+    """The bound g . p >= 0 that a bilinear form breaks most: phi of its eigenvector of the least eigenvalue, or None."""
+    values, vectors = np.linalg.eigh(matrix_of(parameters))
+    if values[0] >= -1e-12 * np.abs(values).max():
+        return None
+    return np.asarray(features(Kind.BILINEAR, vectors[:, :1].T)[0])
+
+
+def normalised(kind: Kind, parameters: Floats) -> Floats:
+    """The same distance up to its unit: weights with sum 1, mu(all) = 1, a matrix with trace 1 (in absolute value)."""
+    match kind:
+        case Kind.CHOQUET:
+            unit = parameters[-1]
+        case Kind.BILINEAR:
+            unit = np.abs(parameters[: len(matrix_of(parameters))]).sum()
+        case Kind.WEIGHTED_MEAN | Kind.OWA | Kind.CHOQUET_2ADDITIVE:
+            unit = parameters.sum()
+    scaled: Floats = parameters / unit if unit > 0 else parameters
+    return scaled
+
+
+def shapley(kind: Kind, parameters: Floats, d: int) -> Floats:
+    """How much each attribute betrays: shape (d,), the share of each in the distance, from the normalised parameters.
+
+    Weighted mean: the weights. Choquet: Shapley's value. Bilinear: the diagonal. OWA weighs places, not attributes: NaN.
+    """
+    match kind:
+        case Kind.WEIGHTED_MEAN | Kind.BILINEAR:
+            return parameters[:d]
+        case Kind.OWA:
+            return np.full(d, np.nan)
+        case Kind.CHOQUET_2ADDITIVE:
+            pairs = np.array([[k in pair for pair in combinations(range(d), 2)] for k in range(d)], dtype=float)
+            return np.asarray(parameters[:d] + pairs.reshape(d, -1) @ parameters[d:] / 2)
+        case Kind.CHOQUET:
+            return _shapley_of_measure(np.append(0.0, parameters), d)
+
+
+def _shapley_of_measure(mu: Floats, d: int) -> Floats:
+    sizes: Integers = np.array([mask.bit_count() for mask in range(2**d)])
+    share = 1 / (d * comb(d - 1, np.arange(d)))
+    without = [np.flatnonzero([not mask >> k & 1 for mask in range(2**d)]) for k in range(d)]
+    return np.array([np.sum(share[sizes[rest]] * (mu[rest | 1 << k] - mu[rest])) for k, rest in enumerate(without)])

@@ -1,0 +1,253 @@
+"""Learning the distance that links most: the search, the proof, the papers' programme and an exhaustive look agree."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from tasks.attack.learned import milp
+from tasks.attack.learned.benders import prove
+from tasks.attack.learned.features import Kind, arithmetic_mean, cone, matrix_of
+from tasks.attack.learned.learn import chance, held_out, learn
+from tasks.attack.learned.neighbours import links_of
+from tasks.attack.learned.recount import recount
+from tasks.attack.learned.rows import problem, rows_of
+from tasks.attack.learned.search import search, standard_starts
+from tasks.attack.learned.separation import Pool
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def hard(seed, n=10, d=3, noise=1.0):
+    """Two files whose records are hard to link, for the noise differs by attribute."""
+    own = rng(seed)
+    found = own.normal(size=(n, d))
+    return found + noise * own.normal(size=(n, d)) * np.linspace(0.3, 1.5, d), found
+
+
+def every_row(of):
+    return rows_of(of, np.broadcast_to(np.arange(len(of.found)), (len(of.searching), len(of.found))).copy())
+
+
+def exhaustive(of):
+    """The most records that some parameters link, by linear programmes over the sets of records, the largest first."""
+    rows, q = every_row(of), len(of.searching)
+    bounds = cone(of.kind, of.searching.shape[1]) / rows.unit
+    alone = [i for i in range(q) if margin(rows, bounds, (i,)) > 1e-7]
+    for size in range(len(alone), 0, -1):
+        if any(margin(rows, bounds, chosen) > 1e-7 for chosen in combinations(alone, size)):
+            return size
+    return 0
+
+
+def margin(rows, bounds, records):
+    d = np.vstack([rows.d[rows.starts[i] : rows.starts[i + 1]] for i in records])
+    p = d.shape[1]
+    above = np.hstack([-d, np.ones((len(d), 1))])
+    inside = np.hstack([-bounds, np.zeros((len(bounds), 1))])
+    answer = linprog(
+        np.append(np.zeros(p), -1.0), np.vstack([above, inside]), np.zeros(len(above) + len(inside)),
+        bounds=[(-1, 1)] * p + [(None, 1)],
+    )  # fmt: skip
+    return -answer.fun
+
+
+def proven(of, seconds=30.0):
+    start = search(of, rounds=2, moves=200, rng=rng())
+    return prove(of, start, cone(of.kind, of.searching.shape[1]), seconds=seconds, rng=rng(1))
+
+
+class TestThreeWaysAgree:
+    @pytest.mark.parametrize("kind", Kind)
+    @settings(max_examples=4, deadline=None)
+    @given(seed=st.integers(0, 10_000), n=st.integers(3, 8))
+    def test_on_small_files(self, kind, seed, n):
+        of = problem(kind, *hard(seed, n), np.arange(n))
+        proof = proven(of)
+        assert proof.proven
+        assert proof.linked == proof.bound == exhaustive(of) == of.worth(links_of(of, proof.parameters))
+        solved, optimal = milp.solve(of)
+        assert optimal
+        assert of.worth(links_of(of, solved)) == proof.linked
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("kind", Kind)
+    @pytest.mark.parametrize("seed", range(6))
+    def test_on_twelve_records(self, kind, seed):
+        of = problem(kind, *hard(seed, 12, 4, 1.5), np.arange(12))
+        proof = proven(of)
+        assert proof.proven
+        assert proof.linked == exhaustive(of) == of.worth(links_of(of, milp.solve(of)[0]))
+
+
+class TestReasons:
+    def test_every_reason_holds_and_names_records_that_cannot_all_be_linked(self):
+        of = problem(Kind.WEIGHTED_MEAN, *hard(3, 30), np.arange(30))
+        proof = proven(of)
+        rows, bounds = every_row(of), np.eye(3)
+        assert proof.proven
+        assert proof.reasons
+        for reason in proof.reasons:
+            assert reason.holds(of)
+            assert margin(rows, bounds / rows.unit, reason.records) <= 1e-9
+            for left_out in reason.records:
+                rest = [i for i in reason.records if i != left_out]
+                assert not rest or margin(rows, bounds / rows.unit, rest) > 0
+
+    def test_a_false_reason_does_not_hold(self):
+        of = problem(Kind.WEIGHTED_MEAN, *hard(3, 30), np.arange(30))
+        reason = max(proven(of).reasons, key=lambda reason: len(reason.i))
+        object.__setattr__(reason, "multipliers", reason.multipliers * np.linspace(1, 1.001, len(reason.i)))
+        assert not reason.holds(of)
+        object.__setattr__(reason, "multipliers", np.zeros(len(reason.i)))
+        assert not reason.holds(of)
+
+    def test_records_that_can_be_linked_together_get_parameters_that_link_them(self):
+        x, y = hard(4, 20, noise=0.05)
+        of = problem(Kind.BILINEAR, x, y, np.arange(20))
+        pool = Pool(of, np.broadcast_to(np.arange(20), (20, 20)).copy(), np.zeros((0, 6)), arithmetic_mean(of.kind, 3))
+        place, reason = pool.together(np.ones(20, dtype=bool))
+        assert reason is None
+        assert links_of(of, pool.parameters(place)).strict.all()
+
+    def test_without_time_the_bound_is_the_whole(self):
+        of = problem(Kind.BILINEAR, *hard(5, 40), np.arange(40))
+        proof = prove(of, arithmetic_mean(of.kind, 3), np.zeros((0, 6)), seconds=0.0, rng=rng())
+        assert (proof.bound, proof.proven) == (40, False)
+
+
+class TestSearch:
+    @pytest.mark.parametrize("kind", Kind)
+    def test_it_links_no_fewer_than_where_it_starts(self, kind):
+        of = problem(kind, *hard(6, 60, 4), np.arange(60))
+        found = search(of, rounds=2, moves=200, rng=rng())
+        assert of.worth(links_of(of, found)) > max(of.worth(links_of(of, start)) for start in standard_starts(of))
+        assert (cone(kind, 4) @ found >= -1e-9).all()
+
+    def test_larger_families_link_no_fewer(self):
+        linked = {}
+        for kind in Kind:
+            of = problem(kind, *hard(7, 80, 4), np.arange(80))
+            linked[kind] = of.worth(links_of(of, search(of, rounds=3, moves=300, rng=rng())))
+        assert linked[Kind.CHOQUET] >= linked[Kind.CHOQUET_2ADDITIVE] >= linked[Kind.WEIGHTED_MEAN]
+        assert linked[Kind.BILINEAR] >= linked[Kind.WEIGHTED_MEAN] > linked[Kind.OWA] > 0
+
+    @pytest.mark.parametrize("kind", [Kind.WEIGHTED_MEAN, Kind.CHOQUET, Kind.CHOQUET_2ADDITIVE, Kind.BILINEAR])
+    def test_metric_parameters_are_those_of_a_metric(self, kind):
+        x, y = hard(8, 60, 3)
+        found = learn(x, y, kind, metric=True, rounds=3, rng=rng())
+        assert (cone(kind, 3, metric=True) @ found.parameters >= -1e-12).all()
+        if kind is Kind.BILINEAR:
+            assert np.linalg.eigvalsh(matrix_of(found.parameters)).min() > 0
+        if kind is Kind.WEIGHTED_MEAN:
+            assert found.parameters.min() > 0
+        assert found.linked >= learn(x, y, Kind.WEIGHTED_MEAN, metric=True, rounds=3, rng=rng()).linked
+
+    def test_the_same_stream_gives_the_same_answer(self):
+        x, y = hard(9, 50)
+        first, second = (learn(x, y, Kind.BILINEAR, rounds=2, rng=rng(4)) for _ in range(2))
+        assert np.array_equal(first.parameters, second.parameters)
+
+
+class TestRecovery:
+    def test_planted_weights_are_found(self):
+        """Found records differ from searching ones by noise of given variances: the best weights are nearly their inverses."""
+        own = rng(11)
+        spread = np.array([0.02, 0.1, 0.5])
+        found = own.normal(size=(600, 3))
+        learned = learn(found + spread * own.normal(size=(600, 3)), found, Kind.WEIGHTED_MEAN, rng=rng())
+        planted = (1 / spread**2) / (1 / spread**2).sum()
+        assert learned.parameters == pytest.approx(planted, rel=0.9)
+        assert np.argsort(learned.betraying).tolist() == [2, 1, 0]
+        euclid = recount(Kind.WEIGHTED_MEAN, np.ones(3), found + spread * own.normal(size=(600, 3)), found, np.arange(600))
+        assert learned.rate > euclid.strict.mean() + 0.2
+
+    @pytest.mark.parametrize("kind", [Kind.WEIGHTED_MEAN, Kind.CHOQUET, Kind.CHOQUET_2ADDITIVE, Kind.BILINEAR])
+    def test_a_key_attribute_gets_all_the_weight_and_links_everybody(self, kind):
+        own = rng(12)
+        found, searching = own.normal(size=(2, 150, 3))
+        searching[:, 1] = found[:, 1]
+        learned = learn(searching, found, kind, rounds=4, rng=rng())
+        assert learned.rate == 1
+        if kind in (Kind.WEIGHTED_MEAN, Kind.BILINEAR):
+            assert learned.betraying[1] / np.abs(learned.betraying).sum() > 0.99
+        assert np.argmax(learned.betraying) == 1  # a measure may ask for the key AND another: also 0 for the own record
+
+    def test_a_copy_among_strangers_is_proven_at_once(self):
+        own = rng(13)
+        found = own.normal(size=(40, 2))
+        learned = learn(found, found, Kind.WEIGHTED_MEAN, solver="certified", rng=rng())
+        assert (learned.linked, learned.bound, learned.gap) == (40, 40, 0)
+
+    def test_on_independent_files_nothing_is_gained_on_the_other_half(self):
+        """Of the other 100, among 200 records, about Poisson(0.5) are linked by chance: P(7 or more) is 1e-6."""
+        x, y = rng(14).normal(size=(2, 200, 4))
+        split = held_out(x, y, Kind.BILINEAR, rng=rng())
+        assert split.learned_half >= 0.03
+        assert split.other_half * 100 < 7
+
+    def test_chance_of_learning_is_above_one_in_n(self):
+        x, y = rng(15).normal(size=(2, 60, 4))
+        rates = chance(x, y, Kind.WEIGHTED_MEAN, permutations=20, rounds=1, rng=rng())
+        assert rates.shape == (20,)
+        assert rates.mean() > 3 / 60
+        own = learn(x, y, Kind.WEIGHTED_MEAN, rounds=1, rng=rng())
+        assert rates.min() - 0.05 <= own.rate <= rates.max() + 0.05
+
+    def test_what_is_learned_on_one_half_links_the_other(self):
+        own = rng(16)
+        found = own.normal(size=(400, 3))
+        split = held_out(found + own.normal(size=(400, 3)) * [0.02, 0.1, 1.0], found, Kind.WEIGHTED_MEAN, rng=rng())
+        assert split.other_half > split.euclidean + 0.2
+        assert split.learned_half >= split.other_half - 0.1
+
+
+class TestTies:
+    def test_twins_of_the_own_record_share_or_earn_nothing(self):
+        found = np.array([[0.0, 0.0], [0.0, 0.0], [5.0, 5.0]])
+        searching = np.array([[0.1, 0.1], [-0.1, 0.1], [5.0, 5.1]])
+        strict = learn(searching, found, Kind.WEIGHTED_MEAN, solver="certified", rng=rng())
+        shared = learn(searching, found, Kind.WEIGHTED_MEAN, strict=False, solver="certified", rng=rng())
+        assert (strict.linked, strict.bound) == (1, 1)
+        assert (shared.linked, shared.bound) == (2, 2)
+        assert shared.links.credit.tolist() == [0.5, 0.5, 1]
+
+    def test_the_order_of_the_released_rows_changes_no_figure(self):
+        x, y = hard(17, 40)
+        order = rng(1).permutation(40)
+        plain = learn(x, y, Kind.WEIGHTED_MEAN, solver="certified", rng=rng())
+        shuffled = learn(x, y[order], Kind.WEIGHTED_MEAN, truth=np.argsort(order), solver="certified", rng=rng())
+        assert (plain.gap, shuffled.gap) == (0, 0)
+        assert plain.linked == shuffled.linked
+
+
+@pytest.mark.parametrize(
+    ("searching", "found"),
+    [(np.ones((3, 2)), np.ones((3, 3))), (np.full((3, 2), np.nan), np.ones((3, 2))), (np.ones((3, 2)), np.ones((2, 2)))],
+)
+def test_files_that_cannot_be_learned_from_are_refused(searching, found):
+    with pytest.raises(ValueError, match=r"learned distance|row i"):
+        learn(searching, found, Kind.WEIGHTED_MEAN, rng=rng())
+
+
+class TestManyRecords:
+    @pytest.mark.parametrize("kind", [Kind.WEIGHTED_MEAN, Kind.BILINEAR])
+    def test_a_tree_counts_what_all_pairs_count(self, kind, monkeypatch):
+        x, y = hard(18, 300, 3, 0.2)
+        y[:20] = y[20:40]
+        of = problem(kind, x, y, np.arange(300), strict=False)
+        parameters = search(of, metric=True, rounds=1, rng=rng())
+        pairs = links_of(of, parameters)
+        monkeypatch.setattr("tasks.attack.learned.neighbours.MOST_PAIRS", 0)
+        tree = links_of(of, parameters)
+        assert np.array_equal(tree.strict, pairs.strict)
+        assert np.array_equal(tree.credit, pairs.credit)
+        assert of.worth(tree) == of.worth(pairs)
+        assert of.worth(links_of(of, search(of, metric=True, rounds=1, rng=rng()))) >= of.worth(pairs) - 1e-9
