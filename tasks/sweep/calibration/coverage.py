@@ -20,13 +20,15 @@ from tasks.sweep.calibration.worlds import World
 
 _SAME = 1e-9
 _SCORED_ALONE = 5
+_FEWEST = 10  # samples; of fewer, intervals that cover too rarely could not be told from right ones
 
 
 def intervals_cover(scene: str, spec: Attack, world: World, effort: Effort, rng: np.random.Generator) -> tuple[Finding, ...]:
     """Score all targets once, then many samples of them, and count how often each one-sided bound misses the figure of all.
 
     Each bound may miss in 5 % of the samples; that is judged by the binomial law, each bound by itself, because a policy
-    decides on one of them. Figures of a part of the targets are counted in the samples that have some of it.
+    decides on one of them. Figures of a part of the targets are counted in the samples that have some of it; where these are
+    fewer than ten, nothing is said of the figure.
     """
     scored = _Scored.of(world, spec)
     full = {one.id: one for one in scored.figures() if one.value is not None}
@@ -35,7 +37,7 @@ def intervals_cover(scene: str, spec: Attack, world: World, effort: Effort, rng:
         for estimate in scored.figures(scored.drawn(rng)):
             if estimate.id in full:
                 counts[estimate.id].add(estimate, full[estimate.id])
-    found = (_covered(scene, figure, counts[name]) for name, figure in full.items() if counts[name].samples)
+    found = (_covered(scene, figure, counts[name]) for name, figure in full.items() if counts[name].samples >= _FEWEST)
     return (_alone(scene, scored, spec, rng), _exact(scene, tuple(full.values())), *found)
 
 
