@@ -189,7 +189,7 @@ FOUND = [
     ([deployed("a")], [("a", "Scheduled")], ["ONLINE"], [("ok", "all deployments with an active schedule (1)")]),
     ([deployed("a"), deployed("b")], [], ["ONLINE"], [("fail", "no run of: a, b")]),
     ([deployed("a"), deployed("b")], [("a", "Scheduled")], ["ONLINE"], [("warn", "no run is inserted of: b")]),
-    ([deployed("a", updated=NOW.isoformat())], [], ["ONLINE"], [("ok", "(1)")]),
+    ([deployed("a", updated=(NOW + timedelta(days=1)).isoformat())], [], ["ONLINE"], [("ok", "(1)")]),
     (
         [deployed("a")],
         [("a", "Late")],
