@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from flows.scheduled.child import Outcome
-from flows.scheduled.events import KINDS
+from flows.scheduled.events import KINDS, public_code
 from flows.scheduled.events import Kind as EventKind
 
 Kind = Literal["COMPLETED", "FAILED"]
@@ -68,14 +68,12 @@ def of_watch(outcome: Outcome) -> Ended:
     facts = _facts(outcome)
     if not facts:
         return of_any(outcome) or _silent(outcome)
-    reason = str(facts.get("reason"))
+    reason, code = str(facts.get("reason")), public_code(facts.get("code"))  # a dropped file can be named after a person
     if facts.get("action") == "away" and not outcome.timed_out:
-        raise Broke(f"{facts.get('code') or reason}. {_details(outcome)}")
+        raise Broke(f"{code or reason}. {_details(outcome)}")
     common = of_any(outcome)
     if common is not None:
-        return _with(
-            replace(common, code=facts.get("code") or common.code), facts, f"{reason}: {facts.get('code') or common.says}"
-        )
+        return _with(replace(common, code=facts.get("code") or common.code), facts, f"{reason}: {code or common.says}")
     if facts.get("verdict"):
         return _verdict(facts, outcome)
     return _with(Ended("COMPLETED", _camel(str(facts.get("action"))), ""), facts, reason)

@@ -74,6 +74,18 @@ def test_the_limit_is_never_tried_again(of):
 AGAIN = [3, -9, -15, None, 4]
 
 
+def test_the_name_of_a_dropped_file_is_not_in_what_the_server_keeps():
+    content = {
+        "action": "certify",
+        "reason": "new",
+        "code": "no-such-column at Jane-Doe.csv: row 12",
+        "events": ["quarantined"],
+    }
+    ended = of_watch(outcome(2, content))
+    assert "no-such-column" in ended.says
+    assert "Jane" not in ended.says
+
+
 @pytest.mark.parametrize("of", [of_certify, of_watch, of_sweep, of_check])
 @pytest.mark.parametrize("code", AGAIN)
 def test_what_broke_or_was_lost_is_tried_again(of, code):
