@@ -78,12 +78,12 @@ def test_the_name_of_a_dropped_file_is_not_in_what_the_server_keeps():
     content = {
         "action": "certify",
         "reason": "new",
-        "code": "no-such-column at Jane-Doe.csv: row 12",
+        "code": "no-such-column at somebody.csv: row 12",
         "events": ["quarantined"],
     }
     ended = of_watch(outcome(2, content))
     assert "no-such-column" in ended.says
-    assert "Jane" not in ended.says
+    assert "somebody" not in ended.says
 
 
 @pytest.mark.parametrize("of", [of_certify, of_watch, of_sweep, of_check])
