@@ -13,26 +13,23 @@ numpy.random.default_rng(0)), `larger` (all of Census, EIA, a table of 100,000).
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
 
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(threads, "1")
+import numpy as np
+import pandas as pd
+import typer
+from threadpoolctl import threadpool_limits
 
-import time  # noqa: E402  # the threads are set before anything loads a BLAS
-from collections.abc import Iterator  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import Annotated  # noqa: E402
-
-import numpy as np  # noqa: E402
-import pandas as pd  # noqa: E402
-import typer  # noqa: E402
-
-from tasks.attack.learned.features import Kind, of_matrix  # noqa: E402
-from tasks.attack.learned.learn import held_out, learn  # noqa: E402
-from tasks.attack.learned.neighbours import links_of  # noqa: E402
-from tasks.attack.learned.recount import recount  # noqa: E402
-from tasks.attack.learned.rows import problem  # noqa: E402
-from tasks.mask.partitions import mdav  # noqa: E402
-from tasks.microdata.table import Floats  # noqa: E402
+from tasks.attack.learned.features import Kind, of_matrix
+from tasks.attack.learned.learn import held_out, learn
+from tasks.attack.learned.neighbours import links_of
+from tasks.attack.learned.recount import recount
+from tasks.attack.learned.rows import problem
+from tasks.mask.partitions import mdav
+from tasks.microdata.table import Floats
 
 GROUPS = {  # attributes and k of each group
     "M4-33": ((2, 3), (2, 3)),
@@ -224,6 +221,7 @@ def main(
     limit: Annotated[float | None, typer.Option(help="CPU seconds of a proof")] = None,
 ) -> None:
     """Print the tables, or a part of them."""
+    threadpool_limits(1)
     learn(*files("M4-33", np.random.default_rng(0), 40), Kind.CHOQUET, rounds=1, rng=np.random.default_rng(0))
     parts = {
         "plain": lambda problem: plain(problem, samples or 500),

@@ -14,7 +14,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.issue import issue
 from flows.record import Journal
-from flows.release import ReleaseSpec, load_release
+from flows.release import ReleaseSpec
 from flows.stages import carried_out
 from flows.trail import ASKED_BY_FLOW_RUN
 from tasks.audit.keeping.use import in_use
@@ -33,13 +33,6 @@ def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw
     with Journal(release, refresh=refresh) as journal:
         made = carried_out(journal, release, partial(_attempted, journal, release, new_draw=new_draw))
         return issue(journal, release, made, Path(output))
-
-
-@flow(name="certify-file", persist_result=False)
-@guarded("certify")
-def certify_file(release: str, output: str = "releases", new_draw: bool = False) -> dict[str, str]:
-    """Certify the release that a file describes: what a deployment runs."""
-    return certify_tagged(load_release(Path(release)), output=output, new_draw=new_draw)
 
 
 def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:

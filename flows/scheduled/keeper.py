@@ -84,7 +84,7 @@ class Keeper:
         )
         for stream, name in ((self._child.stdout, "out"), (self._child.stderr, "err")):
             os.set_blocking(stream.fileno(), False)  # type: ignore[union-attr]  # both are pipes
-            self._events.register(stream, selectors.EVENT_READ, Sink(Path(order[name]), order["most"]))  # type: ignore[arg-type]
+            self._events.register(stream, selectors.EVENT_READ, Sink(Path(order[name]), order["most"]))  # type: ignore[arg-type]  # both are pipes
 
     def keep(self) -> dict[str, Any]:
         """Wait for the end or bring it about; says how the process ended, and what ended it."""

@@ -75,7 +75,8 @@ def ended(course: Course) -> Ended:
     risks, losses = on_the_map(results.over_seeds(risk.values), results.over_seeds(loss.values))
     points = {candidate.point.number: candidate.point for candidate in course.candidates}
     best = [(int(results.points[i]), risks[i], losses[i]) for i in np.flatnonzero(frontier(risks, losses))]
-    regions = dict(zip(results.points.tolist(), policy_region(results, course.sweep.base.policy), strict=True))
+    decided = policy_region(results, course.sweep.base.policy)
+    regions = dict(zip(results.points.tolist(), decided, strict=True))
     members = (OnFrontier(n, points[n].pipeline, dict(points[n].values), float(r), float(at), regions[n]) for n, r, at in best)
     statuses, reasons = results.texts("status"), results.texts("reason")
     missing = (one for view in (risk, loss) for one, own in zip(view.reasons, reasons, strict=True) if own is None)
@@ -89,11 +90,11 @@ def ended(course: Course) -> Ended:
         int(np.sum(~np.isnan(risks))),
         Counter(one for one in missing if one is not None),
         results.n_points,
-        (TABLE, *_page(course, results)),
+        (TABLE, *_page(course, results, decided)),
     )
 
 
-def _page(course: Course, results: Results) -> tuple[str, ...]:
+def _page(course: Course, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
     """Write the page; it is left out where it would have nothing to show."""
     spec, facts = course.sweep.spec, course.record.facts
     told = Told(
@@ -110,7 +111,7 @@ def _page(course: Course, results: Results) -> tuple[str, ...]:
         policy=course.sweep.base.policy,
         release_of=_release_texts(course),
     )
-    course.basis.place.write(f"{course.record.id}/{PAGE}", render(page_data(results, told)).encode())
+    course.basis.place.write(f"{course.record.id}/{PAGE}", render(page_data(results, told, regions)).encode())
     return (PAGE,)
 
 

@@ -199,14 +199,19 @@ def test_results_that_are_gone_or_another_file_of_their_name_do_not_pass_for_fig
     assert untimed(again.table()).equals(untimed(whole))
 
 
+def in_the_middle(process, path, home, files):
+    """A real sweep that has kept the results of so many blocks."""
+    running = process("-c", SMALL_BLOCKS, "sweep", str(path), "--workers", "2")
+    deadline = time.monotonic() + 200
+    while files_in(home) < files and running.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return running
+
+
 @pytest.mark.slow
 def test_interrupted_it_says_how_to_go_on_and_what_is_done_is_kept(process, tmp_path, home):
     path = write_sweep(tmp_path / "project", SWEEP)
-    words = ("-c", SMALL_BLOCKS, "sweep", str(path), "--workers", "2")
-    stopped = process(*words)
-    deadline = time.monotonic() + 200
-    while files_in(home) < 15 and stopped.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+    stopped = in_the_middle(process, path, home, 15)
     stopped.send_signal(signal.SIGINT)
     _, err = stopped.communicate(timeout=60)
     assert stopped.returncode == 130, err
@@ -219,11 +224,7 @@ def test_interrupted_it_says_how_to_go_on_and_what_is_done_is_kept(process, tmp_
 @pytest.mark.slow
 def test_a_worker_that_dies_costs_no_trial(process, tmp_path, home):
     path = write_sweep(tmp_path / "project", SWEEP)
-    words = ("-c", SMALL_BLOCKS, "sweep", str(path), "--workers", "2")
-    running = process(*words)
-    deadline = time.monotonic() + 200
-    while files_in(home) < 20 and running.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+    running = in_the_middle(process, path, home, 20)
     leaves = [one for one in workers_of(home) if not one.children()]
     leaves[0].kill()
     assert files_in(home) < BLOCKS

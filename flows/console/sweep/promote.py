@@ -48,10 +48,10 @@ def promote_point(sweep: str, point: int, output: Path, *, store: str | None, fo
     with TemporaryDirectory() as folder:
         draft = Path(folder) / output.name
         _write(draft, promoted(files, chosen, told, Path(folder)))
-        load_release(draft)  # before anything is written over
+        release = load_release(draft)  # before anything is written over
     _write(output, text)
     _say(output, told, point)
-    _warn(table, point, load_release(output))
+    _warn(table, point, release)
     return 0
 
 

@@ -76,15 +76,18 @@ class Told:
     release_of: Callable[[int], str] | None = None
 
 
-def page_data(results: Results, told: Told) -> PageData:
-    """The record of the page. Raises InputError as `decide`. Cost: 0.1 ms a trial for the policy, and the release texts."""
+def page_data(results: Results, told: Told, regions: tuple[Region, ...] | None = None) -> PageData:
+    """The record of the page. regions: `policy_region` of these results, if it is known already.
+
+    Raises InputError as `decide`. Cost: 0.1 ms a trial for the policy, and the release texts.
+    """
     lost = loss_of(results, told.loss)
     losses = results.over_seeds(lost.values)
     risks = [(asked, risk_of(results, asked)) for asked in _risks(told.risk)]
     views = [_view(results, asked, viewed, losses, told.policy) for asked, viewed in risks]
     statuses, reasons = _outcomes(results)
-    regions = zip(policy_region(results, told.policy), statuses, strict=True)
-    decisions: tuple[Decision, ...] = tuple(_DECISIONS[region] if status == "ok" else "none" for region, status in regions)
+    decided = zip(regions or policy_region(results, told.policy), statuses, strict=True)
+    decisions: tuple[Decision, ...] = tuple(_DECISIONS[region] if status == "ok" else "none" for region, status in decided)
     pipelines = tuple(str(text) for text in np.asarray(results.texts("pipeline"), dtype=object)[results.first])
     figures, left_out = _figures(results, told)
     axes, loss = _axes(results), _loss(results, told, losses)
