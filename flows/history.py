@@ -24,6 +24,11 @@ def manifest_of(run: str) -> dict[str, Any]:
     return _read(manifest_path(run))
 
 
+def has_runs(root: Path) -> bool:
+    """Whether any run ever began in a home, readable or not."""
+    return any((root / "runs").glob(f"*/{MANIFEST}"))
+
+
 def manifests() -> list[dict[str, Any]]:
     """The private manifests of all runs, newest first; one that a crash left unreadable is passed over."""
     found = []

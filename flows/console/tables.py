@@ -85,7 +85,7 @@ def described(stage: str) -> tuple[dict[str, str], ...]:
         case "mask":
             from tasks.mask.methods import describe
         case "attack":
-            from tasks.attack.methods import describe
+            from tasks.attack.words import describe
         case _:
             from tasks.score.methods import describe
     return describe()

@@ -5,24 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from flows.history import has_runs
 from flows.scheduled.child import Outcome
 from flows.scheduled.events import KINDS, public_code
 from flows.scheduled.events import Kind as EventKind
+from tasks.runtime.settings import Home
 
 Kind = Literal["COMPLETED", "FAILED"]
-OK = 0
+OK, WRONG_INPUT = 0, 2
 AWAY = {"no-server", "ledger-busy", "no-connection"}
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The state that a flow run ends in, and what is told of it. run: of the ledger's, where the command named it."""
+    """The state that a flow run ends in, and what is told of it.
+
+    run: of the ledger's, where the command named it; due: the run whose review is due.
+    """
 
     kind: Kind
     name: str
     says: str
     events: tuple[EventKind, ...] = ()
     run: str | None = None
+    due: str | None = None
     release: str | None = None
     series: str | None = None
     code: str | None = None
@@ -43,7 +49,7 @@ def of_any(outcome: Outcome) -> Ended | None:
     match outcome.exit_code:
         case 0 | 1:
             return None
-        case 2 if _is_away(outcome.code):
+        case 2 if _kind(outcome) in AWAY:  # no mistake in the input, but something that does not answer just now
             raise Broke(f"{outcome.code}. {_details(outcome)}")
         case 2:
             says = f"the input is wrong, and nothing was certified: {outcome.code or 'no code'}. {_details(outcome)}"
@@ -85,6 +91,8 @@ def of_sweep(outcome: Outcome) -> Ended:
 
 def of_check(outcome: Outcome) -> Ended:
     """Of `audit verify` and `store verify`: whatever they find, a person must look at."""
+    if outcome.exit_code == WRONG_INPUT and _kind(outcome) == "no-ledger" and not has_runs(Home.current().root):
+        return Ended("COMPLETED", "Completed", "nothing was certified in this home yet")
     common = of_any(outcome)
     if common is not None:
         return replace(common, name="Failed", events=("failed",)) if common.name == "Quarantined" else common
@@ -112,12 +120,12 @@ def _with(ended: Ended, facts: dict[str, Any], says: str) -> Ended:
     named = tuple(kind for kind in KINDS if kind in facts.get("events", ()))
     told = f"{says} (run {run})" if run else says
     ended = replace(ended, says=told, events=named or ended.events, run=run)
-    return replace(ended, release=facts.get("release"), series=facts.get("series"))
+    return replace(ended, release=facts.get("release"), series=facts.get("series"), due=facts.get("review_due"))
 
 
-def _is_away(code: str | None) -> bool:
-    """Is it no mistake in the input, but something that does not answer just now?"""
-    return code is not None and code.partition(" at ")[0] in AWAY
+def _kind(outcome: Outcome) -> str:
+    """Of a mistake in the input, without its place; empty where there is none."""
+    return (outcome.code or "").partition(" at ")[0]
 
 
 def _facts(outcome: Outcome) -> dict[str, Any]:

@@ -119,7 +119,8 @@ def _tell(ended: Ended, blocks: Sequence[str]) -> None:
     known |= {"flow_run": flow_run.id, "deployment": _quietly(lambda: deployment.name)}
     run = ended.run or _quietly(_newest_run)
     for kind in ended.events:
-        tell_of(kind, blocks=blocks, run=run, **{name: value for name, value in known.items() if value})
+        about = ended.due or run if kind == "review_due" else run
+        tell_of(kind, blocks=blocks, run=about, **{name: value for name, value in known.items() if value})
     tell_waiting()
 
 

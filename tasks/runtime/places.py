@@ -6,6 +6,7 @@ What goes wrong there is told by its kind alone: the texts of the libraries may 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,17 +53,17 @@ class Place:
 
     def read(self, name: str) -> bytes:
         """Raises FileNotFoundError where it is not there."""
-        if self._folder is not None:
-            return (self._folder / name).read_bytes()
         with answering():
+            if self._folder is not None:
+                return (self._folder / name).read_bytes()
             content: bytes = self._fs.cat_file(self._at(name))
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        if self._folder is not None:
-            write_whole(self._folder / name, content)
-            return
         with answering():
+            if self._folder is not None:
+                write_whole(self._folder / name, content)
+                return
             self._fs.pipe_file(self._at(name), content)
 
     def write_checked(self, name: str, content: bytes) -> None:
@@ -84,10 +85,7 @@ class Place:
 
     def names(self, folder: str) -> list[str]:
         """What lies in a folder, sorted; nothing where there is none, and no drafts of writers that were killed."""
-        if self._folder is not None:
-            found = [path.name for path in (self._folder / folder).iterdir()] if (self._folder / folder).is_dir() else []
-        else:
-            found = [Path(path).name for path in self._listed(folder)]
+        found = self._listed(folder) if self._folder is None else self._listed_here(self._folder / folder)
         return sorted(name for name in found if not name.startswith("."))
 
     def sizes(self, folder: str) -> dict[str, int]:
@@ -109,9 +107,14 @@ class Place:
     def _listed(self, folder: str) -> list[str]:
         try:
             with answering():
-                return [str(path) for path in self._fs.ls(self._at(folder), detail=False, refresh=True)]
+                return [Path(path).name for path in self._fs.ls(self._at(folder), detail=False, refresh=True)]
         except FileNotFoundError:
             return []
+
+    @staticmethod
+    def _listed_here(folder: Path) -> list[str]:
+        with answering():
+            return [path.name for path in folder.iterdir()] if folder.is_dir() else []
 
     @contextmanager
     def _told(self, tried: str) -> Iterator[None]:
@@ -134,7 +137,8 @@ def answering() -> Iterator[None]:
     except FileNotFoundError:
         raise
     except Exception as error:  # each library has errors of its own
-        kind = type(error).__name__
+        number = error.errno if isinstance(error, OSError) else None
+        kind = os.strerror(number) if number else type(error).__name__
     if kind:
         raise PlaceAway(kind)
 

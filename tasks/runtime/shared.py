@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tasks.runtime.places import Place  # fsspec is imported where a place is used
 
 ADDRESS = "SDCERT_STORE_URL"
-MARK = "store.mark"
+MARK, KNOWN = "store.mark", "places.known"
 BESIDE_ARTIFACTS = {"cached", "series"}
 _COPY = "copy keys/store.key of the home that made the place into this home (0400), or name another place"
 
@@ -48,10 +48,17 @@ def _checked(url: str, root: Path) -> Place:
         raise _wrong_key("the place was made with a key that this home does not have: it has none yet")
     Home(root).folder("keys")
     mark = mark_of(private_key(key))
+    known = root / "keys" / KNOWN
+    digest = _mac(private_key(key), f"place {url}".encode())
+    before = known.read_text().split() if known.exists() else []
     if not place.exists(MARK):
+        if digest in before:
+            raise _emptied(known)
         place.write(MARK, mark)
     if not hmac.compare_digest(place.read(MARK), mark):
         raise _wrong_key("the place was made with another key than that of this home")
+    if digest not in before:
+        write_whole(known, "\n".join([*before, digest, ""]).encode())
     return place
 
 
@@ -62,6 +69,12 @@ def mark_of(key: bytes) -> bytes:
 
 def _wrong_key(what: str) -> InputError:
     return InputError("store-key", ADDRESS, what, "a place that was made with this home's keys/store.key", _COPY)
+
+
+def _emptied(known: Path) -> InputError:
+    what = "this home has used the place before, and its mark is gone: it is not mounted, or was emptied"
+    remedy = f"mount it, or bring it back from its backup; to begin it anew, delete {known}"
+    return InputError("store-mark", ADDRESS, what, f"the place as it was left, with `{MARK}` in it", remedy)
 
 
 def fetch_record(key: str, path: Path) -> None:

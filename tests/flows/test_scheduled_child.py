@@ -177,7 +177,7 @@ def test_a_process_kept_by_a_kept_one_belongs_to_both(kept, tmp_path):
     (tmp_path / "inner").mkdir()
     until(lambda: said(tmp_path / "inner", "three"))
     inner = next(iter((tmp_path / "out").read_text().split()))
-    assert {process.pid for process in marked(inner)} < {process.pid for process in marked(one.mark)}
+    until(lambda: {process.pid for process in marked(inner)} < {process.pid for process in marked(one.mark)})
     one.stop()
     assert marked(inner) == []
 

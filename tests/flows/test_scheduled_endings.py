@@ -121,3 +121,18 @@ def test_a_check_that_finds_something_has_failed(code, expected):
 
 def test_a_sweep_that_is_complete():
     assert told(of_sweep(outcome(0, {}))) == ("COMPLETED", "Completed", ())
+
+
+def test_an_audit_of_a_home_that_has_certified_nothing_has_nothing_to_find(home):
+    nothing = replace(outcome(2), code="no-ledger at ledger")
+    assert told(of_check(nothing)) == ("COMPLETED", "Completed", ())
+    manifest = home / "runs" / SCORECARD["run"] / "manifest.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("{}")
+    assert told(of_check(nothing)) == ("FAILED", "Failed", ("failed",)), "the ledger is gone"
+
+
+def test_a_review_that_is_due_is_that_of_the_certified_run():
+    facts = {"action": "certify", "verdict": "refused", "run": "new", "review_due": "old", "events": ["review_due", "refused"]}
+    ended = of_watch(outcome(1, {"release": "survey", "series": "surveys", "reason": "new", **facts}))
+    assert (ended.run, ended.due, ended.events) == ("new", "old", ("refused", "review_due"))

@@ -123,3 +123,11 @@ def test_tries_come_ever_later(flows, commands, told, monkeypatch):
     monkeypatch.setattr(flows.in_a_process, "with_options", lambda **o: given.append(with_options(**o)) or given[0])
     flows.sweep_file("s.yaml", retries=3)
     assert given[0].retry_delay_seconds == [30, 60, 120]
+
+
+def test_each_message_names_the_run_that_it_is_about(flows, commands, told):
+    facts = {**CERTIFIED, "series": "surveys", "action": "certify", "reason": "new", "verdict": "refused"}
+    commands(outcome(1, {**facts, "review_due": "20251121T093000Z-aaaaaa", "events": ["refused", "review_due"]}))
+    assert ended(flows.watch_series, "w.yaml") == ("COMPLETED", "Refused")
+    about = {kind: known["run"] for kind, known in told}
+    assert about == {"refused": CERTIFIED["run"], "review_due": "20251121T093000Z-aaaaaa"}

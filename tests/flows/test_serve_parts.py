@@ -213,3 +213,27 @@ def test_doctor_without_a_server_has_nothing_to_say_of_schedules(monkeypatch):
     assert [finding.status for finding in schedules.findings_of_schedules()] == ["ok"]
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     assert [finding.status for finding in schedules.findings_of_schedules()] == ["warn"]
+
+
+CREDENTIALS = [
+    ({}, None),
+    ({"PREFECT_API_KEY": "pnu_1"}, "Bearer pnu_1"),
+    ({"PREFECT_API_AUTH_STRING": "admin:pass"}, "Basic YWRtaW46cGFzcw=="),
+]
+
+
+@pytest.mark.parametrize(("variables", "expected"), CREDENTIALS)
+def test_doctor_asks_the_server_with_the_credentials_of_prefect(monkeypatch, variables, expected):
+    asked, client = [], httpx.Client
+    monkeypatch.setattr(httpx, "Client", lambda **known: client(**known, transport=httpx.MockTransport(answer)))
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.headers.get("Authorization"))
+        return httpx.Response(200, json=[])
+
+    for name in ("PREFECT_API_KEY", "PREFECT_API_AUTH_STRING"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"PREFECT_API_URL": "http://127.0.0.1:9/api", **variables}.items():
+        monkeypatch.setenv(name, value)
+    assert [finding.status for finding in schedules.findings_of_schedules()] == ["ok"]
+    assert set(asked) == {expected}

@@ -12,6 +12,8 @@ from release_files import survey
 from ruamel.yaml import YAML
 from watches import drop, write_watch
 
+from flows.console.doctor.schedules import findings_of_quarantine
+
 CANARY = "zanzibar-quux"
 
 
@@ -59,7 +61,10 @@ def test_from_the_first_version_to_quarantine_and_out_again(watching, sdcert, tm
     assert [one["id"] for one in json.loads(listed.out)] == [wrong["quarantine"]]
     assert CANARY not in listed.out
     assert CANARY in sdcert("quarantine", "show", wrong["quarantine"][:8]).out, "for the person who asks"
+    (finding,) = findings_of_quarantine()
+    assert (finding.status, "1 version of a source not certified, of the series: survey" in finding.says) == ("warn", True)
     assert sdcert("quarantine", "retry", wrong["quarantine"]).code == 0
+    assert list(findings_of_quarantine()) == []
     assert "nothing is in quarantine" in sdcert("quarantine", "list").out
     assert sdcert("quarantine", "show", "f00").code == 2
 

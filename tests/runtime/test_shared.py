@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import uuid
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -78,6 +81,29 @@ def test_what_was_damaged_in_the_place_is_put_again(place):
         Store().table(ref)
     assert Store().put_table(TABLE) == ref
     assert Store().shared.read(name) == whole
+
+
+def test_a_place_whose_mark_is_gone_is_not_begun_anew(place, home):
+    ref = Store().put_table(TABLE)
+    there = places.Place(place, "SDCERT_STORE_URL")
+    there._fs.rm_file(there._at("store.mark"))  # as in a folder that is not mounted
+    with pytest.raises(InputError, match="not mounted, or was emptied") as caught:
+        Store()
+    assert caught.value.code == "store-mark"
+    (home / "keys" / "places.known").unlink()
+    assert Store().table(ref) == TABLE
+
+
+def test_a_folder_that_fails_is_told_as_any_place_is(home, tmp_path, monkeypatch):
+    folder = tmp_path / "home" / "shared"
+    monkeypatch.setenv("SDCERT_STORE_URL", str(folder))
+    store = Store()
+    ref = store.put_table(TABLE)
+    stale = OSError(errno.ESTALE, "Stale file handle", str(folder))
+    with monkeypatch.context() as patch, pytest.raises(PlaceAway, match="Stale file handle") as caught:
+        patch.setattr(Path, "read_bytes", Mock(side_effect=stale))
+        store.table(ref)
+    assert str(folder) not in str(caught.value)
 
 
 def test_a_place_that_keeps_nothing_is_no_store(place, monkeypatch):

@@ -19,7 +19,7 @@ from rich.console import Console
 from flows.console.doctor.elsewhere import findings_of_elsewhere
 from flows.console.doctor.home import Finding, fail, findings_of_home, fine, warn
 from flows.console.doctor.keys import findings_of_keys
-from flows.console.doctor.schedules import findings_of_schedules
+from flows.console.doctor.schedules import findings_of_quarantine, findings_of_schedules
 from flows.console.doctor.trail import findings_of_trail
 from flows.console.inert import shown
 from tasks.runtime.settings import Home
@@ -85,6 +85,7 @@ def findings() -> Iterator[Finding]:
     yield from findings_of_home(Home.current().root)
     yield from findings_of_keys(Home.current().root)
     yield from findings_of_trail(Home.current().root)
+    yield from findings_of_quarantine()
     yield from findings_of_elsewhere(Home.current().root)
     yield from _optional()
     yield _variables()

@@ -1,10 +1,11 @@
-"""What `sdcert doctor` says of schedules: does the server insert the runs that are due, and is a worker there to run them?
+"""What `sdcert doctor` says of schedules: are due runs inserted, is a worker there to run them, what waits in quarantine?
 
 A server whose scheduler throws shows nothing of it: deployments stand there with their schedules, and no run ever comes.
 """
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from flows.console.doctor.home import Finding, fail, fine, warn
+from flows.console.doctor.home import Finding, counted, fail, fine, warn
 
 TOPIC = "schedules"
 TAG = "sdcert"
@@ -28,10 +29,30 @@ def findings_of_schedules() -> Iterator[Finding]:
         yield fine(TOPIC, "PREFECT_API_URL is not set: no schedule was looked at (`sdcert serve` runs them)")
         return
     try:
-        with httpx.Client(base_url=f"{address.rstrip('/')}/", timeout=SECONDS_TO_ANSWER) as client:
+        base = f"{address.rstrip('/')}/"
+        with httpx.Client(base_url=base, headers=_credentials(), timeout=SECONDS_TO_ANSWER) as client:
             yield from _findings(client)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
         yield warn(TOPIC, f"the server does not say what is scheduled ({type(error).__name__})", "see the line on prefect")
+
+
+def findings_of_quarantine() -> Iterator[Finding]:
+    """Of the versions of sources that nobody has looked at since they were set aside."""
+    from flows.watch.quarantine import records
+
+    waiting = records()
+    if waiting:
+        series = _named(sorted({one.series for one in waiting}))
+        says = f"{counted(len(waiting), 'version of a source', 'versions of sources')} not certified, of the series: {series}"
+        yield warn("quarantine", says, "`sdcert quarantine list` says why")
+
+
+def _credentials() -> dict[str, str]:
+    """As Prefect's own client sends them."""
+    key, login = os.environ.get("PREFECT_API_KEY"), os.environ.get("PREFECT_API_AUTH_STRING")
+    if key:
+        return {"Authorization": f"Bearer {key}"}
+    return {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login else {}
 
 
 def _findings(client: httpx.Client) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flows.console.doctor.home import LARGE_LEDGER_BYTES, Finding, fail, fine, warn
+from flows.history import has_runs
 from tasks.audit.ledger.head import Head
 from tasks.audit.ledger.ledger import Ledger, Line
 from tasks.audit.lookup.rows import entry_of
@@ -26,7 +27,7 @@ def findings_of_trail(root: Path) -> Iterator[Finding]:
     try:
         if ledger.exists():
             yield from _findings(ledger, Home(root))
-        elif any((root / "runs").glob("*/manifest.json")):
+        elif has_runs(root):
             yield warn(TOPIC, "there is none, though there are runs: it is gone, or no run came so far as to open one", VERIFY)
         else:
             yield fine(TOPIC, "none yet: the first release opens it")
