@@ -51,7 +51,7 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("which", [*MADE_BY_HAND, *real])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is there, this thread has an event loop, and Prefect answers with coroutines
 def browser():
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:

@@ -109,6 +109,7 @@ def test_what_dies_without_a_word_is_told_by_the_server(server, webhook, tmp_pat
     client.set_flow_run_state(other, Crashed(), force=True)  # no deployment of ours
     for one in (late, in_time):
         client.set_flow_run_state(one, State(type="SCHEDULED", name="Late"), force=True)
+    time.sleep(2)  # the server may take events of one moment in any order
     client.set_flow_run_state(in_time, Pending(), force=True)
     client.set_flow_run_state(lost, Running(), force=True)
     _heartbeat(lost)
