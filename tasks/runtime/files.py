@@ -26,6 +26,19 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o600) -> None:
     sync_folder(path.parent)
 
 
+def write_first(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """Write a file unless it is there: of several writers at once the first wins, and each then reads what he wrote."""
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    write_whole(draft, content, mode=mode)
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        return
+    finally:
+        draft.unlink()
+    sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Make a rename in a folder survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)

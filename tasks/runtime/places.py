@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -16,7 +16,7 @@ import fsspec  # type: ignore[import-untyped]  # it has no stubs
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]  # it has no stubs
 
 from tasks.microdata.errors import InputError, PlaceAway
-from tasks.runtime.files import write_whole
+from tasks.runtime.files import write_first, write_whole
 
 PROBE = ".sdcert"
 ALLOWED = "a folder, or an fsspec URL: s3://bucket/folder"
@@ -65,6 +65,17 @@ class Place:
                 write_whole(self._folder / name, content)
                 return
             self._fs.pipe_file(self._at(name), content)
+
+    def create(self, name: str, content: bytes) -> None:
+        """Write what is not there: of two at once the first wins in folders and on S3, the last where no place can tell."""
+        if self._folder is not None:
+            with answering():
+                write_first(self._folder / name, content)
+            return
+        with suppress(PlaceAway), answering():  # somebody was first, or the place knows no such writing
+            self._fs.pipe_file(self._at(name), content, mode="create")
+        if not self.exists(name):
+            self.write(name, content)
 
     def write_checked(self, name: str, content: bytes) -> None:
         """Write, and read what was written. Raises PlaceAway where it is not the same."""

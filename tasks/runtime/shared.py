@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.microdata.errors import InputError, PlaceAway
-from tasks.runtime.files import write_whole
+from tasks.runtime.files import write_first, write_whole
 from tasks.runtime.keyfile import private_key
 from tasks.runtime.settings import Home
 
@@ -117,7 +117,7 @@ def claim_series(series: str) -> None:
     name = f"series/{_mac(private_key(home.keys / 'store.key'), b'series' + series.encode())[:32]}"
     own = home_id(home).encode()
     if not place.exists(name):
-        place.write(name, own)
+        place.create(name, own)
     if place.read(name) != own:
         what = "another home that shares this store draws for this series: two would mask one release with two seeds"
         remedy = "certify it there (a work queue for each home), or give it another `series` here"
@@ -128,11 +128,7 @@ def home_id(home: Home) -> str:
     """What tells this home from others; it says nothing of it. A restored backup has the id of the home that it was."""
     path = home.folder("draws") / "home.id"
     if not path.exists():
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-        write_whole(draft, secrets.token_hex(16).encode())
-        with suppress(FileExistsError):
-            path.hardlink_to(draft)
-        draft.unlink()
+        write_first(path, secrets.token_hex(16).encode())
     return path.read_text()
 
 

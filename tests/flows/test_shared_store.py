@@ -12,6 +12,7 @@ from release_files import write_release
 from s3 import ACCOUNT, SECRET
 
 from tasks.runtime.artifacts import Store
+from tasks.runtime.places import Place
 
 pytestmark = pytest.mark.slow
 REHEARSAL = {"seed": 7, "not_for_publication": True}
@@ -78,3 +79,9 @@ def test_a_second_home_is_served_what_the_first_computed_and_draws_for_no_series
     account = Secrets()
     account.add("the account", [*writings_of_text(ACCOUNT), *writings_of_text(SECRET)])
     assert leaks_in(tmp_path, account) == []
+
+
+def test_of_two_that_claim_a_series_at_once_the_first_has_it(bucket):
+    for content in (b"first", b"second"):
+        Place(bucket, "SDCERT_STORE_URL").create("series/x", content)
+    assert Place(bucket, "SDCERT_STORE_URL").read("series/x") == b"first"

@@ -204,6 +204,12 @@ def test_one_home_draws_for_a_series(place, another, home, monkeypatch):
     assert not [name for name in Store().shared.sizes("") if "survey" in name]
 
 
+def test_of_two_that_write_what_was_not_there_the_first_wins(place):
+    for content in (b"first", b"second"):
+        places.Place(place, "SDCERT_STORE_URL").create("series/x", content)
+    assert places.Place(place, "SDCERT_STORE_URL").read("series/x") == b"first"
+
+
 def test_without_a_place_nothing_is_shared(home):
     assert Store().shared is None
     assert draw_of("survey")
