@@ -59,7 +59,9 @@ def _root(
 @app.command()
 def certify(
     release: ReleaseFile,
-    output: Annotated[Path, typer.Option(help="where the release folder is made: OUTPUT/<name>/<run>/")] = Path("releases"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="where the release folder is made: OUTPUT/<name>/<run>/")
+    ] = Path("releases"),
     as_json: Annotated[bool, typer.Option("--json", help="print the scorecard on stdout; messages stay on stderr")] = False,
     refresh: Annotated[bool, typer.Option(help="compute every stage again, with the same seed")] = False,
     new_draw: Annotated[bool, typer.Option(help="draw a new seed: a new attempt, counted as one in the statement")] = False,
@@ -83,7 +85,9 @@ def init(
     table: Annotated[
         str, typer.Argument(help="a table (CSV, Parquet, ...), or dataset:NAME", metavar="TABLE", show_default=False)
     ],
-    output: Annotated[Path | None, typer.Option(help="the file to write; default: NAME.yaml", show_default=False)] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="the file to write; default: NAME.yaml", show_default=False)
+    ] = None,
     name: Annotated[str | None, typer.Option(help="name of the release; default: from the table", show_default=False)] = None,
     force: Annotated[bool, typer.Option("--force", help="write over an existing file")] = False,
 ) -> int:
