@@ -45,6 +45,8 @@ def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, 
 
 def _attempted(journal: Journal, release: ReleaseSpec, source: str, source_file: str, masking: str, *, new_draw: bool) -> str:
     """Write the attempt down before it is made; returns its draw."""
+    if release.seed is None and not new_draw:
+        journal.trail.refuse_lost_draw()
     draw = chosen_draw(release.seed) if release.seed is not None else draw_of(release.lineage, new=new_draw)
     attempts = journal.trail.attempt(source=source, source_file=source_file, masking=masking, draw=draw)
     journal.note(draw=draw, attempts=attempts)

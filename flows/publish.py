@@ -7,6 +7,8 @@ killed in between, the next one mends it.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -38,6 +40,8 @@ class Draft:
     final: Path
 
     def add(self, name: str, content: bytes) -> None:
+        if not self.folder.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "the draft of the release folder was taken away", str(self.folder))
         write_whole(self.folder / name, content)
 
     def appear(self) -> Path:
@@ -49,29 +53,56 @@ class Draft:
 
 @contextmanager
 def drafted(output: Path, release: str, run: str) -> Iterator[Draft]:
-    """A draft of `<output>/<release>/<run>/`; what has not appeared at the end is removed."""
+    """A draft of `<output>/<release>/<run>/`.
+
+    What has not appeared at the end is removed, unless the ledger speaks of it already: then who looks next lets it appear.
+    """
     parent = output / release
     parent.mkdir(parents=True, exist_ok=True)
     clear_partial(parent)
     draft = Draft(parent / f"{PARTIAL}{os.getpid()}-{run}", parent / run)
     draft.folder.mkdir(mode=0o700)
+    held = os.open(draft.folder, os.O_RDONLY)
     try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield draft
+    except BaseException:
+        if not _is_written_down(draft.folder, run):
+            shutil.rmtree(draft.folder, ignore_errors=True)
+        raise
     finally:
-        shutil.rmtree(draft.folder, ignore_errors=True)
+        os.close(held)
 
 
 def clear_partial(parent: Path) -> None:
     """Remove drafts whose writer died; one that the ledger speaks of is complete, and appears as its writer meant it to."""
     for draft in parent.glob(f"{PARTIAL}*"):
         writer, _, run = draft.name.removeprefix(PARTIAL).partition("-")
-        if not writer.isdecimal() or psutil.pid_exists(int(writer)):
+        if not writer.isdecimal() or psutil.pid_exists(int(writer)) or _is_held(draft):
             continue
         if _is_written_down(draft, run):
             with suppress(OSError):  # another process was quicker
                 Draft(draft, parent / run).appear()
         else:
             shutil.rmtree(draft, ignore_errors=True)
+
+
+def _is_held(draft: Path) -> bool:
+    """Is its writer there, where its id says nothing: in another container, or on another machine?"""
+    try:
+        descriptor = os.open(draft, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _is_written_down(draft: Path, run: str) -> bool:
@@ -94,12 +125,14 @@ def settle_latest(parent: Path, release: str) -> Latest:
     """Let `latest` in the folder of a release point to its newest run that is certified, stands, and has its folder there.
 
     It never moves back to an older run, but when the certificate that it points to was revoked; if none is left, it goes. A
-    rehearsal is never among them. What is called `latest` and is no link is left as it is. Raises OSError.
+    rehearsal is never among them. What is called `latest` and is no link is left as it is. A folder that the ledger speaks of,
+    and whose writer was killed before it appeared, appears first. Raises OSError.
     """
     link = parent / LATEST
     if not parent.is_dir():
         return Latest(None, None)
     with locked(_lock_of(parent)):
+        clear_partial(parent)
         _clear_links(parent)
         before = str(link.readlink()) if link.is_symlink() else None
         if before is None and link.exists():

@@ -167,10 +167,10 @@ class Journal:
     def _failed(self, error: BaseException) -> None:
         """Write down that no verdict came of it; an error here must not hide the one that was met.
 
-        Once the release folder stands, its verdict does: the ledger has it, and what broke off later cannot take it back.
+        Once the ledger has the verdict, what broke off later cannot take it back: the release folder stands, or will appear.
         """
-        if self._final and Path(self._manifest["folder"]).is_dir():
-            self.note(broken_off=f"{type(error).__name__}, after the release folder had appeared")
+        if self._final and (Path(self._manifest["folder"]).is_dir() or self.trail.has_ended):
+            self.note(broken_off=f"{type(error).__name__}, after the verdict was written down")
             return
         stopped = not isinstance(error, Exception)
         told = {"status": "interrupted" if stopped else "failed", "failure": f"{type(error).__name__}: {error}"}

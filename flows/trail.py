@@ -13,11 +13,14 @@ from flows.release import ReleaseSpec
 from tasks.audit.ledger.entries import AskedBy, AttemptMade, Event, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Appended, Ledger
 from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.query import Query
+from tasks.audit.lookup.rows import Found
 from tasks.audit.signing.keys import SigningKey, signing, signing_key
 from tasks.microdata.errors import SdcertError
 from tasks.report.predicate import MadeBy, Recorded
 from tasks.report.statement import policy_digest
 from tasks.runtime.artifacts import Store
+from tasks.runtime.draws import seed_of
 from tasks.runtime.failures import StageFailure
 from tasks.runtime.provenance import made_by
 
@@ -83,10 +86,32 @@ class Trail:
         )
         return self.attempts
 
+    def refuse_lost_draw(self) -> None:
+        """InputError where the seed of the series' last attempt is not in the home: it was restored from an older backup.
+
+        A first draw or an older one would otherwise be used in silence, and one table published under two masks.
+        """
+        with Index.current() as index:
+            newest_first = (found for found, _ in index.each(Query(series=self.release.lineage)))
+            draw = next(
+                (found.attempts[-1].draw for found in newest_first if found.attempts and not _is_rehearsal(found)), None
+            )
+        if draw is not None:
+            seed_of(draw)
+
     def ended(self, ending: Callable[[SigningKey], RunEnded]) -> None:
         """Write down what became of the run; `ending` says it, and may sign with the key, while nobody else can write."""
         with signing() as key:
             self._ledger.append(lambda _: ending(key), key)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the ledger says already what became of the run; False where that cannot be told."""
+        try:
+            with Index.current() as index:
+                return index.begin_so(self.run) == [self.run] and index.run(self.run).ended is not None
+        except (SdcertError, OSError):
+            return False
 
     def failed(self, error: BaseException, manifest: str) -> None:
         """The run ended without a verdict: where, and with which kind of error."""
@@ -127,6 +152,11 @@ def code_of(error: BaseException) -> str:
             return error.public
         case _:
             return type(error).__name__
+
+
+def _is_rehearsal(found: Found) -> bool:
+    """Its draw may have been chosen, and is not kept for what is published."""
+    return found.ended is not None and found.ended.not_for_publication
 
 
 def _identity(attempt: AttemptMade) -> tuple[str, str, str]:

@@ -30,12 +30,12 @@ def serve_file(file: Path | None, port: int | None, limit: int | None) -> int:
         os.environ["PREFECT_API_URL"] = address.api
         kept: list[serving.Restarted] = []
         if address.ours:
-            _say(f"starting a Prefect server at {address.root}")
+            _say(f"starting a Prefect server at {address.shown}")
             kept.append(stack.enter_context(serving.server(address)))
         serving.remember(address, kept)
         _say(f"deploying {path}")
         serving.deploy(found, path.absolute().parent, address)
-        _tell(found, address.root)
+        _tell(found, address.shown)
         stack.callback(serving.tell_lost)
         for pool in found.pools:
             kept.append(stack.enter_context(serving.worker(pool, limit, address)))

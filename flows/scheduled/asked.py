@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 
 from tasks.runtime.files import write_whole
+from tasks.runtime.processes import is_there, started
 from tasks.runtime.settings import Home
 
 FILE = "asked-by.json"
@@ -22,19 +23,19 @@ CODE_FILE = "SDCERT_CODE_FILE"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A flow run and its process: id and start time, because ids are used again. at: when it asked; folder: of the output."""
+    """A flow run and its process: id and start, because ids are used again. at: when it asked; folder: of the output."""
 
     flow_run: str
     deployment: str | None
     process: int
-    started: float
+    started: str
     at: float
     folder: str
 
     @classmethod
     def here(cls, flow_run: str, deployment: str | None, folder: Path) -> Asked:
-        me = psutil.Process()
-        return cls(flow_run, deployment, me.pid, me.create_time(), time.time(), folder.name)
+        me = os.getpid()
+        return cls(flow_run, deployment, me, started(me), time.time(), folder.name)
 
     @property
     def path(self) -> Path:
@@ -48,10 +49,8 @@ class Asked:
 
     @property
     def alive(self) -> bool:
-        try:
-            return abs(psutil.Process(self.process).create_time() - self.started) < 1
-        except psutil.NoSuchProcess:
-            return False
+        """Its process is there, or what it started: a command has some seconds to end in, and may come to its own end."""
+        return is_there(self.process, self.started) or any(_of(self.flow_run, one) for one in psutil.process_iter())
 
 
 def note_code(code: str) -> None:
@@ -60,6 +59,15 @@ def note_code(code: str) -> None:
     if path:
         with suppress(OSError):
             write_whole(Path(path), code.encode())
+
+
+def _of(flow_run: str, process: psutil.Process) -> bool:
+    from flows.trail import ASKED_BY_FLOW_RUN  # it imports Prefect
+
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(ASKED_BY_FLOW_RUN) == flow_run
+    except (psutil.Error, OSError):
+        return False
 
 
 def lost() -> Iterator[Asked]:

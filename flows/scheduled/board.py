@@ -65,14 +65,22 @@ def standings(found: Deployments) -> list[Standing]:
 
 
 def end_lost() -> list[Asked]:
-    """Tell the server and the ledger of the flow runs of this home whose process is gone: their place is free again."""
-    told = []
+    """Tell the server and the ledger of the flow runs of this home whose process is gone: their place is free again.
+
+    Raises the first error, when all were tried.
+    """
+    told, errors = [], []
     with get_client(sync_client=True) as client:
         for asked in lost():
-            close_unfinished(asked.flow_run, asked.at, "killed")
-            if _crashed(client, asked):
-                told.append(asked)
-            asked.forget()
+            try:
+                close_unfinished(asked.flow_run, asked.at, "killed")
+                if _crashed(client, asked):
+                    told.append(asked)
+                asked.forget()
+            except Exception as error:
+                errors.append(error)
+    if errors:
+        raise errors[0]
     return told
 
 

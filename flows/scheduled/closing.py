@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pydantic import ValidationError
 
 from flows.release import ReleaseSpec
 from tasks.audit.ledger.entries import RunBegan, RunEnded
@@ -11,11 +14,11 @@ from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import Found
 from tasks.audit.signing.keys import signing
-from tasks.runtime.artifacts import Ref, Store
+from tasks.runtime.artifacts import Damaged, Ref, Store
 from tasks.runtime.tracking import Tracking
 
 MOST = 200
-CLOCKS = timedelta(minutes=5)  # of two processes, and of the entry that comes after the start
+CLOCKS = timedelta(days=1)  # a clock may have been set meanwhile; it only bounds what is looked through
 
 
 def runs_of(flow_run: str, since: float) -> list[Found]:
@@ -37,24 +40,39 @@ def close_unfinished(flow_run: str, since: float, code: str) -> list[str]:
         return []
     closed = []
     for found in runs_of(flow_run, since):
-        if found.ended is None and found.began is not None:
-            _close(found.began, code)
+        if found.ended is None and found.began is not None and _close(found.began, code):
             closed.append(found.run)
     return closed
 
 
-def _close(began: RunBegan, code: str) -> None:
-    rehearsal = Store().record(Ref(began.spec), ReleaseSpec).not_for_publication
-    ended = RunEnded(
-        run=began.run,
-        release=began.release,
-        series=began.series,
-        outcome="interrupted",
-        not_for_publication=rehearsal,
-        code=code,
-    )
-    with signing() as key:
-        Ledger.current().append(ended, key)
+class _HasEnded(Exception):
+    """It said so itself in the last moment."""
+
+
+def _close(began: RunBegan, code: str) -> bool:
+    named: dict[str, Any] = {"run": began.run, "release": began.release, "series": began.series}
+    ended = RunEnded(**named, outcome="interrupted", not_for_publication=_is_rehearsal(began), code=code)
+
+    def unless_it_ended(_: Ledger) -> RunEnded:
+        with Index.current() as index:
+            if index.run(began.run).ended is not None:
+                raise _HasEnded
+        return ended
+
+    try:
+        with signing() as key:
+            Ledger.current().append(unless_it_ended, key)
+    except _HasEnded:
+        return False
     tracking = Tracking(series=began.series, run=began.run, again=True)
     tracking.tag("sdcert.verdict", "none")
     tracking.close("KILLED")
+    return True
+
+
+def _is_rehearsal(began: RunBegan) -> bool:
+    """As its release file says; a run whose release file is lost, or of another version, is closed all the same."""
+    try:
+        return Store().record(Ref(began.spec), ReleaseSpec).not_for_publication
+    except (Damaged, ValidationError):
+        return False

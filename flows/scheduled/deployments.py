@@ -7,6 +7,7 @@ nothing, and the deployment is skipped or deployed without its schedule. Here th
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,6 +21,9 @@ FILE = "prefect.yaml"
 POOL = TAG = "sdcert"  # TAG: by which automations know the runs
 READ, WRITTEN = ("release", "watch", "sweep"), ("output",)  # parameters that are paths, relative to the file
 WORKING_DIRECTORY = "prefect.deployments.steps.set_working_directory"
+
+
+_PAIR = re.compile(r"\\\\|(\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})")  # or a backslash that is meant
 
 
 class Schedule(Spec):
@@ -40,7 +44,7 @@ class Concurrency(Spec):
 
 
 class WorkPool(Spec):
-    name: Name = POOL
+    name: Annotated[Name, Field(pattern=r"^[^/%&<>]+$")] = POOL  # Prefect takes no others
     work_queue_name: Name | None = None
     job_variables: dict[str, Any] = Field(default_factory=dict)
 
@@ -101,11 +105,20 @@ def load_deployments(path: Path) -> Deployments:
 
 
 def for_prefect(found: Deployments, folder: Path) -> str:
-    """The file as `prefect deploy` is to read it: JSON, which YAML of every version reads alike."""
+    """The file as `prefect deploy` is to read it: JSON, which YAML of every version reads alike.
+
+    But for signs beyond U+FFFF, which are written YAML's way: the two surrogates of JSON would be two signs to it.
+    """
     content = found.model_dump(mode="json", by_alias=True, exclude_none=True)
     for deployment in content["deployments"]:
         deployment["tags"] = list(dict.fromkeys([TAG, *deployment["tags"]]))
-    return json.dumps({**content, "pull": [{WORKING_DIRECTORY: {"directory": str(folder)}}]}, indent=1)
+    written = json.dumps({**content, "pull": [{WORKING_DIRECTORY: {"directory": str(folder)}}]}, indent=1)
+    return _PAIR.sub(_as_yaml, written)
+
+
+def _as_yaml(found: re.Match[str]) -> str:
+    pair = found[1]
+    return found[0] if pair is None else "\\U{:08x}".format(ord(json.loads(f'"{pair}"')))
 
 
 def _absolute(name: str, value: Any, folder: Path) -> Any:

@@ -13,7 +13,8 @@ from tasks.runtime.settings import Home
 
 Kind = Literal["COMPLETED", "FAILED"]
 OK, WRONG_INPUT = 0, 2
-AWAY = {"no-server", "ledger-busy", "no-connection"}
+AWAY = {"no-server", "ledger-busy", "no-connection", "ledger-not-usable", "home", "output", "store", "store-mark"}
+OF_THE_HOME = {"lost-seed", "lost-pseudonym-key", "damaged-key", "ledger-damaged", "series-of-another-home", "store-key"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,9 @@ def of_any(outcome: Outcome) -> Ended | None:
             return None
         case 2 if _kind(outcome) in AWAY:  # no mistake in the input, but something that does not answer just now
             raise Broke(f"{outcome.code}. {_details(outcome)}")
+        case 2 if _kind(outcome) in OF_THE_HOME:  # nothing is wrong with the source, and another try does not mend it
+            says = f"the home is not as it should be, and nothing was certified: {outcome.code}. {_details(outcome)}"
+            return Ended("FAILED", "Failed", says, ("failed",), code=outcome.code)
         case 2:
             says = f"the input is wrong, and nothing was certified: {outcome.code or 'no code'}. {_details(outcome)}"
             return Ended("FAILED", "Quarantined", says, ("quarantined",), code=outcome.code)

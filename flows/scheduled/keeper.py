@@ -71,8 +71,8 @@ class Keeper:
             signal.signal(number, self._signalled)  # a handler, not SIG_IGN, which the process kept would inherit
         self._events.register(signals_in, selectors.EVENT_READ)
         self._events.register(0, selectors.EVENT_READ)
-        owner = psutil.Process(os.getppid() if order["leave"] else None)  # what goes on without its keeper is no orphan
-        environment = {**os.environ, OWNER: f"{owner.pid}:{owner.create_time()}"}
+        owner = os.getppid() if order["leave"] else os.getpid()  # what goes on without its keeper is no orphan
+        environment = {**os.environ, OWNER: f"{owner}:{started(owner)}"}
         self._child = subprocess.Popen(
             order["command"],
             stdin=subprocess.DEVNULL,
@@ -140,6 +140,17 @@ class Keeper:
 
     def _signalled(self, number: int, _: object) -> None:
         self._asked = self._asked or number == signal.SIGTERM
+
+
+def started(process: int) -> str:
+    """`tasks.runtime.processes.started`, which this file cannot import."""
+    proc = Path("/proc")
+    try:
+        ticks = (proc / str(process) / "stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+        boot = (proc / "sys" / "kernel" / "random" / "boot_id").read_text().strip()
+    except (OSError, IndexError):
+        return f"{psutil.Process(process).create_time():.2f}"
+    return f"{boot}/{ticks}"
 
 
 def marked(mark: str) -> list[psutil.Process]:

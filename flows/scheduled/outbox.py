@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pydantic import AwareDatetime, ValidationError
 
-from flows.scheduled.events import Event
-from flows.scheduled.telling import Block, quiet_apprise
+from flows.scheduled.events import Event, Kind
+from flows.scheduled.telling import FILE, Block, Telling, quiet_apprise
+from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Spec
 from tasks.runtime.files import append_line, locked, write_whole
 from tasks.runtime.limits import within
@@ -27,6 +29,7 @@ REMEMBERED = timedelta(days=60)
 SECONDS_PER_MESSAGE = 20.0
 SECONDS_PER_RECEIVER = 60.0
 GIVEN_UP = "given-up.txt"
+UNADDRESSED = "nobody/yet"  # `telling.yaml` could not be read: whom to tell is known when it can
 
 Send = Callable[[str, str, str], None]
 
@@ -36,7 +39,7 @@ class Message(Spec):
 
     key: str
     block: Block
-    kind: str
+    kind: Kind
     subject: str
     body: str
     since: AwareDatetime
@@ -67,21 +70,21 @@ class Outbox:
     def put(self, event: Event, blocks: tuple[str, ...]) -> None:
         """Write down a message for each receiver that has not had it."""
         for block in blocks:
-            message = Message(
-                key=event.key, block=block, kind=event.kind, subject=event.subject, body=event.body, since=self.now()
+            self._keep(
+                Message(key=event.key, block=block, kind=event.kind, subject=event.subject, body=event.body, since=self.now())
             )
-            path = self._path(message)
-            if not path.exists() and not self._mark(message).exists():
-                write_whole(path, message.model_dump_json(indent=1).encode())
 
     def deliver(self) -> Told:
         """Send all that waits; a receiver that does not take one keeps its others for the next time."""
         given_up = self._give_up()
+        self._address()
         sent, kept = 0, []
-        for block in sorted({message.block for _, message in self.waiting()}):
+        for block in sorted({message.block for _, message in self.waiting()} - {UNADDRESSED}):
             taken, why = self._deliver_to(block)
             sent += taken
             kept += [f"{block}: {why}"] if why else []
+        if any(message.block == UNADDRESSED for _, message in self.waiting()):
+            kept.append(f"{FILE} cannot be read: it waits")
         return Told(sent, tuple(kept), given_up)
 
     def waiting(self) -> list[tuple[Path, Message]]:
@@ -101,6 +104,21 @@ class Outbox:
         """Drop what waits for a receiver that is no longer told."""
         for path, message in self.waiting():
             if message.block == block:
+                path.unlink(missing_ok=True)
+
+    def _keep(self, message: Message) -> None:
+        path = self._path(message)
+        if not path.exists() and not self._mark(message).exists():
+            write_whole(path, message.model_dump_json(indent=1).encode())
+
+    def _address(self) -> None:
+        """Give what came while nobody could say whom to tell to those who are told of it."""
+        found = [one for one in self.waiting() if one[1].block == UNADDRESSED]
+        with suppress(InputError):
+            known = Telling.current() if found else Telling()
+            for path, message in found:
+                for block in known.for_event(message.kind, ()):
+                    self._keep(message.model_copy(update={"block": block}))
                 path.unlink(missing_ok=True)
 
     def _deliver_to(self, block: str) -> tuple[int, str | None]:

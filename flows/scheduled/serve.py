@@ -25,6 +25,7 @@ from flows.scheduled.deployments import Deployments, for_prefect
 from flows.scheduled.keeper import end_marked
 from flows.scheduled.keeping import Kept
 from tasks.microdata.errors import InputError
+from tasks.runtime.failures import CREDENTIALS
 from tasks.runtime.files import try_lock, write_whole
 from tasks.runtime.settings import Home
 
@@ -118,6 +119,11 @@ class Address:
     def api(self) -> str:
         return f"{self.root}/api"
 
+    @property
+    def shown(self) -> str:
+        """The root without a user and a password: logs and files take it."""
+        return CREDENTIALS.sub("://***@", self.root)
+
 
 @contextmanager
 def alone() -> Iterator[None]:
@@ -142,7 +148,7 @@ def alone() -> Iterator[None]:
 def remember(address: Address, kept: list[Restarted]) -> None:
     """Write down who serves, where, and by which marks his processes are found."""
     marks = [mark for one in kept for mark in one.marks]
-    facts = {"process": os.getpid(), "address": address.root, "marks": marks}
+    facts = {"process": os.getpid(), "address": address.shown, "marks": marks}
     write_whole(Home.current().folder(FOLDER) / STATE, json.dumps(facts).encode())
 
 

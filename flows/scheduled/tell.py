@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from flows.scheduled.events import Event, Kind, event_of, plain
-from flows.scheduled.outbox import Outbox, Told
+from flows.scheduled.outbox import UNADDRESSED, Outbox, Told
 from flows.scheduled.telling import BLOCK, Telling
+from tasks.microdata.errors import InputError
 from tasks.runtime.failures import write_private_trace
 
 __all__ = ["Event", "Kind", "Told", "event_of", "tell", "tell_of", "tell_waiting"]
@@ -27,12 +28,20 @@ def tell(event: Event | None, blocks: Sequence[str] = ()) -> Told:
     try:
         outbox = Outbox.current()
         if event is not None and (good or not blocks):
-            outbox.put(event, Telling.current().for_event(event.kind, good))
+            outbox.put(event, _receivers(event.kind, good))
         told = outbox.deliver()
         return replace(told, kept=told.kept + wrong)
     except Exception as error:
         write_private_trace("tell", secrets.token_hex(8), error)
         return Told(kept=(f"nothing could be told: {type(error).__name__}",))
+
+
+def _receivers(kind: Kind, blocks: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return Telling.current().for_event(kind, blocks)
+    except InputError as error:  # the message waits for the file to be mended
+        write_private_trace("tell", secrets.token_hex(8), error)
+        return blocks or (UNADDRESSED,)
 
 
 def tell_of(kind: Kind | None = None, *, blocks: Sequence[str] = (), run: str | None = None, **known: Any) -> Told:

@@ -19,6 +19,8 @@ from prefect import flow
 from flows.console.inert import shown
 from flows.publish import settle_latest
 from flows.release import ReleaseSpec
+from flows.stages import looked_at
+from flows.trail import ASKED_BY_FLOW_RUN
 from flows.watch import quarantine
 from flows.watch.decide import Look, decide, overdue
 from flows.watch.identity import recorded_key, release_key, with_others
@@ -126,8 +128,15 @@ def _told(blank: Looked, look: Look, there: There, past: Sequence[Tried]) -> Loo
 
 
 def _announced(looked: Looked) -> Looked:
-    """An overdue review is in every look, and is an event once: when a look has come to its end."""
-    if looked.review_due is None or not quarantine.first_told(looked.series, looked.review_due):
+    """An overdue review is in every look, and is an event once: when a look has come to its end.
+
+    To a scheduled look it is one each time: who tells of it knows what was told (`flows.scheduled.outbox`), and a look that
+    was killed before it could say so, or one by hand, must not take the message with it.
+    """
+    if looked.review_due is None:
+        return looked
+    scheduled = ASKED_BY_FLOW_RUN in os.environ
+    if not scheduled and not quarantine.first_told(looked.series, looked.review_due):
         return looked
     return replace(looked, events=("review_due", *looked.events))
 
@@ -177,7 +186,8 @@ def _decided(watch: Watch, version: Version, here: Sequence[Tried], *, again: bo
         known = None if one.spec is None else recorded_key(one.spec, one.run)
         return None if known is None else known == key
 
-    return decide(here, same_release, draw=current_draw(release.lineage), now=now)
+    of_this = [one for one in here if one.release in (None, release.name)]  # a series may have several releases
+    return decide(of_this, same_release, draw=current_draw(release.lineage), now=now)
 
 
 def _declaring(release: ReleaseSpec, past: Sequence[Tried], here: Sequence[Tried]) -> ReleaseSpec:
@@ -194,7 +204,8 @@ def _carried_out(watch: Watch, version: Version, release: ReleaseSpec, certify: 
     release, began = release.model_copy(update={"source": version.source}), datetime.now(UTC)
     quarantine.began(series, name)
     try:
-        done = certify(release)
+        with _as_seen(version):
+            done = certify(release)
     except StageFailure as failure:
         refusal = _refusal(failure, version)
         return _quarantined(watch, version, refusal, _run_of(release, began), looked)
@@ -207,6 +218,17 @@ def _carried_out(watch: Watch, version: Version, release: ReleaseSpec, certify: 
     quarantine.lift(series, name)
     verdict: Any = done["verdict"]
     return replace(looked, run=done["run"], verdict=verdict, folder=done["folder"], events=(verdict,))
+
+
+@contextmanager
+def _as_seen(version: Version) -> Iterator[None]:
+    """What comes in the place of the version before it is read is neither certified nor quarantined under its name."""
+    known = {} if version.refusal is not None else {"source": version.source_file, "released": version.adopted}
+    token = looked_at.set({name: digest for name, digest in known.items() if digest is not None})
+    try:
+        yield
+    finally:
+        looked_at.reset(token)
 
 
 def _not_to_be_run(version: Version, deaths: int) -> InputError | None:

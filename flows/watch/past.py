@@ -16,14 +16,16 @@ DECIDED = ("certified", "refused", "undecided")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """One run. spec: address of its release file. source, source_file, adopted, draw: of its attempt, None where none was made.
+    """One run. release: its name. spec: address of its release file.
 
+    source, source_file, adopted, draw: of its attempt, None where none was made.
     outcome: None where it never said. publishable: not a rehearsal. order: the number of its last word in the ledger.
     """
 
     run: str
     began_at: datetime
     order: int
+    release: str | None = None
     spec: str | None = None
     source: str | None = None
     source_file: str | None = None
@@ -59,10 +61,12 @@ def current_draw(series: str) -> str | None:
 
 def _tried(found: Found) -> Tried:
     ended, attempt = found.ended, found.attempts[-1] if found.attempts else None
+    named = found.began or ended
     return Tried(
         run=found.run,
         began_at=found.began_at,
         order=max(number for number, entry in found.entries if entry.event.kind in ("began", "attempt", "ended")),
+        release=None if named is None else named.release,
         spec=None if found.began is None else found.began.spec,
         **_of_attempt(attempt),
         outcome=None if ended is None else ended.outcome,

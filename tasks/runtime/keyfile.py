@@ -5,11 +5,21 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+from tasks.microdata.errors import InputError
 from tasks.runtime.files import write_first
+
+BYTES = 32
 
 
 def private_key(path: Path) -> bytes:
-    """The 32 secret bytes in a file, made by the system's generator when first asked for; two makers agree on the first."""
+    """The 32 secret bytes in a file, made by the system's generator when first asked for; two makers agree on the first.
+
+    Raises InputError where there are fewer.
+    """
     if not path.exists():
-        write_first(path, secrets.token_bytes(32), mode=0o400)
-    return path.read_bytes()
+        write_first(path, secrets.token_bytes(BYTES), mode=0o400)
+    content = path.read_bytes()
+    if len(content) < BYTES:  # a digest under an empty key is one that anybody can make
+        what = f"the key has {len(content)} bytes: it was cut off, or another file lies in its place"
+        raise InputError("damaged-key", "SDCERT_HOME", what, f"{BYTES} bytes", "bring it back from a backup", path.name)
+    return content

@@ -16,6 +16,7 @@ import fsspec  # type: ignore[import-untyped]  # it has no stubs
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]  # it has no stubs
 
 from tasks.microdata.errors import InputError, PlaceAway
+from tasks.runtime.failures import CREDENTIALS
 from tasks.runtime.files import write_first, write_whole
 
 PROBE = ".sdcert"
@@ -156,7 +157,7 @@ def answering() -> Iterator[None]:
 
 def without_password(url: str, where: str) -> str:
     """The address; InputError, which does not tell it, where it holds a password: it would be shown and written down."""
-    if "@" in url.partition("://")[2].partition("/")[0]:
+    if CREDENTIALS.search(url):  # anywhere: addresses may be chained (zip://table.csv::ftp://...)
         what, remedy = (
             "the address holds a user or a password",
             "give them to its library: AWS_PROFILE, or fsspec's own settings",

@@ -10,13 +10,14 @@ from typing import Any
 
 import psutil
 
+from tasks.runtime.processes import is_there, started
+
 OWNER = "SDCERT_OWNER"
 
 
 def mark_children() -> None:
-    """Let every process that this one starts say whose it is (process id and start time: ids are used again)."""
-    me = psutil.Process()
-    os.environ[OWNER] = f"{me.pid}:{me.create_time()}"
+    """Let every process that this one starts say whose it is (process id and start: ids are used again)."""
+    os.environ[OWNER] = f"{os.getpid()}:{started(os.getpid())}"
 
 
 def detach_temporary_server() -> None:
@@ -58,13 +59,8 @@ def _is_orphan(process: psutil.Process, home: str | None) -> bool:
     owner = environment.get(OWNER)
     if owner is None or environment.get("SDCERT_HOME") != home:
         return False
-    pid, _, started = owner.partition(":")
-    if process.pid == int(pid):
-        return False
-    try:
-        return bool(abs(psutil.Process(int(pid)).create_time() - float(started)) > 1.0)
-    except psutil.NoSuchProcess:
-        return True
+    pid, _, since = owner.partition(":")
+    return process.pid != int(pid) and not is_there(int(pid), since)
 
 
 def _ignore_gone(action: Callable[[], None]) -> None:

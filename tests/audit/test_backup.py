@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 from trails import attempt
 
+from tasks.audit.keeping import backup
 from tasks.audit.keeping.backup import SUMS, back_up
 from tasks.audit.keeping.restoring import restore
 from tasks.audit.keeping.use import alone
@@ -227,6 +229,72 @@ def test_a_store_that_was_moved_and_linked_is_in_it(full, tmp_path, outside):
     restore(outside / "backup.tar", new)
     assert len(list((new.root / "store").rglob("*.parquet"))) == 1
     shutil.rmtree(tmp_path / "elsewhere")
+
+
+def test_a_key_that_is_a_link_is_in_it(full, tmp_path, outside):
+    """As a mounted secret is."""
+    (full.root / "keys" / "store.key").rename(outside / "store.key")
+    (full.root / "keys" / "store.key").symlink_to(outside / "store.key")
+    back_up(full, outside / "backup.tar")
+    new = Home(tmp_path / "new")
+    restore(outside / "backup.tar", new)
+    assert (new.root / "keys" / "store.key").read_bytes() == (outside / "store.key").read_bytes()
+    assert not (new.root / "keys" / "store.key").is_symlink()
+
+
+def test_a_disk_that_is_not_mounted_makes_no_backup_without_it(full, tmp_path, outside):
+    shutil.move(full.root / "store", outside / "elsewhere")
+    (full.root / "store").symlink_to(outside / "nowhere")
+    with pytest.raises(InputError, match="a link of the home leads nowhere") as caught:
+        back_up(full, outside / "backup.tar")
+    assert (caught.value.code, caught.value.value) == ("backup-link", "store")
+    assert [path.name for path in outside.iterdir()] == ["elsewhere"]
+
+
+def test_what_is_removed_while_its_folder_is_read_is_left_out(full, monkeypatch, outside):
+    (full.root / "outbox").mkdir()
+    for name in ("1.json", "2.json"):
+        (full.root / "outbox" / name).write_text("{}")
+
+    still = backup._still
+
+    def removing(path, own):
+        if path.name == "1.json":
+            path.with_name("2.json").unlink()
+        return still(path, own)
+
+    monkeypatch.setattr(backup, "_still", removing)
+    back_up(full, outside / "backup.tar")
+    with tarfile.open(outside / "backup.tar") as tar:
+        assert [name for name in tar.getnames() if name.startswith("outbox")] == ["outbox/1.json"]
+
+
+@pytest.mark.parametrize("name", [b"a line\nbreak", b"back\\slash", b"back\\nslash", b"no utf-8 \xff", "ä 名".encode()])
+def test_a_file_of_any_name_comes_back(full, tmp_path, name, outside):
+    strange = Path(os.fsdecode(os.fsencode(full.root / "runs" / "r1") + b"/" + name))
+    strange.write_text("x")
+    back_up(full, outside / "backup.tar")
+    new = Home(tmp_path / "new")
+    restore(outside / "backup.tar", new)
+    assert name in [os.fsencode(path.name) for path in (new.root / "runs" / "r1").iterdir()]
+    (outside / "by-hand").mkdir()
+    subprocess.run(["tar", "-xf", outside / "backup.tar", "-C", outside / "by-hand"], check=True)
+    subprocess.run(["sha256sum", "--quiet", "-c", SUMS], cwd=outside / "by-hand", check=True)
+    shutil.rmtree(outside / "by-hand")
+
+
+@pytest.mark.parametrize(
+    "header", [{"mtime": "nan"}, {"mtime": "1e300"}, {"GNU.sparse.size": "9" * 15, "GNU.sparse.map": "0,1"}]
+)
+def test_a_hostile_header_is_told_and_fills_no_disk(tmp_path, header, outside):
+    with tarfile.open(outside / "backup.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        member = tarfile.TarInfo("keys/store.key")
+        member.size, member.pax_headers = 1, header
+        tar.addfile(member, io.BytesIO(b"x"))
+    with pytest.raises(InputError) as caught:
+        restore(outside / "backup.tar", Home(tmp_path / "new"))
+    assert caught.value.code == "backup-damaged"
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_full_disk_leaves_no_backup(full, tmp_path, outside):

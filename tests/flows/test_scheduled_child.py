@@ -307,8 +307,8 @@ def test_a_flow_run_whose_process_is_gone_is_known(home):
     here.remember()
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
-    gone = Asked("22", "weekly", ended.pid, 1.0, 1.0, "gone")
-    another = Asked("33", None, here.process, here.started - 100, here.at, "another")  # its id is used again
+    gone = Asked("22", "weekly", ended.pid, "1", 1.0, "gone")
+    another = Asked("33", None, here.process, f"{here.started}0", here.at, "another")  # its id is used again
     gone.remember()
     another.remember()
     (home / "scheduled" / "broken").mkdir()
@@ -316,6 +316,44 @@ def test_a_flow_run_whose_process_is_gone_is_known(home):
     assert {one.flow_run for one in lost()} == {"22", "33"}
     gone.forget()
     assert {one.flow_run for one in lost()} == {"33"}
+
+
+def test_a_clock_that_is_set_makes_no_living_flow_run_a_lost_one(home, monkeypatch):
+    """psutil counts from the boot, which moves when the clock of the day is set."""
+    import psutil
+
+    from flows.scheduled import keeper
+    from flows.scheduled.asked import Asked, lost
+    from tasks.runtime import processes, servers
+
+    folder = home / "scheduled" / "here"
+    folder.mkdir(parents=True)
+    Asked.here("11", "weekly", folder).remember()
+    monkeypatch.setenv(servers.OWNER, f"{os.getpid()}:{processes.started(os.getpid())}")
+    assert keeper.started(os.getpid()) == processes.started(os.getpid())
+    with subprocess.Popen([sys.executable, "-S", "-c", WAIT]) as process:
+        try:
+            booted = psutil._pslinux.boot_time()
+            monkeypatch.setattr(psutil._pslinux, "boot_time", lambda: booted + 3600)
+            assert list(lost()) == []
+            assert process.pid not in {one.pid for one in servers.orphans(os.environ.get("SDCERT_HOME"))}
+        finally:
+            process.kill()
+
+
+def test_a_flow_run_whose_command_goes_on_for_its_grace_is_not_lost_yet(home):
+    from flows.scheduled.asked import Asked, lost
+
+    (home / "scheduled" / "gone").mkdir(parents=True)
+    Asked("0199-f", "weekly", 2**22 + 1, "1", 1.0, "gone").remember()
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", WAIT], env={**os.environ, "SDCERT_ASKED_BY_FLOW_RUN": "0199-f"}
+    ) as command:
+        try:
+            assert list(lost()) == []
+        finally:
+            command.kill()
+    assert [one.flow_run for one in lost()] == ["0199-f"]
 
 
 def test_the_mark_is_no_part_of_another_one(monkeypatch):

@@ -115,3 +115,16 @@ def test_a_moment_is_the_next_one_of_the_cron():
     (found,) = _dates(CronSchedule(cron="30 1 * * *", timezone="UTC"))
     assert (found.hour, found.minute) == (1, 30)
     assert found > datetime.now(UTC)
+
+
+def test_signs_of_every_plane_arrive_as_written(written, tmp_path):
+    """JSON's two surrogates would be two signs to Prefect's reader, which it could not send."""
+    texts = ["x 🙂 ä 名", "\\ud83d\\ude42", "\\🙂", "\u2028\x85"]
+    found = load_deployments(written(*({**ONE, "name": f"n{i}", "description": text} for i, text in enumerate(texts))))
+    ours = yaml.safe_load(for_prefect(found, tmp_path))
+    assert [one["description"] for one in ours["deployments"]] == [one.description for one in found.deployments] == texts
+
+
+@pytest.mark.parametrize("pool", ["a/b", "a%b", "a&b", "<a>"])
+def test_a_pool_whose_name_prefect_refuses_is_refused(written, pool):
+    assert "work_pool.name" in refused(written({**ONE, "work_pool": {"name": pool}})).where

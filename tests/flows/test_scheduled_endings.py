@@ -100,6 +100,18 @@ def test_a_server_that_does_not_answer_is_no_mistake_in_the_input(of):
     assert told(of_certify(replace(outcome(2), code="no-such-column at release.yaml, line 3: key")))[1] == "Quarantined"
 
 
+@pytest.mark.parametrize("kind", ["home", "output", "ledger-not-usable", "store", "store-mark"])
+def test_a_full_disk_or_a_place_that_is_away_is_no_quarantine(kind):
+    """Nothing is wrong with the source: it is tried again, and told as a failure."""
+    with pytest.raises(Broke, match=kind):
+        of_certify(replace(outcome(2), code=f"{kind} at ledger"))
+
+
+@pytest.mark.parametrize("of", [of_certify, of_watch, of_sweep])
+def test_what_is_wrong_with_the_home_is_no_quarantine_and_not_tried_again(of):
+    assert told(of(replace(outcome(2), code="lost-seed at SDCERT_HOME"))) == ("FAILED", "Failed", ("failed",))
+
+
 def test_a_source_that_is_away_is_tried_again():
     with pytest.raises(Broke, match="no-database"):
         of_watch(outcome(3, {"action": "away", "reason": "no answer", "code": "no-database", "events": []}))

@@ -208,11 +208,19 @@ def test_doctor_looks_whether_what_is_scheduled_will_run(deployments, runs, work
     assert all(text in finding.says for finding, (_, text) in zip(found, expected, strict=True))
 
 
-def test_doctor_without_a_server_has_nothing_to_say_of_schedules(monkeypatch):
+def test_doctor_without_a_server_has_nothing_to_say_of_schedules(home, monkeypatch):
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     assert [finding.status for finding in schedules.findings_of_schedules()] == ["ok"]
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     assert [finding.status for finding in schedules.findings_of_schedules()] == ["warn"]
+
+
+def test_doctor_asks_the_server_that_serve_started(home, monkeypatch):
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    serve.remember(serve.Address("http://somebody:canary@127.0.0.1:9", ours=True), [])
+    (finding,) = schedules.findings_of_schedules()
+    assert finding.status == "warn"
+    assert "canary" not in (home / "serve" / "state.json").read_text()
 
 
 CREDENTIALS = [

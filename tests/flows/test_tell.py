@@ -260,13 +260,18 @@ class TestWhoIsTold:
         assert Telling.current().named("all").block == THERE
         assert [one.name for one in without_receiver("all").receivers] == ["some"]
 
-    def test_a_file_that_is_wrong_stops_nothing_and_says_where(self, home):
+    def test_a_file_that_is_wrong_stops_nothing_and_says_where(self, home, post, monkeypatch):
+        monkeypatch.setattr(outbox_module, "send_by_block", post)
         home.mkdir(exist_ok=True)
         (home / "telling.yaml").write_text("receivers: [{name: x, block: 'https://hooks.example.org/SECRET'}]")
-        assert tell(event()).kept == ("nothing could be told: InputError",)
+        assert tell(event()).kept == tell(event()).kept == ("telling.yaml cannot be read: it waits",)
         with pytest.raises(InputError) as caught:
             Telling.current()
         assert "receivers[0].block" in str(caught.value)
+        (home / "telling.yaml").unlink()
+        with_receiver(Receiver(name="all", block=HERE))
+        with_receiver(Receiver(name="others", block=THERE, events=("failed",)))
+        assert (tell(None).sent, tell(None).sent, [block for block, *_ in post.sent]) == (1, 0, [HERE])
 
     def test_nobody_is_told_where_there_is_nobody(self, home):
         assert tell(event()).kept == ()

@@ -1,6 +1,7 @@
 """What a run writes in the ledger: before the masking, and at its end, whatever the end."""
 
 import hashlib
+import shutil
 
 from outcomes import folder_of, newest_manifest, statement_in
 from release_files import RELEASE, survey
@@ -141,15 +142,19 @@ def test_what_is_broken_off_when_the_folder_stands_is_issued_all_the_same(certif
     assert sdcert("revoke", manifest["run"], "--reason", "a test").code == 0
 
 
-def test_a_folder_that_does_not_appear_is_written_down_as_failed(certify, monkeypatch, tmp_path):
+def test_a_folder_that_does_not_appear_takes_no_verdict_back(certify, monkeypatch, tmp_path):
+    """The ledger has one last word, and the whole draft is kept: who looks next lets it appear (test_partial_folders)."""
+
     def full(_: object) -> None:
         raise OSError(28, "no space left on device")
 
     monkeypatch.setattr("flows.publish.Draft.appear", full)
-    ran, _ = certify()
+    ran, manifest = certify()
     assert ran.code not in (0, 1)
-    assert [event.outcome for event in events() if isinstance(event, RunEnded)] == ["certified", "failed"]
-    assert not list((tmp_path / "releases").rglob("certificate.json"))
+    assert [event.outcome for event in events() if isinstance(event, RunEnded)] == ["certified"]
+    assert "OSError" in manifest["broken_off"]
+    (kept,) = (tmp_path / "releases").rglob("certificate.json")
+    assert kept.parent.name.startswith(".partial-")
 
 
 def test_a_key_rotated_in_mid_run_signs_what_follows(certify, sdcert, monkeypatch, tmp_path):
@@ -172,3 +177,19 @@ def test_a_key_rotated_in_mid_run_signs_what_follows(certify, sdcert, monkeypatc
     assert checked.code == 0, checked.out
     verified = sdcert("verify", folder_of(tmp_path, manifest) / "released.csv")
     assert verified.code == 0, verified.out
+
+
+def test_a_home_that_is_older_than_its_ledger_draws_nothing_by_itself(certify, home):
+    """A backup from before the first draw, with the newest ledger put in its place: one table must not get two masks."""
+    certify({"seed": 7, "not_for_publication": True})
+    shutil.rmtree(home / "draws")
+    assert certify()[0].code == 0, "a seed that was chosen for a rehearsal is no loss"
+    shutil.rmtree(home / "draws")
+    ran, _ = certify()
+    assert (ran.code, "lost-seed" in ran.err or "has lost the seed" in ran.err) == (2, True)
+    assert "--new-draw" in ran.err
+    assert not list((home / "draws").glob("*.current"))
+    assert last_ending().code == "lost-seed at SDCERT_HOME"
+    assert certify(None, "--new-draw")[0].code == 0
+    assert certify()[0].code == 0
+    assert [event.attempts for event in events() if isinstance(event, AttemptMade)] == [1, 2, 3, 3]

@@ -12,6 +12,7 @@ import pytest
 from release_files import RELEASE, survey
 from watches import Certifier, drop, failure, watch_of, write_watch
 
+from flows.stages import carried_out, looked_at
 from flows.watch import once, quarantine
 from flows.watch.identity import release_key
 from flows.watch.once import look_once
@@ -20,7 +21,7 @@ from tasks.ingest.task import ingest_source, source_digest
 from tasks.microdata.errors import InputError
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import draw_of
-from tasks.runtime.failures import StageFailure
+from tasks.runtime.failures import StageFailure, guarded
 from tasks.runtime.files import locked
 from tasks.runtime.settings import Home
 
@@ -280,6 +281,17 @@ def test_an_overdue_review_measures_the_same_draw_again_and_is_told_once(watch, 
     assert (after.action, after.review_due, after.events) == ("refused_before", first.run, ())
 
 
+def test_an_overdue_review_is_an_event_of_each_scheduled_look(watch, tmp_path, monkeypatch):
+    """A look by hand, or one that was killed, took the message with it; who tells knows what was told."""
+    drop(tmp_path, "survey-1.csv")
+    look_once(watch, Certifier(["certified"]))
+    later = datetime.now(UTC) + THREE_YEARS
+    assert look_once(watch, Certifier(["refused"]), now=later).events == ("review_due", "refused")
+    monkeypatch.setenv("SDCERT_ASKED_BY_FLOW_RUN", "0199-f")
+    for _ in range(2):
+        assert look_once(watch, never, now=later).events == ("review_due",)
+
+
 def test_an_overdue_review_is_told_by_the_first_look_that_comes_to_its_end(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
     first, later = look_once(watch, Certifier(["certified"])), datetime.now(UTC) + THREE_YEARS
@@ -343,3 +355,28 @@ def test_a_release_file_that_is_not_there(home, tmp_path):
     with pytest.raises(InputError, match="there is no such release file"):
         load_watch(path)
     assert RELEASE["name"] == "survey"
+
+
+def test_two_releases_of_one_series_do_not_undo_each_other(watch, tmp_path):
+    """Each is certified once: the other one's run is no change of its release file."""
+    other = watch_of(tmp_path, release={"name": "survey-for-science", "series": "survey"})
+    assert {watch.release.lineage, other.release.lineage} == {"survey"}
+    drop(tmp_path, "survey-1.csv")
+    for one in (watch, other):
+        assert look_once(one, Certifier(["certified"])).verdict == "certified"
+    for one in (watch, other, watch, other):
+        assert look_once(one, never).action == "unchanged"
+
+
+def test_what_comes_in_the_place_of_a_version_before_it_is_read_is_not_certified(watch, tmp_path):
+    """Neither a half-written file nor another one: the course compares what it reads with what was looked at."""
+    dropped = drop(tmp_path, "survey-1.csv")
+
+    def certify(release):
+        dropped.write_text(survey(99))
+        return guarded("certify")(carried_out)(None, release, None)
+
+    found = look_once(watch, certify)
+    assert (found.action, found.code, quarantine.records()) == ("away", "source-changed at source", [])
+    assert not looked_at.get()
+    assert look_once(watch, Certifier(["certified"])).verdict == "certified"

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Damaged, Ref, Store, canonical, content_address, private_key
 from tasks.runtime.settings import Home
@@ -152,6 +153,16 @@ def test_a_key_is_made_once(home):
     assert len(first) == 32
     assert private_key(path) == first
     assert [file.name for file in path.parent.iterdir()] == ["k"]
+
+
+@pytest.mark.parametrize("left", [b"", b"x" * 31])
+def test_a_key_that_was_cut_off_is_not_used(tmp_path, left):
+    """Under an empty key a digest is a plain hash, by which anybody could confirm a guess."""
+    path = tmp_path / "store.key"
+    path.write_bytes(left)
+    with pytest.raises(InputError, match="cut off"):
+        private_key(path)
+    assert path.read_bytes() == left
 
 
 def test_records_and_pages(home):

@@ -6,6 +6,7 @@ A server whose scheduler throws shows nothing of it: deployments stand there wit
 from __future__ import annotations
 
 import base64
+import json
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ from typing import Any
 import httpx
 
 from flows.console.doctor.home import Finding, counted, fail, fine, warn
+from tasks.runtime.settings import Home
 
 TOPIC = "schedules"
 TAG = "sdcert"
@@ -23,8 +25,8 @@ _NAMED = 6
 
 
 def findings_of_schedules() -> Iterator[Finding]:
-    """Of the deployments with our tag on the server that PREFECT_API_URL names; nothing where none answers."""
-    address = os.environ.get("PREFECT_API_URL")
+    """Of the deployments with our tag on the server that PREFECT_API_URL names, or that `sdcert serve` of this home started."""
+    address = os.environ.get("PREFECT_API_URL") or _served()
     if not address:
         yield fine(TOPIC, "PREFECT_API_URL is not set: no schedule was looked at (`sdcert serve` runs them)")
         return
@@ -45,6 +47,13 @@ def findings_of_quarantine() -> Iterator[Finding]:
         series = _named(sorted({one.series for one in waiting}))
         says = f"{counted(len(waiting), 'version of a source', 'versions of sources')} not certified, of the series: {series}"
         yield warn("quarantine", says, "`sdcert quarantine list` says why")
+
+
+def _served() -> str | None:
+    try:
+        return f"{json.loads((Home.current().root / 'serve' / 'state.json').read_bytes())['address']}/api"
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _credentials() -> dict[str, str]:

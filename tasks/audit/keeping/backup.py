@@ -30,6 +30,7 @@ from tasks.runtime.files import sync_folder
 from tasks.runtime.settings import Home
 
 SUMS = "SHA256SUMS"
+BACKSLASH = "\\"  # begins a line of SHA256SUMS whose name has a line break or a backslash, both escaped
 MADE_AGAIN = frozenset({"locks", "compiled", "numba", "matplotlib", "tmp"})
 """Folders of a home that hold nothing that is not made again by itself."""
 
@@ -56,12 +57,13 @@ class _Sums:
     total: int = 0
 
     def add(self, name: str, digest: str, size: int) -> None:
-        self.lines.append(f"{digest}  {name}\n")
+        escaped = name.replace("\\", "\\\\").replace("\n", "\\n")
+        self.lines.append(f"{'' if escaped == name else BACKSLASH}{digest}  {escaped}\n")
         self.total += size
 
     @property
     def content(self) -> bytes:
-        return "".join(self.lines).encode()
+        return "".join(self.lines).encode(errors="surrogateescape")
 
 
 class _Hashed(io.RawIOBase):
@@ -147,12 +149,30 @@ def _put_ledger(home: Home, tar: tarfile.TarFile, own: Path, sums: _Sums) -> int
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:
     """Every regular file of a home with its name in the backup, but the ledger, what is made again, and drafts."""
-    for here, folders, names in os.walk(root, followlinks=True):  # a store may have been moved to another disk, and linked
+    walked = os.walk(root, followlinks=True, onerror=_told_of)  # a store may have been moved to another disk, and linked
+    for here, folders, names in walked:
         place = Path(here).relative_to(root)
         folders[:] = sorted(name for name in folders if place.parts or name not in MADE_AGAIN)
         for name in sorted(names):
-            if _wanted(place / name) and stat.S_ISREG((Path(here) / name).lstat().st_mode):
+            if _wanted(place / name) and _is_file(Path(here, name), (place / name).as_posix()):
                 yield (place / name).as_posix(), Path(here, name)
+
+
+def _told_of(error: OSError) -> None:
+    """A folder that cannot be listed is told; one that was removed meanwhile is none."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _is_file(path: Path, name: str) -> bool:
+    """Also by a link: keys may be mounted so. A link that leads nowhere is a disk that is not there: no backup without it."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        if not path.is_symlink():
+            return False  # removed meanwhile
+        what, remedy = f"a link of the home leads nowhere ({error.strerror})", "mount what it leads to, or remove the link"
+        raise InputError("backup-link", "SDCERT_HOME", what, "a home that is there as a whole", remedy, name) from None
 
 
 def _wanted(name: Path) -> bool:

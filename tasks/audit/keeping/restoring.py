@@ -10,7 +10,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tasks.audit.keeping.backup import SUMS, Told
+from tasks.audit.keeping.backup import BACKSLASH, SUMS, Told
 from tasks.audit.ledger.ledger import Ledger
 from tasks.microdata.errors import InputError
 from tasks.runtime.files import sync_folder
@@ -43,7 +43,7 @@ def restore(backup: Path, home: Home, told: Told = lambda done: None) -> Restore
         _empty(home.root)
         draft.rename(home.root)
         sync_folder(home.root.parent)
-    except (tarfile.TarError, EOFError):
+    except (tarfile.TarError, EOFError, ValueError, OverflowError):  # the last two: of numbers in its headers
         raise _damaged("it is not a whole backup") from None
     except OSError as error:
         what, remedy = f"it cannot be read, or the home cannot be written ({error.strerror})", "make room, or choose another"
@@ -71,7 +71,7 @@ def _unpacked(tar: tarfile.TarFile, draft: Path, told: Told) -> tuple[dict[str, 
         if member.name == SUMS:
             sums = _sums(tar, member)
             continue
-        if not member.isreg() or not _inside(member.name) or member.name in found:
+        if not member.isreg() or member.issparse() or not _inside(member.name) or member.name in found:
             raise _damaged("it holds what no home holds")
         found[member.name] = _put(tar, member, draft / member.name)
         total += member.size
@@ -102,10 +102,14 @@ def _sums(tar: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, str]:
     content = tar.extractfile(member)
     text = b"" if content is None else content.read()
     try:
-        pairs = [line.split("  ", 1) for line in text.decode().split("\n") if line]
-        return {name: digest for digest, name in pairs}
-    except ValueError:
+        pairs = [line.split("  ", 1) for line in text.decode(errors="surrogateescape").split("\n") if line]
+        return dict((_unescaped(name), digest[1:]) if digest[0] == BACKSLASH else (name, digest) for digest, name in pairs)
+    except (ValueError, IndexError):
         raise _damaged("its checksums cannot be read") from None
+
+
+def _unescaped(name: str) -> str:
+    return "\\".join(piece.replace("\\n", "\n") for piece in name.split("\\\\"))
 
 
 def _empty(root: Path) -> None:
