@@ -1,0 +1,170 @@
+"""How often each comparison pattern occurs among all pairs of the intruder's records and the released rows, exactly.
+
+A pattern is the level of every attribute. It is numbered in mixed radix: the sum of the levels times the strides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tasks.attack.probabilistic.levels import Compared
+from tasks.microdata.compiled import njit
+from tasks.microdata.errors import InputError
+from tasks.microdata.table import Floats, Integers
+
+MOST_COUNTED_AT_ONCE = 1 << 20  # patterns that are counted in one array; more of them are sorted, block by block
+MOST_PATTERNS = 1 << 62
+_PAIRS_OF_A_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """The patterns that some pair shows, ascending by number.
+
+    numbers: shape (p,). counts: shape (p,), pairs of records (not of distinct ones) that show it; they add up to n m.
+    levels: shape (d, p): the level of each attribute in each pattern.
+    sizes: shape (d,): number of levels of each attribute. names: of the attributes.
+    """
+
+    numbers: Integers
+    counts: Integers
+    levels: npt.NDArray[np.uint8]
+    sizes: Integers
+    names: tuple[str, ...]
+
+    @property
+    def n_pairs(self) -> int:
+        return int(self.counts.sum())
+
+    def of_pairs(self, numbers: Integers) -> Integers:
+        """Shape (p,): how often each pattern occurs among the numbers given, each of which must be there."""
+        return np.bincount(np.searchsorted(self.numbers, numbers), minlength=len(self.numbers))
+
+
+class Rules(NamedTuple):
+    """What the compiled loops take of `Compared`; adds: what the level that a rule gives adds to the number of a pattern."""
+
+    own: Floats
+    shown: Floats
+    reach: Floats
+    level: Integers
+    adds: Integers
+
+
+def strides_of(sizes: Integers) -> Integers:
+    """Shape (d,): what one level of each attribute adds to the number of a pattern."""
+    return np.append(1, np.cumprod(sizes)[:-1]).astype(np.int64)
+
+
+def rules_of(both: Compared) -> Rules:
+    """The rules for the compiled loops."""
+    return Rules(both.own, both.shown, both.reach, both.level, both.level * strides_of(both.sizes)[both.attribute])
+
+
+def counted(both: Compared, *, at_once: int = MOST_COUNTED_AT_ONCE) -> Patterns:
+    """Count the patterns of all pairs, none left out by blocking.
+
+    Raises InputError where the levels make more patterns than a 64-bit number tells apart.
+    Cost: O(r c) time for r and c distinct records, about 1 ns for each rule; memory O(r + c) and one number per possible
+    pattern, or, with more than `at_once` of these, some per pattern that occurs.
+    """
+    space = 1
+    for size in both.sizes.tolist():
+        space *= size
+    if space > MOST_PATTERNS:
+        what = f"{len(both.sizes)} attributes with these levels make more patterns than can be told apart"
+        raise InputError("too-many-patterns", "attacks: compare", what, "fewer than 2^62", "compare with fewer levels")
+    if space <= at_once:
+        dense = _counted_in_an_array(rules_of(both), both.own_counts, both.shown_counts, space)
+        numbers = np.flatnonzero(dense)
+        return _patterns(both, numbers, dense[numbers])
+    return _patterns(both, *_counted_by_sorting(both))
+
+
+def patterns_of(both: Compared, records: Integers, rows: Integers) -> Integers:
+    """Shape (k,): the numbers of the patterns of k pairs of a record and a released row."""
+    return _of_pairs(rules_of(both), both.own_of_record[records], both.shown_of_row[rows])
+
+
+def _patterns(both: Compared, numbers: Integers, counts: Integers) -> Patterns:
+    parts = zip(strides_of(both.sizes).tolist(), both.sizes.tolist(), strict=True)
+    levels = np.stack([(numbers // stride % size).astype(np.uint8) for stride, size in parts])
+    return Patterns(numbers, counts, levels, both.sizes, both.names)
+
+
+@njit
+def write_patterns(rules: Rules, i: int, found: Integers, adds: Integers) -> None:
+    """Write the number of the pattern of distinct record i with each distinct released row into `found`.
+
+    The rules of an attribute stand one after the other, the most alike last. `adds` is room of the same length.
+    """
+    found[:] = 0
+    adds[:] = 0
+    for e in range(len(rules.reach)):
+        if rules.level[e] == 1:
+            found += adds
+            adds[:] = 0
+        x, far, add, shown = rules.own[e, i], rules.reach[e], rules.adds[e], rules.shown[e]
+        for c in range(len(found)):
+            adds[c] = add if abs(x - shown[c]) <= far else adds[c]
+    found += adds
+
+
+@njit
+def _counted_in_an_array(rules: Rules, own_counts: Integers, shown_counts: Integers, space: int) -> Integers:
+    counts = np.zeros(space, dtype=np.int64)
+    found, adds = np.empty(len(shown_counts), dtype=np.int64), np.empty(len(shown_counts), dtype=np.int64)
+    for i in range(len(own_counts)):
+        write_patterns(rules, i, found, adds)
+        for c in range(len(found)):
+            counts[found[c]] += own_counts[i] * shown_counts[c]
+    return counts
+
+
+@njit
+def patterns_of_block(rules: Rules, begin: int, end: int) -> Integers:
+    """Shape (end - begin, c): the numbers of the patterns of some distinct records with all distinct released rows."""
+    found = np.empty((end - begin, rules.shown.shape[1]), dtype=np.int64)
+    adds = np.empty(rules.shown.shape[1], dtype=np.int64)
+    for i in range(begin, end):
+        write_patterns(rules, i, found[i - begin], adds)
+    return found
+
+
+def _counted_by_sorting(both: Compared) -> tuple[Integers, Integers]:
+    rules, own_counts, shown_counts = rules_of(both), both.own_counts, both.shown_counts
+    numbers, counts = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    at_a_time = max(_PAIRS_OF_A_BLOCK // len(shown_counts), 1)
+    for begin in range(0, len(own_counts), at_a_time):
+        end = min(begin + at_a_time, len(own_counts))
+        pairs = np.multiply.outer(own_counts[begin:end], shown_counts)
+        some = _summed(patterns_of_block(rules, begin, end).ravel(), pairs.ravel())
+        numbers, counts = _summed(np.append(numbers, some[0]), np.append(counts, some[1]))
+    return numbers, counts
+
+
+def _summed(numbers: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    """The distinct numbers, ascending, and the sum of the counts of each."""
+    order = np.argsort(numbers)
+    ascending = numbers[order]
+    first = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)])
+    return ascending[first], np.add.reduceat(counts[order], first)
+
+
+@njit
+def _of_pairs(rules: Rules, own: Integers, shown: Integers) -> Integers:
+    found = np.zeros(len(own), dtype=np.int64)
+    for k in range(len(own)):
+        adds = 0
+        for e in range(len(rules.reach)):
+            if rules.level[e] == 1:
+                found[k] += adds
+                adds = 0
+            if abs(rules.own[e, own[k]] - rules.shown[e, shown[k]]) <= rules.reach[e]:
+                adds = rules.adds[e]
+        found[k] += adds
+    return found

@@ -1,0 +1,191 @@
+"""Probabilistic record linkage: how much each attribute tells is estimated from the two files alone, without who is who."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from tasks.attack.links import Links
+from tasks.attack.probabilistic.attenuation import kept_by_files
+from tasks.attack.probabilistic.decision import Classified, Decision, classified, decide
+from tasks.attack.probabilistic.levels import Compared, Ladders, compared
+from tasks.attack.probabilistic.model import MOST_STEPS, Model, Prior, assumed, by_files, plain, prevalence_of, supervised, tied
+from tasks.attack.probabilistic.patterns import Patterns, counted, patterns_of
+from tasks.attack.probabilistic.posterior import Distribution, distribution, one_to_one
+from tasks.attack.probabilistic.waterfall import Waterfall, riskiest
+from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
+from tasks.microdata.schema import Schema
+from tasks.microdata.spec import Name, Slug, Spec
+from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.table import Integers, Microdata
+
+Rate = Annotated[float, Field(ge=0, le=1)]
+Interaction = Annotated[tuple[Name, ...], Field(min_length=2, max_length=2)]
+PLACE = "attacks: probabilistic_linkage"
+KEPT = 0.6  # assumed, where nobody says better and the files do not tell
+
+
+class Assumed(Spec):
+    """What the intruder assumes of the mask before he looks: his own guess, which the report states.
+
+    kept: the share of the values that it kept alike, the same in every attribute; or `estimated` for each attribute from how
+        much less the released attributes hang together than his own.
+    weight: what this counts, over what the patterns count.
+    """
+
+    kept: Annotated[float, Field(gt=0, lt=1)] | Literal["estimated"] = KEPT
+    weight: Annotated[float, Field(gt=0, le=100)] = 1.0
+
+
+class ProbabilisticLinkage(Spec):
+    """Parameters of probabilistic linkage.
+
+    id: what the attack is called in figures and policy lines; default: the method's name.
+    estimate: how the weights are found: `tied`: with what an intruder knows held fast; `plain`: with everything free, as tools
+        do; `supervised`: from who is who, the worst case of this model.
+    assumed: what `tied` assumes of the mask.
+    compare: for some attributes the ladder of rules, the most alike first; default: equality, of numbers also within
+        1, 5 and 10 % of the range.
+    interactions: pairs of attributes that do not agree independently of each other.
+    false_links, missed: P(LP|U) and P(NP|M), from which the thresholds of linked, clerical and non-linked pairs follow.
+    matching: `likeliest`: each record for itself; `one_to_one`: all records together, no row for two of them.
+    """
+
+    method: Literal["probabilistic_linkage"]
+    id: Slug | None = None
+    estimate: Literal["tied", "plain", "supervised"] = "tied"
+    assumed: Assumed = Assumed()
+    compare: Ladders | None = None
+    interactions: tuple[Interaction, ...] = ()
+    false_links: Rate = 1e-6
+    missed: Rate = 0.05
+    matching: Literal["likeliest", "one_to_one"] = "likeliest"
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.interactions and self.estimate == "plain":
+            raise ValueError("`interactions` are for the estimates `tied` and `supervised`")
+        if len({frozenset(pair) for pair in self.interactions}) < len(self.interactions):
+            raise ValueError("an interaction is given twice")
+        return self
+
+    @property
+    def rule(self) -> str:
+        """What the attack does, in words."""
+        return _RULES[self.matching] + _WEIGHTS[self.estimate]
+
+
+_RULES = {
+    "likeliest": "links each record to the released rows that are most probably its own, ties shared",
+    "one_to_one": "assigns the records to the released rows one to one, so that all together is most probable",
+}
+_WEIGHTS = {
+    "tied": ", by weights estimated from the two files alone",
+    "plain": ", by weights estimated from the two files alone with nothing held fast",
+    "supervised": ", by the weights that who is who gives",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """The model of the pairs of two files, and what follows from it before anybody says who is who."""
+
+    both: Compared
+    patterns: Patterns
+    model: Model
+    decision: Decision
+    distribution: Distribution
+    links: Links
+
+    @property
+    def waterfalls(self) -> tuple[Waterfall, ...]:
+        """The patterns that tell most."""
+        return riskiest(self.patterns, self.model)
+
+    def classified(self, records: Integers, rows: Integers) -> Classified:
+        """How the true pairs and the others fell into the three classes."""
+        return classified(self.decision, self.patterns, self.patterns.of_pairs(patterns_of(self.both, records, rows)))
+
+
+def link_by_probability(
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    spec: ProbabilisticLinkage,
+    knows: tuple[str, ...],
+    *,
+    n_common: int | None = None,
+    matches: tuple[Integers, Integers] | None = None,
+) -> Estimated:
+    """Link each record to the released rows that are most probably its own.
+
+    Meaning: an intruder who knows some attributes of each record and nothing of the mask, and finds out from the files how much
+    an agreement in each attribute tells. Formula in words: `counted`, then `tied` (`plain`, `supervised`), then `distribution`.
+
+    Parameters
+    ----------
+    original, masked: tables of n and m rows; the order of their rows is not used.
+    knows: the attributes the intruder knows; published, at least one.
+    n_common: how many of his records are in the release, as he knows or assumes; default: as many as can be.
+    matches: records and their own rows, for `estimate: supervised` alone.
+
+    Raises NotApplicable if the intruder knows nothing, none of his records is in the release, `supervised` has no matches, and
+    as `one_to_one`; InputError as `compared`, `counted` and `table_of` do, and for a comparison or an interaction of an
+    attribute that the table has not (those of one that he does not know are left out); AttackFailed for an estimate that does
+    not settle.
+    Cost: that of two passes over all pairs of distinct records. Source: Fellegi and Sunter (1969), D11.2 section 2.3. Done
+    otherwise than there: no blocking, ties shared, and the estimate held fast where the intruder knows better.
+    """
+    if not knows:
+        raise NotApplicable("the intruder knows no published attribute")
+    common = min(original.n, masked.n) if n_common is None else n_common
+    if not common:
+        raise NotApplicable("no record of the intruder is in the release")
+    _check_names(spec, schema)
+    both = compared(original, masked, schema, knows, tuple(one for one in spec.compare or () if one[0] in knows))
+    patterns = counted(both)
+    model = _model(spec, both, patterns, prevalence_of(original.n, masked.n, common), matches)
+    found = distribution(both, patterns, model.log_ratio, presence=common / original.n)
+    links = found.links if spec.matching == "likeliest" else one_to_one(both, patterns, model.log_ratio)
+    decision = decide(model, false_links=spec.false_links, missed=spec.missed)
+    return Estimated(both, patterns, model, decision, found, links)
+
+
+def _model(
+    spec: ProbabilisticLinkage,
+    both: Compared,
+    patterns: Patterns,
+    prevalence: float,
+    matches: tuple[Integers, Integers] | None,
+) -> Model:
+    interactions = tuple((one[0], one[1]) for one in spec.interactions if set(one) <= set(both.names))
+    match spec.estimate:
+        case "tied":
+            return tied(patterns, prevalence, _prior(spec.assumed, both, patterns), interactions)
+        case "plain":
+            found = plain(patterns, prevalence)
+            if not found.settled:
+                raise AttackFailed(f"the plain estimate did not settle in {MOST_STEPS:,} steps")
+            return found
+        case "supervised":
+            if matches is None or not len(matches[0]):
+                raise NotApplicable("who is who has to be known for the worst case of the model")
+            return supervised(patterns, patterns.of_pairs(patterns_of(both, *matches)), interactions)
+
+
+def _prior(spec: Assumed, both: Compared, patterns: Patterns) -> Prior:
+    if spec.kept == "estimated":
+        return by_files(patterns, kept_by_files(both, KEPT), spec.weight)
+    return assumed(patterns, spec.kept, spec.weight)
+
+
+def _check_names(spec: ProbabilisticLinkage, schema: Schema) -> None:
+    compares = tuple(name for name, _ in spec.compare or ())
+    for name in (*compares, *np.ravel(spec.interactions).tolist()):
+        if name not in schema:
+            remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
+            what = f"the table has no attribute `{name}`"
+            raise InputError("unknown-attribute", PLACE, what, ", ".join(schema.published), remedy, name)
