@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from tasks.attack.linkage.external import names_of
 from tasks.attack.methods import Attack
 from tasks.attack.threat import IntruderSpec, Omission, attack_id, check_attacks, default_attacks, intruders
 from tasks.classify.methods import ClassifyPlan
@@ -134,6 +135,7 @@ class ReleaseSpec(Spec):
     @property
     def report_plan(self) -> ReportPlan:
         parts = {name: getattr(self, name) for name in ReportPlan.model_fields if name in type(self).model_fields}
+        parts["intruder"] = self.intruder.model_copy(update={"files": ()})  # where they are is nobody's business
         elsewhere = {"masked_elsewhere": self.released is not None, "tool": self.released and self.released.tool}
         return ReportPlan(**{**parts, **elsewhere, "series": self.lineage})
 
@@ -144,7 +146,7 @@ class ReleaseSpec(Spec):
         values = {"order", "missing", "categories", "hierarchy"}
         left_out: Any = {"seed": True, "source": True, "released": place, "expect": True, "attributes": {"__all__": values}}
         left_out["masking"] = cells
-        left_out |= {"attacks": {"__all__": {"compare"}}, "intruder": {"holds"}}
+        left_out |= {"attacks": {"__all__": {"compare"}}, "intruder": {"holds", "files"}}
         content: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude=left_out, exclude_none=True)
         return content
 
@@ -157,9 +159,12 @@ def load_release(path: Path) -> ReleaseSpec:
     try:
         check_attacks(release.attacks_to_run, release.omit, release.steps, keeps_row_order=keeps_row_order)
         check_policy(release.policy, known_of(release))
+        names_of(release.intruder.files)
     except InputError as error:
         raise located(error, path) from None
     found = {name: source.resolved(path.parent) for name in ("source", "released") if (source := getattr(release, name))}
+    files = tuple(file.resolved(path.parent) for file in release.intruder.files)
+    found["intruder"] = release.intruder.model_copy(update={"files": files})
     try:
         if release.masking is not None:
             found["masking"] = with_mappings(release.masking, path.parent, "masking")
@@ -201,7 +206,7 @@ def known_of(release: ReleaseSpec, schema: Schema | None = None) -> Known:
     )
     if schema is None:
         return known
-    names = tuple(intruder.name for intruder in intruders(release.intruder, schema))
+    names = (*(intruder.name for intruder in intruders(release.intruder, schema)), *names_of(release.intruder.files))
     return dataclasses.replace(known, attributes=schema.published, intruders=names)
 
 

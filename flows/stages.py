@@ -5,7 +5,8 @@ from __future__ import annotations
 import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
 
 # isort: split
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -13,11 +14,13 @@ from typing import Any, Protocol
 from prefect import Task
 
 from flows.release import ReleaseSpec, known_of
+from tasks.attack.linkage.external import names_of, plan_of
+from tasks.attack.linkage.whose import refuse_unfit_file
 from tasks.attack.task import attack_release
-from tasks.attack.threat import attack_id, intruders
+from tasks.attack.threat import Intruder, attack_id, holders, intruders
 from tasks.classify.task import classify_attributes
 from tasks.ingest.methods import IngestReport
-from tasks.ingest.task import ingest_source, source_digest
+from tasks.ingest.task import file_digest, ingest_file, ingest_source, source_digest
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.task import Steps, adopt_table, mask_table
 from tasks.microdata.errors import InputError
@@ -30,6 +33,8 @@ from tasks.score.policy import check_policy
 from tasks.score.task import score_release
 
 Attempted = Callable[[str, str, str], str]  # source, source file, masking -> draw
+looked_at: ContextVar[Mapping[str, str]] = ContextVar("looked_at", default={})  # noqa: B039  # never changed in place
+"""Keyed digests of `source` and `released` as a watch saw them: what came in their place since then is not certified."""
 
 
 class Course(Protocol):
@@ -55,14 +60,15 @@ class Made:
 
 def carried_out(course: Course, release: ReleaseSpec, attempted: Attempted) -> Made:
     """The six stages of a release, run as a course runs them: by a journal, or by a replay that records nothing."""
-    digest = source_digest(release.source)
+    digest = _seen("source", source_digest(release.source))
     source = course.stage(ingest_source, "ingest", _kept(release.ingest_plan), digest)
     schema = course.stage(classify_attributes, "classify", source["data"], _kept(release.classify_plan))["schema"]
     course.warn(Store().record(Ref(source["report"]), IngestReport).notes)
     check_policy(release.policy, known_of(release, Store().record(Ref(schema), Schema)))
+    files = _files(course, release, source["data"], schema)
     draw, table = _mask(course, release, source["data"], schema, partial(attempted, source["data"], digest))
     masked = (source["data"], table["masked"], table["alignment"], schema, table["mechanisms"])
-    results = _attack(course, release, schema, table, masked, draw)
+    results = _attack(course, release, schema, table, masked, draw, files)
     scores = course.stage(
         score_release, "score", *masked, results, *(_kept(release.measures, tuple), _kept(release.policy, tuple))
     )
@@ -87,7 +93,7 @@ def _mask(
         table = course.stage(mask_table, "mask", data, schema, steps, draw, row_order, _pseudonym_key(release, draw))
         course.warn(Store().record(Ref(table["notes"]), tuple[str, ...]))
         return draw, table
-    kept, digest = _kept(plan), source_digest(plan.released)
+    kept, digest = _kept(plan), _seen("released", source_digest(plan.released))
     draw = attempted(f"{kept}:{digest}")
     table = course.stage(adopt_table, "mask", data, schema, kept, digest, draw, row_order)
     if source_digest(plan.released) != digest:
@@ -105,20 +111,57 @@ def _pseudonym_key(release: ReleaseSpec, draw: str) -> str:
 
 
 def _attack(
-    course: Course, release: ReleaseSpec, schema: str, table: Produced, masked: tuple[str, ...], draw: str
+    course: Course,
+    release: ReleaseSpec,
+    schema: str,
+    table: Produced,
+    masked: tuple[str, ...],
+    draw: str,
+    files: tuple[tuple[Intruder, str], ...],
 ) -> list[Produced]:
     """Every attack by every intruder, side by side; the order of the results is the order of the plan."""
     store = Store()
     found = intruders(release.intruder, store.record(Ref(schema), Schema), store.table(Ref(table["released"])))
+    attackers: list[tuple[Intruder, tuple[str, ...]]] = [(one, ()) for one in found]
+    attackers += [(holder, (address,)) for holder, address in files]
     jobs = {
         f"attack {attack_id(attack)} ({intruder.name})": (
             *masked,
-            *(_kept(attack), _kept(intruder), str(release.intruder.targets), draw),
+            *(_kept(attack), _kept(intruder), str(release.intruder.targets), draw, *file),
         )
-        for intruder in found
+        for intruder, file in attackers
         for attack in release.attacks_to_run
     }
     return course.together(attack_release, "attack", jobs)
+
+
+def _files(course: Course, release: ReleaseSpec, data: str, schema: str) -> tuple[tuple[Intruder, str], ...]:
+    """Who holds an external file, each with the address of what he holds; a file that does not fit is told before masking."""
+    store, specs = Store(), release.intruder.files
+    if not specs:
+        return ()
+    original, attributes = store.table(Ref(data)), store.record(Ref(schema), Schema)
+    plans = [plan_of(file, i, original, attributes, release.attributes) for i, file in enumerate(specs)]
+    names = names_of(specs)
+    made = [
+        course.stage(ingest_file, f"ingest {name}", _kept(plan), file_digest(plan))
+        for name, plan in zip(names, plans, strict=True)
+    ]
+    for produced in made:
+        course.warn(store.record(Ref(produced["notes"]), tuple[str, ...]))
+    tables = [store.table(Ref(produced["data"])) for produced in made]
+    found = holders(release.intruder, attributes, tuple(table.names for table in tables))
+    for holder, table in zip(found, tables, strict=True):
+        if holder.file is not None:
+            refuse_unfit_file(original, attributes, table, holder.file)
+    return tuple((holder, produced["data"]) for holder, produced in zip(found, made, strict=True))
+
+
+def _seen(name: str, digest: str) -> str:
+    if looked_at.get().get(name, digest) != digest:
+        what, remedy = "the table changed after it was looked at", "nothing: the next look sees what is there then"
+        raise InputError(f"{name}-changed", name, what, "a table at rest", remedy)
+    return digest
 
 
 def _kept(part: object, kind: object = None) -> str:

@@ -38,10 +38,14 @@ def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = Fa
     """Run the flow on a release that was read from a file, and tell how it goes on stderr; returns what the flow does."""
     from flows.console.keys import asked
     from tasks.audit.signing.keys import signing_key
+    from tasks.ingest.external import placed
     from tasks.ingest.sources import reachable
 
     for source in filter(None, (release.source, release.released)):
         reachable(source)  # a missing source is told before Prefect starts
+    for i, file in enumerate(release.intruder.files):
+        with placed(f"intruder.files[{i}]"):
+            reachable(file)
     _check_output(output, release.name)
     signing_key(ask=asked())  # a locked key is asked for now, or told, and not after the work
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
@@ -72,6 +76,8 @@ def check_server() -> None:
     """InputError where a Prefect server is named and none answers there."""
     import httpx
 
+    from tasks.runtime.failures import CREDENTIALS
+
     address = os.environ.get("PREFECT_API_URL")
     if address is None:
         return
@@ -80,7 +86,8 @@ def check_server() -> None:
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         what = f"no Prefect server answers there ({type(error).__name__})"
         remedy = "start it (`prefect server start`), correct the address, or unset PREFECT_API_URL for a temporary server"
-        raise InputError("no-server", "PREFECT_API_URL", what, "the address of a Prefect API", remedy, address) from None
+        shown_address = CREDENTIALS.sub("://***@", address)
+        raise InputError("no-server", "PREFECT_API_URL", what, "the address of a Prefect API", remedy, shown_address) from None
 
 
 def _check_output(output: Path, release: str) -> None:

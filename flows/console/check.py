@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flows.release import ReleaseSpec
     from tasks.mask.methods import Mechanism
     from tasks.microdata.schema import Schema
+    from tasks.microdata.table import Microdata
 
 
 _DECIDED = {"declared": "declared", "pipeline": "found from the column"}
@@ -39,7 +40,8 @@ def print_plan(path: Path) -> int:
 
     say(f"Plan of release {release.name} (series {release.lineage}), {examined.rows:,} rows from {examined.source}")
     say("")
-    for stage, what in plan(release, examined.intruders):
+    source, *rest = plan(release, examined.intruders)
+    for stage, what in (source, *examined.files, *rest):
         say(f"  {stage:<9} {what}")
     say("")
     say("Attributes:")
@@ -66,6 +68,7 @@ class _Examined:
     pseudonymised: frozenset[str]
     intruders: list[str]
     notes: tuple[str, ...]
+    files: tuple[tuple[str, str], ...] = ()
 
 
 def _unmasked_keys(examined: _Examined) -> list[str]:
@@ -102,10 +105,33 @@ def _examined(release: ReleaseSpec) -> _Examined:
     if release.adoption_plan is not None:
         adopted = adopt(found.data, schema, release.adoption_plan)
         mechanisms, published, notes = adopted.mechanisms, adopted.data, (*notes, *adopted.notes)
-    names = [intruder.name for intruder in intruders(release.intruder, schema, published)]
+    files, told = _files(release, found.data, schema)
+    names = [*(intruder.name for intruder in intruders(release.intruder, schema, published)), *files]
     masked = frozenset(name for step in mechanisms for name in step.masked)
     replaced = frozenset(name for step in steps if isinstance(step, Pseudonyms) for name in step.attributes)
-    return _Examined(found.report.source, found.data.n, schema, masked, replaced, names, notes)
+    plan_of_files = tuple(("ingest", f"{name}, {what}") for name, what in files.items())
+    return _Examined(found.report.source, found.data.n, schema, masked, replaced, names, (*notes, *told), plan_of_files)
+
+
+def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[dict[str, str], tuple[str, ...]]:
+    """What there is in each external file of the intruder, by who holds it; and notes."""
+    from tasks.attack.linkage.external import plan_of
+    from tasks.attack.linkage.whose import refuse_unfit_file
+    from tasks.attack.threat import holders
+    from tasks.ingest.external import read_external, read_file
+
+    specs = release.intruder.files
+    plans = [plan_of(file, i, original, schema, release.attributes) for i, file in enumerate(specs)]
+    found = [read_external(read_file(plan), plan) for plan in plans]
+    said: dict[str, str] = {}
+    for one, spec, read in zip(
+        holders(release.intruder, schema, tuple(read.data.names for read in found)), specs, found, strict=True
+    ):
+        if one.file is not None:
+            matched = refuse_unfit_file(original, schema, read.data, one.file)
+            there = f"{matched.n_in_source:,} of {matched.n_persons:,} {matched.counts} are in the source"
+            said[one.name] = f"{spec.label}: {', '.join(one.knows)}; {there}"
+    return said, tuple(note for read in found for note in read.notes)
 
 
 def plan(release: Any, intruders: list[str]) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from flows.replay.changes import Changes
 from flows.replay.recorded import Recorded
 from flows.replay.rerun import Rerun, failure_in_words, without_token
 from flows.replay.rows import row_change
+from tasks.attack.linkage.external import FILE
 from tasks.audit.ledger.entries import ReleasedTable
 from tasks.microdata.errors import SdcertError
 from tasks.report.publication import encode
@@ -142,19 +143,26 @@ def _flat(arguments: Any) -> Iterator[str]:
 
 def _digest_place(name: str, run: Recorded) -> int:
     """Which argument of a stage is the digest of a file that it reads; -1: it reads none."""
-    if name == "ingest":
+    if name == "ingest" or is_of_a_file(name):
         return 1
     return 3 if name == "mask" and run.release.adoption_plan is not None else -1
 
 
+def is_of_a_file(name: str) -> bool:
+    """Is it the stage in which an external file of the intruder is read?"""
+    return name.startswith(f"ingest {FILE}:")
+
+
 def _moved(name: str, run: Recorded, moved: tuple[str, ...]) -> frozenset[int]:
     """Which argument of a stage differs for no other reason than that a file is at another place."""
-    place = _digest_place(name, run) - 1
-    return frozenset({place}) if place >= 0 and ("source" if name == "ingest" else "released") in moved else frozenset()
+    place, file = _digest_place(name, run) - 1, {"ingest": "source", "mask": "released"}.get(name)
+    return frozenset({place}) if place >= 0 and file in moved else frozenset()
 
 
 def _data(name: str, run: Recorded, again: Rerun) -> Cause:
     part, whose, key = ("data", "the source", run.release.key) if name == "ingest" else ("masked", "the released table", None)
+    if is_of_a_file(name):
+        part, whose = "data", f"the intruder's {name.removeprefix('ingest ')}"
     store, now = Store(), again.stages[name][part]
     if run.stages[name][part] == now:
         return Cause("data", f"the file of {whose} has other bytes, and the same rows")
@@ -224,7 +232,8 @@ def _public(error: Exception) -> str:
 
 def _remarks(run: Recorded, again: Rerun) -> Iterator[str]:
     """What a reader should know besides."""
-    for name, whose in (("ingest", "the source"), ("mask", "the released table")):
+    files = ((name, f"the intruder's {name.removeprefix('ingest ')}") for name in run.inputs if is_of_a_file(name))
+    for name, whose in (("ingest", "the source"), ("mask", "the released table"), *files):
         if _other_data(name, run, again) and again.stages.get(name) == run.stages.get(name, {}):
             yield f"the file of {whose} has other bytes than then, and the same content"
     if run.ended is None:

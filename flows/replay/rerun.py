@@ -22,6 +22,7 @@ from flows.progress import listener
 from flows.release import ReleaseSpec
 from flows.replay.recorded import WHERE, Recorded
 from flows.stages import Made, carried_out
+from tasks.ingest.external import placed
 from tasks.ingest.sources import SourceSpec, reachable
 from tasks.microdata.errors import InputError
 from tasks.runtime.caching import Produced, rooms_of
@@ -97,6 +98,8 @@ def rerun(run: Recorded, source: Path | None = None, released: Path | None = Non
     with moved(run.release, source, released) as release:
         _refuse_absent(release.source, "source")
         _refuse_absent(release.released, "released")
+        for i, file in enumerate(release.intruder.files):
+            _refuse_absent_file(file, f"intruder.files[{i}]")
         try:
             done.made = carried_out(done, release, done.attempted)
         except CameNoFurther:
@@ -137,6 +140,15 @@ def _refuse_absent(one: SourceSpec | None, name: str) -> None:
         if one is None or one.table is None or error.code != "no-such-source":
             raise
         raise replace(error, remedy=f"if it was moved, `--{name} FILE` says where it is now") from None
+
+
+def _refuse_absent_file(file: SourceSpec, place: str) -> None:
+    """A file of the intruder is looked for where it was: its content decides whether it is still the same."""
+    try:
+        with placed(place):
+            reachable(file)
+    except InputError as error:
+        raise replace(error, remedy="a replay needs the file of the intruder: put it back where it was") from None
 
 
 def _linked(source: SourceSpec | None, place: Path, folder: Path, name: str) -> SourceSpec:

@@ -111,12 +111,15 @@ def _content(files: Kept, point: Point, told: Told, folder: Path) -> dict[str, A
     template, base = files.template(point.pipeline), files.base.content
     parts = with_values(template.content, dict(point.values))
     parts["masking"] = [_step_moved(step, _mover(template.folder, folder)) for step in parts["masking"]]
+    move = _mover(files.base.path.parent, folder)
+    if (parts.get("intruder") or {}).get("files"):
+        parts["intruder"] = _intruder_moved(parts["intruder"], move)
     changed = {name: parts[name] for name in Parts.model_fields if parts.get(name) or name in base}
     name = f"{base['name']}-{point.pipeline}-{point.number}"[-LONGEST_NAME:].lstrip("._-")
     first = {"name": name, "series": base.get("series", base["name"])}
     tried = told.points_tried + _tried_before(base)
     origin = {"name": told.name, "id": told.id, "points_tried": tried}
-    moved = _moved(base, _mover(files.base.path.parent, folder))
+    moved = _moved(base, move)
     return first | {key: part for key, part in (moved | changed).items() if key not in first} | {"sweep": origin}
 
 
@@ -144,6 +147,11 @@ def _moved(base: Mapping[str, Any], move: Callable[[str], str]) -> dict[str, Any
     if content.get("codebook") is not None:
         content["codebook"] = move(content["codebook"])
     return content
+
+
+def _intruder_moved(intruder: Mapping[str, Any], move: Callable[[str], str]) -> dict[str, Any]:
+    files = [{**one, "table": move(one["table"])} if one.get("table") else one for one in intruder["files"]]
+    return {**intruder, "files": files}
 
 
 def _step_moved(step: Mapping[str, Any], move: Callable[[str], str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.comparison import ScaleBy, compare
-from tasks.attack.linkage.assignment import assigned
+from tasks.attack.linkage.assignment import assignment
 from tasks.attack.linkage.attributes import ORDERED, SQUARED, ComparedBy, Files, differences, files_of
 from tasks.attack.linkage.search import Search
 from tasks.attack.linkage.specs import Distance, Euclidean, Gower, Mahalanobis, form_of, named_by
@@ -91,7 +92,8 @@ def link_by_distance(
     weigh the attributes differently, and who holds many records may link them together.
     Formula in words: by default the squared distance of `comparison` over the known attributes, by the stated scale; else that
     of `linkage.distances`. All records within a relative 1e-9 of the least squared distance are linked, and share the credit.
-    One to one: the assignment of records to rows with the least sum of squared distances (`linkage.assignment`).
+    One to one: the assignment of records to rows with the least sum of squared distances (`linkage.assignment`), each link with
+    how much dearer the best assignment without it is.
 
     Parameters
     ----------
@@ -120,15 +122,21 @@ def prepared(
     original: Microdata, masked: Microdata, schema: Schema, spec: DistanceLinkage, knows: tuple[str, ...]
 ) -> tuple[Files, tuple[str, ...]]:
     """Both files in the columns of the distance, and the attributes that it is about, which stand first in them."""
-    for name in (*named_by(spec.distance), *(name for name, _ in spec.compare or ())):
-        if name not in schema:
-            remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
-            what = f"the table has no attribute `{name}`"
-            raise InputError("unknown-attribute", "attacks: distance_linkage", what, ", ".join(schema.published), remedy, name)
+    compared = (name for name, _ in spec.compare or ())
+    check_names((*named_by(spec.distance), *compared), schema, "attacks: distance_linkage")
     named = _own(spec, schema, knows)
     arranged = (*named, *(name for name in knows if name not in named))
     shares = isinstance(spec.distance, Gower)
     return files_of(original, masked, schema, arranged, spec.compare or (), spec.scale_by, shares=shares), named
+
+
+def check_names(names: Iterable[str], schema: Schema, where: str) -> None:
+    """Raises InputError for an attribute that the table has not."""
+    for name in names:
+        if name not in schema:
+            remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
+            what = f"the table has no attribute `{name}`"
+            raise InputError("unknown-attribute", where, what, ", ".join(schema.published), remedy, name)
 
 
 def linked(files: Files, named: tuple[str, ...], spec: DistanceLinkage, pairs: Pairs | None) -> Links:
@@ -142,7 +150,8 @@ def linked(files: Files, named: tuple[str, ...], spec: DistanceLinkage, pairs: P
         search = Search(files.shown, files.own, files.columns, form)
         searching, found = files.shown_of_row, files.own_of_record
     if spec.matching == "one_to_one":
-        return Links(found, searching, *assigned(search, searching, found))
+        given = assignment(search, searching, found)
+        return Links(found, searching, given.starts, given.classes, least=given.least, runner_up=given.runner_up)
     return _links(found, searching, search.nearest())
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tasks.attack.guesses import Guesses
 from tasks.attack.intersection import Conditions, ruled_out
+from tasks.attack.learned.facts import LearnedFacts
 from tasks.microdata.table import Booleans, Floats, Integers
 
 
@@ -23,6 +24,7 @@ class Links:
     conditions: what the sound sets follow from, by search and found class.
     least, runner_up: shape (number of search classes,): the squared distance of what each is linked to, and that of the nearest
         found class it is not linked to (infinite where there is none); None where the links are not to the nearest.
+    learned: of the links by a learned distance, what is to be said of it.
     Links and sets are made for the records that the attack was asked for; of other searching records they stand empty.
     """
 
@@ -35,6 +37,7 @@ class Links:
     conditions: Conditions | None = None
     least: Floats | None = None
     runner_up: Floats | None = None
+    learned: LearnedFacts | None = None
 
     def margins(self, searching: Integers) -> Floats | None:
         """Shape (q,): how far the next nearest is beyond the nearest: (d2 - d1) / (|d1| + |d2|), 0..1 for distances >= 0.

@@ -8,23 +8,28 @@ from typing import Annotated, assert_never
 import numpy as np
 from pydantic import Field
 
+from tasks.attack.comparison import ScaleBy
 from tasks.attack.distance_linkage import DistanceLinkage, Pairs, link_by_distance, permuted_chance
-from tasks.attack.linkage.holding import held, in_words
+from tasks.attack.learned_linkage import LearnedLinkage, link_by_learning
+from tasks.attack.linkage.holding import held
+from tasks.attack.linkage.whose import scene_of_file
 from tasks.attack.links import Links
 from tasks.attack.outcome import AttackResult, Scene, outcomes_of, searching_records
+from tasks.attack.profile_linkage import ProfileLinkage, link_by_profile
 from tasks.attack.row_position import RowPosition, link_by_position
 from tasks.attack.threat import Intruder, attack_id
 from tasks.attack.transparency import Transparency, link_by_mechanism
-from tasks.mask.images import Knowledge
+from tasks.attack.words import INFERS, known_data, known_from_file, known_steps, soundness, unclear
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
-from tasks.microdata.words import listed
 
-Attack = Annotated[DistanceLinkage | Transparency | RowPosition, Field(discriminator="method")]
+Attack = Annotated[
+    DistanceLinkage | Transparency | RowPosition | ProfileLinkage | LearnedLinkage, Field(discriminator="method")
+]
 
 
 def attack(
@@ -37,6 +42,7 @@ def attack(
     *,
     alignment: Alignment,
     targets: Integers,
+    file: Microdata | None = None,
 ) -> AttackResult:
     """Let one intruder attack a masked table, and score how the targets fare.
 
@@ -48,6 +54,7 @@ def attack(
     original, masked: n and m <= n rows; row i of `masked` is the released form of record `alignment.record[i]`. The attack does
         not use this, the scoring does; of `alignment.place` an attack may use the order of the released file.
     mechanisms: the masking steps as they were applied. targets: rows of the original, shape (t,), t >= 1, absent ones included.
+    file: what the holder of an external file holds, as it was read; the targets are then rows of `scene_of_file`'s original.
 
     Returns the result; an attack that cannot run has a status and a reason instead of outcomes, never a rate of 0. So has one
     whose steps rule out the true row of a record that is released: they are not what was done, and its rate would say
@@ -55,7 +62,8 @@ def attack(
     Raises ValueError where the tables do not fit their alignment, InputError where an attribute cannot be compared, or it is
     not clear which rows are whose.
     """
-    scene = Scene.of(original, masked, schema, alignment)
+    scene = scene_of(Scene.of(original, masked, schema, alignment), schema, intruder, file)
+    intruder = _as_the_attack_says(spec, intruder)
     blank = _unanswered(spec, intruder, mechanisms, scene)
     try:
         links, remark = links_of(scene, schema, mechanisms, spec, intruder, targets)
@@ -69,47 +77,13 @@ def attack(
     sound = intruder.participation_known and (alignment.complete or _is_sampled(mechanisms))
     outcomes = outcomes_of(scene, links, secrets, targets, searched=blank.direction == "to_original", sound=sound)
     done = replace(blank, knows_mechanism=blank.knows_mechanism + remark, outcomes=outcomes)
+    if links.learned is not None:
+        return replace(done, chance=links.learned.chance, chance_kind="permutation", learned=links.learned)
     if isinstance(spec, DistanceLinkage) and spec.is_fitted:
-        own = held(original, schema, intruder.holds)
+        own = held(scene.original, schema, intruder.holds)
         chance = permuted_chance(own, masked, schema, spec, intruder.knows, _pairs(scene))
         return replace(done, chance=chance, chance_kind="permutation")
     return done
-
-
-def describe() -> tuple[dict[str, str], ...]:
-    """One row per attack, for `sdcert methods attack`."""
-    return (
-        {
-            "method": "distance_linkage",
-            "what it does": _INFERS["distance_linkage"],
-            "knows of the data": "the original values of the known attributes",
-            "knows of the masking": "nothing",
-            "parameters": "id, scale_by (release, original, own), direction (to_release, to_original), distance (euclidean, "
-            "mahalanobis, kernel, weighted_mean, owa, choquet, choquet_2_additive, bilinear, gower), compare (per attribute: "
-            "squared, absolute, rank, equality, hierarchy, date_parts), matching (nearest, one_to_one)",
-        },
-        {
-            "method": "transparency",
-            "what it does": _INFERS["transparency"],
-            "knows of the data": "the original values of the known attributes, of all records",
-            "knows of the masking": "the steps and their parameters, not the seed",
-            "parameters": "id",
-        },
-        {
-            "method": "row_position",
-            "what it does": _INFERS["row_position"],
-            "knows of the data": "the order of the source's records",
-            "knows of the masking": "nothing",
-            "parameters": "id",
-        },
-    )
-
-
-_INFERS = {
-    "row_position": "takes the released row that stands where the record stands in the source",
-    "distance_linkage": "links each record to the released rows that are nearest to it, ties shared",
-    "transparency": "leaves out every released row that cannot be the record's image, then takes the likeliest and nearest",
-}
 
 
 def links_of(
@@ -117,6 +91,8 @@ def links_of(
 ) -> tuple[Links, str]:
     """The links of the targets at least, and what else is to be said of the intruder's knowledge of the masking."""
     original, masked = scene.original, scene.masked
+    if intruder.file is not None and not isinstance(spec, DistanceLinkage | LearnedLinkage | ProfileLinkage):
+        raise NotApplicable(_NEEDS_ORIGINALS)
     match spec:
         case DistanceLinkage():
             if spec.is_fitted and scene.units.counts == "persons":
@@ -131,14 +107,51 @@ def links_of(
             links, knowledge = link_by_mechanism(
                 original, masked, schema, mechanisms, intruder.knows, few=few, searching=needed, present=present
             )
-            return links, _unclear(knowledge) + _soundness(intruder, complete=complete, sampled=sampled)
+            return links, unclear(knowledge) + soundness(intruder, complete=complete, sampled=sampled)
         case RowPosition():
             return link_by_position(scene.alignment.order, original.n), ""
+        case ProfileLinkage():
+            if spec.knows is not None and intruder.name != "declared":
+                raise NotApplicable("the attack says itself what its intruder knows: nobody else is asked")
+            own = held(original, schema, intruder.holds)
+            return link_by_profile(own, masked, schema, spec, spec.knows or intruder.knows)
+        case LearnedLinkage():
+            _check_can_learn(scene, intruder)
+            own, prove = held(original, schema, intruder.holds), intruder.name == "declared"
+            return link_by_learning(own, masked, schema, spec, intruder.knows, _pairs(scene), prove=prove), ""
         case _:
             assert_never(spec)
 
 
+def _as_the_attack_says(spec: Attack, intruder: Intruder) -> Intruder:
+    own_file = spec.knows if isinstance(spec, ProfileLinkage) else None
+    return intruder if own_file is None else replace(intruder, knows=own_file)
+
+
+_NEEDS_ORIGINALS = "it looks for the source's records by their own values, or their order: an external file has others"
+
+
+def scene_of(source: Scene, schema: Schema, intruder: Intruder, file: Microdata | None) -> Scene:
+    """What the scoring of an intruder's attacks knows; of who holds a file, of the records of that.
+
+    Raises ValueError for a file without a holder or the reverse, InputError as `scene_of_file`.
+    """
+    if (intruder.file is None) != (file is None):
+        raise ValueError(f"{intruder.name} holds a file or holds none")
+    return source if intruder.file is None or file is None else scene_of_file(source, schema, file, intruder.file)
+
+
+def _check_can_learn(scene: Scene, intruder: Intruder) -> None:
+    if scene.units.counts == "persons":
+        raise NotApplicable("a distance is learned from tables of one row per person")
+    if intruder.greedy:
+        raise NotApplicable("no distance is learned for intruders of the knowledge curve, whose figures decide nothing")
+
+
 def _pairs(scene: Scene) -> Pairs:
+    if scene.whose is not None:
+        own = scene.own_row
+        return Pairs(np.flatnonzero(own >= 0), own[own >= 0])
     return Pairs(scene.alignment.record, np.arange(scene.masked.n))
 
 
@@ -158,66 +171,32 @@ def _check_that_true_rows_are_left(links: Links, alignment: Alignment) -> None:
 
 def _unanswered(spec: Attack, intruder: Intruder, mechanisms: tuple[Mechanism, ...], scene: Scene) -> AttackResult:
     """The result of an attack before it has run."""
-    direction = spec.direction if isinstance(spec, DistanceLinkage) else "to_release"
+    direction = spec.direction if isinstance(spec, DistanceLinkage | LearnedLinkage) else "to_release"
     return AttackResult(
         attack=attack_id(spec),
         method=spec.method,
         intruder=intruder.name,
         status="ok",
-        infers=spec.rule if isinstance(spec, DistanceLinkage) else _INFERS[spec.method],
-        knows_data=_known_data(spec, intruder, complete=scene.alignment.complete),
-        knows_mechanism=_known_steps(mechanisms) if isinstance(spec, Transparency) else "nothing",
+        infers=spec.rule if isinstance(spec, DistanceLinkage | ProfileLinkage | LearnedLinkage) else INFERS[spec.method],
+        knows_data=known_from_file(intruder, scene) if intruder.file else known_data(spec, intruder, complete=scene.complete),
+        knows_mechanism=known_steps(mechanisms) if isinstance(spec, Transparency) else "nothing",
         direction=direction,
-        scale_by=spec.scale_by if isinstance(spec, DistanceLinkage) else None if isinstance(spec, RowPosition) else "release",
+        scale_by=_scale_of(spec),
         n_release=scene.masked.n,
         chance=scene.chance(searched=direction == "to_original"),
         counts=scene.units.counts,
     )
 
 
-def _known_data(spec: Attack, intruder: Intruder, *, complete: bool) -> str:
-    there = "that each of them is in the release" if complete else "of those that are in the release, that they are"
-    if not intruder.participation_known:
-        there = "not whether a record is in the release"
-    if isinstance(spec, RowPosition):
-        return f"the order of the source's records, and {there}"
-    chosen = " (those that leave the released records least alike, chosen one by one)" if intruder.greedy else ""
-    if intruder.holds and isinstance(spec, DistanceLinkage):
-        return (
-            f"{listed(intruder.knows)} of every record{chosen}, in a file of his own: {in_words(intruder.holds)}; and {there}"
-        )
-    return f"the original {listed(intruder.knows)} of every record{chosen}, and {there}"
-
-
-def _known_steps(mechanisms: tuple[Mechanism, ...]) -> str:
-    steps = ", then ".join(_in_strata(step) for step in mechanisms) or "no step"
-    return f"the masking steps and their parameters, not the seed: {steps}"
-
-
-def _in_strata(step: Mechanism) -> str:
-    return step.rule if step.by is None else f"{step.rule}, within each stratum by {listed(step.by)}"
+def _scale_of(spec: Attack) -> ScaleBy | None:
+    match spec:
+        case DistanceLinkage() | ProfileLinkage() | LearnedLinkage():
+            return spec.scale_by
+        case RowPosition():
+            return None
+        case _:
+            return "release"
 
 
 def _is_sampled(mechanisms: tuple[Mechanism, ...]) -> bool:
     return any(isinstance(step, Sampling) for step in mechanisms)
-
-
-def _unclear(knowledge: Knowledge) -> str:
-    names = listed(knowledge.unclear)
-    return f"; heuristic in {names}, of which nothing is concluded and only the distance is used" if names else ""
-
-
-def _soundness(intruder: Intruder, *, complete: bool, sampled: bool) -> str:
-    if sampled and intruder.participation_known and not complete:
-        return (
-            "; he knows who was sampled, looks for nobody else, and repeats what came after the sampling on these alone; the "
-            "candidate sets are sound: the true row of a sampled record is never left out"
-        )
-    if not complete:
-        return (
-            "; heuristic, not sound: records of the source are absent from the release, so that what is repeated on all "
-            "records need not be what was done to the released ones"
-        )
-    if not intruder.participation_known:
-        return "; the candidate sets are not sound, because the record may not be in the release"
-    return "; the candidate sets are sound: the true row is never left out"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -11,10 +12,11 @@ import pyarrow as pa
 from pydantic import InstanceOf
 
 from tasks.attack.disclosure import linked_values
+from tasks.attack.learned.facts import LearnedFacts
 from tasks.attack.linkage.known import Named, surest
 from tasks.attack.links import Links
 from tasks.attack.persons import fare, fare_searched
-from tasks.microdata.alignment import Alignment
+from tasks.microdata.alignment import ABSENT, Alignment
 from tasks.microdata.estimate import ChanceKind, Status
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
@@ -39,7 +41,8 @@ class AttackResult:
         margin, named_right: for links to the nearest how far the runner-up of the target's surest link is behind, 0 where none
         names one row alone (`linkage.known`), and does that link name the target?
         linked:A, control:A: for each confidential attribute A that the intruder does not know, see `linked_values`; none for
-        an intruder of the knowledge curve.
+        an intruder of the knowledge curve; missing for who is not in the source: nobody knows the original value.
+    learned: of an attack by a learned distance, what is to be said of it.
     """
 
     attack: str
@@ -58,19 +61,25 @@ class AttackResult:
     chance_kind: ChanceKind = "uniform_guess"
     counts: Counts = "records"
     outcomes: InstanceOf[Microdata] | None = None
+    learned: LearnedFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
     """What the scoring knows and no intruder does: whose row is whose.
 
-    original, masked: n and m rows. units: of the original's rows.
+    original, masked: n and m rows. units: of the original's rows. alignment: of the source's records.
+    For a file of the intruder `original` is that file (`linkage.whose`), and two more are given. whose: shape (m,), the unit of
+    each masked row, from n_units on those of people who are not in the file. told: of some attributes, shape (n,) each, of
+    which records the original value is known.
     """
 
     original: Microdata
     masked: Microdata
     alignment: Alignment
     units: Units
+    whose: Integers | None = None
+    told: Mapping[str, Booleans] = field(default_factory=dict)
 
     @classmethod
     def of(cls, original: Microdata, masked: Microdata, schema: Schema, alignment: Alignment) -> Scene:
@@ -83,7 +92,35 @@ class Scene:
     @property
     def unit_of_row(self) -> Integers:
         """Shape (m,): the unit of each masked row."""
-        return self.units.of_row[self.alignment.record]
+        return self.units.of_row[self.alignment.record] if self.whose is None else self.whose
+
+    @property
+    def own_row(self) -> Integers:
+        """Shape (n,): the masked row of each record, ABSENT where it is not released. Where records are units."""
+        if self.whose is None:
+            return self.alignment.masked_row
+        rows = np.full(self.units.n_units, ABSENT, dtype=np.int64)
+        of_the_file = np.flatnonzero(self.whose < self.units.n_units)
+        rows[self.whose[of_the_file]] = of_the_file
+        return rows
+
+    @property
+    def complete(self) -> bool:
+        """Is every unit in the release?"""
+        return self.alignment.complete if self.whose is None else bool((self.released.sizes > 0).all())
+
+    @property
+    def most_candidates(self) -> int:
+        """Among how many units a guess may be: those of the original, or those that are released."""
+        n_released = 0 if self.whose is None else len(np.unique(self.whose))
+        return max(self.units.n_units, n_released)
+
+    def told_units(self, name: str) -> Booleans:
+        """Shape (n_units,): is the original value of an attribute known of the unit?"""
+        units = np.ones(self.units.n_units, dtype=bool)
+        if name in self.told:
+            units[self.units.of_row] = self.told[name]
+        return units
 
     @property
     def released(self) -> Grouped:
@@ -129,7 +166,11 @@ def drawn_targets(original: Microdata, schema: Schema, share: float, rng: np.ran
     """
     if share >= 1:
         return np.arange(original.n, dtype=np.int64)
-    units = units_of(original, schema)
+    return drawn_rows(units_of(original, schema), share, rng)
+
+
+def drawn_rows(units: Units, share: float, rng: np.random.Generator) -> Integers:
+    """The rows of a simple random sample of the units without replacement, in random order."""
     drawn = rng.permutation(units.n_units)[: max(1, round(share * units.n_units))].astype(np.int64)
     return units.rows().of(drawn)[0]
 
@@ -142,7 +183,7 @@ def searching_records(units: Units, targets: Integers) -> Integers:
 def _of_records(
     scene: Scene, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
 ) -> Microdata:
-    own = scene.alignment.masked_row[targets]
+    own = scene.own_row[targets]
     there = own >= 0
     guesses = links.guesses(own[there] if searched else targets)
     truth = targets[there] if searched else own
@@ -230,7 +271,10 @@ def _values(
         original, shown = scene.original.column(name), scene.masked.column(name)
         found = linked_values(by_record, original, shown, records, scene.released, scene.units.of_row[records])
         for kind, values in zip(("linked", "control"), found, strict=True):
-            columns[f"{kind}:{name}"] = pa.array(np.bincount(place, weights=values, minlength=n) / counts)
+            means = np.bincount(place, weights=values, minlength=n) / counts
+            if name in scene.told:
+                means[place[~scene.told[name][records]]] = np.nan
+            columns[f"{kind}:{name}"] = pa.array(means, from_pandas=True)
     return columns
 
 

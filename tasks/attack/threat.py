@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.learned_linkage import LearnedLinkage
+from tasks.attack.linkage.external import FileSpec, FileUse, names_of, use_of
 from tasks.attack.linkage.holding import Holding, Holdings
+from tasks.attack.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.transparency import Transparency
 from tasks.mask.images import joint_codes, row_codes
@@ -19,8 +22,14 @@ from tasks.microdata.spec import Names, Reason, Share, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
 
-AnyAttack = DistanceLinkage | Transparency | RowPosition
-ATTACKS = {"distance_linkage": DistanceLinkage, "transparency": Transparency, "row_position": RowPosition}
+AnyAttack = DistanceLinkage | Transparency | RowPosition | ProfileLinkage | LearnedLinkage
+ATTACKS = {
+    "distance_linkage": DistanceLinkage,
+    "transparency": Transparency,
+    "row_position": RowPosition,
+    "profile_linkage": ProfileLinkage,
+    "learned_linkage": LearnedLinkage,
+}
 MOST_RUNGS = 13  # of the knowledge curve one by one; with more attributes these many are known
 RUNGS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 INSIDER_ROLES = (Role.CONFIDENTIAL, Role.WEIGHT, Role.OTHER)
@@ -36,6 +45,8 @@ class IntruderSpec(Spec):
     holds: what his own file says of some of these attributes instead of the original values: `{age: {rounded_to: 5}}`. It is of
         use to him in distance-based linkage; the other attacks, and the insiders, hold the original values all the same.
     curve: attack also as somebody who knows only the first 1, 2, ... of these attributes, for the curve of the report.
+    files: external files that he holds besides, each of which makes an intruder of its own (`linkage.external`). A policy line
+        that names no intruder is about them too.
     """
 
     knows: Names | None = None
@@ -43,6 +54,7 @@ class IntruderSpec(Spec):
     participation_known: bool = True
     holds: Holdings = ()
     curve: bool = True
+    files: tuple[FileSpec, ...] = ()
 
 
 class Omission(Spec):
@@ -57,7 +69,8 @@ class Intruder:
     """One intruder.
 
     `declared`; or `insider:<attribute>`, who also knows one other published attribute; or `knowing:<i>`, who knows the
-    first i of the declared intruder's attributes in a greedy order, which `greedy` says.
+    first i of the declared intruder's attributes in a greedy order, which `greedy` says; or `file:<name>`, who holds the
+    records of an external file, which `file` says how to use.
     holds: what his file says of some attributes instead of the original values.
     """
 
@@ -66,6 +79,20 @@ class Intruder:
     participation_known: bool = True
     greedy: bool = False
     holds: tuple[tuple[str, Holding], ...] = ()
+    file: FileUse | None = None
+
+
+def holders(spec: IntruderSpec, schema: Schema, columns: tuple[tuple[str, ...], ...]) -> tuple[Intruder, ...]:
+    """Who holds the files of the intruder, one for each file. columns: of each file, as it was read.
+
+    Raises InputError as `names_of` and `use_of`.
+    """
+    names = names_of(spec.files)
+    uses = (use_of(file, i, schema, columns[i]) for i, file in enumerate(spec.files))
+    return tuple(
+        Intruder(name, tuple(attribute for _, attribute in use.columns), spec.participation_known, file=use)
+        for name, use in zip(names, uses, strict=True)
+    )
 
 
 def intruders(spec: IntruderSpec, schema: Schema, released: Microdata | None = None) -> tuple[Intruder, ...]:

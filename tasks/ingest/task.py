@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasks.ingest.external import FilePlan, placed, read_external, read_file
 from tasks.ingest.methods import IngestPlan, typed_and_validated
 from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.sources import SourceSpec, parts, read
@@ -35,6 +36,25 @@ def ingest_source(plan: str, digest: str) -> Produced:
             "run again when it is complete",
         )
     return {"data": store.put_table(found.data), "report": store.put_record(found.report)}
+
+
+@stage("external", rooms=("ingest",))
+def ingest_file(plan: str, digest: str) -> Produced:
+    """Read a file of the intruder that had this digest; it is as private as the source. Returns `data` and `notes`."""
+    store = Store()
+    wanted = store.record(Ref(plan), FilePlan)
+    raw = read_file(wanted)
+    found = read_external(raw, wanted)
+    if _digest(wanted.source, raw) != digest:
+        what, remedy = "the file changed while it was read", "run again when it is complete"
+        raise InputError("source-changed", wanted.place, what, "a file at rest", remedy)
+    return {"data": store.put_table(found.data), "notes": store.put_record(found.notes, tuple[str, ...])}
+
+
+def file_digest(plan: FilePlan) -> str:
+    """`source_digest` of a file of the intruder; InputError names its place in the release file."""
+    with placed(plan.place):
+        return _digest(plan.source, None)
 
 
 def _digest(source: SourceSpec, rows: RawTable | None) -> str:

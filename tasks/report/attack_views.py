@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from tasks.attack.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.knowledge import KNOWING
-from tasks.report.content import Content, extra_knowledge, is_insider
+from tasks.report.content import Content, extra_knowledge, held_file, is_insider
+from tasks.report.learned_views import LearnedView, learned_view
 from tasks.report.meanings import meaning
 from tasks.report.numbers import in_unit, number, share
 from tasks.report.residual import gain_over_baselines
@@ -42,7 +43,10 @@ class AttackView:
     rates: tuple[FigureRow, ...]
     insider_heads: tuple[str, ...]
     insiders: tuple[TextRow, ...]
+    file_heads: tuple[str, ...]
+    files: tuple[TextRow, ...]
     values: ValueRows
+    learned: LearnedView | None
 
 
 def attack_views(content: Content) -> tuple[AttackView, ...]:
@@ -69,7 +73,10 @@ def idle_attacks(content: Content) -> tuple[TextRow, ...]:
 def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
     own = next((result for result in results if result.intruder == DECLARED), results[0])
     figures = [one for one in content.estimates if one.attack == own.attack]
-    measured = [name for name in RATES if any(one.measure == name and one.status == "ok" for one in figures)]
+    of_files = [one for one in figures if held_file(one.intruder) and one.status == "ok"]
+    others = [one for one in figures if not held_file(one.intruder)]
+    measured = [name for name in RATES if any(one.measure == name and one.status == "ok" for one in others)]
+    in_files = [name for name in RATES if any(one.measure == name for one in of_files)]
     return AttackView(
         title=_named(own),
         id=own.attack,
@@ -80,7 +87,10 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
         rates=tuple(_rate_row(one) for one in figures if one.intruder == DECLARED and one.measure in RATES),
         insider_heads=tuple(meaning(name, content.counts).title for name in measured),
         insiders=tuple(_insider_rows([one for one in figures if is_insider(one)], measured)),
+        file_heads=("Knows", *(meaning(name, content.counts).title for name in in_files)),
+        files=tuple(_file_rows(results, of_files, in_files)),
         values=_value_rows(content, figures),
+        learned=None if own.learned is None else learned_view(own.learned),
     )
 
 
@@ -108,6 +118,13 @@ def _insider_rows(figures: list[Estimate], measured: list[str]) -> Iterator[Text
     for insider, found in sorted(by_insider.items(), key=_by_rate):
         cells = tuple(figure_text(found.get(name)) for name in measured)
         yield TextRow(head=extra_knowledge(insider), cells=cells)
+
+
+def _file_rows(results: list[AttackResult], figures: list[Estimate], measured: list[str]) -> Iterator[TextRow]:
+    for result in (one for one in results if held_file(one.intruder) and one.status == "ok"):
+        found = {one.measure: one for one in figures if one.intruder == result.intruder}
+        cells = (result.knows_data, *(figure_text(found.get(measure)) for measure in measured))
+        yield TextRow(head=held_file(result.intruder), cells=cells)
 
 
 def _by_rate(insider: tuple[str, dict[str, Estimate]]) -> float:

@@ -20,7 +20,7 @@ from tasks.report.charts.data import ChartData
 from tasks.report.charts.editions import Edition
 from tasks.report.publication import Context, Publish
 from tasks.score.catalogue import LOSS
-from tasks.score.policy import DECLARED, INSIDER, PolicyLine
+from tasks.score.policy import DECLARED, FILE, INSIDER, PolicyLine
 from tasks.score.rounding import public, public_criteria
 from tasks.score.verdict import ROUNDING_ERROR, Criterion, Verdict
 
@@ -154,6 +154,10 @@ class Content:
         """The largest figure of one measure, among all attacks run."""
         return self.largest(one for one in self.figures(measure, declared=declared) if attribute in (None, one.attribute))
 
+    def worst_of_files(self, measure: str) -> Estimate | None:
+        """The largest figure of one measure that the external files of the intruder gave."""
+        return self.largest(one for one in self.figures(measure) if held_file(one.intruder))
+
     def largest(self, found: Iterable[Estimate], by: Callable[[Estimate], float] | None = None) -> Estimate | None:
         """The largest figure (or the one largest `by` something); of equal ones the one that decided a policy line, else the
         first in the order of the plan.
@@ -188,7 +192,8 @@ def public_edition(content: Content, charts: ChartData | None = None) -> Content
     figures = public(content.estimates)
     schema, ingest = _schema_without_counts(content), _ingest_without_counts(content)
     readable = content.estimated_shares if content.certified else ()  # nobody can count a table that was refused
-    rounded = replace(content, estimates=figures, verdict=verdict, estimated_shares=readable)
+    attacks = tuple(replace(one, learned=one.learned and one.learned.rounded) for one in content.attacks)
+    rounded = replace(content, attacks=attacks, estimates=figures, verdict=verdict, estimated_shares=readable)
     return replace(rounded, schema=schema, ingest=ingest, edition="public", charts=charts or own)
 
 
@@ -217,6 +222,11 @@ def _identifiers(step: Mechanism) -> tuple[str, ...]:
 
 def is_insider(estimate: Estimate) -> bool:
     return (estimate.intruder or "").startswith(f"{INSIDER}:")
+
+
+def held_file(intruder: str | None) -> str:
+    """The name of the external file that an intruder holds; empty for everybody else."""
+    return (intruder or "").removeprefix(f"{FILE}:") if (intruder or "").startswith(f"{FILE}:") else ""
 
 
 def extra_knowledge(intruder: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from tasks.attack.linkage.known import PRECISION
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.candidates import Candidates, bracket_text
 from tasks.report.charts.columns import Column, draw_columns
@@ -13,8 +14,9 @@ from tasks.report.charts.distributions import Distribution
 from tasks.report.charts.editions import RULES
 from tasks.report.charts.heat import draw_heat
 from tasks.report.charts.knowledge import KNOWING, KnowledgeCurve, is_knowing, knowledge_curves, known_to
-from tasks.report.charts.lines import draw_line
+from tasks.report.charts.lines import draw_line, draw_shares
 from tasks.report.charts.losses import Losses, losses
+from tasks.report.charts.precision import Precision
 from tasks.report.charts.relations import Pair
 from tasks.report.charts.rows import Row, draw_rows
 from tasks.report.charts.subgroups import Subgroups, subgroups
@@ -106,6 +108,12 @@ def knowledge_figures(content: Content) -> tuple[Figure, ...]:
     curves = knowledge_curves(content.estimates, len(content.known))
     most = max((point.rate for curve in curves for point in curve.points), default=0.0)
     return tuple(_curve(content, curve, most, f"chart-knowledge-{i}") for i, curve in enumerate(curves))
+
+
+def precision_figures(content: Content) -> tuple[Figure, ...]:
+    """One chart for each attack by the declared intruder whose links have margins."""
+    shown = content.charts.precision if content.charts else ()
+    return tuple(_precision(content, one, f"chart-precision-{i}") for i, one in enumerate(shown) if one.points)
 
 
 def without_knowledge_figure(content: Content) -> tuple[str, ...]:
@@ -221,6 +229,35 @@ def _curve(content: Content, curve: KnowledgeCurve, most: float, key: str) -> Fi
     note = "" if curve.chance is None else f"Dotted: blind guessing, {share(curve.chance)}."
     return Figure(key=key, caption=_title_of(content, curve.attack), svg=_safe(drawn), first="Attributes known",
                   heads=("Linked to the right person",), rows=rows, note=note)  # fmt: skip
+
+
+def _precision(content: Content, one: Precision, key: str) -> Figure:
+    points = tuple((point.coverage, point.precision) for point in one.points)
+    title = f"{attack_title(content.method_of(one.attack))}: how many of the surest links are right"
+    text = "; ".join(f"of the surest {share(covered)}: {share(right)}" for covered, right in points) + "."
+    drawn = draw_shares(
+        points, aim=PRECISION, key=key, title=title, description=text, below=f"share of the {content.counts}, surest first"
+    )
+    rows = tuple(TextRow(head=share(covered), cells=(share(right),)) for covered, right in points)
+    return Figure(key=key, caption=_title_of(content, one.attack), svg=_safe(drawn), first="Surest links, of all",
+                  heads=("Right",), rows=rows, note=_claims(content, one.attack))  # fmt: skip
+
+
+def _claims(content: Content, attack: str) -> str:
+    """What an intruder asserts who has learned from other people from which margin on his links are right."""
+    found = {
+        name: one.value
+        for name in ("known_links", "known_reidentification")
+        for one in content.figures(name)
+        if one.attack == attack and one.intruder == DECLARED and one.value is not None
+    }
+    dotted, others = f"Dotted: {share(PRECISION)} right.", f"By margins learned from other {content.counts}"
+    if len(found) < 2:
+        return dotted
+    links, right = found["known_links"], found["known_reidentification"]
+    if not links:
+        return f"{dotted} {others} nothing can be asserted."
+    return f"{dotted} {others}, {share(links)} can be asserted; {share(right / links)} of these rightly."
 
 
 def _subgroups(found: Subgroups, content: Content) -> Figure:

@@ -10,7 +10,7 @@ from tasks.microdata.spec import Spec
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:sdcert:predicate:release:2"
-ATTACK_CATALOGUE_VERSION = "2"  # raised with every attack that is added or made stronger
+ATTACK_CATALOGUE_VERSION = "3"  # raised with every attack that is added or made stronger
 
 NOT_ASSESSED: NotAssessed = "not assessed"
 NotAssessed = Literal["not assessed"]
@@ -166,7 +166,8 @@ class DataClaim(Spec):
 class AttackModel(Spec):
     """How risk was measured.
 
-    maximum_risk, average_risk: the worst found among the attacks run by the DECLARED intruder alone. Insiders, who know one
+    maximum_risk, average_risk: the worst found among the attacks run by the DECLARED intruder alone, with what he knows or with
+    one of his external files (each is an intruder of its own among the attacks of the claim). Insiders, who know one
     attribute more, may find more: their figures stand in the lines of the policy that limit them (claim.criteria), or nowhere.
     """
 

@@ -9,7 +9,7 @@ from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
 from tasks.microdata.words import listed
-from tasks.report.content import Content, extra_knowledge, is_insider
+from tasks.report.content import Content, extra_knowledge, held_file, is_insider
 from tasks.report.masks.pseudonyms import residual_risk
 from tasks.report.meanings import MEANINGS
 from tasks.report.numbers import count, in_unit, share
@@ -20,7 +20,6 @@ from tasks.report.words import attack_named, in_plain_words, somebody, uses_the_
 
 NOT_IN_CATALOGUE = (
     "probabilistic record linkage",
-    "linkage with learned distances",
     "the consistency attack on rank swapping",
     "membership inference",
 )
@@ -33,6 +32,7 @@ def residual_risks(content: Content) -> tuple[str, ...]:
     told = (
         *_declared(content),
         *_insiders(content),
+        *_files(content),
         *_asserted(content),
         *_values(content),
         *_intervals(content),
@@ -47,7 +47,7 @@ def residual_risks(content: Content) -> tuple[str, ...]:
 
 
 def summary(content: Content) -> tuple[str, ...]:
-    """The sentences under the verdict: what the declared intruder found, and the insider who found most."""
+    """The sentences under the verdict: what the declared intruder found, and the insider and the file that found most."""
     told, _ = _leading(content)
     return (*told, *_not_run(content))
 
@@ -60,8 +60,9 @@ def unlimited(content: Content) -> tuple[str, ...]:
 
 def _leading(content: Content) -> tuple[list[str], list[str]]:
     """The sentences on the declared intruder and the worst insider: those whose figure a policy line limits, and the rest."""
-    worst = (content.worst("reidentification", declared=True), _worst_insider(content))
-    sentences = (list(_declared(content))[:1], list(_insiders(content))[:1])
+    rate = "reidentification"
+    worst = (content.worst(rate, declared=True), _worst_insider(content), content.worst_of_files(rate))
+    sentences = (list(_declared(content))[:1], list(_insiders(content))[:1], list(_files(content))[:1])
     limited = [one is not None and is_limited(content, one) for one in worst]
     told = [text for texts, held in zip(sentences, limited, strict=True) for text in texts if held]
     return told, [text for texts, held in zip(sentences, limited, strict=True) for text in texts if not held]
@@ -140,6 +141,24 @@ def _insiders(content: Content) -> Iterator[str]:
     if ranked:
         others = [f"{_figure(one)} knowing {extra_knowledge(one.intruder or '')}" for one in ranked]
         yield f"The other insiders, who know one more attribute each, link {listed(others)}."
+
+
+def _files(content: Content) -> Iterator[str]:
+    """Who holds an external file, the file that found most first: of how many, and what of those who are in the release."""
+    names = dict.fromkeys(one.intruder for one in content.figures("reidentification") if held_file(one.intruder))
+    worst = filter(None, (_worst_of(content, name) for name in names))
+    for one in sorted(worst, key=lambda one: -(one.value or 0.0)):
+        there = next((other for other in content.figures("reidentification_present") if _same_attack(one, other)), None)
+        known = "" if there is None else f"; of those who are in the release {_figure(there)}"
+        yield (
+            f"Somebody who holds the external file {held_file(one.intruder)} ({count(one.n_targets or 0)} {one.counts}, "
+            f"{count(one.n_in_release or 0)} of them in the release) links {_figure(one)} of these {one.counts} to the right "
+            f"person ({attack_named(one.attack)}){known}. Blind guessing links {share(one.chance or 0.0)}."
+        )
+
+
+def _same_attack(one: Estimate, other: Estimate) -> bool:
+    return (one.attack, one.intruder) == (other.attack, other.intruder)
 
 
 def _as_published(content: Content, attribute: str) -> str:
@@ -251,7 +270,10 @@ def _figure(estimate: Estimate) -> str:
 
 def _participation(content: Content) -> str:
     knows = "knows" if content.intruder.participation_known else "does not know"
-    return f"The intruder is taken to know the attributes exactly as the source holds them, and {knows} who is in the release."
+    held = any(held_file(one.intruder) for one in content.attacks)
+    files = " Who holds an external file knows what that says." if held else ""
+    told = "The intruder is taken to know the attributes exactly as the source holds them, and"
+    return f"{told} {knows} who is in the release.{files}"
 
 
 def _units(content: Content) -> str:

@@ -289,7 +289,8 @@ def _attack_model(content: Content) -> AttackModel:
 
 
 def _risk(content: Content, measure: str) -> float | NotAssessed:
-    worst = content.worst(measure, declared=True)
+    found = (content.worst(measure, declared=True), content.worst_of_files(measure))
+    worst = content.largest(one for one in found if one is not None)
     return NOT_ASSESSED if worst is None or worst.value is None else worst.value
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.microdata.estimate import Estimate
-from tasks.report.content import Content, is_insider
+from tasks.report.content import Content
 from tasks.report.numbers import SPACE
 from tasks.report.words import attack_named, somebody
-from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail
+from tasks.score.policy import PolicyLine, cannot_fail, is_by
 
 NO_LINE = "No policy line limits this."
 _CERTAIN = 1.0
@@ -25,7 +25,8 @@ def not_limited(content: Content) -> Iterator[str]:
     alike = next((one for one in content.figures("k_anonymity") if one.value is not None and one.value <= _UNIQUE), None)
     if alike is not None and not is_limited(content, alike):
         yield ("The k-anonymity is 1: at least one released record is like no other on the published quasi-identifiers.")
-    for single in (content.worst("max_record_risk", declared=True), content.worst("max_record_risk", declared=False)):
+    kinds = (content.worst("max_record_risk", declared=whose) for whose in (True, False))
+    for single in (*kinds, content.worst_of_files("max_record_risk")):
         if single is not None and (single.value or 0.0) >= _CERTAIN and not is_limited(content, single):
             who = somebody(content, single.intruder or "", single.attack)
             yield (
@@ -37,8 +38,8 @@ def not_limited(content: Content) -> Iterator[str]:
 def _covers(line: PolicyLine, figure: Estimate) -> bool:
     other_attack = line.attack not in (None, figure.attack) and line.accept_other_attacks is not None
     same_subject = line.attribute in (None, figure.attribute)
-    return line.measure == figure.measure and not other_attack and same_subject and _about(line.intruder or DECLARED, figure)
+    return line.measure == figure.measure and not other_attack and same_subject and _about(line, figure)
 
 
-def _about(intruder: str, figure: Estimate) -> bool:
-    return figure.intruder in (None, intruder) or (intruder == INSIDER and is_insider(figure))
+def _about(line: PolicyLine, figure: Estimate) -> bool:
+    return figure.intruder is None or is_by(figure.intruder, line.intruder)

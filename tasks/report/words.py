@@ -11,12 +11,12 @@ from tasks.microdata.schema import Attribute, Role
 from tasks.microdata.units import Counts
 from tasks.microdata.words import listed
 from tasks.report.charts.knowledge import KNOWING
-from tasks.report.content import Content, extra_knowledge
+from tasks.report.content import Content, extra_knowledge, held_file
 from tasks.report.meanings import meaning
 from tasks.report.numbers import SPACE, beside_limit, count, limit_in_unit, number
 from tasks.report.rows import nearly_none
 from tasks.score.catalogue import MEASURES
-from tasks.score.policy import DECLARED, INSIDER, PolicyLine
+from tasks.score.policy import FILE, INSIDER, PolicyLine
 from tasks.score.rounding import STATISTICS
 from tasks.score.verdict import Criterion, Decision
 
@@ -24,6 +24,8 @@ ATTACKS = {
     "distance_linkage": "Distance-based linkage",
     "transparency": "Transparency attack",
     "row_position": "Attack by row position",
+    "profile_linkage": "Linkage across schemas",
+    "learned_linkage": "Linkage by a learned distance",
 }
 _CODE_NAMES = {
     "distance_linkage": "distance-based linkage",
@@ -72,8 +74,10 @@ def why_unpublished(attribute: Attribute) -> str:
 
 
 def intruder_in_words(intruder: str) -> str:
-    """Who attacked: the declared intruder, or one who knows one attribute more."""
-    extra = extra_knowledge(intruder)
+    """Who attacked: the declared intruder, one who knows one attribute more, or one who holds an external file."""
+    extra, file = extra_knowledge(intruder), held_file(intruder)
+    if file:
+        return f"holder of the external file {file}"
     if intruder.startswith(KNOWING):
         return f"somebody who knows {intruder.removeprefix(KNOWING)} of the declared intruder's attributes"
     return f"insider who also knows {extra}" if extra else "declared intruder"
@@ -94,10 +98,14 @@ def somebody(content: Content, intruder: str, attack: str | None) -> str:
     extra = extra_knowledge(intruder)
     if extra:
         return f"an insider who also knows {extra}"
+    if held_file(intruder):
+        return f"somebody who holds the external file {held_file(intruder)}"
     knows = content.known
     names = listed(knows) if len(knows) <= _MOST_NAMES else f"{count(len(knows))} attributes of a person"
     if content.method_of(attack) == "row_position":
         return "somebody who has the source's rows in their order"
+    if content.method_of(attack) == "profile_linkage":
+        return "somebody with a file of another schema"
     return f"somebody who knows {names}{' and how the masking works' if uses_the_masking(content, attack) else ''}"
 
 
@@ -140,8 +148,8 @@ def requirement(line: PolicyLine, counts: Counts = "records") -> str:
 def _scope(line: PolicyLine) -> str:
     if not MEASURES[line.measure].by_attack:
         return ""
-    who = {DECLARED: "", None: "", INSIDER: ", for every insider"}.get(line.intruder, "")
-    if line.intruder is not None and line.intruder.startswith(f"{INSIDER}:"):
+    who = {INSIDER: ", for every insider", FILE: ", for who holds any of the external files"}.get(line.intruder or "", "")
+    if line.intruder is not None and line.intruder.startswith((f"{INSIDER}:", f"{FILE}:")):
         who = f", for the {intruder_in_words(line.intruder)}"
     if line.attack is None:
         return f", worst found among the attacks run{who}"

@@ -123,8 +123,8 @@ class _Sample:
 
     def mean_size(self, measure: str, sizes: Floats) -> Estimate:
         """A mean of set sizes in 1..n, which is wide where a sample of small sets leaves room for one of n rows."""
-        least = 1 if self.scene.alignment.complete else 0
-        others = max(self.scene.units.n_units - least, 1)
+        least = 1 if self.scene.complete else 0
+        others = max(self.scene.most_candidates - least, 1)
         unit = bounded_mean_interval((sizes - least) / others, self.population)
         interval = Interval(least + unit.low * others, least + unit.high * others)
         return self.estimate(measure, float(sizes.mean()), interval, credit=None)
@@ -232,25 +232,30 @@ def _subgroups(sample: _Sample, file: _File) -> Iterator[Estimate]:
 
 def _values(sample: _Sample, file: _File) -> Iterator[Estimate]:
     for name in (one for one in _unknown_to(sample.result, file.schema) if f"linked:{one}" in sample.outcomes.names):
-        linked = sample.mean("linked_value_disclosed", sample.outcomes.floats(f"linked:{name}"), attribute=name)
-        yield replace(linked, chance=majority_chance(file.scene, name), chance_kind="majority")
-        yield sample.mean("linked_value_control", sample.outcomes.floats(f"control:{name}"), attribute=name)
+        told = sample.scene.told_units(name)
+        part = sample if told.all() else sample.part(told[sample.targets()], int(told.sum()))
+        linked = part.mean("linked_value_disclosed", part.outcomes.floats(f"linked:{name}"), attribute=name)
+        chance = majority_chance(file.scene, name) if told.any() else None
+        yield replace(linked, chance=chance, chance_kind="majority")
+        yield part.mean("linked_value_control", part.outcomes.floats(f"control:{name}"), attribute=name)
 
 
 def majority_chance(scene: Scene, name: str) -> float:
     """The share of people whose value is the release's most frequent one; several equally frequent ones share the guess.
 
     Missing is a value of its own, as in the attack's `linked:` columns. A person counts with the share of their rows, whichever
-    of them an intruder would use. Example: a released constant c: the share of c.
+    of them an intruder would use. Of a file of the intruder those count whose value the source tells.
+    Example: a released constant c: the share of c.
     """
     original, masked = shared_codes(scene.original.column(name), scene.masked.column(name))
     counts = np.bincount(masked + 1)
     modes = np.flatnonzero(counts == counts.max()) - 1
     hits = np.isin(original, modes)
+    told = scene.told_units(name)
     if scene.units.counts == "records":
-        return float(hits.mean() / len(modes))
+        return float(hits[told].mean() / len(modes))
     rows = np.bincount(scene.units.of_row, minlength=scene.units.n_units)
-    return float((np.bincount(scene.units.of_row, weights=hits) / rows).mean() / len(modes))
+    return float((np.bincount(scene.units.of_row, weights=hits) / rows)[told].mean() / len(modes))
 
 
 def _without_value(result: AttackResult, file: _File) -> Iterator[Estimate]:

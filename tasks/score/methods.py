@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, assert_never
 
 from pydantic import Field
@@ -43,6 +44,7 @@ def score(
     *,
     alignment: Alignment,
     n_targets: int,
+    files: Mapping[str, Scene] | None = None,
 ) -> tuple[Estimate, ...]:
     """All figures of one release.
 
@@ -52,6 +54,7 @@ def score(
     mechanisms: the masking steps as they were applied, with their attributes. results: one per attack and intruder.
     measures: those of the release file; they are added to those that always run.
     n_targets: the population of targets: all records, or all persons where the schema names a person key.
+    files: the scenes of the results of who holds an external file, by the intruder's name.
 
     Returns the figures in a fixed order: the attacks in the order given, disclosure, loss; no two have one id. Linkage is about
     all targets; disclosure and loss are about the released records, and `records_absent` says how many are not.
@@ -63,7 +66,12 @@ def score(
         raise ValueError(f"there are {scene.units.n_units} {scene.units.counts}, not {n_targets} targets")
     tables = Aligned(original if alignment.complete else original.take(alignment.record), masked, schema, mechanisms)
     subgroups = subgroups_of(original, schema, scene.units)
-    by_attack = (estimate for result in results for estimate in linkage_estimates(result, scene, schema, subgroups))
+    scenes = files or {}
+    by_attack = (
+        estimate
+        for result in results
+        for estimate in linkage_estimates(result, scenes.get(result.intruder, scene), schema, subgroups)
+    )
     chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _chosen(tables, spec))
     always = (*same_value_disclosure(tables), k_anonymity(tables))
     loss = (_records_absent(scene), *loss_estimates(tables), *association_estimates(tables))

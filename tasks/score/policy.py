@@ -17,6 +17,7 @@ Direction = Literal["at_most", "at_least"]
 NATURAL: dict[str, Direction] = {"lower": "at_most", "higher": "at_least"}
 DECLARED = "declared"
 INSIDER = "insider"
+FILE = "file"
 
 
 class PolicyLine(Spec):
@@ -25,7 +26,8 @@ class PolicyLine(Spec):
     measure: which figure. at_most, at_least: the limit, one of them; a figure that equals it keeps it.
     attack: the figure of this attack; default: the worst of all that ran and applied. While another attack is beyond the
         limit, naming one needs `accept_other_attacks` with the reason.
-    intruder: `declared` (default), `insider` (the worst of all insiders), or one of them, e.g. `insider:vote`.
+    intruder: `declared`; `insider` (the worst of all insiders), or one of them, e.g. `insider:vote`; `file` (the worst of who
+        holds one of the intruder's files), or one of them, e.g. `file:register`; default: the declared one and all his files.
     attribute: which attribute; default: the figure of the table, or the worst of the attributes where there is none.
     subgroup: which part of the targets, for figures by subgroup: `lowest values`, `highest values` or `rare categories`;
         default: the worst of them.
@@ -70,7 +72,7 @@ Policy = Annotated[tuple[PolicyLine, ...], Field(min_length=1)]
 class Known:
     """What is known of a release when its policy is checked; None: not known yet, so not checked.
 
-    attacks: ids that will run. intruders: `declared`, `insider:<attribute>`. attributes: names of the table.
+    attacks: ids that will run. intruders: `declared`, `insider:<attribute>`, `file:<name>`. attributes: names of the table.
     p_percent, sd_percent: widths of rank intervals, and of intervals by standard deviations, that will be measured.
     measures: names of those that will be computed.
     """
@@ -81,6 +83,13 @@ class Known:
     p_percent: tuple[float, ...] | None = None
     sd_percent: tuple[float, ...] | None = None
     measures: tuple[str, ...] | None = None
+
+
+def is_by(intruder: str, asked: str | None) -> bool:
+    """Is an intruder among those that a policy line asks about? None: the declared one, and who holds a file of his."""
+    if asked is None:
+        return intruder == DECLARED or intruder.startswith(f"{FILE}:")
+    return intruder == asked or (asked in (INSIDER, FILE) and intruder.startswith(f"{asked}:"))
 
 
 def check_policy(policy: tuple[PolicyLine, ...], known: Known, where: str = "policy") -> None:
@@ -191,18 +200,19 @@ def _check_fields(line: PolicyLine, measure: Measure, where: str) -> None:
 
 
 def _check_intruder(name: str | None, known: tuple[str, ...] | None, where: str) -> None:
-    if name not in (None, DECLARED, INSIDER) and not name.startswith(f"{INSIDER}:"):
+    several = (INSIDER, FILE)
+    if name not in (None, DECLARED, *several) and not name.startswith(tuple(f"{kind}:" for kind in several)):
         raise InputError(
             code="unknown-intruder",
             where=where,
             what="there is no intruder of this name",
-            allowed=f"{DECLARED}, {INSIDER} (the worst of them), or one of them, e.g. {INSIDER}:vote",
-            remedy=did_you_mean(name, (DECLARED, INSIDER), f"write `{INSIDER}:{name}` if that is the attribute he knows"),
+            allowed=f"{DECLARED}, {INSIDER} or {FILE} (the worst of them), or one of them, e.g. {INSIDER}:vote",
+            remedy=did_you_mean(name, (DECLARED, *several), f"write `{INSIDER}:{name}` if that is the attribute he knows"),
             value=name,
         )
     if known is not None:
-        insiders = (INSIDER,) if any(one.startswith(f"{INSIDER}:") for one in known) else ()
-        _check_exists(name, (*known, *insiders), where, "intruder")
+        kinds = (kind for kind in several if any(one.startswith(f"{kind}:") for one in known))
+        _check_exists(name, (*known, *kinds), where, "intruder")
 
 
 def _check_exists(name: str | None, known: Iterable[str] | None, where: str, kind: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from tasks.attack.outcome import AttackResult
+from tasks.attack.methods import scene_of
+from tasks.attack.outcome import AttackResult, Scene
+from tasks.attack.threat import Intruder
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Schema
@@ -31,18 +33,27 @@ def score_release(
     """Measure risk and loss, and decide. Returns `score`."""
     store = Store()
     original, attributes = store.table(Ref(data)), store.record(Ref(schema), Schema)
+    shown, rows = store.table(Ref(masked)), Alignment.of_table(store.table(Ref(alignment)), original.n)
     estimates = score(
         original,
-        store.table(Ref(masked)),
+        shown,
         attributes,
         store.record(Ref(mechanisms), tuple[Mechanism, ...]),
         tuple(_result(store, produced) for produced in results),
         store.record(Ref(measures), tuple[Measure, ...]),
-        alignment=Alignment.of_table(store.table(Ref(alignment)), original.n),
+        alignment=rows,
         n_targets=units_of(original, attributes).n_units,
+        files=_scenes_of_files(store, Scene.of(original, shown, attributes, rows), attributes, results),
     )
     verdict = decide(store.record(Ref(policy), Policy), estimates)
     return {"score": store.put_record(Score(estimates, verdict))}
+
+
+def _scenes_of_files(store: Store, source: Scene, schema: Schema, results: list[Produced]) -> dict[str, Scene]:
+    """The scene of each holder of an external file, by his name."""
+    found = dict.fromkeys((one["holder"], one["file"]) for one in results if "file" in one)
+    holders = ((store.record(Ref(holder), Intruder), store.table(Ref(file))) for holder, file in found)
+    return {holder.name: scene_of(source, schema, holder, file) for holder, file in holders}
 
 
 def _result(store: Store, produced: Produced) -> AttackResult:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tasks.microdata.estimate import Estimate
 from tasks.score.catalogue import MEASURES
-from tasks.score.policy import DECLARED, INSIDER, Direction, Known, PolicyLine, check_policy
+from tasks.score.policy import DECLARED, Direction, Known, PolicyLine, check_policy, is_by
 
 Decision = Literal["pass", "fail", "undecided"]
 Bound = Literal["low", "high", "value"]
@@ -122,10 +122,7 @@ def is_about(estimate: Estimate, line: PolicyLine) -> bool:
         return False
     if line.p_percent is not None and dict(estimate.parameters).get("p_percent") != line.p_percent:
         return False
-    asked = line.intruder or DECLARED
-    if estimate.intruder is None or estimate.intruder == asked:
-        return True
-    return asked == INSIDER and estimate.intruder.startswith(f"{INSIDER}:")
+    return estimate.intruder is None or is_by(estimate.intruder, line.intruder)
 
 
 def _same_subject(estimate: Estimate, line: PolicyLine) -> bool:

@@ -166,5 +166,5 @@ class _Scene:
 
 
 def without_curve(intruder: IntruderSpec) -> IntruderSpec:
-    """The intruder without the knowledge curve, which no sweep computes: two that differ in it are one."""
-    return intruder.model_copy(update={"curve": False})
+    """The intruder without the knowledge curve and external files, which no sweep computes: two that differ in them are one."""
+    return intruder.model_copy(update={"curve": False, "files": ()})

@@ -33,9 +33,9 @@ class WorstRisk(Spec):
     every attack has, on one scale, so that a maximum over attacks means something. `records_exposed`, `max_record_risk` and
     the like say the same of the same links in another way; linked values have a chance level of their own, which may be near
     1; interval disclosure knows no attack. Each of them can be a sweep's risk as one figure (`FigureRisk`).
-    All attacks count, also the transparency attack and those of other directions and scales, as for a policy line that names
-    none. An attack that does not apply is left out; one that failed leaves the trial without a risk, because its rate could
-    have been the largest.
+    All attacks count, also the transparency attack, learned distances and those of other directions and scales, as for a
+    policy line that names none. An attack that does not apply is left out; one that failed leaves the trial without a risk,
+    because its rate could have been the largest.
 
     include_insiders: let the insiders count too (SCIENCE section 2: they are reported apart unless asked for).
     """

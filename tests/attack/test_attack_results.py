@@ -8,12 +8,13 @@ import pytest
 from pydantic import TypeAdapter
 
 from tasks.attack.distance_linkage import DistanceLinkage
-from tasks.attack.methods import Attack, describe
+from tasks.attack.methods import Attack
 from tasks.attack.methods import attack as attack_aligned
 from tasks.attack.outcome import AttackResult
-from tasks.attack.threat import Intruder, default_attacks, intruders
+from tasks.attack.threat import ATTACKS, Intruder, default_attacks, intruders
 from tasks.attack.threat import IntruderSpec as Spec
 from tasks.attack.transparency import Transparency
+from tasks.attack.words import describe
 from tasks.mask.groups.aggregates import aggregated
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
@@ -138,7 +139,7 @@ def test_results_and_plans_survive_being_stored(small):
 
 
 def test_every_attack_is_described():
-    assert [row["method"] for row in describe()] == ["distance_linkage", "transparency", "row_position"]
+    assert [row["method"] for row in describe()] == [*ATTACKS]
 
 
 # Golden figures: Census 13 columns, MDAV, ties shared; recomputed in November 2026 by several libraries.

@@ -142,17 +142,17 @@ class TestSearch:
     @pytest.mark.parametrize("kind", [Kind.WEIGHTED_MEAN, Kind.CHOQUET, Kind.CHOQUET_2ADDITIVE, Kind.BILINEAR])
     def test_metric_parameters_are_those_of_a_metric(self, kind):
         x, y = hard(8, 60, 3)
-        found = learn(x, y, kind, metric=True, rounds=3, rng=rng())
+        found = learn(problem(kind, x, y), metric=True, rounds=3, rng=rng())
         assert (cone(kind, 3, metric=True) @ found.parameters >= -1e-12).all()
         if kind is Kind.BILINEAR:
             assert np.linalg.eigvalsh(matrix_of(found.parameters)).min() > 0
         if kind is Kind.WEIGHTED_MEAN:
             assert found.parameters.min() > 0
-        assert found.linked >= learn(x, y, Kind.WEIGHTED_MEAN, metric=True, rounds=3, rng=rng()).linked
+        assert found.linked >= learn(problem(Kind.WEIGHTED_MEAN, x, y), metric=True, rounds=3, rng=rng()).linked
 
     def test_the_same_stream_gives_the_same_answer(self):
         x, y = hard(9, 50)
-        first, second = (learn(x, y, Kind.BILINEAR, rounds=2, rng=rng(4)) for _ in range(2))
+        first, second = (learn(problem(Kind.BILINEAR, x, y), rounds=2, rng=rng(4)) for _ in range(2))
         assert np.array_equal(first.parameters, second.parameters)
 
 
@@ -162,7 +162,7 @@ class TestRecovery:
         own = rng(11)
         spread = np.array([0.02, 0.1, 0.5])
         found = own.normal(size=(600, 3))
-        learned = learn(found + spread * own.normal(size=(600, 3)), found, Kind.WEIGHTED_MEAN, rng=rng())
+        learned = learn(problem(Kind.WEIGHTED_MEAN, found + spread * own.normal(size=(600, 3)), found), rng=rng())
         planted = (1 / spread**2) / (1 / spread**2).sum()
         assert learned.parameters == pytest.approx(planted, rel=0.9)
         assert np.argsort(learned.betraying).tolist() == [2, 1, 0]
@@ -174,7 +174,7 @@ class TestRecovery:
         own = rng(12)
         found, searching = own.normal(size=(2, 150, 3))
         searching[:, 1] = found[:, 1]
-        learned = learn(searching, found, kind, rounds=4, rng=rng())
+        learned = learn(problem(kind, searching, found), rounds=4, rng=rng())
         assert learned.rate == 1
         if kind in (Kind.WEIGHTED_MEAN, Kind.BILINEAR):
             assert learned.betraying[1] / np.abs(learned.betraying).sum() > 0.99
@@ -183,28 +183,28 @@ class TestRecovery:
     def test_a_copy_among_strangers_is_proven_at_once(self):
         own = rng(13)
         found = own.normal(size=(40, 2))
-        learned = learn(found, found, Kind.WEIGHTED_MEAN, solver="certified", rng=rng())
+        learned = learn(problem(Kind.WEIGHTED_MEAN, found, found), solver="certified", rng=rng())
         assert (learned.linked, learned.bound, learned.gap) == (40, 40, 0)
 
     def test_on_independent_files_nothing_is_gained_on_the_other_half(self):
         """Of the other 100, among 200 records, about Poisson(0.5) are linked by chance: P(7 or more) is 1e-6."""
         x, y = rng(14).normal(size=(2, 200, 4))
-        split = held_out(x, y, Kind.BILINEAR, rng=rng())
+        split = held_out(problem(Kind.BILINEAR, x, y), rng=rng())
         assert split.learned_half >= 0.03
         assert split.other_half * 100 < 7
 
     def test_chance_of_learning_is_above_one_in_n(self):
         x, y = rng(15).normal(size=(2, 60, 4))
-        rates = chance(x, y, Kind.WEIGHTED_MEAN, permutations=20, rounds=1, rng=rng())
+        rates = chance(problem(Kind.WEIGHTED_MEAN, x, y), permutations=20, rounds=1, rng=rng())
         assert rates.shape == (20,)
-        assert rates.mean() > 3 / 60
-        own = learn(x, y, Kind.WEIGHTED_MEAN, rounds=1, rng=rng())
+        assert rates.mean() > 2 / 60
+        own = learn(problem(Kind.WEIGHTED_MEAN, x, y), rounds=1, rng=rng())
         assert rates.min() - 0.05 <= own.rate <= rates.max() + 0.05
 
     def test_what_is_learned_on_one_half_links_the_other(self):
         own = rng(16)
         found = own.normal(size=(400, 3))
-        split = held_out(found + own.normal(size=(400, 3)) * [0.02, 0.1, 1.0], found, Kind.WEIGHTED_MEAN, rng=rng())
+        split = held_out(problem(Kind.WEIGHTED_MEAN, found + own.normal(size=(400, 3)) * [0.02, 0.1, 1.0], found), rng=rng())
         assert split.other_half > split.euclidean + 0.2
         assert split.learned_half >= split.other_half - 0.1
 
@@ -213,8 +213,8 @@ class TestTies:
     def test_twins_of_the_own_record_share_or_earn_nothing(self):
         found = np.array([[0.0, 0.0], [0.0, 0.0], [5.0, 5.0]])
         searching = np.array([[0.1, 0.1], [-0.1, 0.1], [5.0, 5.1]])
-        strict = learn(searching, found, Kind.WEIGHTED_MEAN, solver="certified", rng=rng())
-        shared = learn(searching, found, Kind.WEIGHTED_MEAN, strict=False, solver="certified", rng=rng())
+        strict = learn(problem(Kind.WEIGHTED_MEAN, searching, found), solver="certified", rng=rng())
+        shared = learn(problem(Kind.WEIGHTED_MEAN, searching, found, strict=False), solver="certified", rng=rng())
         assert (strict.linked, strict.bound) == (1, 1)
         assert (shared.linked, shared.bound) == (2, 2)
         assert shared.links.credit.tolist() == [0.5, 0.5, 1]
@@ -222,19 +222,19 @@ class TestTies:
     def test_the_order_of_the_released_rows_changes_no_figure(self):
         x, y = hard(17, 40)
         order = rng(1).permutation(40)
-        plain = learn(x, y, Kind.WEIGHTED_MEAN, solver="certified", rng=rng())
-        shuffled = learn(x, y[order], Kind.WEIGHTED_MEAN, truth=np.argsort(order), solver="certified", rng=rng())
+        plain = learn(problem(Kind.WEIGHTED_MEAN, x, y), solver="certified", rng=rng())
+        shuffled = learn(problem(Kind.WEIGHTED_MEAN, x, y[order], truth=np.argsort(order)), solver="certified", rng=rng())
         assert (plain.gap, shuffled.gap) == (0, 0)
         assert plain.linked == shuffled.linked
 
 
 @pytest.mark.parametrize(
     ("searching", "found"),
-    [(np.ones((3, 2)), np.ones((3, 3))), (np.full((3, 2), np.nan), np.ones((3, 2))), (np.ones((3, 2)), np.ones((2, 2)))],
+    [(np.ones((3, 2)), np.ones((3, 3))), (np.full((3, 2), np.inf), np.ones((3, 2))), (np.ones((3, 2)), np.ones((2, 2)))],
 )
 def test_files_that_cannot_be_learned_from_are_refused(searching, found):
     with pytest.raises(ValueError, match=r"learned distance|row i"):
-        learn(searching, found, Kind.WEIGHTED_MEAN, rng=rng())
+        problem(Kind.WEIGHTED_MEAN, searching, found)
 
 
 class TestManyRecords:
@@ -250,4 +250,19 @@ class TestManyRecords:
         assert np.array_equal(tree.strict, pairs.strict)
         assert np.array_equal(tree.credit, pairs.credit)
         assert of.worth(tree) == of.worth(pairs)
-        assert of.worth(links_of(of, search(of, metric=True, rounds=1, rng=rng()))) >= of.worth(pairs) - 1e-9
+        by_tree = of.worth(links_of(of, search(of, metric=True, rounds=1, rng=rng())))
+        assert by_tree >= 0.97 * of.worth(pairs)  # neighbours come in another order, so that other rows are tried
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_positive_definite_forms_are_proven(seed):
+    """Of two attributes the forms with trace 1 are a disc, which can be looked at point by point."""
+    of = problem(Kind.BILINEAR, *hard(seed, 12, 2, 1.5))
+    learned = learn(of, metric=True, solver="certified", time_limit=20.0, rng=rng())
+    angle, radius = np.meshgrid(np.linspace(0, 2 * np.pi, 361), np.append(np.linspace(0, 0.49, 50), 0.4999))
+    forms = np.stack([0.5 + radius * np.cos(angle), 0.5 - radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
+    seen = max(of.worth(links_of(of, form)) for form in forms.reshape(-1, 3))
+    assert np.linalg.eigvalsh(matrix_of(learned.parameters)).min() > 0
+    assert seen <= learned.linked == learned.bound
+    assert learned.bound <= learn(of, solver="certified", time_limit=20.0, rng=rng()).bound

@@ -15,6 +15,7 @@ from flows.sweep.spec import load_sweep
 from flows.sweep.variants import variant
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
+from tasks.sweep.evaluation import without_curve
 from tasks.sweep.layout import Line, table_of
 
 TOLD = Told("s", "s-0123456789ab", 14)
@@ -159,6 +160,18 @@ def test_names_and_texts_that_yaml_reads_otherwise_come_back_as_they_were(projec
     assert written["source"] == {"table": "survey.csv"}
     assert list(written)[:4] == ["name", "series", "source", "key"]
     assert list(written["attributes"]) == list(odd["attributes"])
+
+
+def test_files_of_the_intruder_are_found_from_the_new_place_and_no_sweep_reads_them(project, tmp_path):
+    held = {"files": [{"table": "register.csv", "key": "person_id"}, {"dataset": "census", "key": "person_id", "name": "b"}]}
+    sweep = project({"intruder": held})
+    path = tmp_path / "deep" / "promoted.yaml"
+    path.parent.mkdir()
+    path.write_text(promoted(kept(sweep), next(sweep.points()), TOLD, path.parent))
+    files = load_release(path).intruder.files
+    assert Path(files[0].table).resolve() == (tmp_path / "params" / "releases" / "register.csv").resolve()
+    assert (files[1].dataset, files[1].table) == ("census", None)
+    assert without_curve(load_release(path).intruder).files == ()
 
 
 def test_files_that_the_base_and_the_pipeline_name_are_found_from_the_new_place(project, tmp_path):

@@ -99,7 +99,8 @@ def test_an_address_of_an_unknown_kind_is_told():
         Place("nowhere://bucket/folder")
 
 
-@pytest.mark.parametrize("url", ["s3://canary:4711@bucket/x", "sftp://canary@host/x", "nowhere://canary:4711@bucket/folder"])
+@pytest.mark.parametrize("url", ["s3://canary:4711@bucket/x", "sftp://canary@host/x", "nowhere://canary:4711@bucket/folder",
+                                 "zip://table.csv::sftp://canary:4711@host/x.zip"])  # fmt: skip
 def test_an_address_with_a_password_is_refused_and_not_told(url):
     with pytest.raises(InputError, match="holds a user or a password") as caught:
         Place(url)

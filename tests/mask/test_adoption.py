@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pydantic import ValidationError
 
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.ingest.codebooks.codebook import AttributeSpec
@@ -185,6 +186,29 @@ def test_rows_in_another_order_are_refused(tmp_path, change, words):
 )  # fmt: skip
 def test_rows_in_order_pass_however_strong_the_mask_of_some(tmp_path, change):
     assert shuffled_survey(tmp_path, change).alignment.complete
+
+
+def synthetic(frame, n=80):
+    """Drawn anew from the same laws: nobody's rows."""
+    rng = np.random.default_rng(9)
+    return pd.DataFrame({"age": rng.integers(18, 90, n), "town": rng.integers(0, 10**6, n), "vote": rng.choice(["a", "b"], n)})
+
+
+@pytest.mark.parametrize("change", [synthetic, lambda frame: synthetic(frame, 60), lambda frame: synthetic(frame, 200)])
+def test_rows_of_nobody_are_refused(tmp_path, change):
+    with pytest.raises(InputError) as caught:
+        shuffled_survey(tmp_path, change)
+    assert "fully synthetic" in caught.value.remedy
+    with pytest.raises(ValidationError, match="belong to nobody"):
+        ReleasedSpec(table="m.csv", align="none")
+
+
+def test_a_partly_synthetic_table_is_a_masked_one(tmp_path):
+    # age is drawn anew from a model of it, each from the record's own row: the row is still somebody's
+    rng = np.random.default_rng(10)
+    done = shuffled_survey(tmp_path, lambda frame: frame.assign(age=(frame.age + rng.normal(0, 5, 80)).round()))
+    assert [step.masked for step in done.mechanisms] == [("age",)]
+    assert done.alignment.complete
 
 
 def test_an_identifier_in_both_tables_gives_another_order_away(adopted):

@@ -28,7 +28,7 @@ HOSTILE = (
 NAMED = {"key": "chart-x", "title": "T", "description": "D"}
 ALL = (
     figures.distribution_figures, figures.knowledge_figures, figures.subgroup_figures, figures.candidate_figures,
-    figures.loss_figures, figures.relation_figures,
+    figures.loss_figures, figures.relation_figures, figures.precision_figures,
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from tasks.attack.learned.features import negative_direction
 from tasks.attack.learned.neighbours import links_of, nearest_others
 from tasks.attack.learned.rows import Problem
+from tasks.attack.learned.search import inside, projected
 from tasks.attack.learned.separation import Pool, Reason
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -93,6 +94,8 @@ class _Proof:
     def _alone(self) -> None:
         """Records that can never be linked."""
         for i in np.flatnonzero(self.of.weight > 0):
+            if self._left <= 0:
+                return
             alone = np.zeros(len(self.of.weight), dtype=bool)
             alone[i] = True
             reason = self.pool.together(alone)[1]
@@ -156,17 +159,23 @@ class _Proof:
                 return reason
         return None
 
+    def _broken(self, parameters: Floats, kept: Booleans) -> Booleans:
+        """Which of the kept records parameters do not link. Keeps the best parameters seen."""
+        links = links_of(self.of, parameters)
+        worth = self.of.worth(links)
+        if worth > self.linked + INTEGRAL and (not self.definite or negative_direction(parameters) is None):
+            self.parameters, self.linked = parameters, worth
+        broken: Booleans = kept & ((links.nearer > 0) | (links.equal > self.of.twins))
+        return broken
+
     def _overlooked(self, parameters: Floats, kept: Booleans) -> bool:
-        """Take in rows, and bounds, that parameters break; returns: were there any? Keeps the best parameters seen."""
+        """Take in rows, and bounds, that parameters break; returns: has the question to be asked again?"""
         of = self.of
         missing = negative_direction(parameters) if self.definite else None
         if missing is not None:
             self.pool.bind(missing)
-            return True
-        links = links_of(of, parameters)
-        worth = of.worth(links)
-        if worth > self.linked + INTEGRAL:
-            self.parameters, self.linked = parameters, worth
-        broken = kept & ((links.nearer > 0) | (links.equal > of.twins))
+            nearest = projected(parameters)
+            return bool(self._broken(inside(of, nearest), kept).any())
+        broken = self._broken(parameters, kept)
         others: Integers = np.where(broken[:, None], nearest_others(of, parameters, 3), -1)
         return self.pool.add(others) > 0

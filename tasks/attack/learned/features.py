@@ -1,7 +1,8 @@
 """Distances that are linear in their parameters: what each makes of the differences of two records, and what binds parameters.
 
-A distance of a family is p . phi(differences), the parameters p from a convex cone. The differences are those of the z-scored
-attributes; the bilinear form looks at their signs, the others at their squares.
+A distance of a family is p . phi(differences), the parameters p from a convex cone. The differences are those of the scaled
+attributes; the bilinear form looks at their signs, the others at their squares. Where one of two values is missing the
+difference is NaN: its square counts 2, as in all linkage, and its products 0.
 
 | kind | phi | parameters |
 |---|---|---|
@@ -73,33 +74,35 @@ def _features(code: int, differences: Floats, p: int) -> Floats:
 def write_features(code: int, difference: Floats, out: Floats) -> None:
     """Write phi of one row of differences into `out`, which must be zero where a general measure's features are."""
     d = len(difference)
+    squares = np.where(np.isnan(difference), 2.0, difference * difference)
     if code == _CHOQUET:
-        _write_increments(difference, out)
+        _write_increments(squares, out)
         return
-    squares = np.sort(difference**2) if code == _OWA else difference**2
+    if code == _OWA:
+        squares.sort()
     for k in range(d):
         out[k] = squares[k]
     if code in (_TWO_ADDITIVE, _BILINEAR):
         at = d
         for k in range(d):
             for m in range(k + 1, d):
-                out[at] = 2 * difference[k] * difference[m] if code == _BILINEAR else min(squares[k], squares[m])
+                product = 2 * difference[k] * difference[m]
+                out[at] = min(squares[k], squares[m]) if code == _TWO_ADDITIVE else 0.0 if np.isnan(product) else product
                 at += 1
 
 
 @njit
-def _write_increments(difference: Floats, out: Floats) -> None:
+def _write_increments(squares: Floats, out: Floats) -> None:
     """Go through the attributes by ascending difference: smallest first, by selection, for they are few."""
-    d = len(difference)
+    d = len(squares)
     left, before = 2**d - 1, 0.0
     while left > 0:
         least, smallest = np.inf, 0
         for k in range(d):
-            size = abs(difference[k])
-            if left >> k & 1 and size < least:
-                least, smallest = size, k
-        out[left - 1] = least**2 - before
-        before = least**2
+            if left >> k & 1 and squares[k] < least:
+                least, smallest = squares[k], k
+        out[left - 1] = least - before
+        before = least
         left -= 1 << smallest
 
 

@@ -8,21 +8,23 @@ parameters learned from half of the links achieve on the other half (the intrude
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from tasks.attack.learned.benders import prove
+from tasks.attack.learned.facts import HeldOut
 from tasks.attack.learned.features import Kind, arithmetic_mean, cone, normalised, shapley
 from tasks.attack.learned.neighbours import links_of
 from tasks.attack.learned.recount import Links
-from tasks.attack.learned.rows import Problem, of_targets, problem
-from tasks.attack.learned.search import search
-from tasks.microdata.table import Floats, Integers
+from tasks.attack.learned.rows import Problem
+from tasks.attack.learned.search import inside, search, standard_starts
+from tasks.microdata.table import Floats
 
 Solver = Literal["search", "certified"]
 MOST_TARGETS = 3000  # records that the search looks at; all are counted
+MOST_PERMUTED = 1000  # the same, where the truth is permuted
 PERMUTATIONS = 20
 
 
@@ -30,9 +32,11 @@ PERMUTATIONS = 20
 class Learned:
     """Parameters of a distance, and what they link.
 
-    parameters: as `features` takes them, `normalised`. links: of every searching record, over all pairs. linked: the worth of
-    those linked (their number, by strict credit). bound: what no parameters of the kind exceed, None without proof.
-    betraying: how much each attribute weighs in the distance, shape (d,), NaN for OWA. seconds: CPU time.
+    parameters: as `features` takes them, `normalised`: those that earn the most credit of what was found. links: of every
+    searching record, over all pairs. linked: the largest worth found (the number linked without a tie but with twins); with
+    shared credit, ties may earn more than that. bound: the worth that no parameters of the kind exceed, None without proof.
+    complete: did the proof end by itself, not by its time limit? betraying: how much each attribute weighs in the distance,
+    shape (d,), NaN for OWA. seconds: CPU time.
     """
 
     kind: Kind
@@ -41,6 +45,7 @@ class Learned:
     links: Links
     linked: float
     bound: float | None
+    complete: bool
     betraying: Floats
     seconds: float
 
@@ -54,111 +59,84 @@ class Learned:
         return None if self.bound is None else self.bound - self.linked
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """Rates: of the learned distance on the half it was learned from and on the other, and of the Euclidean on the other."""
-
-    learned_half: float
-    other_half: float
-    euclidean: float
-
-
 def learn(
-    searching: Floats,
-    found: Floats,
-    kind: Kind,
+    of: Problem,
     *,
     rng: np.random.Generator,
-    truth: Integers | None = None,
     metric: bool = False,
-    strict: bool = True,
     solver: Solver = "search",
     time_limit: float = 60.0,
     rounds: int | None = None,
+    settled: bool = False,
 ) -> Learned:
     """Learn the distance by which most searching records are nearest to their own found record.
 
-    Parameters
-    ----------
-    searching, found: shapes (q, d), (f, d), scaled, without NaN. truth: the own record of each; default: row i of row i.
-    metric: only distances that are metrics (`features`). strict: ties earn nothing; else twins of the own record share.
+    metric: only distances that are metrics (`features`).
     solver: "search", or "certified", which goes on to prove for at most time_limit CPU seconds; where they do not suffice, how
-        far it comes depends on the machine.
+        far it comes depends on the machine. settled: then keep what the search found, which does not.
     rounds: how long the search looks; it does not look at the clock, so that the same stream gives the same answer.
-
-    Raises ValueError for NaN, other numbers of attributes, fewer than 2 found records.
     """
     began = time.process_time()
-    of = _checked(searching, found, kind, truth, strict)
-    parameters = search(_sampled(of, rng), metric=metric, rounds=rounds, rng=rng)
-    bound = None
+    if len(of.found) < 2:
+        return _learned(of, metric, arithmetic_mean(of.kind, of.how.d), None, complete=True, began=began)
+    parameters, bound, complete = search(_sampled(of, MOST_TARGETS, rng), metric=metric, rounds=rounds, rng=rng), None, True
     if solver == "certified":
-        bounds, definite = cone(kind, searching.shape[1], metric=metric), metric and kind is Kind.BILINEAR
+        bounds, definite = cone(of.kind, of.how.d, metric=metric), metric and of.kind is Kind.BILINEAR
         proof = prove(of, parameters, bounds, seconds=time_limit, rng=rng, definite=definite)
-        parameters, bound = proof.parameters, proof.bound
-    return _learned(of, metric, parameters, bound, time.process_time() - began)
+        complete = proof.proven or proof.seconds < time_limit
+        parameters, bound = proof.parameters if complete or not settled else parameters, proof.bound
+    return _learned(of, metric, parameters, bound, complete=complete, began=began)
 
 
-def _learned(of: Problem, metric: bool, parameters: Floats, bound: float | None, seconds: float) -> Learned:
-    shown = normalised(of.kind, parameters)
-    links = links_of(of, shown)
-    weighs = shapley(of.kind, shown, of.searching.shape[1])
-    return Learned(of.kind, metric, shown, links, of.worth(links), bound, weighs, seconds)
+def _learned(of: Problem, metric: bool, parameters: Floats, bound: float | None, *, complete: bool, began: float) -> Learned:
+    shown, links = _best(of, [parameters, *([] if metric else [inside(of, parameters)]), *standard_starts(of)])
+    linked = max(of.worth(links), of.worth(links_of(of, normalised(of.kind, parameters))))
+    weighs = shapley(of.kind, shown, of.how.d)
+    used = time.process_time() - began
+    return Learned(of.kind, metric, shown, links, linked, bound, complete, weighs, used)
 
 
-def _checked(searching: Floats, found: Floats, kind: Kind, truth: Integers | None, strict: bool) -> Problem:
-    if searching.shape[1] != found.shape[1] or len(found) < 2:
-        raise ValueError(f"files of shapes {searching.shape} and {found.shape} cannot be linked by a learned distance")
-    if not (np.isfinite(searching).all() and np.isfinite(found).all()):
-        raise ValueError("a learned distance takes no missing values")
-    if truth is None and len(searching) > len(found):
-        raise ValueError("without a truth, row i of one file must be row i of the other")
-    own = np.arange(len(searching)) if truth is None else np.asarray(truth, dtype=np.int64)
-    return problem(kind, searching, found, own, strict=strict)
+def _best(of: Problem, candidates: list[Floats]) -> tuple[Floats, Links]:
+    """The parameters, normalised, that earn the most credit, of equal ones those that look least at one attribute alone."""
+    shown = [normalised(of.kind, one) for one in candidates]
+    links = [links_of(of, one) for one in shown]
+    best = max(range(len(shown)), key=lambda at: (of.credit(links[at]), np.abs(shown[at]).min()))
+    return shown[best], links[best]
 
 
-def _sampled(of: Problem, rng: np.random.Generator) -> Problem:
+def _sampled(of: Problem, most: int, rng: np.random.Generator) -> Problem:
     q = len(of.searching)
-    return of if q <= MOST_TARGETS else of_targets(of, np.sort(rng.choice(q, MOST_TARGETS, replace=False)))
+    return of if q <= most else of.of_targets(np.sort(rng.choice(q, most, replace=False)))
 
 
-def held_out(
-    searching: Floats,
-    found: Floats,
-    kind: Kind,
-    *,
-    rng: np.random.Generator,
-    truth: Integers | None = None,
-    metric: bool = False,
-    strict: bool = True,
-) -> HeldOut:
+def held_out(of: Problem, *, rng: np.random.Generator, metric: bool = False) -> HeldOut:
     """Learn from a random half of the true links, among all found records; link the other half by what was learned."""
-    of = _checked(searching, found, kind, truth, strict)
-    shuffled = rng.permutation(len(searching))
-    half, rest = (of_targets(of, np.sort(part)) for part in np.array_split(shuffled, 2))
-    parameters = search(_sampled(half, rng), metric=metric, rng=rng)
-    euclidean = arithmetic_mean(kind, searching.shape[1])
-    return HeldOut(*(part.worth(links_of(part, p)) / max(len(part.searching), 1)
-                     for part, p in ((half, parameters), (rest, parameters), (rest, euclidean))))  # fmt: skip
+    shuffled = rng.permutation(len(of.searching))
+    half, rest = (of.of_targets(np.sort(part)) for part in np.array_split(shuffled, 2))
+    euclidean = arithmetic_mean(of.kind, of.how.d)
+    parameters = euclidean if len(of.found) < 2 else search(_sampled(half, MOST_TARGETS, rng), metric=metric, rng=rng)
+    return HeldOut(rate(half, parameters), rate(rest, parameters), rate(rest, euclidean))
+
+
+def rate(of: Problem, parameters: Floats) -> float:
+    """The mean credit of the searching records by given parameters; 0 where there are none."""
+    return of.credit(links_of(of, parameters)) / max(len(of.searching), 1)
 
 
 def chance(
-    searching: Floats,
-    found: Floats,
-    kind: Kind,
-    *,
-    rng: np.random.Generator,
-    truth: Integers | None = None,
-    metric: bool = False,
-    strict: bool = True,
-    permutations: int = PERMUTATIONS,
-    rounds: int = 4,
+    of: Problem, *, rng: np.random.Generator, metric: bool = False, permutations: int = PERMUTATIONS, rounds: int = 4
 ) -> Floats:
-    """What the same learner links where the true records are permuted: the rate of each permutation, shape (permutations,)."""
-    of = _checked(searching, found, kind, truth, strict)
+    """What the same learner links where the true records are permuted: the rate of each permutation, shape (permutations,).
+
+    Of more than 1,000 records it looks at so many; each of the others, of whom it learned nothing, earns what a guess does.
+    """
     rates = np.zeros(permutations)
     for at in range(permutations):
-        permuted = problem(kind, of.searching, of.found, rng.permutation(of.truth), strict=strict)
-        parameters = search(_sampled(permuted, rng), metric=metric, rounds=rounds, rng=rng)
-        rates[at] = permuted.worth(links_of(permuted, parameters)) / len(searching)
+        permuted = _sampled(replace(of, truth=rng.permutation(of.truth)), MOST_PERMUTED, rng)
+        q, others = len(permuted.searching), len(of.searching) - len(permuted.searching)
+        parameters = arithmetic_mean(of.kind, of.how.d)
+        if len(of.found) > 1:
+            parameters = search(permuted, metric=metric, rounds=rounds, rng=rng)
+        earned = permuted.credit(_best(permuted, [parameters, *standard_starts(permuted)])[1])
+        rates[at] = (earned + others / of.copies.sum()) / (q + others)
     return rates

@@ -32,7 +32,7 @@ def solve(of: Problem, *, metric: bool = False, time_limit: float = 60.0) -> tup
     q, f = len(of.searching), len(of.found)
     everybody = np.broadcast_to(np.arange(f), (q, f)).copy()
     rows = rows_of(of, everybody)
-    programme, p = _programme(of, rows, cone(of.kind, of.searching.shape[1], metric=metric) / rows.unit)
+    programme, p = _programme(of, rows, cone(of.kind, of.how.d, metric=metric) / rows.unit)
     programme.solve(_solver(time_limit))
     if programme.sol_status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
         raise ValueError(f"the solver found nothing: {pulp.LpStatus[programme.status]}")

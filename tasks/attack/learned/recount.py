@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.attack.learned.apart import Apart, write_apart
 from tasks.attack.learned.features import CODES, Kind, write_features
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
@@ -45,33 +46,40 @@ def recount(kind: Kind, parameters: Floats, searching: Floats, found: Floats, tr
 
     Cost: O(q f p) time, linear memory.
     """
-    return links_among(kind, parameters, searching, found, truth, np.arange(len(found))[np.newaxis])
-
-
-def links_among(kind: Kind, parameters: Floats, searching: Floats, found: Floats, truth: Integers, among: Integers) -> Links:
-    """`recount` over the found records among[i, :] of each searching record; shape (q, k), or (1, k) for all; -1: none."""
-    return Links(*_links_among(CODES[kind], parameters, *_contiguous(searching, found), truth, among))
-
-
-def _contiguous(searching: Floats, found: Floats) -> tuple[Floats, Floats]:
-    return np.ascontiguousarray(searching, dtype=float), np.ascontiguousarray(found, dtype=float)
+    own, others = (np.ascontiguousarray(file, dtype=float) for file in (searching, found))
+    one_each, how = np.ones(len(found), dtype=np.int64), Apart.plain(found.shape[1])
+    everybody = np.arange(len(found))[np.newaxis]
+    return Links(*links_among(CODES[kind], parameters, own, others, truth, everybody, one_each, how))
 
 
 @njit
-def _links_among(
-    code: int, parameters: Floats, searching: Floats, found: Floats, truth: Integers, among: Integers
+def links_among(
+    code: int,
+    parameters: Floats,
+    searching: Floats,
+    found: Floats,
+    truth: Integers,
+    among: Integers,
+    copies: Integers,
+    how: Apart,
 ) -> tuple[Integers, Integers]:
+    """The counts of `Links` over the found records among[i, :] of each searching record, each of which stands for its copies.
+
+    among: shape (q, k), or (1, k) for all; -1: none. The other copies of the own record are as near as it.
+    """
     q = len(searching)
-    nearer, equal = np.zeros(q, dtype=np.int64), np.zeros(q, dtype=np.int64)
-    phi = np.zeros(len(parameters))
+    nearer, equal = np.zeros(q, dtype=np.int64), copies[truth] - 1
+    phi, delta = np.zeros(len(parameters)), np.empty(how.d)
     for i in range(q):
-        own, own_size = measured(code, parameters, searching[i] - found[truth[i]], phi)
+        write_apart(searching[i], found[truth[i]], how, delta)
+        own, own_size = measured(code, parameters, delta, phi)
         for j in among[i % len(among)]:
             if j != truth[i] and j >= 0:
-                other, size = measured(code, parameters, searching[i] - found[j], phi)
+                write_apart(searching[i], found[j], how, delta)
+                other, size = measured(code, parameters, delta, phi)
                 slack = TIE * (own_size + size)
-                nearer[i] += other < own - slack
-                equal[i] += abs(other - own) <= slack
+                nearer[i] += copies[j] * (other < own - slack)
+                equal[i] += copies[j] * (abs(other - own) <= slack)
     return nearer, equal
 
 

@@ -1,7 +1,7 @@
 """The rows D with which "record i is linked" reads: p . D > 0 for every row of i; some of them, chosen and scaled.
 
-D_ij = phi(i, j) - phi(i, own record of i). Records j equal to the own record make no row: they tie under every distance, and
-are accounted for in the weight of i.
+D_ij = phi(i, j) - phi(i, own record of i). Equal found records stand as one, with their number: they tie under every
+distance, and are accounted for in the weight of i.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tasks.attack.comparison import distinct
+from tasks.attack.learned.apart import Apart, write_apart
 from tasks.attack.learned.features import CODES, Kind, width, write_features
 from tasks.attack.learned.recount import Links, measured
 from tasks.microdata.compiled import njit
@@ -18,22 +20,34 @@ from tasks.microdata.table import Booleans, Floats, Integers
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Two files whose truth is known: searching (q, d), found (f, d), the own record of each, and how much each link counts.
+    """Two files whose truth is known, and how their records differ.
 
-    weight: shape (q,), what a link of each is worth: 0 or 1 by strict credit, 1 / equal records by shared credit.
-    twins: shape (q,), how many other found records are equal to the own one.
+    searching: shape (q, columns). found: shape (f, columns), the distinct records; copies: shape (f,), how many equal ones each
+    stands for. truth: shape (q,), the own record of each. strict: does a tie earn nothing, or is it shared?
     """
 
     kind: Kind
     searching: Floats
     found: Floats
     truth: Integers
-    weight: Floats
-    twins: Integers
+    copies: Integers
+    how: Apart
+    strict: bool
 
     @property
     def parameters(self) -> int:
-        return width(self.kind, self.searching.shape[1])
+        return width(self.kind, self.how.d)
+
+    @property
+    def twins(self) -> Integers:
+        """Shape (q,): how many other found records are equal to the own one."""
+        return self.copies[self.truth] - 1
+
+    @property
+    def weight(self) -> Floats:
+        """Shape (q,): what a link of each is worth: 0 or 1 by strict credit, 1 / equal records by shared credit."""
+        weight: Floats = (self.twins == 0).astype(float) if self.strict else 1.0 / (1 + self.twins)
+        return weight
 
     def as_kind(self, kind: Kind) -> Problem:
         """The same files, for another distance."""
@@ -43,19 +57,41 @@ class Problem:
         """What the search maximises: the weight of the records that only twins of their own record are as near to."""
         return float(self.weight[(links.nearer == 0) & (links.equal <= self.twins)].sum())
 
+    def credit(self, links: Links) -> float:
+        """What the links earn; by shared credit also those that tie with others than twins."""
+        return float((links.strict if self.strict else links.credit).sum())
 
-def problem(kind: Kind, searching: Floats, found: Floats, truth: Integers, *, strict: bool = True) -> Problem:
-    """The problem of linking each searching record to found[truth]. strict: who has a twin is never linked."""
-    _, record, count = np.unique(found, axis=0, return_inverse=True, return_counts=True)
-    twins = count[record.ravel()][truth] - 1
-    weight = (twins == 0).astype(float) if strict else 1.0 / (1 + twins)
-    return Problem(kind, np.array(searching, float, order="C"), np.array(found, float, order="C"), truth, weight, twins)
+    def of_targets(self, targets: Integers) -> Problem:
+        """The same problem for some of the searching records."""
+        return replace(self, searching=self.searching[targets], truth=self.truth[targets])
 
 
-def of_targets(of: Problem, targets: Integers) -> Problem:
-    """The same problem for some of the searching records."""
-    some = {name: getattr(of, name)[targets] for name in ("searching", "truth", "weight", "twins")}
-    return replace(of, **some)
+def problem(
+    kind: Kind,
+    searching: Floats,
+    found: Floats,
+    truth: Integers | None = None,
+    *,
+    strict: bool = True,
+    how: Apart | None = None,
+) -> Problem:
+    """The problem of linking each searching record (q, columns) to found[truth] of (f, columns).
+
+    truth: default: row i of row i. strict: who has a twin is never linked. how: default: the columns are attributes.
+    Raises ValueError for infinite values, other numbers of columns, an empty file, and row i without a row i.
+    """
+    if searching.ndim != 2 or searching.shape[1:] != found.shape[1:] or not len(found) or not len(searching):
+        raise ValueError(f"files of shapes {searching.shape} and {found.shape} cannot be linked by a learned distance")
+    if np.isinf(searching).any() or np.isinf(found).any():
+        raise ValueError("a learned distance takes no infinite values")
+    if truth is None and len(searching) > len(found):
+        raise ValueError("without a truth, row i of one file must be row i of the other")
+    records, record = distinct(np.asarray(found, dtype=float))
+    own = record[np.arange(len(searching)) if truth is None else truth]
+    copies = np.bincount(record).astype(np.int64)
+    return Problem(
+        kind, np.array(searching, float, order="C"), records, own, copies, how or Apart.plain(found.shape[1]), strict
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +114,19 @@ def nearest_by_pairs(of: Problem, parameters: Floats, k: int) -> Integers:
     Cost: O(q f p) time.
     """
     k = min(k, len(of.found) - 1)
-    return _nearest_by_pairs(CODES[of.kind], parameters, of.searching, of.found, of.truth, k)
+    return _nearest_by_pairs(CODES[of.kind], parameters, of.searching, of.found, of.truth, k, of.how)
 
 
 @njit
-def _nearest_by_pairs(code: int, parameters: Floats, searching: Floats, found: Floats, truth: Integers, k: int) -> Integers:
+def _nearest_by_pairs(
+    code: int, parameters: Floats, searching: Floats, found: Floats, truth: Integers, k: int, how: Apart
+) -> Integers:
     chosen = np.empty((len(searching), k), dtype=np.int64)
-    phi, distance = np.zeros(len(parameters)), np.empty(len(found))
+    phi, delta, distance = np.zeros(len(parameters)), np.empty(how.d), np.empty(len(found))
     for i in range(len(searching)):
         for j in range(len(found)):
-            distance[j] = measured(code, parameters, searching[i] - found[j], phi)[0]
+            write_apart(searching[i], found[j], how, delta)
+            distance[j] = measured(code, parameters, delta, phi)[0]
         distance[truth[i]] = np.inf
         kth = np.partition(distance, k - 1)[k - 1]
         at = 0
@@ -126,17 +165,21 @@ def _pairs(others: Integers) -> tuple[Integers, Integers]:
 
 def differences_of(of: Problem, i: Integers, j: Integers) -> Floats:
     """D of the pairs (i, j), unscaled; shape (m, p)."""
-    return _differences(CODES[of.kind], of.searching, of.found, of.truth, i, j, of.parameters)
+    return _differences(CODES[of.kind], of.searching, of.found, of.truth, i, j, of.parameters, of.how)
 
 
 @njit
-def _differences(code: int, searching: Floats, found: Floats, truth: Integers, i: Integers, j: Integers, p: int) -> Floats:
+def _differences(
+    code: int, searching: Floats, found: Floats, truth: Integers, i: Integers, j: Integers, p: int, how: Apart
+) -> Floats:
     d = np.zeros((len(i), p))
-    own = np.zeros(p)
+    own, delta = np.zeros(p), np.empty(how.d)
     for row in range(len(i)):
         own[:] = 0.0
-        write_features(code, searching[i[row]] - found[truth[i[row]]], own)
-        write_features(code, searching[i[row]] - found[j[row]], d[row])
+        write_apart(searching[i[row]], found[truth[i[row]]], how, delta)
+        write_features(code, delta, own)
+        write_apart(searching[i[row]], found[j[row]], how, delta)
+        write_features(code, delta, d[row])
         d[row] -= own
     return d
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tasks.attack.learned.apart import differences_of_pairs
 from tasks.attack.learned.features import (
     Kind,
     arithmetic_mean,
@@ -19,6 +20,8 @@ from tasks.attack.learned.features import (
 from tasks.attack.learned.local_search import allowed, climb
 from tasks.attack.learned.neighbours import links_of, nearest_others
 from tasks.attack.learned.rows import Problem, Rows, rows_of
+from tasks.attack.linkage.attributes import EQUAL
+from tasks.attack.linkage.distances import MISSING
 from tasks.microdata.table import Floats, Integers
 
 NEAREST = 8  # rows of each record and start
@@ -48,7 +51,7 @@ class _Climber:
     def __post_init__(self) -> None:
         worths = [self.worth(start) for start in self.starts]
         self.best = _Best(self.starts[int(np.argmax(worths))], max(worths))
-        self.bounds = cone(self.of.kind, self.of.searching.shape[1], metric=self.metric)
+        self.bounds = cone(self.of.kind, self.of.how.d, metric=self.metric)
         self.choose_rows()
 
     def worth(self, parameters: Floats) -> float:
@@ -114,29 +117,33 @@ def search(
         place = climber.round(place)
         if number % 4 == 0:
             place = climber.kicked()
-    return _inside(climber) if metric else climber.best.parameters
+    return inside(of, climber.best.parameters) if metric else climber.best.parameters
 
 
 def standard_starts(of: Problem) -> list[Floats]:
-    """Equal weights; the inverse variances of the true differences; for the bilinear form the inverse of their covariance."""
-    differences = of.searching - of.found[of.truth]
-    d = differences.shape[1]
-    least = 1e-6 * max(float(np.mean(differences**2)), 1e-12)
-    starts = [arithmetic_mean(of.kind, d), diagonal(of.kind, 1 / (differences.var(axis=0) + least))]
+    """Equal weights; the inverse variances of the true differences; for the bilinear form the inverse of their covariance.
+
+    Differences without a sign (of categories) vary about 0; one that is missing is as large as of two random records.
+    """
+    apart = np.nan_to_num(differences_of_pairs(of.searching, of.found[of.truth], of.how), nan=np.sqrt(MISSING))
+    d, signed = of.how.d, np.ones(of.how.d, dtype=bool)
+    signed[of.how.attribute[of.how.kind == EQUAL]] = False
+    least = 1e-6 * max(float(np.mean(apart**2)), 1e-12)
+    centred = apart - np.where(signed, apart.mean(axis=0), 0.0)
+    covariance = centred.T @ centred / max(len(centred) - 1, 1)
+    starts = [arithmetic_mean(of.kind, d), diagonal(of.kind, 1 / (np.diag(covariance) + least))]
     if of.kind is Kind.BILINEAR:
-        covariance = np.atleast_2d(np.cov(differences.T))
         starts.append(of_matrix(np.asarray(np.linalg.inv(covariance + least * np.eye(d)), dtype=float)))
     return starts
 
 
 def _simpler(of: Problem, metric: bool, moves: int, rng: np.random.Generator) -> list[Floats]:
-    d = of.searching.shape[1]
     match of.kind:
         case Kind.BILINEAR | Kind.CHOQUET_2ADDITIVE:
             return [diagonal(of.kind, search(of.as_kind(Kind.WEIGHTED_MEAN), rounds=3, moves=moves, rng=rng))]
         case Kind.CHOQUET:
             found = search(of.as_kind(Kind.CHOQUET_2ADDITIVE), metric=metric, rounds=5, moves=moves, rng=rng)
-            return [measure_of(found, d)]
+            return [measure_of(found, of.how.d)]
         case Kind.WEIGHTED_MEAN | Kind.OWA:
             return []
 
@@ -152,11 +159,11 @@ def projected(parameters: Floats) -> Floats:
     return of_matrix((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
-def _inside(climber: _Climber) -> Floats:
-    """The best parameters moved off the edge of the cone (positive weights, a definite matrix), as far as none is lost."""
-    parameters = climber.best.parameters
-    middle = arithmetic_mean(climber.of.kind, climber.of.searching.shape[1]) * np.abs(parameters).max()
+def inside(of: Problem, parameters: Floats) -> Floats:
+    """Parameters moved off the edge of the cone (positive weights, a definite matrix), as far as none is lost."""
+    middle = arithmetic_mean(of.kind, of.how.d) * np.abs(parameters).max()
+    worth = of.worth(links_of(of, parameters))
     for share in 10.0 ** np.arange(-3, -13, -1):
-        if climber.worth(parameters + share * middle) >= climber.best.worth:
+        if of.worth(links_of(of, parameters + share * middle)) >= worth:
             return np.asarray(parameters + share * middle)
     return parameters

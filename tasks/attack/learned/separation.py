@@ -7,11 +7,13 @@ its multipliers are the reason. It is a problem of non-negative least squares, w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import nnls
 
+from tasks.attack.learned.apart import Apart, write_apart
 from tasks.attack.learned.features import CODES, write_features
 from tasks.attack.learned.recount import TIE
 from tasks.attack.learned.rows import Problem, differences_of, rows_of
@@ -21,7 +23,7 @@ from tasks.microdata.table import Booleans, Floats, Integers
 RESIDUAL = 1e-7  # of the least norm: below it, the rows are taken to have no common direction, and the reason is checked
 MARGIN = 1e-9
 ROUNDING = 1e-12
-STRAY = 1e-14  # of the largest multiplier: left by rounding
+STRAYS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)  # of the largest multiplier: left by rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +57,19 @@ class Reason:
 
 def absolute_terms(of: Problem, i: Integers, j: Integers) -> Floats:
     """|phi| of both distances that the rows (i, j) compare; shape (r, p)."""
-    return _absolute_terms(CODES[of.kind], of.searching, of.found, of.truth, i, j, of.parameters)
+    return _absolute_terms(CODES[of.kind], of.searching, of.found, of.truth, i, j, of.parameters, of.how)
 
 
 @njit
-def _absolute_terms(code: int, searching: Floats, found: Floats, truth: Integers, i: Integers, j: Integers, p: int) -> Floats:
-    terms, phi = np.zeros((len(i), p)), np.zeros(p)
+def _absolute_terms(
+    code: int, searching: Floats, found: Floats, truth: Integers, i: Integers, j: Integers, p: int, how: Apart
+) -> Floats:
+    terms, phi, delta = np.zeros((len(i), p)), np.zeros(p), np.empty(how.d)
     for row in range(len(i)):
         for other in (j[row], truth[i[row]]):
             phi[:] = 0.0
-            write_features(code, searching[i[row]] - found[other], phi)
+            write_apart(searching[i[row]], found[other], how, delta)
+            write_features(code, delta, phi)
             terms[row] += np.abs(phi)
     return terms
 
@@ -141,8 +146,7 @@ class Pool:
         rest = aim - matrix @ y
         if distance > RESIDUAL:
             return -rest[:-1], None
-        without_rounding = np.where(y > STRAY * y.max(), y, 0.0)
-        reasons = (self._reason(chosen, multipliers) for multipliers in (without_rounding, y))
+        reasons = (self._reason(chosen, multipliers) for multipliers in (*_without_rounding(matrix, aim, y), y))
         return -rest[:-1], next((reason for reason in reasons if reason.holds(self.of)), None)
 
     def _reason(self, chosen: Integers, y: Floats) -> Reason:
@@ -163,6 +167,19 @@ class Pool:
                 smaller = self.of_rows(self.rows_of_records(kept))[1]
                 reason = smaller or reason
         return reason
+
+
+def _without_rounding(matrix: Floats, aim: Floats, y: Floats) -> Iterator[Floats]:
+    """The multipliers without those that rounding left, first as they are, then found anew among the larger ones."""
+    yield np.where(y > STRAYS[0] * y.max(), y, 0.0)
+    for stray in STRAYS:
+        kept = np.flatnonzero(y > stray * y.max())
+        anew = np.zeros(len(y))
+        try:
+            anew[kept] = nnls(matrix[:, kept], aim, maxiter=50 * len(kept))[0]
+        except RuntimeError:
+            continue
+        yield anew
 
 
 def _worst_of_each(height: Floats, of_record: Integers, margin: float) -> Integers:

@@ -63,15 +63,18 @@ Holdings = Annotated[
 ]
 
 
-def held(original: Microdata, schema: Schema, holdings: tuple[tuple[str, Holding], ...]) -> Microdata:
+def held(
+    original: Microdata, schema: Schema, holdings: tuple[tuple[str, Holding], ...], where: str = "intruder.holds"
+) -> Microdata:
     """The original table as the intruder holds it: row i is still of record i.
 
     The errors are his own, independent of the masking; they are the same in every run, so that attacks can be compared, and no
-    secret. Raises InputError for what an attribute cannot have: noise, a multiple or a unit without numbers, a parent that the
+    secret. where: of the holdings in the release file.
+    Raises InputError for what an attribute cannot have: noise, a multiple or a unit without numbers, a parent that the
     hierarchy does not give.
     """
     for name, holding in holdings:
-        original = _held(original, schema[name], schema, holding)
+        original = _held(original, schema[name], schema, holding, f"{where}.{name}")
     return original
 
 
@@ -80,8 +83,8 @@ def in_words(holdings: tuple[tuple[str, Holding], ...]) -> str:
     return listed(f"{name} ({holding.in_words})" for name, holding in holdings)
 
 
-def _held(data: Microdata, attribute: Attribute, schema: Schema, holding: Holding) -> Microdata:
-    place, name = f"intruder.holds.{attribute.name}", attribute.name
+def _held(data: Microdata, attribute: Attribute, schema: Schema, holding: Holding, place: str) -> Microdata:
+    name = attribute.name
     rng = stream(bytes(SEED_BYTES), "held", name, str(data.n))
     if holding.wrong_percent is not None:
         wrong = rng.random(data.n) < holding.wrong_percent / 100

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from tasks.classify.methods import refuse_incomparable, refuse_undone_masks
 from tasks.ingest.codebooks.codebook import Attributes
@@ -25,12 +25,18 @@ from tasks.microdata.spec import Name, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Integers, Microdata, shared_codes
 
+_SYNTHETIC = (
+    "a table whose rows belong to nobody (fully synthetic) cannot be certified: whether a record is found again has no answer "
+    "there, and a rate of 0 would not be one. Where row i was made from record i (partly synthetic), align by row or by key"
+)
+
 
 class ReleasedSpec(SourceSpec):
     """A table that was masked elsewhere: where it is, how its rows belong to the source's, and what is known of its masking.
 
     align: `row`: row i of it is the masked row i of the source; `key`: both tables hold the release's `key`. Only the
-        evaluator uses this; the key is not published, and the rows are shuffled like any other release's.
+        evaluator uses this; the key is not published, and the rows are shuffled like any other release's. Synthetic values are
+        masked ones where each row was made from one record; a table whose rows belong to nobody is refused.
     mechanism: the steps by which it was masked, if they are known; the transparency attack then uses them.
     tool: what masked it, for the report.
     """
@@ -38,6 +44,13 @@ class ReleasedSpec(SourceSpec):
     align: Literal["row", "key"] = "row"
     mechanism: tuple[Masking, ...] = ()
     tool: Name | None = None
+
+    @field_validator("align", mode="before")
+    @classmethod
+    def _rows_are_somebodys(cls, given: Any) -> Any:
+        if given in ("none", "nobody", "synthetic"):
+            raise ValueError(_SYNTHETIC)
+        return given
 
     @model_validator(mode="after")
     def _pseudonyms_are_made_here(self) -> Self:
@@ -148,7 +161,8 @@ def _aligned(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple
             "released.align",
             f"The released table has {given.n:,} rows and the source {original.n:,}: they do not belong together in order.",
             f"{original.n:,} rows in the order of the source",
-            "align by a key (`key: <column>` and `align: key`), or give the table with all its rows in order",
+            "align by a key (`key: <column>` and `align: key`), or give the table with all its rows in order; rows of nobody "
+            "(a fully synthetic table) cannot be certified",
         )
     return np.arange(original.n, dtype=np.int64), np.arange(original.n, dtype=np.int64)
 

@@ -14,7 +14,10 @@ ENOUGH_ROWS = 30  # below, a masked column and its source may be unrelated by ch
 MOST_CATEGORIES = 50
 BY_CHANCE = 1e-4  # a relation that chance shows more often than this is none
 _ALLOWED = "the masked form of record i in row i"
-_REMEDY = "align by a key (`key: <column>` and `align: key`), or give the table in the order of the source"
+_REMEDY = (
+    "align by a key (`key: <column>` and `align: key`), or give the table in the order of the source; rows of nobody (a fully "
+    "synthetic table) cannot be certified"
+)
 
 
 def refuse_other_order(original: Microdata, given: Microdata, data: Microdata) -> None:

@@ -11,7 +11,9 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.learned_linkage import KINDS, LearnedLinkage
 from tasks.attack.methods import Attack
+from tasks.attack.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.transparency import Transparency
 from tasks.mask.categories.pram import Pram
@@ -26,6 +28,7 @@ from tasks.microdata.randomness import stream
 from tasks.sweep.calibration import null, worlds
 from tasks.sweep.calibration.coverage import intervals_cover
 from tasks.sweep.calibration.findings import Effort, Finding, Kind
+from tasks.sweep.calibration.learned import learns_nothing
 from tasks.sweep.calibration.null import finds_nothing
 from tasks.sweep.calibration.planted import finds_what_is_there
 from tasks.sweep.calibration.posterior import claims_hold
@@ -35,6 +38,7 @@ from tasks.sweep.calibration.worlds import Steps
 DEFAULT = Effort(seeds=300, samples=800)
 THOROUGH = Effort(seeds=3000, samples=8000)
 TARGETS = 600  # of whom a sample is scored
+TARGETS_OF_A_LEARNER = 80  # the same, for an attack that takes seconds
 SHARES = (0.3, 1.0)
 
 _step = TypeAdapter[Masking](Masking).validate_python
@@ -73,6 +77,15 @@ LAWS: dict[str, tuple[tuple[str, ...], Steps]] = {
 _TRANSPARENCY = Transparency(method="transparency")
 _LINKAGE = DistanceLinkage(method="distance_linkage")
 _POSITION = RowPosition(method="row_position")
+_LEARNED = {family: LearnedLinkage(method="learned_linkage", learn=family) for family in KINDS}
+_PROFILES = ProfileLinkage(method="profile_linkage", knows=("age", "grade"), release_attributes=("size",))
+_UNNAMED = ProfileLinkage(method="profile_linkage", match="names_unknown")
+_SAME_UNITS = ProfileLinkage(method="profile_linkage", match="names_unknown", units="same")
+_SCHEMAS: dict[str, Attack] = {
+    "profile_linkage by no shared attribute": _PROFILES,
+    "profile_linkage without names": _UNNAMED,
+    "profile_linkage without names, same units": _SAME_UNITS,
+}
 
 
 Run = Callable[[Effort, np.random.Generator], tuple[Finding, ...]]
@@ -125,7 +138,7 @@ def _distances() -> Iterator[tuple[str, Attack]]:
 
 
 def _of_null() -> Iterator[Check]:
-    for subject, spec in _distances():
+    for subject, spec in (*_distances(), *_SCHEMAS.items()):
         scenes: tuple[tuple[str, worlds.Make, Steps], ...] = (
             ("columns shuffled, microaggregated", worlds.columns_dealt_out, (_MICRO,)),
             ("other people of the same law", worlds.drawn_apart, ()),
@@ -135,6 +148,7 @@ def _of_null() -> Iterator[Check]:
             yield _null(subject, scene, spec, partial(make, null.N, steps))
     for mask, steps in FOLLOWED.items():
         yield _null("transparency", f"rows dealt out, {mask}", _TRANSPARENCY, partial(worlds.rows_dealt_out, null.N, steps))
+    yield from _of_learners()
     yield _null("row_position", "rows shuffled", _POSITION, partial(worlds.as_masked, null.N, ()))
     yield _null("row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.some_absent, null.N, ()))
 
@@ -143,9 +157,18 @@ def _null(subject: str, scene: str, spec: Attack, make: null.MakeWorld) -> Check
     return Check("null", spec.method, subject, scene, partial(finds_nothing, subject, scene, spec, make))
 
 
+def _of_learners() -> Iterator[Check]:
+    for family, spec in _LEARNED.items():
+        subject, scene = f"learned_linkage, {family}", "other people of the same law"
+        make = partial(worlds.drawn_apart, null.N, ())
+        yield Check("null", spec.method, subject, scene, partial(learns_nothing, subject, scene, spec, make))
+
+
 def _of_planted() -> Iterator[Check]:
+    yield _planted("learned_linkage", "", _LEARNED["weighted_mean"], (), 1.0)
     for share in SHARES:
-        everywhere: tuple[tuple[str, Attack], ...] = (*_distances(), ("row_position", _POSITION))
+        unnamed = ("profile_linkage without names, same units", _SAME_UNITS)
+        everywhere: tuple[tuple[str, Attack], ...] = (*_distances(), unnamed, ("row_position", _POSITION))
         for subject, spec in everywhere:
             yield _planted(subject, "", spec, (), share)
         for mask, steps in {"PRAM": (_PRAM,), "noise": (_NOISE,), "a swap over all ranks": (_ANYWHERE,)}.items():
@@ -166,9 +189,15 @@ def _of_intervals() -> Iterator[Check]:
         ("distance_linkage, 30 % absent, noise", _LINKAGE, worlds.as_masked, sampled),
         ("distance_linkage, persons, noise", _LINKAGE, worlds.of_persons, (_NOISE,)),
         ("row_position, rows kept in order", _POSITION, worlds.in_order, sampled),
+        ("profile_linkage, names unknown, microaggregated", _UNNAMED, worlds.as_masked, (_MICRO,)),
+        ("learned_linkage, microaggregated", _LEARNED["weighted_mean"], _of_few, (_MICRO,)),
     )
     for scene, spec, make, steps in scenes:
         yield Check("coverage", spec.method, "intervals", scene, partial(_run_intervals, scene, spec, make, steps))
+
+
+def _of_few(_: int, steps: Steps, rng: np.random.Generator) -> worlds.World:
+    return worlds.as_masked(TARGETS_OF_A_LEARNER, steps, rng)
 
 
 def _run_intervals(
@@ -191,8 +220,10 @@ def _of_recounts() -> Iterator[Check]:
     several: Steps = (_MICRO, Pram(method="pram", attributes=("group", "grade"), retention=0.7))
     attacks: tuple[tuple[str, Attack], ...] = (
         *_distances(),
+        *_SCHEMAS.items(),
         ("transparency", _TRANSPARENCY),
         ("row_position", _POSITION),
+        ("learned_linkage", _LEARNED["weighted_mean"]),
     )
     for subject, spec in attacks:
         yield Check("recount", spec.method, subject, "figures", partial(figures_are_true, subject, spec, several))

@@ -44,7 +44,8 @@ def recounted(world: World, by_attack: Earned) -> Iterator[tuple[str, Rate]]:
     """The figures of a complete release by their definitions, each with its id; slow."""
     credit = np.diag(by_attack.matrix)
     by = f"{by_attack.result.attack}|{by_attack.result.intruder}"
-    yield f"reidentification|{by}", (sum(credit) / len(credit), 1 / len(credit))
+    permuted = by_attack.result.chance_kind == "permutation"  # of draws, which no plain count repeats
+    yield f"reidentification|{by}", (sum(credit) / len(credit), by_attack.result.chance if permuted else 1 / len(credit))
     yield f"records_exposed|{by}", (sum(one >= EXPOSED_FROM for one in credit) / len(credit), None)
     yield f"max_record_risk|{by}", (max(credit), None)
     yield f"truth_among_nearest|{by}", (sum(one > 0 for one in credit) / len(credit), None)

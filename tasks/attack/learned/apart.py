@@ -1,0 +1,48 @@
+"""How two records differ in each attribute, for the compiled loops of learning: the columns of `linkage.attributes`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tasks.attack.linkage.attributes import SQUARED, Columns, write_differences
+from tasks.microdata.compiled import njit
+from tasks.microdata.table import Floats, Integers
+
+
+class Apart(NamedTuple):
+    """What is done with the columns of two records, and how many attributes that gives; see `Columns`."""
+
+    kind: Integers
+    weight: Floats
+    attribute: Integers
+    d: int
+
+    @classmethod
+    def of(cls, columns: Columns) -> Apart:
+        return cls(columns.kind, columns.weight, columns.attribute, columns.n_attributes)
+
+    @classmethod
+    def plain(cls, d: int) -> Apart:
+        """Each column is an attribute, of which the signed difference counts."""
+        return cls(np.full(d, SQUARED, dtype=np.int64), np.ones(d), np.arange(d), d)
+
+    @property
+    def columns(self) -> Columns:
+        return Columns(self.kind, self.weight, self.attribute, self.d, missing_out=False)
+
+
+@njit
+def write_apart(x: Floats, y: Floats, how: Apart, delta: Floats) -> None:
+    """Write the d differences of two records: signed where the attribute has an order, NaN where one lacks the value."""
+    write_differences(x, y, how.kind, how.weight, how.attribute, False, delta)
+
+
+@njit
+def differences_of_pairs(x: Floats, y: Floats, how: Apart) -> Floats:
+    """The differences of the records in the same place of two lists, shape (m, d)."""
+    found = np.empty((len(x), how.d))
+    for i in range(len(x)):
+        write_apart(x[i], y[i], how, found[i])
+    return found

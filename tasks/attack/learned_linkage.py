@@ -1,0 +1,208 @@
+"""Distance-based linkage at its worst: the distance is learned from who is who, so that it links as many as its family can."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Literal, assert_never
+
+import numpy as np
+from pydantic import Field
+
+from tasks.attack.comparison import ScaleBy
+from tasks.attack.distance_linkage import Pairs, check_names
+from tasks.attack.learned.apart import Apart
+from tasks.attack.learned.facts import LearnedFacts
+from tasks.attack.learned.features import MOST_OF_CHOQUET, Kind, arithmetic_mean
+from tasks.attack.learned.forms import form_of
+from tasks.attack.learned.learn import Learned, Solver, chance, held_out, learn, rate
+from tasks.attack.learned.rows import Problem, problem
+from tasks.attack.linkage.attributes import ComparedBy, Files, files_of
+from tasks.attack.linkage.search import Search, embedded
+from tasks.attack.links import Links
+from tasks.microdata.errors import NotApplicable
+from tasks.microdata.schema import Schema
+from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.table import Microdata
+
+Family = Literal["weighted_mean", "owa", "choquet", "choquet_2_additive", "bilinear"]
+
+
+class LearnedLinkage(Spec):
+    """Parameters of linkage by a learned distance.
+
+    id: what the attack is called in figures and policy lines; default: the method's name.
+    scale_by, direction, compare: as for `distance_linkage`.
+    learn: the family of distances: weighted mean, ordered weighted average (owa), Choquet integral of any fuzzy measure (at
+        most 10 attributes) or of a 2-additive one (at most 12), or symmetric bilinear form (at most 30).
+    metric: only distances that are metrics.
+    solver: `search`; or `certified`, which also proves for the declared intruder how many records no distance of the family
+        exceeds, for at most `time_limit_seconds` of CPU time. The links are those of the search unless the proof ends in time,
+        so that they do not depend on the machine; where it does not end, how far it came does.
+    """
+
+    method: Literal["learned_linkage"]
+    id: Slug | None = None
+    scale_by: ScaleBy = "release"
+    direction: Literal["to_release", "to_original"] = "to_release"
+    learn: Family = "weighted_mean"
+    metric: bool = False
+    solver: Solver = "search"
+    time_limit_seconds: Annotated[float, Field(gt=0, le=86_400)] = 60.0
+    compare: ComparedBy | None = None
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.learn]
+
+    @property
+    def rule(self) -> str:
+        """What the attack does, in words."""
+        among = f"{_NAMES[self.learn]}{' that is a metric' if self.metric else ''}"
+        return f"links each record to the nearest released rows by the {among} that links most: learned from who is who"
+
+
+KINDS: dict[Family, Kind] = {
+    "weighted_mean": Kind.WEIGHTED_MEAN,
+    "owa": Kind.OWA,
+    "choquet": Kind.CHOQUET,
+    "choquet_2_additive": Kind.CHOQUET_2ADDITIVE,
+    "bilinear": Kind.BILINEAR,
+}
+MOST_ATTRIBUTES: dict[Family, int] = {"choquet": MOST_OF_CHOQUET, "choquet_2_additive": 12, "bilinear": 30}
+MOST_PAIRS = 1_000_000_000  # of distinct records, for a distance that no search tree knows
+LEARNING, HALVES, PERMUTING = 1, 2, 3  # the learner's streams: anybody's, the same for every table
+_NAMES: dict[Family, str] = {
+    "weighted_mean": "weighted mean of squared differences",
+    "owa": "ordered weighted average of squared differences",
+    "choquet": "Choquet integral of squared differences",
+    "choquet_2_additive": "Choquet integral (2-additive) of squared differences",
+    "bilinear": "symmetric bilinear form of differences",
+}
+
+
+def link_by_learning(
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    spec: LearnedLinkage,
+    knows: tuple[str, ...],
+    pairs: Pairs,
+    *,
+    prove: bool = True,
+) -> Links:
+    """Link each record to all released rows at the least distance, by the distance of a family that links most.
+
+    Meaning: what an intruder could reach who weighs the attributes as cleverly as it can be done. Only the data's owner knows
+    who is who, so this is no intruder's rate but the worst case of a family.
+    Formula in words: the parameters for which most records are nearer to their own row than to any row that differs from it; a
+    link to t equal rows counts 1/t (`learned.learn`). Of all that was found, the plain distance included, those that earn
+    most. Records whose own row is not released teach nothing and are linked as all others.
+
+    Parameters
+    ----------
+    original, masked: tables of n and m rows; their order is not used. knows: published attributes, at least one.
+    pairs: who is who, at least one pair. prove: may `solver: certified` prove?
+
+    Attributes without an order differ by an amount without a sign, whose products with others a bilinear form weighs all the
+    same. A missing value counts 2 against a present one, 0 against another missing one, and nothing in products.
+
+    Returns the links of all records of the searching file with the least distance and the next, and what was learned.
+    The learner's random numbers are the same for all tables: equal tables, in any order of their rows, give equal links.
+    Raises NotApplicable where nothing is known or released, the family has too many parameters for so many attributes, or the
+    tables are too large for a distance without a search tree; InputError as `files_of`.
+    Cost: O(q f) for each round of the search, 12 rounds or fewer, by a tree O(q log f); and 20 searches for the chance.
+    Source: D11.2, sections 2.6 and 3; Torra, Abril, Navarro-Arribas (2016). Done otherwise: see `learned`.
+    Example: an attribute that was not masked and is unique gets all the weight, and everybody is linked.
+    """
+    _check_can_be_learned(spec, knows, pairs)
+    check_names((name for name, _ in spec.compare or ()), schema, "attacks: learned_linkage")
+    files = files_of(original, masked, schema, knows, spec.compare or (), spec.scale_by)
+    of = _problem(files, spec, pairs)
+    _check_size(files, of, spec)
+    learned = learn(
+        of,
+        rng=np.random.default_rng(LEARNING),
+        metric=spec.metric,
+        solver=spec.solver if prove else "search",
+        time_limit=spec.time_limit_seconds,
+        settled=True,
+    )
+    released = len(pairs.records) / original.n
+    return replace(_links(files, learned, spec), learned=_facts(of, learned, spec, knows, released))
+
+
+def _problem(files: Files, spec: LearnedLinkage, pairs: Pairs) -> Problem:
+    """Who is who, in an order that is not that of the files; columns that cannot differ are emptied, so that equal is equal."""
+    own, shown = files.own_of_record[pairs.records], files.shown_of_row[pairs.rows]
+    constant = files.columns.weight == 0
+    records, rows = (np.where(constant & ~np.isnan(file), 0.0, file) for file in (files.own, files.shown))
+    how = Apart.of(files.columns)
+    if spec.direction == "to_release":
+        searching, found, everybody = (records, own), (rows, shown), np.sort(files.shown_of_row)
+    else:
+        searching, found, everybody = (rows, shown), (records, own), np.sort(files.own_of_record)
+    order = np.lexsort((found[1], searching[1]))
+    truth = np.searchsorted(everybody, found[1][order])
+    return problem(spec.kind, searching[0][searching[1][order]], found[0][everybody], truth, strict=False, how=how)
+
+
+def _links(files: Files, learned: Learned, spec: LearnedLinkage) -> Links:
+    form = form_of(learned.kind, learned.parameters, files.columns.n_attributes)
+    match spec.direction:
+        case "to_release":
+            answer = Search(files.own, files.shown, files.columns, form).nearest()
+            both = files.shown_of_row, files.own_of_record
+        case "to_original":
+            answer = Search(files.shown, files.own, files.columns, form).nearest()
+            both = files.own_of_record, files.shown_of_row
+        case _:
+            assert_never(spec.direction)
+    return Links(*both, answer.starts, answer.found, least=answer.least, runner_up=answer.runner_up)
+
+
+def _facts(of: Problem, learned: Learned, spec: LearnedLinkage, knows: tuple[str, ...], released: float) -> LearnedFacts:
+    """released: the share of the records whose own row is released."""
+    q = len(of.searching)
+    permuted = chance(of, metric=spec.metric, rng=np.random.default_rng(PERMUTING))
+    weighs = learned.betraying / max(float(np.abs(learned.betraying).sum()), 1e-300)
+    halves = held_out(of, metric=spec.metric, rng=np.random.default_rng(HALVES)) if q > 1 else None
+    return LearnedFacts(
+        family=spec.learn,
+        metric=spec.metric,
+        records=q,
+        rate=of.credit(learned.links) / q,
+        euclidean=rate(of, arithmetic_mean(of.kind, of.how.d)),
+        chance=released * float(permuted.mean()),
+        sure=learned.rate,
+        bound=None if learned.bound is None else learned.bound / q,
+        stopped=not learned.complete,
+        held_out=halves,
+        betraying=() if spec.learn == "owa" else tuple(zip(knows, weighs.tolist(), strict=True)),
+        parameters=tuple(learned.parameters.tolist()),
+    )
+
+
+def _check_can_be_learned(spec: LearnedLinkage, knows: tuple[str, ...], pairs: Pairs) -> None:
+    if not knows:
+        raise NotApplicable("the intruder knows no published attribute")
+    if not len(pairs.records):
+        raise NotApplicable("no record is released from which a distance could be learned")
+    most = MOST_ATTRIBUTES.get(spec.learn)
+    if most is not None and len(knows) > most:
+        otherwise = "choquet_2_additive or weighted_mean" if spec.learn == "choquet" and len(knows) <= 12 else "weighted_mean"
+        raise NotApplicable(
+            f"`learn: {spec.learn}` takes at most {most} attributes, and {len(knows)} are known: learn {otherwise}"
+        )
+
+
+def _check_size(files: Files, of: Problem, spec: LearnedLinkage) -> None:
+    pairs = len(files.own) * len(files.shown)
+    if pairs <= MOST_PAIRS:
+        return
+    plain = form_of(of.kind, arithmetic_mean(of.kind, of.how.d), of.how.d)
+    semidefinite = spec.kind is not Kind.BILINEAR or spec.metric
+    if not semidefinite or embedded(files.own, files.shown, files.columns, plain) is None:
+        raise NotApplicable(
+            f"{pairs:,} pairs of records are too many for a distance that no search tree knows: learn a weighted_mean, or a "
+            "bilinear form with `metric: true`, of numbers without gaps"
+        )

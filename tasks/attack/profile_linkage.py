@@ -1,0 +1,222 @@
+"""Linkage between files of different schemas: attributes without names, or no attribute that both files have."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from tasks.attack.comparison import Comparison, ScaleBy, compare, distinct
+from tasks.attack.linkage.assignment import assigned
+from tasks.attack.linkage.attributes import EQUAL, SQUARED, Columns
+from tasks.attack.linkage.distances import euclidean
+from tasks.attack.linkage.search import Search
+from tasks.attack.links import Links
+from tasks.attack.profiles.likeness import Column, places_by_share
+from tasks.attack.profiles.matching import matched
+from tasks.attack.profiles.profile import Scores, profiles
+from tasks.mask.fitting import ordered_positions
+from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
+from tasks.microdata.spec import Names, Slug, Spec
+from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.table import Floats, Microdata
+
+_OF_PROFILES = ("scores", "powers", "orientation")
+
+
+class ProfileLinkage(Spec):
+    """Parameters of linkage between files of different schemas.
+
+    id: what the attack is called in figures and policy lines; default: the method's name.
+    match: `no_shared_attributes`: the intruder's file and the release describe the same persons by different attributes;
+        records are linked by profiles, places within their file. `names_unknown`: he has released attributes, but cannot tell
+        which is which; he matches them by their distributions, and links by the matched ones.
+    knows: what his file holds, also attributes that are not published; default: what the declared intruder knows.
+    release_attributes: what he compares it with; default: all published attributes, less those he knows where none is shared.
+    scores: how the attributes of a profile are put on one scale. powers: of its OWA means besides minimum, median and maximum:
+        1 is the mean, less weighs large values more. orientation: are they turned along their common factor?
+    units: are those of attributes without names, and the names of their categories, the release's?
+    matching: `nearest`: each record for itself; `one_to_one`: all records together, no row for two of them.
+    """
+
+    method: Literal["profile_linkage"]
+    id: Slug | None = None
+    match: Literal["no_shared_attributes", "names_unknown"] = "no_shared_attributes"
+    knows: Names | None = None
+    release_attributes: Names | None = None
+    scores: Scores = "ranks"
+    powers: Annotated[tuple[Annotated[float, Field(gt=0, le=100)], ...], Field(max_length=50)] = (0.25, 0.5, 1.0, 2.0, 4.0)
+    orientation: Literal["common_factor", "as_recorded"] = "common_factor"
+    units: Literal["unknown", "same"] = "unknown"
+    matching: Literal["nearest", "one_to_one"] = "nearest"
+
+    @model_validator(mode="after")
+    def _fields_fit(self) -> Self:
+        of_other = ("units",) if self.match == "no_shared_attributes" else _OF_PROFILES
+        given = [name for name in of_other if getattr(self, name) != type(self).model_fields[name].default]
+        if given:
+            raise ValueError(f"`match: {self.match}` takes no `{given[0]}`")
+        return self
+
+    @property
+    def scale_by(self) -> ScaleBy | None:
+        """Whose scale: each file's own, or the release's where its units are known; None: profiles have none."""
+        if self.match == "no_shared_attributes":
+            return None
+        return "release" if self.units == "same" else "own"
+
+    @property
+    def rule(self) -> str:
+        """What the attack does, in words."""
+        to = "the released rows" if self.matching == "nearest" else "the released rows one to one"
+        if self.match == "names_unknown":
+            return f"finds out by their distributions which attribute is which, then links each record to the nearest of {to}"
+        return (
+            f"links each record to those of {to} that stand in the release where it stands in his file, by no shared attribute"
+        )
+
+
+def link_by_profile(
+    original: Microdata, masked: Microdata, schema: Schema, spec: ProfileLinkage, knows: tuple[str, ...]
+) -> tuple[Links, str]:
+    """Link each record to the released rows that are nearest, without a shared schema.
+
+    Meaning: nobody needs the released attributes to recognise a person in the release. Whoever is at the top of one file is
+    near the top of another if what they hold is moved by a common factor; and columns without names can be told apart.
+    Formula in words: see `profiles` for `no_shared_attributes`, and the squared distance of `comparison` in the attributes of
+    `matched` for `names_unknown`, by each file's own scale, or in the same units by the release's; in unknown units categories
+    are taken for each other that are equally far down in the order of their frequencies. Ties are shared.
+
+    Parameters
+    ----------
+    original, masked: tables of n and m rows; neither the order of their rows, nor that of their columns, is used. knows: what
+        his file holds: attributes of the original.
+
+    Returns the links of all records, and a remark: how many attributes without names he takes for what they are (only the
+    evaluator knows).
+    Raises NotApplicable where one file has nothing to compare, or as `orientation`; InputError for an attribute that does not
+    exist or is not published. Cost: as `profiles`, `matched`, `Search.nearest` and `assigned`.
+    Source: Torra (2004), OWA operators in data modeling and reidentification; D11.2, section 2.3. Example: where one attribute
+    of each file follows the same factor without noise, everybody is found.
+    """
+    _check_names(spec, schema)
+    theirs = schema.published if spec.release_attributes is None else tuple(dict.fromkeys(spec.release_attributes))
+    if spec.match == "no_shared_attributes":
+        left = tuple(name for name in theirs if name not in knows)
+        return _linked(_profiled(original, masked, schema, spec, (knows, left)), spec), ""
+    both, right = _compared(original, masked, schema, spec, (knows, theirs))
+    remark = f"; attributes of his file that he takes for the released ones that they are: {right} of {len(knows)}"
+    return _linked(both, spec), remark
+
+
+def _profiled(
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    spec: ProfileLinkage,
+    names: tuple[tuple[str, ...], tuple[str, ...]],
+) -> Comparison:
+    """The profiles of both files, in which every aggregate weighs the same."""
+    his = _with_order(original, schema, names[0])
+    theirs = _with_order(masked, schema, names[1])
+    if not his:
+        raise NotApplicable("the intruder knows no attribute that has an order")
+    if not theirs:
+        raise NotApplicable("the release has no attribute with an order that the intruder does not know")
+    oriented = spec.orientation == "common_factor"
+    own, shown = (
+        profiles(_positions(data, schema, some), spec.powers, scores=spec.scores, oriented=oriented)
+        for data, some in ((original, his), (masked, theirs))
+    )
+    d = own.shape[1]
+    return Comparison(*distinct(own), *distinct(shown), np.zeros(d, dtype=bool), np.ones(d))
+
+
+def _compared(
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    spec: ProfileLinkage,
+    names: tuple[tuple[str, ...], tuple[str, ...]],
+) -> tuple[Comparison, int]:
+    """Both files in the attributes that were matched, and how many of these are matched rightly."""
+    his, theirs = _in_no_order(names[0], "his"), _in_no_order(names[1], "released")
+    own = tuple(_column(original, schema, name) for name in his)
+    shown = tuple(_column(masked, schema, name) for name in theirs)
+    if not own or not shown:
+        raise NotApplicable("the intruder knows no attribute, or the release has none")
+    found = matched(own, shown, same_units=spec.units == "same")
+    pairs = [(i, int(found[i])) for i in np.flatnonzero(found >= 0)]
+    if not pairs:
+        raise NotApplicable("no attribute of the intruder is of the kind of a released one")
+    files = ({str(i): own[i] for i, _ in pairs}, {str(i): shown[j] for i, j in pairs})
+    tables = [Microdata.of({name: _values(column, spec) for name, column in of.items()}) for of in files]
+    both = compare(tables[0], tables[1], _as_if_named(files[0]), tuple(files[0]), spec.scale_by or "own")
+    return both, sum(his[i] == theirs[j] for i, j in pairs)
+
+
+def _linked(both: Comparison, spec: ProfileLinkage) -> Links:
+    d = len(both.weight)
+    columns = Columns(np.where(both.nominal, EQUAL, SQUARED), both.weight, np.arange(d), d, missing_out=False)
+    search = Search(both.own, both.shown, columns, euclidean(d))
+    if spec.matching == "one_to_one":
+        return Links(both.shown_of_row, both.own_of_record, *assigned(search, both.own_of_record, both.shown_of_row))
+    answer = search.nearest()
+    links = (both.shown_of_row, both.own_of_record, answer.starts, answer.found)
+    return Links(*links, least=answer.least, runner_up=answer.runner_up)
+
+
+def _check_names(spec: ProfileLinkage, schema: Schema) -> None:
+    for field in ("knows", "release_attributes"):
+        for name in getattr(spec, field) or ():
+            where = f"attacks: profile_linkage.{field}"
+            if name not in schema:
+                remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
+                what = f"the table has no attribute `{name}`"
+                raise InputError("unknown-attribute", where, what, ", ".join(schema.names), remedy, name)
+            if field == "release_attributes" and not schema[name].published:
+                what = f"`{name}` has the role {schema[name].role} and is not published: nothing can be compared with it"
+                raise InputError("unpublished-attribute", where, what, ", ".join(schema.published), "take it out", name)
+
+
+def _with_order(data: Microdata, schema: Schema, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if _has_order(data, schema[name]))
+
+
+def _has_order(data: Microdata, attribute: Attribute) -> bool:
+    return attribute.scale not in CATEGORICAL and not (data.is_text(attribute.name) and attribute.order is None)
+
+
+def _positions(data: Microdata, schema: Schema, names: tuple[str, ...]) -> Floats:
+    return np.column_stack([ordered_positions(data, schema, name, f"attacks: {name}") for name in names])
+
+
+def _in_no_order(names: tuple[str, ...], file: str) -> tuple[str, ...]:
+    """The names in an order that says nothing: two columns that cannot be told apart must not be matched by their places."""
+    return tuple(sorted(set(names), key=lambda name: hashlib.sha256(f"{file}:{name}".encode()).digest()))
+
+
+def _column(data: Microdata, schema: Schema, name: str) -> Column:
+    if _has_order(data, schema[name]):
+        return Column(_positions(data, schema, (name,))[:, 0])
+    column = data.column(name)
+    if pa.types.is_integer(column.type):
+        column = column.cast(pa.float64())  # a mask may have made it decimals
+    return Column(np.where(data.missing(name), np.nan, 0.0), column.cast(pa.string()))
+
+
+def _values(column: Column, spec: ProfileLinkage) -> pa.Array:
+    """What is compared: numbers, categories, or places of categories by how frequent they are."""
+    if column.categories is None:
+        return pa.array(column.values, from_pandas=True)
+    return column.categories if spec.units == "same" else pa.array(places_by_share(column.categories), from_pandas=True)
+
+
+def _as_if_named(columns: dict[str, Column]) -> Schema:
+    """The schema of matched columns, under numbers in place of names."""
+    scales = {name: Scale.NUMERIC if column.ordered else Scale.NOMINAL for name, column in columns.items()}
+    return Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, scale, "pipeline") for name, scale in scales.items()))

@@ -1,0 +1,77 @@
+"""Where nothing is to be learned, an attack by a learned distance says so: on records it did not learn from, and by its chance.
+
+The permutation law of `null` holds for links that do not depend on who is who; these do.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import poisson, ttest_1samp
+
+from tasks.attack.learned_linkage import LearnedLinkage
+from tasks.microdata.errors import AttackFailed
+from tasks.sweep.calibration.chance import attacked
+from tasks.sweep.calibration.findings import LEVEL, Effort, Finding
+from tasks.sweep.calibration.null import MakeWorld, N
+
+TABLES = 60  # at most: each is learned from some twenty times
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What an attack says of one table. other_half: the credit of the records that taught it nothing; luck: what to expect."""
+
+    rate: float
+    chance: float
+    other_half: float
+    luck: float
+
+
+def learns_nothing(
+    subject: str, scene: str, spec: LearnedLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
+) -> tuple[Finding, ...]:
+    """Attack tables in which nobody's row is their own.
+
+    The other half's credit: as rows are anybody's it is at most as scattered as matches of random pairings, of which about a
+    Poisson number are right. The rate and its chance: one learner on one kind of truths, so that the mean difference is 0.
+    """
+    said = [_said(spec, make, one) for one in rng.spawn(min(effort.seeds, TABLES))]
+    return (_of_the_other_half(subject, scene, said), _of_chance(subject, scene, said))
+
+
+def _said(spec: LearnedLinkage, make: MakeWorld, rng: np.random.Generator) -> _Said:
+    world = make(rng)
+    result = attacked(world, spec)
+    if result.learned is None or result.outcomes is None or result.learned.held_out is None:
+        raise AttackFailed(result.reason or "nothing was learned")
+    others = result.learned.records // 2
+    credit = result.learned.held_out.other_half * others
+    rate = float(result.outcomes.floats("credit").mean())
+    return _Said(rate, result.chance, credit, others / world.masked.n)
+
+
+def _of_the_other_half(subject: str, scene: str, said: list[_Said]) -> Finding:
+    found, expected = sum(one.other_half for one in said), sum(one.luck for one in said)
+    above, below = poisson.sf(math.ceil(found - 1e-9) - 1, expected), poisson.cdf(math.floor(found + 1e-9), expected)
+    reason = "it finds other than luck gives among records it did not learn from"
+    n = len(said) * (N // 2)
+    return _finding(subject, f"{scene}, the other half", len(said), found / n, expected / n, min(above, below), reason)
+
+
+def _of_chance(subject: str, scene: str, said: list[_Said]) -> Finding:
+    apart = np.array([one.rate - one.chance for one in said])
+    p = float(ttest_1samp(apart, 0.0).pvalue) if np.ptp(apart) > 0 else float(abs(apart[0]) < 1e-9)
+    found, expected = sum(one.rate for one in said) / len(said), sum(one.chance for one in said) / len(said)
+    reason = "the chance it states is not what it earns where nothing is to be found"
+    return _finding(subject, f"{scene}, the stated chance", len(said), found, expected, p, reason)
+
+
+def _finding(subject: str, scene: str, trials: int, found: float, expected: float, p: float, reason: str) -> Finding:
+    holds = bool(p >= LEVEL)
+    return Finding(
+        kind="null", subject=subject, scene=scene, trials=trials, found=found, expected=expected, p=float(p), holds=holds,
+        reason=None if holds else reason,
+    )  # fmt: skip
