@@ -189,6 +189,8 @@ def _summary(found: Verified, root: Path) -> Iterator[str]:
         yield f"  {_many(found.emptied, 'older run')} had some removed: nothing needs them, and a replay computes them again"
     if found.dangling:
         yield f"  {_many(found.dangling, 'record')} of the cache point to what is not there: harmless, it is computed again"
+    if found.torn:
+        yield f"  {_many(found.torn, 'record')} of the cache are cut off, as by a full disk: harmless, nothing reads them"
     if found.findings:
         yield f"{_many(len(found.findings), 'finding')}: {told}"
     else:
@@ -205,6 +207,7 @@ def _verified_as_dict(found: Verified) -> dict[str, Any]:
         "runs": found.runs,
         "runs_emptied": found.emptied,
         "records_dangling": found.dangling,
+        "records_torn": found.torn,
     }
 
 

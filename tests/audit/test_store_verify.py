@@ -124,6 +124,14 @@ def test_records_of_the_cache_that_dangle_are_counted_and_strange_ones_found(fur
     assert [(one.kind, one.subject) for one in seen.findings] == [("record", f"records/{key * 32}") for key in "cde"]
 
 
+@pytest.mark.parametrize("kept", [0, 5, 40])
+def test_records_that_a_full_disk_cut_off_are_counted(furnished, kept):
+    path = put_cache_record("b" * 32, [furnished[1]])
+    path.write_bytes(json.dumps(json.loads(path.read_bytes()), separators=(",", ":")).encode()[:kept])
+    seen = verify(Home.current(), history(manifests_of(Home.current()), ()))
+    assert (seen.torn, seen.findings) == (1, ())
+
+
 def test_records_of_failures_are_no_finding(furnished):
     """A failed stage leaves one as a record, a failed flow one that is bare; another exception is none of this program's."""
     failure = {"__exc_type__": "tasks.runtime.failures.StageFailure", "message": "ingest: not-numeric at survey.csv: row 1"}

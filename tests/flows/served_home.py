@@ -60,7 +60,8 @@ def the_next_schedule_goes_on(serving: Serving, since: datetime) -> None:
     assert serving.half_made() == []
     checked = serving.sdcert("audit", "verify", "--json")
     assert checked.returncode == 0, checked.stdout
-    assert serving.sdcert("store", "verify").returncode == 0
+    stored = serving.sdcert("store", "verify")
+    assert stored.returncode == 0, stored.stdout
 
 
 def every_ending_is_on_the_server_in_the_audit_trail_and_in_mlflow(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:

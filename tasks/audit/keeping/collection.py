@@ -98,7 +98,7 @@ def carry_out(found: Plan) -> None:
 
 
 def _usable(record: CacheRecord, files: StoreFiles, going: dict[str, Lying]) -> bool:
-    if record.refs is None or record.failure:
+    if record.refs is None or record.failure or record.torn:
         return False
     return all(ref in files.artifacts and ref not in going for ref in record.refs)
 

@@ -79,12 +79,13 @@ class CacheRecord:
     """One of Prefect's records.
 
     refs: the addresses it returns; None where it is not what this program writes. failure: it tells that a stage or a run
-    failed, with a code and a place; nothing reads it again.
+    failed, with a code and a place; nothing reads it again. torn: only the beginning is there, as a full disk leaves it.
     """
 
     file: Lying
     refs: frozenset[str] | None
     failure: bool = False
+    torn: bool = False
 
 
 def store_files(store: Path) -> StoreFiles:
@@ -167,7 +168,10 @@ def _address(file: Lying, store: Path) -> str | None:
 
 def _record(file: Lying) -> CacheRecord:
     try:
-        record = json.loads(file.path.read_bytes())
+        content = file.path.read_bytes()
+        if _is_torn(content):
+            return CacheRecord(file, frozenset(), torn=True)
+        record = json.loads(content)
         if _is_failure(record):  # of a flow: Prefect writes it bare
             return CacheRecord(file, frozenset(), failure=True)
         produced = json.loads(record["result"])
@@ -178,6 +182,15 @@ def _record(file: Lying) -> CacheRecord:
         return CacheRecord(file, None)
     failure = _is_failure(produced)
     return CacheRecord(file, frozenset() if failure else frozenset(produced.values()), failure)
+
+
+def _is_torn(content: bytes) -> bool:
+    """Is it the beginning of one of Prefect's records, and no more? It is read as JSON alone, which this is not."""
+    begins = any(content.startswith(start) or start.startswith(content) for start in (b'{"metadata":', b'{"__exc_type__":'))
+    try:
+        return begins and json.loads(content) is None
+    except ValueError:
+        return begins
 
 
 def _is_failure(value: object) -> bool:

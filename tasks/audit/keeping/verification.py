@@ -38,7 +38,8 @@ class Finding:
 class Verified:
     """What was found. artifacts, bytes: how many were looked at, and how large they are. needed: how many some run needs.
 
-    dangling: records of Prefect's that point to artifacts that are not there, which is harmless. emptied: runs that need
+    dangling: records of Prefect's that point to artifacts that are not there, which is harmless; torn: of which a full disk
+    kept the beginning, which is so too. emptied: runs that need
     nothing any more, and of whose artifacts some were removed.
     """
 
@@ -48,6 +49,7 @@ class Verified:
     needed: int
     runs: int
     dangling: int
+    torn: int
     emptied: int
 
 
@@ -82,6 +84,7 @@ def verify(home: Home, past: History, told: Told = lambda done, of: None) -> Ver
         needed=len(needs.keys() & files.artifacts.keys()),
         runs=len(keeping),
         dangling=sum(record.refs is not None and not record.refs <= files.artifacts.keys() for record in records),
+        torn=sum(record.torn for record in records),
         emptied=sum(not run.addresses <= files.artifacts.keys() for run in others),
     )
 
