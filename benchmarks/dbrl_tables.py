@@ -133,7 +133,7 @@ def searched(name: str, samples: int, pairs: list[tuple[Floats, Floats]] | None 
     made = pairs or list(drawn(name, samples))
     rows = []
     for what, kind in KINDS.items():
-        learned = [learn(*pair, kind, rng=np.random.default_rng(at)) for at, pair in enumerate(made)]
+        learned = [learn(problem(kind, *pair), rng=np.random.default_rng(at)) for at, pair in enumerate(made)]
         rates = np.array([100 * each.rate for each in learned])
         rows.append(_row(name, what, rates, np.array([each.seconds for each in learned])))
     return rows
@@ -151,7 +151,9 @@ def metric(name: str, samples: int) -> list[dict[str, object]]:
     """The metric variants, searched."""
     rows = []
     for what in ("WM", "CI", "SB"):
-        learned = [learn(*pair, KINDS[what], metric=True, rng=np.random.default_rng(0)) for pair in drawn(name, samples)]
+        learned = [
+            learn(problem(KINDS[what], *pair), metric=True, rng=np.random.default_rng(0)) for pair in drawn(name, samples)
+        ]
         rates, seconds = np.array([[100 * each.rate, each.seconds] for each in learned]).T
         rows.append(_row(name, f"{what}_m", rates, seconds))
     return rows
@@ -162,8 +164,8 @@ def proven(name: str, limit: float | None = None, only: str | None = None) -> li
     pair, rows = files(name, np.random.default_rng(0)), []
     for what in LIMITS if only is None else (only,):
         seconds = limit or (600.0 if (name, what) == ("M5-38", "SB") else LIMITS[what])
-        searched_alone = learn(*pair, KINDS[what], rng=np.random.default_rng(0))
-        learned = learn(*pair, KINDS[what], solver="certified", time_limit=seconds, rng=np.random.default_rng(0))
+        searched_alone = learn(problem(KINDS[what], *pair), rng=np.random.default_rng(0))
+        learned = learn(problem(KINDS[what], *pair), solver="certified", time_limit=seconds, rng=np.random.default_rng(0))
         rows.append(
             {
                 "problem": name,
@@ -204,9 +206,9 @@ def _large(name: str, searching: Floats, found: Floats, kind: Kind) -> dict[str,
     of = problem(Kind.WEIGHTED_MEAN, own, other, np.arange(len(own)))
     euclid = 100 * of.worth(links_of(of, np.ones(own.shape[1]))) / len(own)
     began = time.process_time()
-    learned = learn(own, other, kind, metric=len(own) > 10_000, rng=np.random.default_rng(0))
+    learned = learn(problem(kind, own, other), metric=len(own) > 10_000, rng=np.random.default_rng(0))
     used = time.process_time() - began
-    split = held_out(own, other, kind, metric=len(own) > 10_000, rng=np.random.default_rng(1))
+    split = held_out(problem(kind, own, other), metric=len(own) > 10_000, rng=np.random.default_rng(1))
     return {
         "file": name, "n": len(own), "kind": kind.value, "euclid": euclid, "learned": 100 * learned.rate, "s": used,
         "held out: euclid": 100 * split.euclidean, "held out: learned": 100 * split.other_half,
@@ -222,7 +224,7 @@ def main(
 ) -> None:
     """Print the tables, or a part of them."""
     threadpool_limits(1)
-    learn(*files("M4-33", np.random.default_rng(0), 40), Kind.CHOQUET, rounds=1, rng=np.random.default_rng(0))
+    learn(problem(Kind.CHOQUET, *files("M4-33", np.random.default_rng(0), 40)), rounds=1, rng=np.random.default_rng(0))
     parts = {
         "plain": lambda problem: plain(problem, samples or 500),
         "searched": lambda problem: searched(problem, samples or 10),

@@ -28,7 +28,7 @@ _WORDS: dict[Kind, str] = {
     "refused": "was refused",
     "undecided": "could not be decided",
     "failed": "failed: no verdict came of it",
-    "quarantined": "was not tried: its source is in quarantine",
+    "quarantined": "has a new version in quarantine; what was certified before stays",
     "timed_out": "was stopped at its time limit",
     "review_due": "is due for review",
     "certified": "is certified",
@@ -118,11 +118,11 @@ class Event(Spec):
         yield f"Message {self.key}: one that comes twice is the same event."
 
     def _where_to_look(self) -> str:
+        if self.kind == "quarantined":
+            return "sdcert quarantine list"
         if self.run is not None:
             return f"sdcert audit show {self.run}"
         match self.kind:
-            case "quarantined":
-                return "sdcert quarantine list"
             case "review_due":
                 return "sdcert audit due"
             case _:

@@ -217,6 +217,8 @@ def _carried_out(watch: Watch, version: Version, release: ReleaseSpec, certify: 
         quarantine.survived(series, name)
     quarantine.lift(series, name)
     verdict: Any = done["verdict"]
+    if verdict == "certified":
+        quarantine.passed(series, watch.spec.name, done["run"])
     return replace(looked, run=done["run"], verdict=verdict, folder=done["folder"], events=(verdict,))
 
 

@@ -30,7 +30,8 @@ class Quarantined(Spec):
     """One record. label: the file's name or what messages call the source. code: kind and place of what is wrong, no value.
 
     reason: the whole message. run: the run that failed, if one began. times: how often it was quarantined. retry_at: when a
-    person asked for another try; the record counts no more.
+    person asked for another try; the record counts no more. passed_by: the run that certified a later version; it is not
+    looked at any more, and nobody has to do anything about it.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Quarantined(Spec):
     at: AwareDatetime
     times: int
     retry_at: AwareDatetime | None = None
+    passed_by: str | None = None
 
 
 def record_id(release: ReleaseSpec, version: Version) -> str:
@@ -70,9 +72,11 @@ def put(record: Quarantined) -> Quarantined:
 
 
 def records() -> list[Quarantined]:
-    """Every record of this home that counts, newest first; one that cannot be read as well as it can be told."""
+    """Every record of this home that waits for somebody, newest first; one that cannot be read as well as it can be told."""
     found = (_read(path) or _damaged(path) for path in sorted((Home.current().root / FOLDER).glob("*/*.json")))
-    return sorted((one for one in found if one.retry_at is None), key=lambda one: one.at, reverse=True)
+    return sorted(
+        (one for one in found if one.retry_at is None and one.passed_by is None), key=lambda one: one.at, reverse=True
+    )
 
 
 def record(beginning: str) -> Quarantined:
@@ -97,6 +101,13 @@ def lift(series: str, name: str) -> None:
     found = _read(_path(series, name))
     if found is not None and found.retry_at is None:
         retry(found)
+
+
+def passed(series: str, watch: str, run: str) -> None:
+    """A later version of a watch's source was certified: those before it are nobody's business any more."""
+    for one in records():
+        if (one.series, one.watch) == (series, watch):
+            write_whole(_path(series, one.id), one.model_copy(update={"passed_by": run}).model_dump_json(indent=1).encode())
 
 
 def deaths(series: str, name: str) -> int:

@@ -160,13 +160,15 @@ def permuted_chance(
 ) -> float:
     """What a fitted attack earns, over all records, where who is who was permuted before it was fitted: the mean of 20 draws.
 
-    A guess that does not look earns 1 / n of them; a fit to the answers earns a little more.
+    A guess that does not look earns 1 / n of them; a fit to the answers earns a little more. Where records look for their rows,
+    rows of people who are not looked for (of an external file) are dealt out too.
     """
     files, named = prepared(original, masked, schema, spec, knows)
     rng = np.random.default_rng(PERMUTATIONS)
-    credits = []
+    others = np.setdiff1d(np.arange(masked.n), pairs.rows) if spec.direction == "to_release" else pairs.rows[:0]
+    everybody, credits = np.concatenate([pairs.rows, others]), []
     for _ in range(PERMUTATIONS):
-        wrong = Pairs(pairs.records, pairs.rows[rng.permutation(len(pairs.rows))])
+        wrong = Pairs(pairs.records, everybody[rng.permutation(len(everybody))][: len(pairs.rows)])
         links = linked(files, named, spec, wrong)
         searching, truth = (wrong.records, wrong.rows) if spec.direction == "to_release" else (wrong.rows, wrong.records)
         credits.append(float(links.guesses(searching).credit(truth).sum()) / original.n)

@@ -115,8 +115,7 @@ def _declared(content: Content) -> Iterator[str]:
     who = somebody(content, worst.intruder or "", worst.attack)
     yield (
         f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right person, "
-        f"the worst found among the attacks run ({attack_named(worst.attack)}); blind guessing links "
-        f"{share(worst.chance or 0.0)}."
+        f"the worst found among the attacks run ({attack_named(worst.attack)}); {_by_chance(worst)}."
     )
     if exposed is not None and single is not None:
         yield (
@@ -153,8 +152,14 @@ def _files(content: Content) -> Iterator[str]:
         yield (
             f"Somebody who holds the external file {held_file(one.intruder)} ({count(one.n_targets or 0)} {one.counts}, "
             f"{count(one.n_in_release or 0)} of them in the release) links {_figure(one)} of these {one.counts} to the right "
-            f"person ({attack_named(one.attack)}){known}. Blind guessing links {share(one.chance or 0.0)}."
+            f"person ({attack_named(one.attack)}){known}; {_by_chance(one)}."
         )
+
+
+def _by_chance(rate: Estimate) -> str:
+    """What the rate has to be compared with; a distance that is learned finds something wherever it looks."""
+    who = "the same learner, told wrongly who is who," if rate.chance_kind == "permutation" else "blind guessing"
+    return f"{who} links {share(rate.chance or 0.0)}"
 
 
 def _same_attack(one: Estimate, other: Estimate) -> bool:

@@ -201,7 +201,9 @@ def _absent(sample: _Sample) -> Iterator[Estimate]:
     present = sample.part(there, n_there)
     rate = present.mean("reidentification_present", present.outcomes.floats("credit"))
     chance = sample.scene.chance(released, searched=_is_searched(sample.result)) if n_there else None
-    yield replace(rate, chance=chance, chance_kind="uniform_guess")
+    if n_there and sample.result.chance_kind == "permutation":
+        chance = sample.result.chance * len(released) / n_there  # of the absent nobody is linked rightly
+    yield replace(rate, chance=chance, chance_kind=sample.result.chance_kind)
     absent = sample.part(~there, len(released) - n_there)
     yield absent.share("false_links_absent", absent.outcomes.floats("candidates") == 1)
 
@@ -226,6 +228,9 @@ def _subgroups(sample: _Sample, file: _File) -> Iterator[Estimate]:
             part = sample.part(members, int(subgroup.members.sum()))
             credit = part.outcomes.floats("credit")
             rate = part.mean("subgroup_reidentification", credit, attribute=subgroup.attribute, subgroup=subgroup.name)
+            if sample.result.chance_kind == "permutation":
+                yield rate  # what a learner finds by luck in one part of the targets was not measured
+                continue
             chance = file.scene.chance(subgroup.members, searched=_is_searched(sample.result))
             yield replace(rate, chance=chance, chance_kind="uniform_guess")
 

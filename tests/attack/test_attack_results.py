@@ -147,6 +147,7 @@ GOLDEN = [
     ("to_release", "release", 0.2920, 0.0730),
     ("to_release", "original", 0.2932, 0.0729),
     ("to_release", "own", 0.2864, 0.0656),
+    ("to_original", "release", 0.3130, 0.0889),
     ("to_original", "original", 0.3130, 0.0907),
     ("to_original", "own", 0.3157, 0.0870),
 ]

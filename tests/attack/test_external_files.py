@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.learned_linkage import LearnedLinkage
 from tasks.attack.linkage.external import FileSpec, names_of, plan_of, use_of
 from tasks.attack.linkage.whose import scene_of_file
 from tasks.attack.methods import attack
@@ -387,3 +388,28 @@ def test_a_column_is_read_as_the_sources(five):
     open_ = plan_of(file_spec(columns={"age": {"missing": ["-1"]}}), 0, source.original, schema, ())
     assert (open_.required, open_.optional) == (("id",), ("age", "vote"))
     assert next(one for one in open_.declared if one.name == "age").missing == ("-1",)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        LearnedLinkage(method="learned_linkage"),
+        DistanceLinkage.model_validate(
+            {**PLAIN.model_dump(), "distance": {"kind": "mahalanobis", "covariance": "differences"}}
+        ),
+    ],
+)
+def test_who_learned_from_few_is_not_held_to_have_found_them_by_chance(table, how):
+    """Three records of thirty rows: exchanged among each other alone, a third would be right whatever was learned."""
+    x = np.random.default_rng(7).normal(size=30)
+    data, schema = table({"id": [f"p{i}" for i in range(30)], "x": x}, scales=SCALES, roles=ROLES)
+    masked = Microdata.of({"x": x + 1e-3 * np.arange(30)})
+    alignment = Alignment(np.arange(24), np.arange(24), 30)
+    source = Scene.of(data, masked.take(np.arange(24)), schema, alignment)
+    file = Microdata.of({"id": ["p0", "p1", "p2", "p29"], "x": x[[0, 1, 2, 29]]})
+    found, figures = result_of(source, schema, file, how=how)
+    present = figures["reidentification_present", None]
+    assert (found.chance_kind, present.chance_kind) == ("permutation", "permutation")
+    assert found.chance < 0.15
+    assert present.chance == pytest.approx(found.chance * 4 / 3)
+    assert figures["reidentification", None].value == present.value * 3 / 4 == 3 / 4

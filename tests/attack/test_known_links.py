@@ -100,4 +100,7 @@ def test_the_outcomes_hold_margins(table):
         original, masked, schema, (), PLAIN.model_copy(update={"matching": "one_to_one"}), Intruder("declared", ("a",)),
         alignment=alignment, targets=targets,
     )  # fmt: skip
-    assert "margin" not in assigned.outcomes.names
+    # the squares add up to 1 + 1 + 0; without 0 -> 1 to 121 + 81, without either of the others to 1 + 100 + 81
+    margins = [180 / (180 + 4 / 3), 200 / (200 + 4 / 3), 180 / (180 + 4 / 3)]
+    assert assigned.outcomes.floats("margin").tolist() == pytest.approx(margins)
+    assert assigned.outcomes.floats("named_right").tolist() == [1, 0, 0]

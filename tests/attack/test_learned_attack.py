@@ -11,6 +11,8 @@ from pydantic import TypeAdapter
 
 from tasks.attack.distance_linkage import DistanceLinkage, Pairs
 from tasks.attack.learned import learn as learning
+from tasks.attack.learned.features import cone, diagonal, within
+from tasks.attack.learned.rows import problem
 from tasks.attack.learned.search import search
 from tasks.attack.learned_linkage import KINDS, MOST_PAIRS, LearnedLinkage, link_by_learning
 from tasks.attack.methods import Attack, attack
@@ -298,3 +300,38 @@ class TestFiles:
         kept = TypeAdapter(AttackResult)
         assert kept.validate_json(kept.dump_json(result)) == result
         assert result.learned.rounded.parameters == ()
+
+
+class TestInsideTheCone:
+    @pytest.mark.parametrize("learn", ["weighted_mean", "owa"])
+    @pytest.mark.parametrize("direction", ["to_release", "to_original"])
+    def test_what_it_says_of_itself_is_what_its_links_earn(self, table, learn, direction):
+        """y is published as one value. A weight of -1e-236 on x links by what is farthest, where y tells nobody apart."""
+        original, schema = table({"x": [1.0, 2.0], "y": [2.0, 1.0]})
+        masked = Microdata.of({"x": [3.0, 1.0], "y": [2.0, 2.0]})
+        result = attacked(original, masked, schema, learned(learn=learn, direction=direction))
+        assert min(result.learned.parameters) >= 0
+        assert result.learned.rate == result.outcomes.floats("credit").mean() == 0.5
+
+    @pytest.mark.parametrize("kind", list(KINDS.values()))
+    def test_what_rounding_left_outside_is_taken_off_and_nothing_else_moves(self, kind):
+        rng, d = np.random.default_rng(4), 4
+        bounds = cone(kind, d)
+        inside = within(kind, diagonal(kind, rng.random(d)), d)
+        np.testing.assert_array_equal(inside, diagonal(kind, np.random.default_rng(4).random(d)))
+        for _ in range(20):
+            strayed = within(kind, inside - 1e-9 * rng.random(len(inside)) - (rng.random(len(inside)) < 0.5) * inside, d)
+            assert (bounds @ strayed >= -1e-15).all()
+            np.testing.assert_allclose(within(kind, strayed, d), strayed, atol=1e-15)
+
+
+def test_of_few_records_among_many_rows_few_are_found_by_chance(table):
+    """One record of forty has only itself to be exchanged with: its true row is drawn among all that are released."""
+    rng = np.random.default_rng(2)
+    original, schema = table({"x": rng.normal(size=N)})
+    everybody = np.arange(N)
+    of = problem(KINDS["weighted_mean"], original.floats("x")[:1, None], original.floats("x")[:, None], everybody[:1])
+    rates = learning.chance(of, rng=rng, permutations=200, rounds=1)
+    assert rates.sum() == (rates == 1).sum() <= 20  # Binomial(200, 1/40): more than 20 has probability 3e-8
+    links = linked(original, original, schema, pairs=Pairs(everybody[:1], everybody[:1]))
+    assert links.learned.rate == 1

@@ -84,7 +84,7 @@ def test_one_message_for_each_thing_that_is_told(certify, server, webhook, tmp_p
         [
             "sdcert: survey was refused",
             "sdcert: survey failed",
-            "sdcert: survey was not tried",
+            "sdcert: survey has a new version in quarantine; what was certified before stays",
             "sdcert: survey is due for review",
             "sdcert: survey was stopped at its time limit",
         ],

@@ -63,6 +63,12 @@ def test_from_the_first_version_to_quarantine_and_out_again(watching, sdcert, tm
     assert CANARY in sdcert("quarantine", "show", wrong["quarantine"][:8]).out, "for the person who asks"
     (finding,) = findings_of_quarantine()
     assert (finding.status, "1 version of a source not certified, of the series: survey" in finding.says) == ("warn", True)
+    drop(tmp_path, "survey-4.csv", survey(90), hour=3)
+    code, mended, _ = watching(release={})
+    assert (code, mended["verdict"]) == (0, "certified")
+    assert list(findings_of_quarantine()) == [], "a later version was certified"
+    drop(tmp_path, "survey-5.csv", survey(95).replace("yes", CANARY, 1), hour=4)
+    _, wrong, _ = watching(release={"expect": [{"expect": "in_set", "attribute": "vote", "values": ["yes", "no"]}]})
     assert sdcert("quarantine", "retry", wrong["quarantine"]).code == 0
     assert list(findings_of_quarantine()) == []
     assert "nothing is in quarantine" in sdcert("quarantine", "list").out

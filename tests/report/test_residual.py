@@ -28,6 +28,13 @@ def test_the_insiders_are_named_with_their_figures(certified):
     assert len(residual.summary(certified)) == 1
 
 
+def test_what_is_learned_is_not_compared_with_a_blind_guess(certified):
+    learned = tuple(replace(one, chance=0.05, chance_kind="permutation") if one.chance else one for one in certified.estimates)
+    told = plain(residual.residual_risks(replace(certified, estimates=learned)))
+    assert "(transparency attack); the same learner, told wrongly who is who, links 5.0 %." in told
+    assert "blind guessing" not in told
+
+
 def test_an_attack_left_out_or_failed_is_named(refused, undecided):
     left_out = "Not assessed: transparency attack (left out: the board has seen it on an earlier draft)."
     assert left_out in plain(residual.summary(refused))

@@ -24,7 +24,7 @@ from flows.console.doctor.trail import findings_of_trail
 from flows.console.inert import shown
 from tasks.runtime.settings import Home
 
-LOCK = Path(__file__).resolve().parents[2] / "requirements.lock"
+LOCK = Path(__file__).resolve().parents[3] / "requirements.lock"
 SECONDS_TO_ANSWER = 5
 _NAMED = 6
 OPTIONAL = {

@@ -21,7 +21,7 @@ def print_quarantine(*, as_json: bool) -> int:
     prepare_environment()
     found = quarantine.records()
     if as_json:
-        told = [one.model_dump(mode="json", exclude={"reason", "retry_at"}) for one in found]
+        told = [one.model_dump(mode="json", exclude={"reason", "retry_at", "passed_by"}) for one in found]
         sys.stdout.write(json.dumps(told, indent=1) + "\n")
         return 0
     table = Table(title="In quarantine, newest first", title_justify="left", box=None, padding=(0, 2, 0, 0))
@@ -55,6 +55,6 @@ def retry_record(beginning: str) -> int:
     one = quarantine.record(beginning)
     quarantine.retry(one)
     console = Console(soft_wrap=True)
-    console.print(shown(f"{one.label}: the next look of watch {one.watch} tries it again, with the same draw"),
-                  highlight=False, markup=False)  # fmt: skip
+    says = f"{one.label}: the next look of watch {one.watch} tries it again, with the same draw, if it is still the newest"
+    console.print(shown(says), highlight=False, markup=False)
     return 0

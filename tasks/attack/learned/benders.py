@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from tasks.attack.learned.features import negative_direction
+from tasks.attack.learned.features import negative_direction, within
 from tasks.attack.learned.neighbours import links_of, nearest_others
 from tasks.attack.learned.rows import Problem
 from tasks.attack.learned.search import inside, projected
@@ -164,9 +164,14 @@ class _Proof:
         links = links_of(self.of, parameters)
         worth = self.of.worth(links)
         if worth > self.linked + INTEGRAL and (not self.definite or negative_direction(parameters) is None):
-            self.parameters, self.linked = parameters, worth
+            self._keep(within(self.of.kind, parameters, self.of.how.d))
         broken: Booleans = kept & ((links.nearer > 0) | (links.equal > self.of.twins))
         return broken
+
+    def _keep(self, parameters: Floats) -> None:
+        worth = self._weight(parameters)
+        if worth > self.linked:
+            self.parameters, self.linked = parameters, worth
 
     def _overlooked(self, parameters: Floats, kept: Booleans) -> bool:
         """Take in rows, and bounds, that parameters break; returns: has the question to be asked again?"""

@@ -193,6 +193,29 @@ def negative_direction(parameters: Floats) -> Floats | None:
     return np.asarray(features(Kind.BILINEAR, vectors[:, :1].T)[0])
 
 
+def within(kind: Kind, parameters: Floats, d: int) -> Floats:
+    """The parameters without what rounding left below the bounds of `cone`; those that are in it stay as they are.
+
+    A weight of -1e-17 would decide, the wrong way round, between records that the other attributes do not tell apart.
+    """
+    match kind:
+        case Kind.BILINEAR:
+            return parameters
+        case Kind.WEIGHTED_MEAN | Kind.OWA:
+            return np.maximum(parameters, 0.0)
+        case Kind.CHOQUET:
+            mu: Floats = np.append(0.0, np.maximum(parameters, 0.0))
+            for k in range(d):
+                more = np.flatnonzero(np.arange(len(mu)) >> k & 1)
+                mu[more] = np.maximum(mu[more], mu[more ^ 1 << k])
+            return mu[1:]
+        case Kind.CHOQUET_2ADDITIVE:
+            least = np.zeros(d)
+            for value, pair in zip(np.minimum(parameters[d:], 0.0), combinations(range(d), 2), strict=True):
+                least[list(pair)] -= value
+            return np.concatenate([np.maximum(parameters[:d], least), parameters[d:]])
+
+
 def normalised(kind: Kind, parameters: Floats) -> Floats:
     """The same distance up to its unit: weights with sum 1, mu(all) = 1, a matrix with trace 1 (in absolute value)."""
     match kind:

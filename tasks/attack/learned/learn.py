@@ -20,7 +20,7 @@ from tasks.attack.learned.neighbours import links_of
 from tasks.attack.learned.recount import Links
 from tasks.attack.learned.rows import Problem
 from tasks.attack.learned.search import inside, search, standard_starts
-from tasks.microdata.table import Floats
+from tasks.microdata.table import Floats, Integers
 
 Solver = Literal["search", "certified"]
 MOST_TARGETS = 3000  # records that the search looks at; all are counted
@@ -128,11 +128,15 @@ def chance(
 ) -> Floats:
     """What the same learner links where the true records are permuted: the rate of each permutation, shape (permutations,).
 
+    Found records that are nobody's own are among those that are dealt out: of few who search among many, few are found by luck.
+
     Of more than 1,000 records it looks at so many; each of the others, of whom it learned nothing, earns what a guess does.
     """
     rates = np.zeros(permutations)
+    everybody = np.concatenate([of.truth, _others(of)])
     for at in range(permutations):
-        permuted = _sampled(replace(of, truth=rng.permutation(of.truth)), MOST_PERMUTED, rng)
+        truth = rng.permutation(everybody)[: len(of.truth)]
+        permuted = _sampled(replace(of, truth=truth), MOST_PERMUTED, rng)
         q, others = len(permuted.searching), len(of.searching) - len(permuted.searching)
         parameters = arithmetic_mean(of.kind, of.how.d)
         if len(of.found) > 1:
@@ -140,3 +144,9 @@ def chance(
         earned = permuted.credit(_best(permuted, [parameters, *standard_starts(permuted)])[1])
         rates[at] = (earned + others / of.copies.sum()) / (q + others)
     return rates
+
+
+def _others(of: Problem) -> Integers:
+    """The found records that are nobody's own, equal ones each by itself."""
+    left = np.maximum(of.copies - np.bincount(of.truth, minlength=len(of.copies)), 0)
+    return np.repeat(np.arange(len(left)), left)

@@ -74,12 +74,34 @@ def _deepest(ends: Floats, change: Floats, spread: float, pick: float) -> tuple[
 @njit
 def allowed(bounds: Floats, place: Floats, direction: Floats, reach: float) -> tuple[float, float]:
     """The steps along a direction for which bounds . (place + t direction) >= 0, within reach."""
-    low, high = -reach, reach
+    return _allowed(*_entries(bounds), place, direction, reach)
+
+
+@njit
+def _entries(bounds: Floats) -> tuple[Integers, Integers, Floats]:
+    """The entries that are not 0, by rows: most bounds are about few parameters. Starts, shape (rows + 1,), places, values."""
+    starts = np.zeros(len(bounds) + 1, dtype=np.int64)
+    places, values = np.nonzero(bounds)[1], np.empty(np.count_nonzero(bounds))
+    at = 0
     for row in range(len(bounds)):
+        for k in range(bounds.shape[1]):
+            if bounds[row, k] != 0.0:
+                values[at] = bounds[row, k]
+                at += 1
+        starts[row + 1] = at
+    return starts, places, values
+
+
+@njit
+def _allowed(
+    starts: Integers, places: Integers, values: Floats, place: Floats, direction: Floats, reach: float
+) -> tuple[float, float]:
+    low, high = -reach, reach
+    for row in range(len(starts) - 1):
         a, b = 0.0, 0.0
-        for k in range(len(place)):
-            a += bounds[row, k] * place[k]
-            b += bounds[row, k] * direction[k]
+        for at in range(starts[row], starts[row + 1]):
+            a += values[at] * place[places[at]]
+            b += values[at] * direction[places[at]]
         if b > 1e-14:
             low = max(low, -max(a, 0.0) / b)
         elif b < -1e-14:
@@ -94,7 +116,7 @@ def climb(
 ) -> tuple[Floats, float]:  # fmt: skip
     """Moves from a start; returns the last place (no move links less than the one before) and the weight linked there."""
     place, best = start.copy(), -1.0
-    a = d @ place
+    a, entries = d @ place, _entries(bounds)
     for _ in range(moves):
         direction = _direction(d, a, white, rng)
         size = np.sqrt(np.sum(direction**2))
@@ -102,7 +124,7 @@ def climb(
             continue
         direction /= size
         length = np.sqrt(np.sum(place**2))
-        low, high = allowed(bounds, place, direction, 1e4 * length)
+        low, high = _allowed(*entries, place, direction, 1e4 * length)
         if high - low <= 1e-12 * length:
             continue
         b = d @ direction

@@ -16,6 +16,7 @@ from tasks.attack.learned.features import (
     measure_of,
     negative_direction,
     of_matrix,
+    within,
 )
 from tasks.attack.learned.local_search import allowed, climb
 from tasks.attack.learned.neighbours import links_of, nearest_others
@@ -78,12 +79,14 @@ class _Climber:
             self.best = _Best(parameters, worth)
 
     def admitted(self, parameters: Floats) -> Floats:
-        """The parameters, or the positive definite matrix nearest to them, whose missing bound joins."""
+        """The parameters within their cone, or the positive definite matrix nearest to them, whose missing bound joins."""
+        parameters = within(self.of.kind, parameters, self.of.how.d)
         missing = negative_direction(parameters) if self.metric and self.of.kind is Kind.BILINEAR else None
         if missing is None:
             return parameters
         self.bounds = np.vstack([self.bounds, missing])
-        return projected(parameters)
+        nearest = projected(parameters)
+        return nearest if nearest.any() else self.starts[0]  # a negative definite matrix is nearest to 0, which is no distance
 
     def kicked(self) -> Floats:
         """Somewhere near the best parameters, or between them and a start."""

@@ -25,19 +25,22 @@ from tasks.microdata.table import Booleans, Floats, Integers
 
 _PAIRS_AT_A_TIME = 1 << 23
 _MOST_OF_A_KERNEL = 1000
+_LEAF = 32  # of a tree over places with prices: they are near to each other
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
     """Searching records, what they search, and the distance: a form of their differences, or the polynomial kernel's.
 
-    queries: shape (q, columns), searched: shape (c, columns), c >= 1; NaN is missing.
+    queries: shape (q, columns), searched: shape (c, columns), c >= 1; NaN is missing. is_turned: a kernel is about the mean of
+    the queries, else of the searched.
     """
 
     queries: Floats
     searched: Floats
     columns: Columns
     form: Form
+    is_turned: bool = False
 
     def nearest(self) -> Nearest:
         """For each query all records at the least distance, ties within a relative 1e-9, and how far the next one is.
@@ -68,18 +71,37 @@ class Search:
             return _kernel_matrix(points[some], places, self.form.degree)
         return _matrix(self.queries[some], self.searched, *_of(self.columns), *_parameters(self.form))
 
-    def few_nearest(self, k: int) -> tuple[Integers, Floats]:
-        """The k nearest searched records of each query (fewer if there are not so many) and their distances, shape (q, k)."""
+    def few_nearest(self, k: int, some: Integers | None = None, price: Floats | None = None) -> tuple[Integers, Floats, Floats]:
+        """The k searched records of least distance less price (fewer if there are not so many) of each query, or of some.
+
+        price: shape (c,), default 0. Returns the records and their distances, shape (q, k), and what the distance less price of
+        all others is at least, shape (q,): infinite where there are none.
+        """
+        queries = np.arange(len(self.queries)) if some is None else some
+        prices = np.zeros(len(self.searched)) if price is None else price
         k, places = min(k, len(self.searched)), self._places()
         if places is not None:
-            near = np.asarray(cKDTree(places[1]).query(places[0], k=k, workers=-1)[1]).reshape(-1, k)
-            return near, _distances_of(self, near)
-        parts = [_least(self.matrix(some), k) for some in self._blocks()]
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+            near, low = _by_tree_with_prices(places[0][queries], places[1], prices, k)
+        else:
+            parts = [_least(self.matrix(block) - prices, k) for block in self._blocks(queries)]
+            near, low = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        apart = np.column_stack([self.apart(queries, near[:, j]) for j in range(k)])
+        return near, apart, low if k < len(self.searched) else np.full(len(queries), np.inf)
 
-    def _blocks(self) -> list[Integers]:
-        n = len(self.queries)
-        return np.array_split(np.arange(n), -(-n * len(self.searched) // _PAIRS_AT_A_TIME))
+    def apart(self, queries: Integers, searched: Integers) -> Floats:
+        """The distances of some queries and searched records, one by one."""
+        if self.form.kind is Kind.POLYNOMIAL:
+            points, places = kernel_places(self)
+            return _kernel_distances(points[queries], places[searched], self.form.degree)
+        return self.form.of(differences(self.queries[queries], self.searched[searched], *_of(self.columns)))
+
+    def turned(self) -> Search:
+        """The same distances, seen from the other file."""
+        return Search(self.searched, self.queries, self.columns, self.form, not self.is_turned)
+
+    def _blocks(self, queries: Integers | None = None) -> list[Integers]:
+        some = np.arange(len(self.queries)) if queries is None else queries
+        return np.array_split(some, max(-(-len(some) * len(self.searched) // _PAIRS_AT_A_TIME), 1))
 
     def _places(self) -> tuple[Floats, Floats] | None:
         if len(self.searched) < FEWEST_RECORDS_OF_TREE:
@@ -128,7 +150,8 @@ def kernel_places(search: Search) -> tuple[Floats, Floats]:
             coded = _one_hot(x, y)
             scaled = (coded[0] * np.sqrt(weight / 2), coded[1] * np.sqrt(weight / 2))
         else:
-            centre = float(np.nanmean(y)) if not np.isnan(y).all() else 0.0
+            middle = x if search.is_turned else y
+            centre = float(np.nanmean(middle)) if not np.isnan(middle).all() else 0.0
             scaled = tuple(np.nan_to_num((of - centre) * np.sqrt(weight))[:, np.newaxis] for of in (x, y))
         points += [scaled[0], np.sqrt(MISSING) * np.isnan(x)[:, np.newaxis]]
         places += [scaled[1], np.sqrt(MISSING) * np.isnan(y)[:, np.newaxis]]
@@ -144,16 +167,20 @@ def _coordinates(queries: Floats, searched: Floats, signed: Booleans) -> int:
 
 def _least(distances: Floats, k: int) -> tuple[Integers, Floats]:
     near = np.argpartition(distances, k - 1, axis=1)[:, :k]
-    return near, np.take_along_axis(distances, near, axis=1)
+    return near, np.take_along_axis(distances, near, axis=1).max(axis=1)
 
 
-def _distances_of(search: Search, near: Integers) -> Floats:
-    """The distances of each query to some searched records."""
-    apart = [
-        search.form.of(differences(search.queries, search.searched[near[:, j]], *_of(search.columns)))
-        for j in range(near.shape[1])
-    ]
-    return np.column_stack(apart)
+def _by_tree_with_prices(points: Floats, places: Floats, price: Floats, k: int) -> tuple[Integers, Floats]:
+    """The k least by a tree: |x - y|^2 - price is a squared distance once the price is a coordinate of its own."""
+    top = float(price.max(initial=0.0))
+    lifted = np.column_stack([places, np.sqrt(top - price)])
+    tree, order = cKDTree(lifted, leafsize=_LEAF), cKDTree(points).indices
+    far, near = np.empty(len(points)), np.empty((len(points), k), dtype=np.int64)
+    for some in np.array_split(order, max(-(-len(order) * k // _PAIRS_AT_A_TIME), 1)):
+        distances, found = tree.query(np.column_stack([points[some], np.zeros(len(some))]), k=k, workers=-1)
+        near[some], far[some] = np.reshape(found, (-1, k)), np.reshape(distances, (-1, k))[:, -1]
+    rounding = 1e-12 * (1 + float(np.abs(lifted).max()) + float(np.abs(points).max(initial=0.0))) ** 2
+    return near, far**2 - top - rounding
 
 
 def _one_hot(queries: Floats, searched: Floats) -> tuple[Floats, Floats]:
@@ -215,9 +242,23 @@ def _kernel_matrix(points: Floats, places: Floats, degree: int) -> Floats:
     for i in range(len(points)):
         length = _inner(points[i], points[i])
         for c in range(len(places)):
-            both = _inner(points[i], places[c])
-            distances[i, c] = max((1 + length) ** degree - 2 * (1 + both) ** degree + (1 + own[c]) ** degree, 0.0)
+            distances[i, c] = _apart(length, _inner(points[i], places[c]), own[c], degree)
     return distances
+
+
+@njit
+def _kernel_distances(points: Floats, places: Floats, degree: int) -> Floats:
+    """The distances of the rows of two lists, one by one."""
+    distances = np.empty(len(points))
+    for i in range(len(points)):
+        x, y = points[i], places[i]
+        distances[i] = _apart(_inner(x, x), _inner(x, y), _inner(y, y), degree)
+    return distances
+
+
+@njit
+def _apart(length: float, both: float, own: float, degree: int) -> float:
+    return max((1 + length) ** degree - 2 * (1 + both) ** degree + (1 + own) ** degree, 0.0)
 
 
 @njit

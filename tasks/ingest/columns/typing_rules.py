@@ -144,7 +144,7 @@ def _not_numeric(cells: pa.Array, number: pa.Array, name: str, label: str) -> In
     return InputError(
         "not-numeric",
         f"{label}: row {first + 1}, column {name}",
-        f"The column is declared numeric and {len(wrong):,} cells are no plain number: in the first, {reason}.",
+        f"The column is declared numeric and {len(wrong):,} of its cells are no plain numbers: in the first, {reason}.",
         "digits, a decimal point, an exponent",
         remedy,
         value=cells[first].as_py(),

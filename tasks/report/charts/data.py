@@ -13,6 +13,7 @@ from tasks.microdata.units import units_of
 from tasks.report.charts.candidates import Candidates, candidates
 from tasks.report.charts.distributions import Distribution, distribution
 from tasks.report.charts.editions import RULES, Edition
+from tasks.report.charts.precision import Precision, precision
 from tasks.report.charts.relations import Relations, relations
 
 
@@ -24,6 +25,7 @@ class ChartData:
     distributions: tuple[Distribution, ...] = ()
     relations: Relations = field(default_factory=Relations)
     candidates: tuple[Candidates, ...] = ()
+    precision: tuple[Precision, ...] = ()
 
 
 def chart_data(
@@ -49,6 +51,7 @@ def chart_data(
         distributions=tuple(distribution(original, masked, one, rule) for one in shown),
         relations=relations(same_records, masked, schema, touched, rule),
         candidates=tuple(candidates(attack, table, rule) for attack, table in outcomes.items()),
+        precision=tuple(precision(attack, table, rule) for attack, table in outcomes.items()),
     )
 
 

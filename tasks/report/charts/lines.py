@@ -1,4 +1,4 @@
-"""A line through points: the rate by what the intruder knows."""
+"""Lines through points: the rate by what the intruder knows; precision against coverage."""
 
 from __future__ import annotations
 
@@ -39,5 +39,30 @@ def draw_line(
             dot.set_gid(drawn.titled(f"{known}: {tick_text(round(rate, 4), percent=True)}"))
         if chance is not None:
             axes.axhline(chance, color=INK, lw=1.2, ls=(0, (1, 2)), clip_on=False)
+        axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
+        return svg(drawn, key=key, title=title, description=description)
+
+
+def draw_shares(
+    points: tuple[tuple[float, float], ...], *, aim: float, key: str, title: str, description: str, below: str
+) -> str:
+    """Shares of shares as an SVG, both from 0 to 100 %. aim: the dotted line. below: what the points are shares of."""
+    with sheet(HEIGHT, left=46, right=16, top=12, bottom=40) as drawn:
+        axes = drawn.axes
+        ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
+        texts = [tick_text(tick, percent=True) for tick in ticks]
+        axes.set_ylim(0, 1)
+        axes.set_xlim(0, 1)
+        axes.set_yticks(ticks, texts)
+        axes.set_xticks(ticks, texts)
+        axes.tick_params(axis="x", pad=9)
+        axes.grid(axis="y", color=LINE, lw=0.8, clip_on=False)
+        axes.set_axisbelow(True)
+        axes.axhline(aim, color=INK, lw=1.2, ls=(0, (1, 2)), clip_on=False)
+        axes.plot(*zip(*points, strict=True), color=AFTER, lw=2, clip_on=False)
+        for share, right in points:
+            (dot,) = axes.plot([share, share], [right, right + 1e-9], color=AFTER, lw=6, solid_capstyle="round", clip_on=False)
+            texts_of = [tick_text(round(one, 4), percent=True) for one in (share, right)]
+            dot.set_gid(drawn.titled(": ".join(texts_of)))
         axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
         return svg(drawn, key=key, title=title, description=description)

@@ -1,0 +1,78 @@
+"""Precision against coverage: the points worked by hand, what the public edition leaves out, and the page with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.table import Microdata
+from tasks.report.charts.editions import RULES
+from tasks.report.charts.precision import Asserted, Precision, precision
+from tasks.report.figures import precision_figures
+from tasks.report.page import render
+
+
+def outcomes(margin, right):
+    return Microdata.of({"margin": np.array(margin, dtype=float), "named_right": np.array(right)})
+
+
+def test_worked_points():
+    # 40 links: the ten surest right, of the next ten (all of one margin) five, then twenty that name nobody
+    table = outcomes([0.9] * 10 + [0.5] * 10 + [0.0] * 20, [True] * 15 + [False] * 25)
+    found = precision("distance_linkage", table, RULES["internal"])
+    assert found.points == (Asserted(0.25, 1.0), Asserted(0.5, 0.75))
+    assert precision("one_to_one", Microdata.of({"target": np.arange(3)}), RULES["internal"]).points == ()
+    assert precision("nobody", outcomes([0, 0], [False, False]), RULES["internal"]).points == ()
+
+
+def test_a_point_stands_for_enough_links_and_has_two_digits_in_public():
+    n = 1000
+    table = outcomes(np.linspace(1, 0.001, n), np.arange(n) % 3 > 0)
+    points = {edition: precision("a", table, rule).points for edition, rule in RULES.items()}
+    assert [point.coverage for point in points["internal"]][:2] == [0.01, 0.02]
+    assert points["internal"][0].precision == 0.6
+    assert points["internal"][-1] == Asserted(1.0, 0.666)
+    assert points["public"][-1] == Asserted(1.0, 0.67)
+    few = outcomes([0.9] * 4 + [0.0] * 6, [True] * 10)
+    assert precision("a", few, RULES["public"]).points == ()
+    assert len(precision("a", few, RULES["internal"]).points) == 1
+
+
+@pytest.fixture(scope="module")
+def with_curve(detailed):
+    points = tuple(Asserted(share, right) for share, right in ((0.05, 1.0), (0.1, 0.97), (0.5, 0.6), (1.0, 0.31)))
+    shown = (Precision(attack="distance_linkage", points=points), Precision(attack="transparency", points=()))
+    return replace(detailed, charts=replace(detailed.charts, precision=shown))
+
+
+def claims(content, links, right):
+    about = {"attack": "distance_linkage", "intruder": "declared", "unit": "share"}
+    pairs = (("known_links", links), ("known_reidentification", right))
+    return replace(
+        content, estimates=(*content.estimates, *(Estimate(measure=name, value=value, **about) for name, value in pairs))
+    )
+
+
+def test_the_figure_has_its_table_and_says_what_is_claimed(with_curve):
+    (figure,) = precision_figures(with_curve)
+    assert [(row.head, *row.cells) for row in figure.rows] == [
+        ("5.0\u202f%", "100\u202f%"), ("10\u202f%", "97\u202f%"), ("50\u202f%", "60\u202f%"), ("100\u202f%", "31\u202f%"),
+    ]  # fmt: skip
+    assert figure.note == "Dotted: 95\u202f% right."
+    (figure,) = precision_figures(claims(with_curve, 0.12, 0.114))
+    assert "12\u202f% can be asserted; 95\u202f% of these rightly" in figure.note
+    (figure,) = precision_figures(claims(with_curve, 0.0, 0.0))
+    assert "nothing can be asserted" in figure.note
+    drawn = ElementTree.fromstring(figure.svg)  # noqa: S314  drawn by the test itself
+    assert "of the surest 10 %: 97 %" in drawn.find("desc").text
+    assert precision_figures(replace(with_curve, charts=None)) == ()
+
+
+def test_the_page_shows_it_once(with_curve, detailed):
+    heading = "How sure the links are"
+    assert render(with_curve).count(heading) == 1
+    assert heading not in render(detailed)
