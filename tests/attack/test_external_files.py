@@ -7,66 +7,27 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from held_files import PLAIN, declared, figures_of, file_spec, holder, result_of, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.attack.distance_linkage import DistanceLinkage
 from tasks.attack.learned_linkage import LearnedLinkage
-from tasks.attack.linkage.external import FileSpec, names_of, plan_of, use_of
+from tasks.attack.linkage.external import names_of, plan_of, use_of
 from tasks.attack.linkage.whose import scene_of_file
 from tasks.attack.methods import attack
 from tasks.attack.outcome import Scene
 from tasks.attack.row_position import RowPosition
 from tasks.attack.task import scored_targets
-from tasks.attack.threat import Intruder, IntruderSpec, holders
 from tasks.attack.transparency import Transparency
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 from tasks.runtime.draws import chosen_draw
-from tasks.score.linkage import linkage_estimates
 
-PLAIN = DistanceLinkage(method="distance_linkage")
 ROLES = {"id": Role.IDENTIFIER, "vote": Role.CONFIDENTIAL, "house": Role.GROUP, "pid": Role.PERSON}
 SCALES = {"id": Scale.CODE, "pid": Scale.CODE, "vote": Scale.NOMINAL, "town": Scale.NOMINAL, "house": Scale.CODE}
-
-
-def file_spec(**fields):
-    return FileSpec.model_validate_json(json.dumps({"table": "register.csv", "key": "id", **fields}))
-
-
-def holder(spec, schema, file):
-    (found,) = holders(IntruderSpec(files=(spec,)), schema, (file.names,))
-    return found
-
-
-def result_of(source, schema, file, spec=None, how=PLAIN):
-    """The result of one attack by the holder of a file, and its figures by measure and attribute."""
-    who = holder(spec or file_spec(), schema, file)
-    scene = scene_of_file(source, schema, file, who.file)
-    found = attack(
-        *(source.original, source.masked, schema, (), how, who),
-        alignment=source.alignment,
-        targets=np.arange(scene.original.n),
-        file=file,
-    )
-    return found, figures_of(found, scene, schema)
-
-
-def declared(source, schema, knows, how=PLAIN):
-    targets = np.arange(source.original.n)
-    everybody = (source.original, source.masked, schema, (), how, Intruder("declared", knows))
-    found = attack(*everybody, alignment=source.alignment, targets=targets)
-    return figures_of(found, source, schema)
-
-
-def figures_of(result, scene, schema):
-    return {(one.measure, one.attribute): one for one in linkage_estimates(result, scene, schema)}
-
-
-def values(figures):
-    return {name: (one.value, one.low, one.high, one.chance, one.n_targets, one.n_in_release) for name, one in figures.items()}
 
 
 @pytest.fixture(scope="module")

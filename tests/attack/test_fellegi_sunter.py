@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from tasks.attack.probabilistic.attenuation import Kept, kept_by_files
@@ -144,7 +144,7 @@ def test_a_pattern_of_few_pairs_is_not_shown():
     assert [one.pairs for one in riskiest(patterns, model, fewest_pairs=101)] == [300, 900, 2700]
 
 
-def em_slowly(patterns, prevalence, kept, weight, steps=300):
+def em_slowly(patterns, prevalence, kept, weight, steps):
     """Expectation maximisation of binary attributes, in plain words."""
     n, d = int(patterns.counts.sum()), len(patterns.sizes)
     u = [sum(int(c) for c, level in zip(patterns.counts, patterns.levels[j], strict=True) if level) / n for j in range(d)]
@@ -167,8 +167,11 @@ def em_slowly(patterns, prevalence, kept, weight, steps=300):
 @given(st.lists(st.integers(1, 500), min_size=8, max_size=8), st.floats(0.2, 0.9))
 def test_the_estimate_is_that_of_the_steps_in_plain_words(counts, kept):
     patterns = patterns_with(np.array(counts).reshape(2, 2, 2))
-    model = tied(patterns, 0.01, assumed(patterns, kept, 0.5))
-    assert binary(model.m) == pytest.approx(em_slowly(patterns, 0.01, kept, 0.5), abs=1e-5)
+    try:
+        model = tied(patterns, 0.01, assumed(patterns, kept, 0.5))
+    except AttackFailed:  # it says so where it does not settle
+        reject()
+    assert binary(model.m) == pytest.approx(em_slowly(patterns, 0.01, kept, 0.5, model.steps), abs=1e-5)
 
 
 def planted(prevalence=0.001):
