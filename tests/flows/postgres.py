@@ -39,7 +39,8 @@ class Postgres:
         return f"postgresql+psycopg2://{USER}@/{database}?host={self.folder}&port={self.port}"
 
     def create(self, database: str) -> None:
-        """Make an empty database."""
+        """Make an empty database, in the place of what an earlier test left under this name."""
+        self.program("dropdb", "--force", "--if-exists", database)
         self.program("createdb", database)
 
     def dump(self, database: str) -> str:

@@ -71,7 +71,6 @@ def test_databases_on_postgresql_come_back_from_their_dumps(certify, sdcert, pos
 
     shutil.rmtree(home)
     for name in ("mlflow", "audit"):
-        postgres.program("dropdb", "--force", name)
         postgres.create(name)
     postgres.program("pg_restore", "-d", "mlflow", str(outside / "mlflow.dump"))
     for words in (
@@ -105,7 +104,6 @@ def test_the_server_of_prefect_comes_back_from_its_dump(postgres, outside, tmp_p
         assert {name for (name,) in postgres.rows("prefect", "select name from deployment")} == known
     assert SECRET not in postgres.dump("prefect"), "it is encrypted"
     postgres.program("pg_dump", "-Fc", "-f", str(outside / "prefect.dump"), "prefect")
-    postgres.program("dropdb", "--force", "prefect")
     postgres.create("prefect")
     postgres.program("pg_restore", "-d", "prefect", str(outside / "prefect.dump"))
     with prefect_server(tmp_path / "after", address) as api, temporary_settings({PREFECT_API_URL: api}):
