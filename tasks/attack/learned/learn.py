@@ -124,7 +124,7 @@ def rate(of: Problem, parameters: Floats) -> float:
 
 
 def chance(
-    of: Problem, *, rng: np.random.Generator, metric: bool = False, permutations: int = PERMUTATIONS, rounds: int = 4
+    of: Problem, *, rng: np.random.Generator, metric: bool = False, permutations: int = PERMUTATIONS, rounds: int | None = None
 ) -> Floats:
     """What the same learner links where the true records are permuted: the rate of each permutation, shape (permutations,).
 
