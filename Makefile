@@ -3,6 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PARALLEL ?= --numprocesses 2 --dist loadfile
+PARALLEL_SLOW ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
 RELEASE ?= params/releases/anes96.yaml
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -30,7 +31,7 @@ test: lint  ## run the linters and the tests
 	$(BIN)/pytest -m "not slow" $(PARALLEL)
 
 test-slow: $(READY)  ## run the laws and oracles that take longer
-	$(BIN)/pytest -m slow $(PARALLEL)
+	$(BIN)/pytest -m slow $(PARALLEL_SLOW)
 
 lint: $(READY)  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff format --check .

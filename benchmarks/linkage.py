@@ -28,7 +28,6 @@ import pandas as pd
 import typer
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 Floats = npt.NDArray[np.float64]
 ATTRIBUTES = 6

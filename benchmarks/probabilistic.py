@@ -26,20 +26,17 @@ import pandas as pd
 import typer
 from statsmodels.datasets import anes96
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tasks.attack.probabilistic.attenuation import kept_by_files  # noqa: E402  the path comes first
-from tasks.attack.probabilistic.levels import SameBin, compared  # noqa: E402
-from tasks.attack.probabilistic.model import Model, assumed, by_files, plain, prevalence_of, supervised, tied  # noqa: E402
-from tasks.attack.probabilistic.patterns import counted, patterns_of  # noqa: E402
-from tasks.attack.probabilistic.posterior import distribution  # noqa: E402
-from tasks.attack.probabilistic_linkage import KEPT  # noqa: E402
-from tasks.mask.categories.pram import Pram  # noqa: E402
-from tasks.mask.methods import mask  # noqa: E402
-from tasks.mask.noise.noise import Noise  # noqa: E402
-from tasks.microdata.schema import Attribute, Role, Scale, Schema  # noqa: E402
-from tasks.microdata.table import Microdata  # noqa: E402
+from tasks.attack.probabilistic.attenuation import kept_by_files
+from tasks.attack.probabilistic.levels import SameBin, compared
+from tasks.attack.probabilistic.model import Model, assumed, by_files, plain, prevalence_of, supervised, tied
+from tasks.attack.probabilistic.patterns import counted, patterns_of
+from tasks.attack.probabilistic.posterior import distribution
+from tasks.attack.probabilistic_linkage import KEPT
+from tasks.mask.categories.pram import Pram
+from tasks.mask.methods import mask
+from tasks.mask.noise.noise import Noise
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
 
 KEYS = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex", "hhcivil"]
 KNOWN = ["age", "educ", "income", "popul"]

@@ -31,6 +31,22 @@ from tasks.runtime.settings import prepare_environment  # noqa: E402  # the home
 prepare_environment()
 
 
+LONGEST = (
+    "test_processes",
+    "test_serve",
+    "test_serve_postgresql",
+    "test_calibration",
+    "test_serve_full_disk",
+    "test_replay_causes",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Files that take many minutes come first: begun last, they would run when the other processes are done."""
+    place = {name: at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
+
+
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """A private home of this test alone; what the test leaves outside its private folders is searched for its secrets."""

@@ -36,8 +36,8 @@ class LearnedLinkage(Spec):
         most 10 attributes) or of a 2-additive one (at most 12), or symmetric bilinear form (at most 30).
     metric: only distances that are metrics.
     solver: `search`; or `certified`, which also proves for the declared intruder how many records no distance of the family
-        exceeds, for at most `time_limit_seconds` of CPU time. The links are those of the search unless the proof ends in time,
-        so that they do not depend on the machine; where it does not end, how far it came does.
+        exceeds, for at most `time_limit_seconds` of CPU time. The links are the proof's where it ends in time, else those of
+        the search. So the machine decides how far a proof comes that does not end and, near the limit, whether it ends.
     """
 
     method: Literal["learned_linkage"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from tasks.attack.distance_linkage import DistanceLinkage
 from tasks.attack.learned_linkage import LearnedLinkage
-from tasks.attack.linkage.external import FileSpec, FileUse, names_of, use_of
+from tasks.attack.linkage.external import FileSpec, FileUse, check_published, names_of, use_of
 from tasks.attack.linkage.holding import Holding, Holdings
 from tasks.attack.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
@@ -248,17 +248,13 @@ def _check_omission(omission: Omission, attacks: tuple[AnyAttack, ...], where: s
 
 
 def _known(spec: IntruderSpec, schema: Schema) -> tuple[str, ...]:
-    where = "intruder.knows"
     published = ", ".join(schema.published)
     knows = schema.with_role(Role.QUASI_IDENTIFIER) if spec.knows is None else tuple(dict.fromkeys(spec.knows))
     if not knows:
         what = "no attribute is a quasi-identifier, so the declared intruder knows nothing"
-        raise InputError("nothing-known", where, what, published, "declare quasi-identifiers, or say what the intruder knows")
+        raise InputError(
+            "nothing-known", "intruder.knows", what, published, "declare quasi-identifiers, or say what the intruder knows"
+        )
     for name in knows:
-        if name not in schema:
-            remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
-            raise InputError("unknown-attribute", where, f"the table has no attribute `{name}`", published, remedy, name)
-        if not schema[name].published:
-            what = f"`{name}` has the role {schema[name].role} and is not published: nothing can be linked by it"
-            raise InputError("unpublished-attribute", where, what, published, "take it out of `knows`", name)
+        check_published(name, schema, "intruder", "knows")
     return knows

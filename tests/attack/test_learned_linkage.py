@@ -195,10 +195,10 @@ class TestRecovery:
 
     def test_chance_of_learning_is_above_one_in_n(self):
         x, y = rng(15).normal(size=(2, 60, 4))
-        rates = chance(problem(Kind.WEIGHTED_MEAN, x, y), permutations=20, rounds=1, rng=rng())
+        rates = chance(problem(Kind.WEIGHTED_MEAN, x, y), permutations=20, rng=rng())
         assert rates.shape == (20,)
-        assert rates.mean() > 2 / 60
-        own = learn(problem(Kind.WEIGHTED_MEAN, x, y), rounds=1, rng=rng())
+        assert rates.mean() > 3 / 60
+        own = learn(problem(Kind.WEIGHTED_MEAN, x, y), rng=rng())
         assert rates.min() - 0.05 <= own.rate <= rates.max() + 0.05
 
     def test_what_is_learned_on_one_half_links_the_other(self):
@@ -251,7 +251,7 @@ class TestManyRecords:
         assert np.array_equal(tree.credit, pairs.credit)
         assert of.worth(tree) == of.worth(pairs)
         by_tree = of.worth(links_of(of, search(of, metric=True, rounds=1, rng=rng())))
-        assert by_tree >= 0.97 * of.worth(pairs)  # neighbours come in another order, so that other rows are tried
+        assert by_tree >= of.worth(pairs) - 1e-9
 
 
 @pytest.mark.slow

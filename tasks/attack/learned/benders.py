@@ -28,6 +28,7 @@ from tasks.microdata.table import Booleans, Floats, Integers
 
 INTEGRAL = 1e-6
 ASKED = 3  # times about each choice, each time in another order
+_CUT_SHORT = 1  # scipy's status where a solver reached its limit
 WORTH_WHILE = 0.1  # records by which the fractional bound must move
 
 
@@ -35,7 +36,7 @@ WORTH_WHILE = 0.1  # records by which the fractional bound must move
 class Proof:
     """The best parameters known, the weight they link, the weight that no parameters exceed, and the reasons.
 
-    seconds: CPU time. Without an end in the time allowed, bound > linked.
+    seconds: CPU time. ended: by itself, not by its time; else bound > linked.
     """
 
     parameters: Floats
@@ -43,6 +44,7 @@ class Proof:
     bound: float
     reasons: tuple[Reason, ...]
     seconds: float
+    ended: bool
 
     @property
     def proven(self) -> bool:
@@ -66,7 +68,7 @@ class _Proof:
         self.pool = Pool(of, nearest_others(of, start, 15), bounds, start)
         self.reasons: dict[tuple[int, ...], Reason] = {}
         self.bound = float(of.weight.sum())
-        self.began, self.allowed = time.process_time(), 0.0
+        self.began, self.allowed, self.cut_short = time.process_time(), 0.0, False
 
     def _weight(self, parameters: Floats) -> float:
         return self.of.worth(links_of(self.of, parameters))
@@ -89,7 +91,9 @@ class _Proof:
             if self._done or not sum(self._ask(lost < 0.5, lost) for _ in range(ASKED)):
                 break
         used = time.process_time() - self.began
-        return Proof(self.parameters, self.linked, max(self.bound, self.linked), tuple(self.reasons.values()), used)
+        bound, reasons = max(self.bound, self.linked), tuple(self.reasons.values())
+        ended = bound <= self.linked + INTEGRAL or (self._left > 0 and not self.cut_short)
+        return Proof(self.parameters, self.linked, bound, reasons, used, ended)
 
     def _alone(self) -> None:
         """Records that can never be linked."""
@@ -126,6 +130,7 @@ class _Proof:
             bounds=Bounds(0, 1),
             options={"time_limit": max(self._left, 0.1)},
         )
+        self.cut_short |= answer.status == _CUT_SHORT  # the solver's limit is of the clock, ours of the processor
         least = answer.mip_dual_bound if integral else answer.fun
         self._lower(least)
         return np.ones(q) if answer.x is None else np.where(self.of.weight > 0, answer.x, 1.0)

@@ -83,21 +83,22 @@ def learn(
     if solver == "certified":
         bounds, definite = cone(of.kind, of.how.d, metric=metric), metric and of.kind is Kind.BILINEAR
         proof = prove(of, parameters, bounds, seconds=time_limit, rng=rng, definite=definite)
-        complete = proof.proven or proof.seconds < time_limit
+        complete = proof.ended
         parameters, bound = proof.parameters if complete or not settled else parameters, proof.bound
     return _learned(of, metric, parameters, bound, complete=complete, began=began)
 
 
 def _learned(of: Problem, metric: bool, parameters: Floats, bound: float | None, *, complete: bool, began: float) -> Learned:
-    shown, links = _best(of, [parameters, *([] if metric else [inside(of, parameters)]), *standard_starts(of)])
+    shown, links = _best(of, parameters, metric)
     linked = max(of.worth(links), of.worth(links_of(of, normalised(of.kind, parameters))))
     weighs = shapley(of.kind, shown, of.how.d)
     used = time.process_time() - began
     return Learned(of.kind, metric, shown, links, linked, bound, complete, weighs, used)
 
 
-def _best(of: Problem, candidates: list[Floats]) -> tuple[Floats, Links]:
-    """The parameters, normalised, that earn the most credit, of equal ones those that look least at one attribute alone."""
+def _best(of: Problem, parameters: Floats, metric: bool) -> tuple[Floats, Links]:
+    """Of what was found and the plain starts: what earns the most credit, and of equals looks least at one attribute alone."""
+    candidates = [parameters, *([] if metric else [inside(of, parameters)]), *standard_starts(of)]
     shown = [normalised(of.kind, one) for one in candidates]
     links = [links_of(of, one) for one in shown]
     best = max(range(len(shown)), key=lambda at: (of.credit(links[at]), np.abs(shown[at]).min()))
@@ -141,7 +142,7 @@ def chance(
         parameters = arithmetic_mean(of.kind, of.how.d)
         if len(of.found) > 1:
             parameters = search(permuted, metric=metric, rounds=rounds, rng=rng)
-        earned = permuted.credit(_best(permuted, [parameters, *standard_starts(permuted)])[1])
+        earned = permuted.credit(_best(permuted, parameters, metric)[1])
         rates[at] = (earned + others / of.copies.sum()) / (q + others)
     return rates
 

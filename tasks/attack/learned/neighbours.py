@@ -25,7 +25,9 @@ def nearest_others(of: Problem, parameters: Floats, k: int) -> Integers:
     if places is None:
         return nearest_by_pairs(of, parameters, k)
     proposed = _proposed(*places, k + 1)
-    return np.where(proposed == of.truth[:, None], -1, proposed)
+    own = proposed == of.truth[:, None]
+    own[:, k:] |= ~own.any(axis=1, keepdims=True)  # where the own record is none of them, one is too many
+    return np.where(own, -1, proposed)
 
 
 def links_of(of: Problem, parameters: Floats) -> Links:

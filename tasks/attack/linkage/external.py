@@ -129,7 +129,7 @@ def plan_of(file: FileSpec, number: int, original: Microdata, schema: Schema, at
     place = f"intruder.files[{number}]"
     _check_key(file.key[0][1], schema, place)
     for _, name in file.attributes or ():
-        _check_attribute(name, schema, place)
+        check_published(name, schema, place, "attributes")
     pairs = (*file.key, *(file.attributes or ((name, name) for name in schema.published)))
     written, known = by_name(file.columns), by_name(attributes)
     declared = tuple(
@@ -201,11 +201,12 @@ def _check_key(name: str, schema: Schema, place: str) -> None:
         raise InputError("published-key", where, what, ", ".join(hidden) or "a column that is not published", remedy, name)
 
 
-def _check_attribute(name: str, schema: Schema, place: str) -> None:
-    where, published = f"{place}.attributes", ", ".join(schema.published)
+def check_published(name: str, schema: Schema, place: str, field: str) -> None:
+    """Raises InputError where an intruder is said, in a field, to know what is no published attribute."""
+    where, published = f"{place}.{field}", ", ".join(schema.published)
     if name not in schema:
         remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
         raise InputError("unknown-attribute", where, f"the table has no attribute `{name}`", published, remedy, name)
     if not schema[name].published:
         what = f"`{name}` has the role {schema[name].role} and is not published: nothing can be linked by it"
-        raise InputError("unpublished-attribute", where, what, published, "take it out of `attributes`", name)
+        raise InputError("unpublished-attribute", where, what, published, f"take it out of `{field}`", name)

@@ -159,8 +159,6 @@ def _null(subject: str, scene: str, spec: Attack, make: null.MakeWorld) -> Check
 
 def _of_learners() -> Iterator[Check]:
     for family, spec in _LEARNED.items():
-        if family != "weighted_mean":  # twenty searches for each table: minutes of a processor for the larger families
-            continue
         subject, scene = f"learned_linkage, {family}", "other people of the same law"
         make = partial(worlds.drawn_apart, null.N, ())
         yield Check("null", spec.method, subject, scene, partial(learns_nothing, subject, scene, spec, make))
