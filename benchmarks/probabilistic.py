@@ -31,7 +31,7 @@ from tasks.attack.probabilistic.levels import SameBin, compared
 from tasks.attack.probabilistic.model import Model, assumed, by_files, plain, prevalence_of, supervised, tied
 from tasks.attack.probabilistic.patterns import counted, patterns_of
 from tasks.attack.probabilistic.posterior import distribution
-from tasks.attack.probabilistic_linkage import KEPT
+from tasks.attack.probabilistic.probabilistic_linkage import KEPT
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise

@@ -15,7 +15,11 @@ FAULTS = {
     "science imports mlflow": ("tasks/score/loss.py", "import mlflow", "Science knows no Prefect"),
     "science imports the runtime": ("tasks/attack/nearest.py", "import tasks.runtime.settings", "Science knows no Prefect"),
     "science imports a task": ("tasks/score/methods.py", "import tasks.attack.task", "Only flows import a task.py"),
-    "a stage imports a later one": ("tasks/mask/methods.py", "import tasks.attack.guesses", "No stage imports a later one"),
+    "a stage imports a later one": (
+        "tasks/mask/methods.py",
+        "import tasks.attack.outcomes.guesses",
+        "No stage imports a later one",
+    ),
     "a task imports a later stage": ("tasks/ingest/task.py", "import tasks.score.methods", "No stage imports a later one"),
     "the ground floor imports a stage": (
         "tasks/microdata/table.py",

@@ -13,9 +13,8 @@ import typer
 from pydantic import ValidationError
 
 from flows.console.inert import shown
-from flows.scheduled.events import BY_DEFAULT, KINDS
-from flows.scheduled.outbox import SECONDS_PER_MESSAGE, Outbox, send_by_block
-from flows.scheduled.telling import (
+from flows.telling.events import BY_DEFAULT, KINDS
+from flows.telling.file import (
     Receiver,
     Telling,
     address_of_mail,
@@ -24,6 +23,7 @@ from flows.scheduled.telling import (
     with_receiver,
     without_receiver,
 )
+from flows.telling.outbox import SECONDS_PER_MESSAGE, Outbox, send_by_block
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.limits import within

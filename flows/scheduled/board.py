@@ -20,7 +20,7 @@ from flows.scheduled.asked import Asked, lost
 from flows.scheduled.automations import ensure_automations
 from flows.scheduled.closing import close_unfinished
 from flows.scheduled.deployments import Deployment, Deployments
-from flows.scheduled.telling import Telling
+from flows.telling.file import Telling
 
 CRASHED = "its process is gone, and did not say what became of it"
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from flows.history import has_runs
 from flows.scheduled.child import Outcome
-from flows.scheduled.events import KINDS, public_code
-from flows.scheduled.events import Kind as EventKind
+from flows.telling.events import KINDS, public_code
+from flows.telling.events import Kind as EventKind
 from tasks.runtime.settings import Home
 
 Kind = Literal["COMPLETED", "FAILED"]

@@ -25,7 +25,7 @@ from flows.scheduled.board import end_inside
 from flows.scheduled.child import Outcome, run_in_process
 from flows.scheduled.closing import runs_of
 from flows.scheduled.endings import Broke, Ended, of_certify, of_check, of_sweep, of_watch
-from flows.scheduled.tell import tell_of, tell_waiting
+from flows.telling.tell import tell_of, tell_waiting
 from tasks.microdata.errors import SdcertError
 from tasks.runtime.failures import StageFailure, guarded, write_private_trace
 

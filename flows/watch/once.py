@@ -130,7 +130,7 @@ def _told(blank: Looked, look: Look, there: There, past: Sequence[Tried]) -> Loo
 def _announced(looked: Looked) -> Looked:
     """An overdue review is in every look, and is an event once: when a look has come to its end.
 
-    To a scheduled look it is one each time: who tells of it knows what was told (`flows.scheduled.outbox`), and a look that
+    To a scheduled look it is one each time: who tells of it knows what was told (`flows.telling.outbox`), and a look that
     was killed before it could say so, or one by hand, must not take the message with it.
     """
     if looked.review_due is None:

@@ -9,16 +9,16 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.comparison import ScaleBy
-from tasks.attack.distance_linkage import DistanceLinkage, Pairs, link_by_distance, permuted_chance
-from tasks.attack.learned_linkage import LearnedLinkage, link_by_learning
+from tasks.attack.learned.learned_linkage import LearnedLinkage, link_by_learning
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, Pairs, link_by_distance, permuted_chance
 from tasks.attack.linkage.holding import held
 from tasks.attack.linkage.whose import scene_of_file
-from tasks.attack.links import Links
-from tasks.attack.outcome import AttackResult, Scene, outcomes_of, searching_records
-from tasks.attack.profile_linkage import ProfileLinkage, link_by_profile
+from tasks.attack.outcomes.links import Links
+from tasks.attack.outcomes.outcome import AttackResult, Scene, outcomes_of, searching_records
+from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
 from tasks.attack.row_position import RowPosition, link_by_position
 from tasks.attack.threat import Intruder, attack_id
-from tasks.attack.transparency import Transparency, link_by_mechanism
+from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.attack.words import INFERS, known_data, known_from_file, known_steps, soundness, unclear
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling

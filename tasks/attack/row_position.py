@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.attack.links import Links
+from tasks.attack.outcomes.links import Links
 from tasks.microdata.spec import Slug, Spec
 from tasks.microdata.table import Integers
 

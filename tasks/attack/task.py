@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from tasks.attack.methods import Attack, attack, scene_of
-from tasks.attack.outcome import Scene, drawn_rows
+from tasks.attack.outcomes.outcome import Scene, drawn_rows
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.attack.distance_linkage import DistanceLinkage
-from tasks.attack.learned_linkage import LearnedLinkage
+from tasks.attack.learned.learned_linkage import LearnedLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.external import FileSpec, FileUse, check_published, names_of, use_of
 from tasks.attack.linkage.holding import Holding, Holdings
-from tasks.attack.profile_linkage import ProfileLinkage
+from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
-from tasks.attack.transparency import Transparency
+from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.images import joint_codes, row_codes
 from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import InputError

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tasks.attack.distance_linkage import DistanceLinkage
-from tasks.attack.learned_linkage import LearnedLinkage
+from tasks.attack.learned.learned_linkage import LearnedLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.holding import in_words
-from tasks.attack.outcome import Scene
-from tasks.attack.profile_linkage import ProfileLinkage
+from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import AnyAttack, Intruder
 from tasks.mask.images import Knowledge

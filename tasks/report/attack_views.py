@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tasks.attack.outcome import AttackResult
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge, held_file, is_insider

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tasks.attack.outcome import AttackResult
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import IntruderSpec, Omission
 from tasks.ingest.methods import IngestReport
 from tasks.mask.categories.marginals import EstimatedShares

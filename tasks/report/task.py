@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from tasks.attack.outcome import AttackResult
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.ingest.methods import IngestReport
 from tasks.mask.categories.marginals import estimated_shares
 from tasks.mask.categories.promise import epsilon_of_a_record, randomisations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import assert_never
 
-from tasks.attack.outcome import AttackResult
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role
 from tasks.microdata.units import Counts

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.attack.linkage.known import asserted
-from tasks.attack.outcome import AttackResult, Scene
+from tasks.attack.outcomes.outcome import AttackResult, Scene
 from tasks.attack.threat import CURVE
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.interval import Interval, bounded_mean_interval, hypergeometric_interval

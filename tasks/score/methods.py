@@ -7,7 +7,7 @@ from typing import Annotated, assert_never
 
 from pydantic import Field
 
-from tasks.attack.outcome import AttackResult, Scene
+from tasks.attack.outcomes.outcome import AttackResult, Scene
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError

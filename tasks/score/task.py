@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from tasks.attack.methods import scene_of
-from tasks.attack.outcome import AttackResult, Scene
+from tasks.attack.outcomes.outcome import AttackResult, Scene
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from tasks.attack.methods import Attack, attack
-from tasks.attack.outcome import AttackResult, drawn_targets
+from tasks.attack.outcomes.outcome import AttackResult, drawn_targets
 from tasks.attack.threat import Intruder, IntruderSpec, intruders
 from tasks.mask.methods import Masked, Masking, mask
 from tasks.microdata.alignment import Alignment

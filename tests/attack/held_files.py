@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.external import FileSpec
 from tasks.attack.linkage.whose import scene_of_file
 from tasks.attack.methods import attack

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.attack.distance_linkage import DistanceLinkage, link_by_distance
-from tasks.attack.profile_linkage import ProfileLinkage, link_by_profile
-from tasks.attack.transparency import link_by_mechanism
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
+from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
+from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping

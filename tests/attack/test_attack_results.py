@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 from pydantic import TypeAdapter
 
-from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import Attack
 from tasks.attack.methods import attack as attack_aligned
-from tasks.attack.outcome import AttackResult
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import ATTACKS, Intruder, default_attacks, intruders
 from tasks.attack.threat import IntruderSpec as Spec
-from tasks.attack.transparency import Transparency
+from tasks.attack.transparency.transparency import Transparency
 from tasks.attack.words import describe
 from tasks.mask.groups.aggregates import aggregated
 from tasks.mask.groups.microaggregation import Microaggregation

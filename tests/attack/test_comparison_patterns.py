@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.attack.probabilistic.levels import Exact, SameBin, Within, compared
 from tasks.attack.probabilistic.patterns import Patterns, counted, patterns_of, strides_of
-from tasks.attack.probabilistic_linkage import ProbabilisticLinkage
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 
 SPEC = TypeAdapter(DistanceLinkage)
 

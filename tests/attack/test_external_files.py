@@ -11,15 +11,15 @@ from held_files import PLAIN, declared, figures_of, file_spec, holder, result_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.distance_linkage import DistanceLinkage
-from tasks.attack.learned_linkage import LearnedLinkage
+from tasks.attack.learned.learned_linkage import LearnedLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.external import names_of, plan_of, use_of
 from tasks.attack.linkage.whose import scene_of_file
 from tasks.attack.methods import attack
-from tasks.attack.outcome import Scene
+from tasks.attack.outcomes.outcome import Scene
 from tasks.attack.row_position import RowPosition
 from tasks.attack.task import scored_targets
-from tasks.attack.transparency import Transparency
+from tasks.attack.transparency.transparency import Transparency
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale

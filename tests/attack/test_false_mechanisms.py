@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.attack.methods import attack
-from tasks.attack.outcome import searching_records
+from tasks.attack.outcomes.outcome import searching_records
 from tasks.attack.threat import Intruder
-from tasks.attack.transparency import Transparency, link_by_mechanism
+from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask

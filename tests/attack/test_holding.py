@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.holding import held
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder, IntruderSpec, intruders
-from tasks.attack.transparency import Transparency
+from tasks.attack.transparency.transparency import Transparency
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.known import asserted, precision_curve, surest, threshold
-from tasks.attack.links import Links
 from tasks.attack.methods import attack
+from tasks.attack.outcomes.links import Links
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
 

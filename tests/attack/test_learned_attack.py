@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from tasks.attack.distance_linkage import DistanceLinkage, Pairs
 from tasks.attack.learned import learn as learning
 from tasks.attack.learned.features import cone, diagonal, within
+from tasks.attack.learned.learned_linkage import KINDS, MOST_PAIRS, LearnedLinkage, link_by_learning
 from tasks.attack.learned.rows import problem
 from tasks.attack.learned.search import search
-from tasks.attack.learned_linkage import KINDS, MOST_PAIRS, LearnedLinkage, link_by_learning
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, Pairs
 from tasks.attack.methods import Attack, attack
-from tasks.attack.outcome import AttackResult
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import Intruder, check_attacks
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
@@ -253,7 +253,7 @@ class TestNotApplicable:
 
     def test_tables_too_large_for_all_pairs(self, table, monkeypatch):
         assert MOST_PAIRS == 10**9
-        monkeypatch.setattr("tasks.attack.learned_linkage.MOST_PAIRS", 100)
+        monkeypatch.setattr("tasks.attack.learned.learned_linkage.MOST_PAIRS", 100)
         original, masked, schema = mixed(table)
         result = attacked(original, masked, schema, learned(learn="owa"))
         assert result.reason.startswith("1,600 pairs of records are too many for a distance that no search tree knows")

@@ -13,9 +13,9 @@ from pydantic import TypeAdapter
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import spearmanr
 
-from tasks.attack.distance_linkage import DistanceLinkage, Pairs, link_by_distance, permuted_chance
 from tasks.attack.linkage.assignment import assigned, assignment
 from tasks.attack.linkage.attributes import Columns, files_of
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, Pairs, link_by_distance, permuted_chance
 from tasks.attack.linkage.distances import choquet, euclidean, mean_of_present, owa, polynomial_kernel, quadratic, weighted_mean
 from tasks.attack.linkage.search import Search, embedded, kernel_places
 from tasks.attack.methods import attack

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.disclosure import linked_values as values_of_units
-from tasks.attack.links import Links
+from tasks.attack.outcomes.disclosure import linked_values as values_of_units
+from tasks.attack.outcomes.links import Links
 from tasks.microdata.units import grouped
 
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.distance_linkage import DistanceLinkage
-from tasks.attack.links import Links
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
-from tasks.attack.outcome import Scene, outcomes_of, persons_of
-from tasks.attack.persons import fare, fare_searched
+from tasks.attack.outcomes.links import Links
+from tasks.attack.outcomes.outcome import Scene, outcomes_of, persons_of
+from tasks.attack.outcomes.persons import fare, fare_searched
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import Intruder
-from tasks.attack.transparency import Transparency, link_by_mechanism
+from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -344,6 +344,6 @@ def test_years_of_the_health_insurance_experiment():
 
 
 def by_links(data, masked, schema, knows):
-    from tasks.attack.distance_linkage import link_by_distance
+    from tasks.attack.linkage.distance_linkage import link_by_distance
 
     return link_by_distance(data, masked, schema, PLAIN, knows)

@@ -17,7 +17,7 @@ from tasks.attack.probabilistic.levels import SameBin, compared
 from tasks.attack.probabilistic.model import assumed, plain, prevalence_of, supervised, tied
 from tasks.attack.probabilistic.patterns import counted, patterns_of
 from tasks.attack.probabilistic.posterior import check_compatible, distribution, one_to_one
-from tasks.attack.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from tasks.attack.linkage.external import FileSpec
 from tasks.attack.linkage.holding import Holding
 from tasks.attack.methods import attack
-from tasks.attack.profile_linkage import ProfileLinkage, link_by_profile
+from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
 from tasks.attack.threat import Intruder, IntruderSpec, holders
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import IntruderSpec, Omission, by_telling, check_attacks, default_attacks, intruders, required
-from tasks.attack.transparency import Transparency
+from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.distance_linkage import DistanceLinkage, link_by_distance
-from tasks.attack.transparency import link_by_mechanism
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
+from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import conclusions, mask
 from tasks.mask.ranks.rank_swapping import RankSwapping, window_ranks

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from noise_law import KINDS, PLAIN, SEED, attacked, columns, expectation, likeliest, log_densities, noise, rate, stacked
 
-from tasks.attack.distance_linkage import link_by_distance
+from tasks.attack.linkage.distance_linkage import link_by_distance
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder, check_attacks, required
-from tasks.attack.transparency import Transparency, link_by_mechanism
-from tasks.attack.whitening import whitened
+from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
+from tasks.attack.transparency.whitening import whitened
 from tasks.mask.images import Blurred
 from tasks.mask.methods import mask
 from tasks.microdata.alignment import Alignment

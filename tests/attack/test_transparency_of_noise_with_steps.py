@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from noise_law import KINDS, PLAIN, SEED, attacked, columns, expectation, likeliest, log_densities, noise, rate, stacked
 
-from tasks.attack.distance_linkage import link_by_distance
-from tasks.attack.transparency import link_by_mechanism
+from tasks.attack.linkage.distance_linkage import link_by_distance
+from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.images import before_masking

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.datasets import anes96
 
-from tasks.attack.distance_linkage import DistanceLinkage, link_by_distance
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder, check_attacks, default_attacks, required
-from tasks.attack.transparency import Transparency, link_by_mechanism
+from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask

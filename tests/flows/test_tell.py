@@ -13,11 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from receivers import http_receiver, mail_receiver
 
-from flows.scheduled import outbox as outbox_module
-from flows.scheduled.events import BY_DEFAULT, KINDS, Event, event_of, plain, public_code
-from flows.scheduled.outbox import OLDEST, Outbox
-from flows.scheduled.tell import tell, tell_of
-from flows.scheduled.telling import (
+from flows.telling import outbox as outbox_module
+from flows.telling.events import BY_DEFAULT, KINDS, Event, event_of, plain, public_code
+from flows.telling.file import (
     Receiver,
     Telling,
     address_of_mail,
@@ -26,6 +24,8 @@ from flows.scheduled.telling import (
     with_receiver,
     without_receiver,
 )
+from flows.telling.outbox import OLDEST, Outbox
+from flows.telling.tell import tell, tell_of
 from tasks.microdata.errors import InputError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

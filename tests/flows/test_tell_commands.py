@@ -9,7 +9,7 @@ import pytest
 from prefect.settings import PREFECT_SERVER_DATABASE_CONNECTION_URL
 from receivers import http_receiver
 
-from flows.scheduled.tell import Event, tell
+from flows.telling.tell import Event, tell
 
 SECRET = "T0KEN-of-the-webhook-9f3e"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.transparency import link_by_mechanism
+from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.methods import mask
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import multivariate_normal
 
-from tasks.attack.distance_linkage import DistanceLinkage
-from tasks.attack.transparency import link_by_mechanism
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
+from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
 

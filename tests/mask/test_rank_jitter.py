@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from scipy.stats import chisquare
 from sites import site_of
 
-from tasks.attack.transparency import link_by_mechanism
+from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.methods import conclusions, mask
 from tasks.mask.ranks.by_rank import rank_interval
 from tasks.mask.ranks.rank_jitter import RankJitter, furthest, half_width, jitter, jittered_ranks

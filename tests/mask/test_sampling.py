@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from scipy.stats import binom
 from sites import site_of
 
-from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
-from tasks.attack.transparency import Transparency
+from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import conclusions, mask, refuse_unfit, resolved_steps
 from tasks.mask.ranks.rank_swapping import RankSwapping

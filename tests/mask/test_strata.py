@@ -11,7 +11,7 @@ from sites import site_of, view_of
 
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
-from tasks.attack.transparency import Transparency, link_by_mechanism
+from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation, microaggregate
 from tasks.mask.images import Blurred, Law, Shown
 from tasks.mask.methods import conclusions, mask, refuse_unfit, resolved_steps

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from tasks.attack.outcome import AttackResult
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import IntruderSpec, Omission
 from tasks.ingest.checks.validation import Check
 from tasks.ingest.methods import ColumnReport, IngestReport

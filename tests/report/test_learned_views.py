@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tasks.attack.learned.facts import HeldOut, LearnedFacts
-from tasks.attack.learned_linkage import KINDS
+from tasks.attack.learned.learned_linkage import KINDS
 from tasks.report.learned_views import FAMILIES, learned_view
 
 FACTS = LearnedFacts(

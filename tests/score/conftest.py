@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.attack.outcome import AttackResult, Scene
+from tasks.attack.outcomes.outcome import AttackResult, Scene
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Attribute, Role, Scale, Schema

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tasks.attack.comparison import compare
-from tasks.attack.distance_linkage import DistanceLinkage, link_by_distance
-from tasks.attack.transparency import link_by_mechanism
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
+from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping

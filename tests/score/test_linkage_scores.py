@@ -162,7 +162,7 @@ def test_majority_is_the_expected_hit_of_a_guess_among_the_modes(rows):
 
     import pyarrow as pa
 
-    from tasks.attack.outcome import Scene
+    from tasks.attack.outcomes.outcome import Scene
     from tasks.microdata.alignment import Alignment
     from tasks.microdata.schema import Schema
     from tasks.microdata.table import Microdata

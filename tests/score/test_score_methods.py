@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
 from tasks.mask.groups.microaggregation import Microaggregation

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tasks.attack.links import Links
+from tasks.attack.outcomes.links import Links
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import ATTACKS
 from tasks.mask.methods import describe

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tasks.attack.distance_linkage import DistanceLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.threat import IntruderSpec
 from tasks.mask.noise.noise import Noise
 from tasks.microdata.canonical import canonical

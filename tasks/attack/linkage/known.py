@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.links import Links
+from tasks.attack.outcomes.links import Links
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.table import Booleans, Floats, Integers
 

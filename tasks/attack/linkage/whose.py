@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from tasks.attack.linkage.external import FileUse
 from tasks.attack.linkage.holding import held
-from tasks.attack.outcome import Scene
+from tasks.attack.outcomes.outcome import Scene
 from tasks.mask.fitting import ordered_positions
 from tasks.mask.images import row_codes
 from tasks.microdata.errors import InputError

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tasks.attack.likelihood import TIE
 from tasks.attack.probabilistic.model import Model
 from tasks.attack.probabilistic.patterns import Patterns
+from tasks.attack.transparency.likelihood import TIE
 from tasks.microdata.table import Booleans, Integers
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from tasks.attack.likelihood import TIE
 from tasks.attack.linkage.assignment import MOST_OF_A_FULL_MATRIX
-from tasks.attack.links import Links
+from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.levels import Compared
 from tasks.attack.probabilistic.patterns import MOST_COUNTED_AT_ONCE, Patterns, patterns_of, patterns_of_block, rules_of
+from tasks.attack.transparency.likelihood import TIE
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.table import Booleans, Floats, Integers
 

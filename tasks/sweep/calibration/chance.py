@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom, binomtest
 
-from tasks.attack.links import Links
 from tasks.attack.methods import Attack, attack, links_of
-from tasks.attack.outcome import AttackResult, Scene
+from tasks.attack.outcomes.links import Links
+from tasks.attack.outcomes.outcome import AttackResult, Scene
 from tasks.attack.threat import Intruder
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.table import Floats, Integers

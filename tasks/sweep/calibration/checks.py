@@ -10,12 +10,12 @@ from functools import partial
 import numpy as np
 from pydantic import TypeAdapter
 
-from tasks.attack.distance_linkage import DistanceLinkage
-from tasks.attack.learned_linkage import KINDS, LearnedLinkage
+from tasks.attack.learned.learned_linkage import KINDS, LearnedLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import Attack
-from tasks.attack.profile_linkage import ProfileLinkage
+from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
-from tasks.attack.transparency import Transparency
+from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.attack.methods import Attack
-from tasks.attack.outcome import AttackResult, Scene
+from tasks.attack.outcomes.outcome import AttackResult, Scene
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.estimate import CONFIDENCE, Estimate
 from tasks.microdata.interval import ERROR

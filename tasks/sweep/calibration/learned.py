@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import poisson, ttest_1samp
 
-from tasks.attack.learned_linkage import LearnedLinkage
+from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.microdata.errors import AttackFailed
 from tasks.sweep.calibration.chance import attacked
 from tasks.sweep.calibration.findings import LEVEL, Effort, Finding

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, ttest_1samp
 
-from tasks.attack.transparency import Transparency
+from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.methods import conclusions
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.table import Floats

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from tasks.attack.methods import Attack
-from tasks.attack.outcome import AttackResult
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute
 from tasks.score.linkage import EXPOSED_FROM

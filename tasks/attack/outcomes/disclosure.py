@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tasks.attack.links import Links
+from tasks.attack.outcomes.links import Links
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers, shared_codes
 from tasks.microdata.units import Grouped

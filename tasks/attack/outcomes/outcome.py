@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import InstanceOf
 
-from tasks.attack.disclosure import linked_values
 from tasks.attack.learned.facts import LearnedFacts
 from tasks.attack.linkage.known import Named, surest
-from tasks.attack.links import Links
-from tasks.attack.persons import fare, fare_searched
+from tasks.attack.outcomes.disclosure import linked_values
+from tasks.attack.outcomes.links import Links
+from tasks.attack.outcomes.persons import fare, fare_searched
 from tasks.microdata.alignment import ABSENT, Alignment
 from tasks.microdata.estimate import ChanceKind, Status
 from tasks.microdata.schema import Schema

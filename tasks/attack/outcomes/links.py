@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.attack.guesses import Guesses
-from tasks.attack.intersection import Conditions, ruled_out
 from tasks.attack.learned.facts import LearnedFacts
+from tasks.attack.outcomes.guesses import Guesses
+from tasks.attack.transparency.intersection import Conditions, ruled_out
 from tasks.microdata.table import Booleans, Floats, Integers
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.attack.links import Links
+from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.attenuation import kept_by_files
 from tasks.attack.probabilistic.decision import Classified, Decision, classified, decide
 from tasks.attack.probabilistic.levels import Compared, Ladders, compared

@@ -14,8 +14,8 @@ from tasks.attack.linkage.assignment import assignment
 from tasks.attack.linkage.attributes import ORDERED, SQUARED, ComparedBy, Files, differences, files_of
 from tasks.attack.linkage.search import Search
 from tasks.attack.linkage.specs import Distance, Euclidean, Gower, Mahalanobis, form_of, named_by
-from tasks.attack.links import Links
 from tasks.attack.nearest import Nearest, nearest
+from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import CATEGORICAL, Schema
 from tasks.microdata.spec import Slug, Spec

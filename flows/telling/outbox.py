@@ -16,8 +16,8 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, ValidationError
 
-from flows.scheduled.events import Event, Kind
-from flows.scheduled.telling import FILE, Block, Telling, quiet_apprise
+from flows.telling.events import Event, Kind
+from flows.telling.file import FILE, Block, Telling, quiet_apprise
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Spec
 from tasks.runtime.files import append_line, locked, write_whole

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.comparison import Comparison, squared_distance
-from tasks.attack.likelihood import TIE as TIE_OF_LOGARITHMS
-from tasks.attack.likelihood import Laws, add_evidence, rule_out, weigh
 from tasks.attack.nearest import TIE, with_room
+from tasks.attack.transparency.likelihood import TIE as TIE_OF_LOGARITHMS
+from tasks.attack.transparency.likelihood import Laws, add_evidence, rule_out, weigh
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 

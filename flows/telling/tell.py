@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from flows.scheduled.events import Event, Kind, event_of, plain
-from flows.scheduled.outbox import UNADDRESSED, Outbox, Told
-from flows.scheduled.telling import BLOCK, Telling
+from flows.telling.events import Event, Kind, event_of, plain
+from flows.telling.file import BLOCK, Telling
+from flows.telling.outbox import UNADDRESSED, Outbox, Told
 from tasks.microdata.errors import InputError
 from tasks.runtime.failures import write_private_trace
 

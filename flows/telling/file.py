@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from pydantic import Field, StringConstraints
 from ruamel.yaml import YAML
 
-from flows.scheduled.events import BY_DEFAULT, Kind
+from flows.telling.events import BY_DEFAULT, Kind
 from tasks.microdata.document import read_document, validated
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Spec

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.disclosure import tally
-from tasks.attack.links import Links
+from tasks.attack.outcomes.disclosure import tally
+from tasks.attack.outcomes.links import Links
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.microdata.units import Grouped, grouped

@@ -14,7 +14,7 @@ from tasks.attack.linkage.assignment import assigned
 from tasks.attack.linkage.attributes import EQUAL, SQUARED, Columns
 from tasks.attack.linkage.distances import euclidean
 from tasks.attack.linkage.search import Search
-from tasks.attack.links import Links
+from tasks.attack.outcomes.links import Links
 from tasks.attack.profiles.likeness import Column, places_by_share
 from tasks.attack.profiles.matching import matched
 from tasks.attack.profiles.profile import Scores, profiles

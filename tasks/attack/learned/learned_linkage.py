@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.comparison import ScaleBy
-from tasks.attack.distance_linkage import Pairs, check_names
 from tasks.attack.learned.apart import Apart
 from tasks.attack.learned.facts import LearnedFacts
 from tasks.attack.learned.features import MOST_OF_CHOQUET, Kind, arithmetic_mean
@@ -17,8 +16,9 @@ from tasks.attack.learned.forms import form_of
 from tasks.attack.learned.learn import Learned, Solver, chance, held_out, learn, rate
 from tasks.attack.learned.rows import Problem, problem
 from tasks.attack.linkage.attributes import ComparedBy, Files, files_of
+from tasks.attack.linkage.distance_linkage import Pairs, check_names
 from tasks.attack.linkage.search import Search, embedded
-from tasks.attack.links import Links
+from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Slug, Spec

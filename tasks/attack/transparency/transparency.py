@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 
 from tasks.attack.comparison import Comparison, compare
-from tasks.attack.intersection import Conditions, intersected
-from tasks.attack.likelihood import laws_of
-from tasks.attack.links import Links
-from tasks.attack.whitening import as_if_blurred, whitened
+from tasks.attack.outcomes.links import Links
+from tasks.attack.transparency.intersection import Conditions, intersected
+from tasks.attack.transparency.likelihood import laws_of
+from tasks.attack.transparency.whitening import as_if_blurred, whitened
 from tasks.mask.images import Between, Knowledge, Shown, joint_codes
 from tasks.mask.methods import Mechanism, conclusions
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
