@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PARALLEL ?= --numprocesses 2 --dist loadfile
+PARALLEL ?= --numprocesses 3 --dist loadfile
 PARALLEL_SLOW ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
 RELEASE ?= params/releases/anes96.yaml
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
