@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import uuid
 from pathlib import Path
 
 import pytest
@@ -30,8 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 @pytest.fixture
 def database(home, postgres, monkeypatch):
     """The name of an empty database in which the index of this home goes."""
-    name = f"index_{uuid.uuid4().hex[:8]}"
-    postgres.create(name)
+    name = postgres.new("index")
     monkeypatch.setenv("SDCERT_INDEX_URL", postgres.url(database=name))
     return name
 

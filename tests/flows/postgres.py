@@ -38,9 +38,15 @@ class Postgres:
     def socket_url(self, database: str = "postgres") -> str:
         return f"postgresql+psycopg2://{USER}@/{database}?host={self.folder}&port={self.port}"
 
-    def create(self, database: str) -> None:
-        """Make an empty database, in the place of what an earlier test left under this name."""
-        self.program("dropdb", "--force", "--if-exists", database)
+    def new(self, beginning: str) -> str:
+        """Make an empty database; returns its name, which no other test has: a process remembers databases that it prepared."""
+        database = f"{beginning}_{secrets.token_hex(4)}"
+        self.program("createdb", database)
+        return database
+
+    def wipe(self, database: str) -> None:
+        """Put an empty database in the place of one."""
+        self.program("dropdb", "--force", database)
         self.program("createdb", database)
 
     def dump(self, database: str) -> str:

@@ -61,7 +61,7 @@ def the_next_schedule_goes_on(serving: Serving, since: datetime) -> None:
     checked = serving.sdcert("audit", "verify", "--json")
     assert checked.returncode == 0, checked.stdout
     stored = serving.sdcert("store", "verify")
-    assert stored.returncode == 0, stored.stdout
+    assert stored.returncode == 0, (stored.returncode, stored.stdout, stored.stderr)
 
 
 def every_ending_is_on_the_server_in_the_audit_trail_and_in_mlflow(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,22 +57,21 @@ def test_what_was_backed_up_verifies_and_is_replayed(certify, sdcert, process, h
 
 
 def test_databases_on_postgresql_come_back_from_their_dumps(certify, sdcert, postgres, home, outside, monkeypatch):
-    for name in ("mlflow", "audit"):
-        postgres.create(name)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", postgres.url(database="mlflow"))
-    monkeypatch.setenv("SDCERT_INDEX_URL", postgres.url(database="audit"))
+    mlflow, audit = postgres.new("mlflow"), postgres.new("audit")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", postgres.url(database=mlflow))
+    monkeypatch.setenv("SDCERT_INDEX_URL", postgres.url(database=audit))
     ran, manifest = certify()
     assert ran.code == 0, ran.err
-    tracked = postgres.rows("mlflow", RUNS)
+    tracked = postgres.rows(mlflow, RUNS)
     assert [status for _, status in tracked] == ["FINISHED"]
     backed_up = sdcert("backup", "-o", outside / "backup.tar")
     assert backed_up.code == 0, backed_up.err
-    postgres.program("pg_dump", "-Fc", "-f", str(outside / "mlflow.dump"), "mlflow")
+    postgres.program("pg_dump", "-Fc", "-f", str(outside / "mlflow.dump"), mlflow)
 
     shutil.rmtree(home)
-    for name in ("mlflow", "audit"):
-        postgres.create(name)
-    postgres.program("pg_restore", "-d", "mlflow", str(outside / "mlflow.dump"))
+    for name in (mlflow, audit):
+        postgres.wipe(name)
+    postgres.program("pg_restore", "-d", mlflow, str(outside / "mlflow.dump"))
     for words in (
         ("restore", outside / "backup.tar"),
         ("audit", "verify"),
@@ -81,13 +80,13 @@ def test_databases_on_postgresql_come_back_from_their_dumps(certify, sdcert, pos
     ):
         ran = sdcert(*words)
         assert ran.code == 0, ran.out + ran.err
-    assert postgres.rows("mlflow", RUNS) == tracked
+    assert postgres.rows(mlflow, RUNS) == tracked
     assert sdcert("audit", "find", "--json").code == 0
     again, _ = certify()
     assert again.code == 0, again.err
     assert "tracking" not in again.err
-    assert len(postgres.rows("mlflow", RUNS)) == 2
-    assert postgres.rows("mlflow", "select count(*) from registered_model_aliases where alias = 'certified'") == [(1,)]
+    assert len(postgres.rows(mlflow, RUNS)) == 2
+    assert postgres.rows(mlflow, "select count(*) from registered_model_aliases where alias = 'certified'") == [(1,)]
 
 
 def test_the_server_of_prefect_comes_back_from_its_dump(postgres, outside, tmp_path, home):
@@ -95,17 +94,17 @@ def test_the_server_of_prefect_comes_back_from_its_dump(postgres, outside, tmp_p
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
     pytest.importorskip("asyncpg")
-    postgres.create("prefect")
-    address, known = postgres.url("asyncpg", "prefect"), {"certify-survey"}
+    prefect = postgres.new("prefect")
+    address, known = postgres.url("asyncpg", prefect), {"certify-survey"}
     with prefect_server(tmp_path / "before", address) as api, temporary_settings({PREFECT_API_URL: api}):
         SlackWebhook(url=SECRET).save("sdcert-stewards")
         with get_client(sync_client=True) as client:
             client.create_deployment(client.create_flow(flow(name="probe")(_nothing)), *known)
-        assert {name for (name,) in postgres.rows("prefect", "select name from deployment")} == known
-    assert SECRET not in postgres.dump("prefect"), "it is encrypted"
-    postgres.program("pg_dump", "-Fc", "-f", str(outside / "prefect.dump"), "prefect")
-    postgres.create("prefect")
-    postgres.program("pg_restore", "-d", "prefect", str(outside / "prefect.dump"))
+        assert {name for (name,) in postgres.rows(prefect, "select name from deployment")} == known
+    assert SECRET not in postgres.dump(prefect), "it is encrypted"
+    postgres.program("pg_dump", "-Fc", "-f", str(outside / "prefect.dump"), prefect)
+    postgres.wipe(prefect)
+    postgres.program("pg_restore", "-d", prefect, str(outside / "prefect.dump"))
     with prefect_server(tmp_path / "after", address) as api, temporary_settings({PREFECT_API_URL: api}):
         assert SlackWebhook.load("sdcert-stewards").url.get_secret_value() == SECRET
         with get_client(sync_client=True) as client:

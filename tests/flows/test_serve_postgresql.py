@@ -16,12 +16,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 @pytest.fixture(scope="module")
 def serving(postgres, tmp_path_factory):
-    for name in ("prefect", "mlflow", "audit"):
-        postgres.create(name)
+    prefect, mlflow, audit = (postgres.new(name) for name in ("prefect", "mlflow", "audit"))
     environment = {
-        "PREFECT_SERVER_DATABASE_CONNECTION_URL": postgres.url("asyncpg", "prefect"),
-        "MLFLOW_TRACKING_URI": postgres.url(database="mlflow"),
-        "SDCERT_INDEX_URL": postgres.url(database="audit"),
+        "PREFECT_SERVER_DATABASE_CONNECTION_URL": postgres.url("asyncpg", prefect),
+        "MLFLOW_TRACKING_URI": postgres.url(database=mlflow),
+        "SDCERT_INDEX_URL": postgres.url(database=audit),
     }
     with served_with_every_ending(tmp_path_factory.mktemp("served"), **environment) as one:
         yield one

@@ -21,12 +21,16 @@ OWN = ("folder", "seconds")  # what two runs of a sweep do not have in common
 
 
 @pytest.fixture
-def on_postgresql(home, postgres, tmp_path):
+def databases(postgres):
+    """Those of Prefect and of MLflow."""
+    return {name: postgres.new(name) for name in ("prefect", "mlflow")}
+
+
+@pytest.fixture
+def on_postgresql(home, postgres, databases, tmp_path):
     """`on_postgresql(*words)` runs `sdcert` in a process whose Prefect and MLflow are on PostgreSQL, one database each."""
-    postgres.create("prefect")
-    postgres.create("mlflow")
-    with prefect_server(tmp_path / "server", postgres.url("asyncpg", "prefect")) as api:
-        environment = {"PREFECT_API_URL": api, "MLFLOW_TRACKING_URI": postgres.url("psycopg2", "mlflow")}
+    with prefect_server(tmp_path / "server", postgres.url("asyncpg", databases["prefect"])) as api:
+        environment = {"PREFECT_API_URL": api, "MLFLOW_TRACKING_URI": postgres.url("psycopg2", databases["mlflow"])}
 
         def call(*words: object) -> subprocess.CompletedProcess[str]:
             command = [sys.executable, "-m", "flows.cli", *map(str, words)]
@@ -40,7 +44,9 @@ def on_postgresql(home, postgres, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_sweep_on_postgresql_gives_the_table_of_one_on_sqlite(sdcert, on_postgresql, postgres, home, tmp_path, monkeypatch):
+def test_a_sweep_on_postgresql_gives_the_table_of_one_on_sqlite(
+    sdcert, on_postgresql, databases, postgres, home, tmp_path, monkeypatch
+):
     path = write_sweep(tmp_path / "project")
     here = sdcert("sweep", path, "--workers", 2, "--json")
     assert here.code == 0, here.err
@@ -54,12 +60,12 @@ def test_a_sweep_on_postgresql_gives_the_table_of_one_on_sqlite(sdcert, on_postg
     table = table_of(home, f"shared/{name}")
     assert untimed(table).equals(untimed(table_of(home, name)))
 
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", postgres.url("psycopg2", "mlflow"))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", postgres.url("psycopg2", databases["mlflow"]))
     tracked_as_a_run_with_children(name, found, table.num_rows, tmp_path / "mlflow")
-    assert sorted(postgres.rows("prefect", "select name, state_type, state_name from flow_run")) == [
+    assert sorted(postgres.rows(databases["prefect"], "select name, state_type, state_name from flow_run")) == [
         (name, "COMPLETED", "Completed")
     ]
-    states = postgres.rows("prefect", "select distinct state_type from task_run")
+    states = postgres.rows(databases["prefect"], "select distinct state_type from task_run")
     assert states == [("COMPLETED",)]
 
     assert not list((tmp_path / "elsewhere").iterdir())
@@ -67,7 +73,7 @@ def test_a_sweep_on_postgresql_gives_the_table_of_one_on_sqlite(sdcert, on_postg
     password.add("the password", writings_of_text(postgres.password))
     for file, content in (("stdout", there.stdout), ("stderr", there.stderr)):
         (tmp_path / file).write_text(content)
-    for database in ("prefect", "mlflow"):
+    for database in databases.values():
         (tmp_path / f"{database}.sql").write_text(postgres.dump(database))
         assert name in (tmp_path / f"{database}.sql").read_text()
     assert leaks_in(tmp_path, password) == []
