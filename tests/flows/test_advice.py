@@ -49,6 +49,14 @@ def test_every_insider_beyond_the_limit_is_named_worst_first():
     assert "policy line 5" in found[1]
 
 
+def test_moving_values_further_is_no_advice_where_the_exchanges_were_followed():
+    step = {**SWAPPED, "window_percent": 10.0}
+    followed, *_ = stronger(0, step, line("reidentification", 0.1, 0.9, attack="consistency"))
+    otherwise, *_ = stronger(0, step, line("reidentification", 0.1, 0.9, attack="transparency"))
+    assert "window_percent" not in followed and "microaggregation" in followed
+    assert "raise `window_percent`" in otherwise.lower()
+
+
 @pytest.mark.parametrize(
     ("measure", "limit", "direction", "k"),
     [("reidentification", 0.1, "at_most", 10), ("max_record_risk", 0.34, "at_most", 3), ("k_anonymity", 5, "at_least", 5)],

@@ -13,6 +13,11 @@ ANALYSTS = (
     "Its relations with other attributes (correlations, regressions, tables, statistics of groups) are weakened, mostly "
     "towards no relation; the release does not tell by how much, and no general correction is offered.",
 )
+KNOWN_LIMIT = (
+    "Rank swapping exchanges pairs of values: a known limit of the method, in all its variants. If one record's released row "
+    "is found, so is that of each person with whom it changed places. Somebody who knows all records and a few swapped "
+    "attributes of which most values occur once can find nearly every record, however far the values moved"
+)
 
 
 def told(step: RankSwapping) -> Told:

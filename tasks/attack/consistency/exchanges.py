@@ -1,0 +1,67 @@
+"""Values that were exchanged in pairs, as the intruder sees them: who held each value, and which rows show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.microdata.table import Booleans, Integers
+
+NOBODY = -1
+MISSING = 0  # the code of a missing value, which stays missing
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One attribute whose values changed hands in pairs, for r kinds of records and c kinds of released rows.
+
+    held: shape (r,), shown: shape (c,): codes 0..v-1 of the value that each held before, and shows now; MISSING among them.
+    holders_known, rows_known: shape (v,): are all who held the value among the intruder's records, all who show it released?
+    holder, shower: shape (v,): the one record and the one row of a value that occurs once on each side, else NOBODY.
+    """
+
+    held: Integers
+    shown: Integers
+    holders_known: Booleans
+    rows_known: Booleans
+    holder: Integers
+    shower: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many records and rows there are of each kind, and what the intruder knows of their people.
+
+    records: shape (r,), rows: shape (c,). all_records: does he hold the record of everybody who is in the release?
+    all_rows: is everybody released whose record he holds?
+    """
+
+    records: Integers
+    rows: Integers
+    all_records: bool = True
+    all_rows: bool = True
+
+
+def exchange_of(held: Integers, shown: Integers, counts: Counts) -> Exchange:
+    """What the codes of one attribute say of the pairs that may have changed places. held, shown: codes; -1 is missing.
+
+    A permutation keeps a column's values. So if one side is complete, a value that occurs equally often on both is held, and
+    shown, by the same people; if neither is, nothing is known of anybody's partner. Cost: O(r + c).
+    """
+    held, shown = held + 1, shown + 1
+    n_values = int(max(held.max(initial=0), shown.max(initial=0))) + 1
+    n_held = np.bincount(held, weights=counts.records, minlength=n_values)
+    n_shown = np.bincount(shown, weights=counts.rows, minlength=n_values)
+    even = (n_held == n_shown) & (counts.all_records or counts.all_rows)
+    single = even & (n_held == 1)
+    holder, shower = np.full(n_values, NOBODY, dtype=np.int64), np.full(n_values, NOBODY, dtype=np.int64)
+    holder[held], shower[shown] = np.arange(len(held)), np.arange(len(shown))
+    return Exchange(
+        held,
+        shown,
+        even | counts.all_records,
+        even | counts.all_rows,
+        np.where(single, holder, NOBODY),
+        np.where(single, shower, NOBODY),
+    )

@@ -1,0 +1,217 @@
+"""Pairs of a record and a row that stand and fall together, because values changed hands in pairs.
+
+Where record i is row l, and attribute j shows there a value that one person alone held, this person is the one whom i changed
+places with, and so is the row that shows i's own value, if one row alone does. The pair (i, l) thus implies a second pair, and
+that the first: they form an orbit. An orbit that links one record to two rows, or two records to one row, or a record to a row
+that cannot be its image, is false in all its pairs. False orbits wander over the whole table and collide after about the square
+root of n steps; true ones never do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tasks.attack.consistency.exchanges import NOBODY, Exchange
+from tasks.attack.nearest import with_room
+from tasks.microdata.compiled import njit
+from tasks.microdata.table import Booleans, Integers
+
+Bits = npt.NDArray[np.uint8]
+FALSE, HOLDS = 0, 1
+MOST_NOTED = 20_000**2  # pairs of which it is noted what their orbit says: two bits each, 100 MB
+LONGEST = 1024  # pairs up to which an orbit is followed in larger tables, where nothing is noted
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Which rows can be the image of a record: low[i, q] <= place[l, q] <= high[i, q] for all q.
+
+    low, high: shape (r, q); place: shape (c, q); whole numbers.
+    """
+
+    low: Integers
+    high: Integers
+    place: Integers
+
+    def within(self) -> Integers:
+        """Shape (q,): the number of pairs that meet each condition."""
+        return np.array([np.maximum(np.subtract(*self.ends(q)), 0).sum() for q in range(self.place.shape[1])], dtype=np.int64)
+
+    def ends(self, q: int) -> tuple[Integers, Integers]:
+        """Where the rows that condition q leaves each record end, and where they begin, in the order of their places."""
+        place = np.sort(self.place[:, q])
+        return np.searchsorted(place, self.high[:, q], side="right"), np.searchsorted(place, self.low[:, q], side="left")
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs that are still possible, by record: record i with the rows rows[starts[i]:starts[i + 1]], ascending.
+
+    n_rows: how many kinds of rows there are. starts: shape (r + 1,).
+    """
+
+    starts: Integers
+    rows: Integers
+    n_rows: int
+
+    @property
+    def records(self) -> Integers:
+        """Shape (e,): the record of each pair."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    def kept(self, keep: Booleans) -> Pairs:
+        """The pairs that are chosen; keep: shape (e,)."""
+        sizes = np.bincount(self.records[keep], minlength=len(self.starts) - 1)
+        return Pairs(np.append(0, np.cumsum(sizes)), self.rows[keep], self.n_rows)
+
+
+def consistent_pairs(boxes: Boxes, exchanges: tuple[Exchange, ...], most: int) -> Pairs | None:
+    """The pairs within the boxes whose orbits contradict nothing; None where these are more than `most`.
+
+    Sound: where the boxes hold the truth and the values were exchanged in pairs, no true pair is left out.
+    Cost: each record looks through the rows of its narrowest condition; a pair that is within all boxes walks along its orbit
+    until that collides. In tables of up to 20,000 records it is noted what was found, so that a pair is walked about once; in
+    larger ones orbits are followed no further than LONGEST pairs, and one that did not collide there is taken to hold.
+    Memory: what is found, and two bits for each pair of kinds where these are noted.
+    """
+    n_records, n_rows = len(boxes.low), len(boxes.place)
+    narrowest = int(np.argmin(boxes.within()))
+    ends, begins = boxes.ends(narrowest)
+    noted = n_records * n_rows <= MOST_NOTED
+    starts, rows, complete = _walk_all(
+        boxes.low,
+        boxes.high,
+        boxes.place,
+        np.argsort(boxes.place[:, narrowest], kind="stable"),
+        begins,
+        ends,
+        *_stacked(exchanges, n_records, n_rows),
+        np.zeros((2, n_records * n_rows // 8 + 1 if noted else 0), dtype=np.uint8),
+        most,
+    )
+    return Pairs(starts, rows, n_rows) if complete else None
+
+
+def _stacked(exchanges: tuple[Exchange, ...], n_records: int, n_rows: int) -> tuple[Integers, Integers, Integers, Integers]:
+    """held (r, d) and shown (c, d) as places in one array of the values of all attributes; holder and shower of each."""
+    held, shown = np.empty((n_records, len(exchanges)), dtype=np.int64), np.empty((n_rows, len(exchanges)), dtype=np.int64)
+    holder, shower = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    offset = 0
+    for j, exchange in enumerate(exchanges):
+        held[:, j], shown[:, j] = exchange.held + offset, exchange.shown + offset
+        holder.append(exchange.holder)
+        shower.append(exchange.shower)
+        offset += len(exchange.holder)
+    return held, shown, np.concatenate(holder), np.concatenate(shower)
+
+
+@njit
+def _walk_all(
+    low: Integers,
+    high: Integers,
+    place: Integers,
+    order: Integers,
+    begins: Integers,
+    ends: Integers,
+    held: Integers,
+    shown: Integers,
+    holder: Integers,
+    shower: Integers,
+    notes: Bits,
+    most: int,
+) -> tuple[Integers, Integers, bool]:
+    n_records, n_rows = len(low), len(place)
+    starts, rows = np.zeros(n_records + 1, dtype=np.int64), np.empty(n_records + 16, dtype=np.int64)
+    row_of, record_of = np.full(n_records, NOBODY, dtype=np.int64), np.full(n_rows, NOBODY, dtype=np.int64)
+    longest = min(n_records, n_rows)
+    walk = np.empty((longest if notes.shape[1] else min(longest, LONGEST), 2), dtype=np.int64)
+    used = 0
+    for i in range(n_records):
+        starts[i] = used
+        for row in order[begins[i] : ends[i]]:
+            if not _inside(low[i], high[i], place[row]):
+                continue
+            if _is_noted(notes[FALSE], i * n_rows + row):
+                continue
+            if not _is_noted(notes[HOLDS], i * n_rows + row):
+                length, holds = _walk(
+                    i, row, low, high, place, held, shown, holder, shower, notes[FALSE], row_of, record_of, walk
+                )
+                _look_back(walk[:length], n_rows, row_of, record_of, notes[HOLDS if holds else FALSE])
+                if not holds:
+                    continue
+            if used == most:
+                return starts, rows[:used].copy(), False
+            rows = with_room(rows, used)
+            rows[used] = row
+            used += 1
+        rows[starts[i] : used] = np.sort(rows[starts[i] : used])
+    starts[n_records] = used
+    return starts, rows[:used].copy(), True
+
+
+@njit
+def _walk(
+    i: int,
+    row: int,
+    low: Integers,
+    high: Integers,
+    place: Integers,
+    held: Integers,
+    shown: Integers,
+    holder: Integers,
+    shower: Integers,
+    false: Bits,
+    row_of: Integers,
+    record_of: Integers,
+    walk: Integers,
+) -> tuple[int, bool]:
+    """Follow an orbit from a pair within the boxes: how many pairs were met, and was none of them impossible?"""
+    n_rows = len(place)
+    walk[0, 0], walk[0, 1] = i, row
+    row_of[i], record_of[row] = row, i
+    length, at = 1, 0
+    while at < length:
+        for j in range(held.shape[1]):
+            there, here = shown[walk[at, 1], j], held[walk[at, 0], j]
+            other, its_row = holder[there], shower[here]
+            if other < 0 or its_row < 0 or row_of[other] == its_row:
+                continue
+            if row_of[other] >= 0 or record_of[its_row] >= 0:
+                return length, False
+            if _is_noted(false, other * n_rows + its_row) or not _inside(low[other], high[other], place[its_row]):
+                return length, False
+            if length == len(walk):
+                return length, True
+            walk[length, 0], walk[length, 1] = other, its_row
+            row_of[other], record_of[its_row] = its_row, other
+            length += 1
+        at += 1
+    return length, True
+
+
+@njit
+def _look_back(walk: Integers, n_rows: int, row_of: Integers, record_of: Integers, noted: Bits) -> None:
+    """Note what was found of all pairs of a walk, and forget the walk."""
+    for e in range(len(walk)):
+        record, row = walk[e, 0], walk[e, 1]
+        row_of[record], record_of[row] = NOBODY, NOBODY
+        if len(noted) > 0:
+            pair = record * n_rows + row
+            noted[pair >> 3] |= np.uint8(1 << (pair & 7))
+
+
+@njit
+def _is_noted(noted: Bits, pair: int) -> bool:
+    return len(noted) > 0 and bool(noted[pair >> 3] & (1 << (pair & 7)))
+
+
+@njit
+def _inside(low: Integers, high: Integers, place: Integers) -> bool:
+    for q in range(len(low)):  # noqa: SIM110  # any() of a generator is not compiled
+        if place[q] < low[q] or place[q] > high[q]:
+            return False
+    return True
