@@ -10,14 +10,17 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 from scipy.stats import poisson
 from statsmodels.datasets import anes96
 
+from tasks.attack.linkage.assignment import assignment
 from tasks.attack.probabilistic.levels import SameBin, compared
 from tasks.attack.probabilistic.model import assumed, plain, prevalence_of, supervised, tied
-from tasks.attack.probabilistic.patterns import counted, patterns_of
+from tasks.attack.probabilistic.patterns import counted, patterns_of, rules_of
 from tasks.attack.probabilistic.posterior import check_compatible, distribution, one_to_one
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
+from tasks.attack.probabilistic.together import PatternCosts
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
@@ -145,10 +148,45 @@ def test_one_to_one_is_the_likeliest_assignment(table, own, shown):
     assert max(sum(logs[i, one] for i, one in enumerate(order)) for order in chosen) == pytest.approx(best)
 
 
-def test_one_to_one_is_for_files_of_moderate_size(table):
+@settings(max_examples=25, deadline=None)
+@given(st.lists(row, min_size=2, max_size=12), st.lists(row, min_size=2, max_size=12))
+def test_growing_lists_find_an_assignment_as_likely_as_scipy_over_all_pairs(table, own, shown):
+    original, masked, schema = files(table, own, shown)
+    found = link_by_probability(original, masked, schema, linkage(), original.names)
+    both, log_ratio = found.both, found.model.log_ratio
+
+    def cost_of(numbers):
+        return log_ratio.max() - log_ratio[np.searchsorted(found.patterns.numbers, numbers)]
+
+    costs = PatternCosts(rules_of(both), cost_of)
+    grown = assignment(costs, both.own_of_record, both.shown_of_row, full=0)
+    matrix = costs.matrix(both.own_of_record)[:, both.shown_of_row]
+    records, rows = linear_sum_assignment(matrix)
+    assert grown.total == pytest.approx(matrix[records, rows].sum(), abs=1e-9)
+    assert grown.bound == pytest.approx(grown.total, abs=1e-6)
+    turned = costs.turned().matrix(np.arange(both.shown.shape[1]))
+    np.testing.assert_array_equal(turned.T, costs.matrix(np.arange(both.own.shape[1])))
+    assert costs.apart(both.own_of_record[:2], both.shown_of_row[:2]).tolist() == np.diag(matrix)[:2].tolist()
+
+
+def test_larger_files_are_assigned_by_growing_lists(table, credits, monkeypatch):
+    own = [(i % 7, i % 5, i % 3) for i in range(40)]
+    original, masked, schema = files(table, own, [own[i] for i in np.random.default_rng(1).permutation(40)])
+    at_once = link_by_probability(original, masked, schema, linkage(matching="one_to_one"), original.names)
+    monkeypatch.setattr("tasks.attack.probabilistic.posterior.MOST_OF_A_FULL_MATRIX", 20)
+    grown = link_by_probability(original, masked, schema, linkage(matching="one_to_one"), original.names)
+    np.testing.assert_array_equal(credits(grown.links), credits(at_once.links))
+    monkeypatch.setattr("tasks.attack.probabilistic.posterior.MOST_PAIRS_TOGETHER", 100)
+    with pytest.raises(NotApplicable, match="too many to assign"):
+        link_by_probability(original, masked, schema, linkage(matching="one_to_one"), original.names)
+    with pytest.raises(NotApplicable, match="cannot be matches"):
+        one_to_one(grown.both, grown.patterns, np.full(len(grown.patterns.numbers), -np.inf))
+
+
+def test_a_row_that_thousands_may_have_is_shared_by_them(table):
     original, masked, schema = files(table, [(1,)] * 3001, [(1,)])
-    with pytest.raises(NotApplicable, match="3,000"):
-        link_by_probability(original, masked, schema, linkage(matching="one_to_one"), ("a",))
+    found = link_by_probability(original, masked, schema, linkage(matching="one_to_one"), ("a",))
+    assert found.links.guesses(np.arange(3001)).tie_sizes().tolist() == [1] * 3001
 
 
 @pytest.mark.parametrize("matching", ["likeliest", "one_to_one"])

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from tasks.attack.learned.facts import LearnedFacts
 from tasks.attack.outcomes.guesses import Guesses
+from tasks.attack.probabilistic.facts import ProbableFacts
 from tasks.attack.transparency.intersection import Conditions, ruled_out
 from tasks.microdata.table import Booleans, Floats, Integers
+
+
+class Posterior(Protocol):
+    """A probability for every pair of a record and a released row: of one record over all rows at most 1."""
+
+    def at(self, records: Integers, rows: Integers) -> Floats:
+        """Shape (k,): the probability that the row is the record's own, for k pairs."""
+        ...
+
+    def claimed(self, records: Integers) -> Floats:
+        """Shape (k,): the largest probability of any row."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +39,7 @@ class Links:
     least, runner_up: shape (number of search classes,): the squared distance of what each is linked to, and that of the nearest
         found class it is not linked to (infinite where there is none); None where the links are not to the nearest.
     learned: of the links by a learned distance, what is to be said of it.
+    posterior: where the attack has probabilities, those. probable: of probabilistic linkage, what is to be said of it.
     Links and sets are made for the records that the attack was asked for; of other searching records they stand empty.
     """
 
@@ -38,6 +53,13 @@ class Links:
     least: Floats | None = None
     runner_up: Floats | None = None
     learned: LearnedFacts | None = None
+    posterior: Posterior | None = None
+    probable: ProbableFacts | None = None
+
+    @property
+    def n_given(self) -> int:
+        """How many of the searching records are linked to something."""
+        return int((np.diff(self.starts)[self.search_class] > 0).sum())
 
     def margins(self, searching: Integers) -> Floats | None:
         """Shape (q,): how far the next nearest is beyond the nearest: (d2 - d1) / (|d1| + |d2|), 0..1 for distances >= 0.

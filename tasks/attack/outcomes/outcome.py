@@ -10,12 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pydantic import InstanceOf
+from scipy.stats import hypergeom
 
 from tasks.attack.learned.facts import LearnedFacts
 from tasks.attack.linkage.known import Named, surest
 from tasks.attack.outcomes.disclosure import linked_values
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.persons import fare, fare_searched
+from tasks.attack.outcomes.posterior import posterior_columns
+from tasks.attack.probabilistic.facts import ProbableFacts
 from tasks.microdata.alignment import ABSENT, Alignment
 from tasks.microdata.estimate import ChanceKind, Status
 from tasks.microdata.schema import Schema
@@ -31,7 +34,8 @@ class AttackResult:
     direction, scale_by: None where the attack has no such choice. credit: a tie of t rows earns 1/t.
     n_release: rows of the release. counts: what the targets are; see `fare` for persons of several rows.
     chance: the mean credit, over all targets, of any guess that does not look: exactly 1 over their number, or less where some
-    records are absent and the released rows look for them.
+    records are absent and the released rows look for them, or some are given no guess.
+    n_given: where a one-to-one assignment gives some of those who search nothing, how many it gives something; else None.
     outcomes: one row per scored target; None where status is not ok (`reason` says why):
         target: its row of the original, a person's first one. in_release: has it a released row?
         credit: 1/t if the own row is among the t linked ones, else 0.
@@ -40,9 +44,11 @@ class AttackResult:
         attack has no such set. known: is it the only one?
         margin, named_right: for links to the nearest how far the runner-up of the target's surest link is behind, 0 where none
         names one row alone (`linkage.known`), and does that link name the target?
+        posterior, claimed: for attacks with probabilities that of the own row, and the largest of any row; of a person that of
+        any own row, both as means over the records that are used.
         linked:A, control:A: for each confidential attribute A that the intruder does not know, see `linked_values`; none for
         an intruder of the knowledge curve; missing for who is not in the source: nobody knows the original value.
-    learned: of an attack by a learned distance, what is to be said of it.
+    learned: of an attack by a learned distance, what is to be said of it. probable: of probabilistic linkage.
     """
 
     attack: str
@@ -62,6 +68,8 @@ class AttackResult:
     counts: Counts = "records"
     outcomes: InstanceOf[Microdata] | None = None
     learned: LearnedFacts | None = None
+    probable: ProbableFacts | None = None
+    n_given: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +135,30 @@ class Scene:
         """The masked rows of each unit; absent units have none."""
         return grouped(self.unit_of_row, self.units.n_units)
 
-    def chance(self, of: Booleans | None = None, *, searched: bool) -> float:
+    def chance(self, of: Booleans | None = None, *, searched: bool, n_given: int | None = None) -> float:
         """The mean credit over some units of a guess that does not look; `searched`: the released rows look for their records.
 
         A unit with r of the m released rows expects r/m, which add up to 1 over all units. Searched, a unit with r of the n
         records expects r/n if one of its rows is released, else 0. of: shape (n_units,); default: all.
+        n_given: so many of those who search, drawn at random, are given a guess, and the others none, as where records and rows
+        are assigned to each other one to one and there are more that search. Default: all of them.
+        Example: 80 records, of whom 60 are released, are assigned to the 60 rows: 60/80 of them a row, which is 1/60 of those
+        that are there: 1/80, and over all 60/80^2.
         """
         released = self.released.sizes
-        held = np.bincount(self.units.of_row, minlength=self.units.n_units) * (released > 0) if searched else released
+        records = np.bincount(self.units.of_row, minlength=self.units.n_units)
+        held: npt.NDArray[Any] = records * (released > 0) if searched else released
+        if n_given is not None:
+            held = held * (n_given / self.masked.n if searched else _some_of(records, n_given, self.original.n))
         chosen = held if of is None else held[of]
-        return int(chosen.sum()) / (len(chosen) * (self.original.n if searched else self.masked.n))
+        return float(chosen.sum()) / (len(chosen) * (self.original.n if searched else self.masked.n))
+
+
+def _some_of(records: Integers, drawn: int, n: int) -> Floats:
+    """How likely one of the records of each unit is among those drawn from n at random."""
+    counts, place = np.unique(records, return_inverse=True)
+    chances: Floats = np.asarray(hypergeom.sf(0, n, drawn, counts))
+    return chances[place]
 
 
 def outcomes_of(
@@ -202,7 +224,8 @@ def _of_records(
     used = (targets, np.arange(len(targets)))
     searching = (own[there], np.flatnonzero(there)) if searched else used
     sure = _sure(surest(links, *searching, len(targets), _units_of_found(scene, searched=searched)), targets)
-    return Microdata.of({**outcomes, **sure, **_values(scene, links, secrets, used, len(targets), searched=searched)})
+    likely = posterior_columns(links.posterior, used, scene.units.of_row, scene.released, len(targets))
+    return Microdata.of({**outcomes, **sure, **likely, **_values(scene, links, secrets, used, len(targets), searched=searched)})
 
 
 def _of_persons(
@@ -225,7 +248,9 @@ def _of_persons(
     )
     searching = scene.released.of(persons) if searched else found.used
     sure = _sure(surest(links, *searching, len(persons), _units_of_found(scene, searched=searched)), persons)
-    return Microdata.of({**outcomes, **sure, **_values(scene, links, secrets, found.used, len(persons), searched=searched)})
+    likely = posterior_columns(links.posterior, found.used, units.of_row, scene.released, len(persons))
+    values = _values(scene, links, secrets, found.used, len(persons), searched=searched)
+    return Microdata.of({**outcomes, **sure, **likely, **values})
 
 
 def _units_of_found(scene: Scene, *, searched: bool) -> Integers:

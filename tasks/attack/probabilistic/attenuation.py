@@ -16,6 +16,7 @@ from scipy.optimize import least_squares
 from tasks.attack.probabilistic.levels import Compared
 from tasks.microdata.table import Floats, Integers
 
+UNCHANGED = 0.9  # share kept, beyond which an attribute with the same values is taken to be published as it is
 SPREAD = 0.3  # of the share kept around the assumed one, before a look
 _ROUNDING = 1e-18  # variances below it are those of rounding: a constant attribute says nothing
 
@@ -72,8 +73,32 @@ def kept_by_files(both: Compared, assumed: float) -> Kept:
     return Kept(both.attribute[asking], both.level[asking], shares, alike, assumed)
 
 
-def _coded(both: Compared, rule: int) -> _Coded:
+def unchanged(both: Compared, found: Kept) -> Kept:
+    """What was found of the attributes that look as if they were published as they are; of the others nothing is said.
+
+    Those are of which the release shows each value as often as the intruder's file, and more than nine in ten were kept by what
+    was found: where values were exchanged, they hang together less. In a release that lacks some records there are none.
+    """
+    same = np.array([_is_as_often(both, int(j)) for j in found.attribute], dtype=bool) & (found.share > UNCHANGED)
+    return Kept(found.attribute[same], found.level[same], found.share[same], found.alike[same], found.assumed)
+
+
+def any_as_often(both: Compared) -> bool:
+    """Is there an attribute of which the release shows each value as often as the intruder's file?"""
+    return any(_is_as_often(both, j) for j in np.unique(both.attribute[both.reach == 0]).tolist())
+
+
+def _is_as_often(both: Compared, j: int) -> bool:
+    """Does each value (or bin, where there is no finer rule) occur as often in both files?"""
+    rule = int(np.flatnonzero((both.attribute == j) & (both.reach == 0))[-1])
     own, shown = both.own[rule][both.own_of_record], both.shown[rule][both.shown_of_row]
+    return len(own) == len(shown) and bool((np.sort(own) == np.sort(shown)).all())
+
+
+def _coded(both: Compared, rule: int) -> _Coded:
+    own, shown = (
+        side[rule][np.sort(which)] for side, which in ((both.own, both.own_of_record), (both.shown, both.shown_of_row))
+    )  # in an order that is not the files': sums differ in the last bits
     codes = np.unique(np.append(own, shown), return_inverse=True)[1].astype(np.int64)
     own_codes, shown_codes, size = codes[: len(own)], codes[len(own) :], int(codes.max()) + 1
     shares = (np.bincount(one, minlength=size) / len(one) for one in (own_codes, shown_codes))

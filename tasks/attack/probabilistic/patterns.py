@@ -87,7 +87,15 @@ def counted(both: Compared, *, at_once: int = MOST_COUNTED_AT_ONCE) -> Patterns:
 
 def patterns_of(both: Compared, records: Integers, rows: Integers) -> Integers:
     """Shape (k,): the numbers of the patterns of k pairs of a record and a released row."""
-    return _of_pairs(rules_of(both), both.own_of_record[records], both.shown_of_row[rows])
+    return of_pairs(rules_of(both), both.own_of_record[records], both.shown_of_row[rows])
+
+
+def records_showing(both: Compared, numbers: Integers) -> Integers:
+    """Shape (k,): how many of the intruder's records have a pair that shows each of k patterns. Cost: a pass over all pairs."""
+    order = np.argsort(numbers)
+    found = np.empty(len(numbers), dtype=np.int64)
+    found[order] = _records_showing(rules_of(both), both.own_counts, numbers[order])
+    return found
 
 
 def _patterns(both: Compared, numbers: Integers, counts: Integers) -> Patterns:
@@ -112,6 +120,24 @@ def write_patterns(rules: Rules, i: int, found: Integers, adds: Integers) -> Non
         for c in range(len(found)):
             adds[c] = add if abs(x - shown[c]) <= far else adds[c]
     found += adds
+
+
+@njit
+def _records_showing(rules: Rules, own_counts: Integers, numbers: Integers) -> Integers:
+    """Of ascending numbers. The patterns that tell most are rare: nearly every pair is done with at the first comparison."""
+    records, seen = np.zeros(len(numbers), dtype=np.int64), np.empty(len(numbers), dtype=np.bool_)
+    found, adds = np.empty(rules.shown.shape[1], dtype=np.int64), np.empty(rules.shown.shape[1], dtype=np.int64)
+    if not len(numbers):
+        return records
+    for i in range(len(own_counts)):
+        write_patterns(rules, i, found, adds)
+        seen[:] = False
+        for c in range(len(found)):
+            if numbers[0] <= found[c] <= numbers[-1]:
+                at = np.searchsorted(numbers, found[c])
+                seen[at] |= numbers[at] == found[c]
+        records += own_counts[i] * seen
+    return records
 
 
 @njit
@@ -156,7 +182,7 @@ def _summed(numbers: Integers, counts: Integers) -> tuple[Integers, Integers]:
 
 
 @njit
-def _of_pairs(rules: Rules, own: Integers, shown: Integers) -> Integers:
+def of_pairs(rules: Rules, own: Integers, shown: Integers) -> Integers:
     found = np.zeros(len(own), dtype=np.int64)
     for k in range(len(own)):
         adds = 0

@@ -16,11 +16,14 @@ from tasks.attack.linkage.assignment import MOST_OF_A_FULL_MATRIX
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.levels import Compared
 from tasks.attack.probabilistic.patterns import MOST_COUNTED_AT_ONCE, Patterns, patterns_of, patterns_of_block, rules_of
+from tasks.attack.probabilistic.together import assigned_by_patterns
 from tasks.attack.transparency.likelihood import TIE
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.table import Booleans, Floats, Integers
 
 _PAIRS_OF_A_BLOCK = 1 << 19
+MOST_PAIRS_TOGETHER = 100_000_000  # of distinct records and rows that are assigned one to one
+MOST_TIED = 50_000_000  # rows and records that tie for each other, all written out
 _MOST_ABSENT = 700.0  # the exponential of more is infinite
 
 
@@ -58,6 +61,10 @@ class Distribution:
         known = np.isfinite(total)
         return np.where(known, np.exp(self.log_ratio[there] - np.where(known, total, 0.0)), 0.0)
 
+    def claimed(self, records: Integers) -> Floats:
+        """Shape (k,): the largest r(b) of each record: how probable the intruder takes his guess to be."""
+        return self.largest[self.both.own_of_record[records]]
+
     def of(self, record: int) -> Floats:
         """Shape (m,): r(b) of one record over all released rows."""
         rows = np.arange(len(self.both.shown_of_row))
@@ -76,11 +83,16 @@ def distribution(both: Compared, patterns: Patterns, log_ratio: Floats, *, prese
     assert len(log_ratio) == len(patterns.numbers)  # noqa: S101  both come from the same patterns
     with np.errstate(divide="ignore"):
         absent = float(np.log(len(both.shown_of_row) * (1 - presence) / presence))
-    sums, sizes, classes = [], [], []
+    sums, sizes, classes, tied = [], [], [], 0
     for some, likeliest in _by_block(both, _logs_by_pattern(patterns.numbers, log_ratio), absent):
         sums.append(some)
         sizes.append(likeliest.sum(axis=1))
         classes.append(np.nonzero(likeliest)[1])
+        tied += len(classes[-1])
+        if tied > MOST_TIED:
+            raise NotApplicable(
+                f"more than {MOST_TIED:,} pairs of records are equally likely: what is known tells too little apart"
+            )
     starts = np.append(0, np.cumsum(np.concatenate(sizes)))
     total, largest, squares, present = np.hstack(sums)
     every = np.concatenate(classes).astype(np.int64)
@@ -94,13 +106,18 @@ def one_to_one(both: Compared, patterns: Patterns, log_ratio: Floats) -> Links:
     log m/u (scipy's linear_sum_assignment); a pair that cannot be a match is chosen only where nothing else is left, and is no
     link. In files of different sizes the records that are left over are given to nobody. Equal records share what was given to
     any of them; the solver sees the distinct records in ascending order, so that the order of neither file counts.
+    More than 3,000 records or rows are assigned by lists that grow where prices ask for it (`assignment`), as exactly.
 
-    Raises NotApplicable for more than 3,000 records or rows. Cost: O(n^3) time, O(n^2) memory.
+    Raises NotApplicable for more than 3,000 records or rows of which some pair cannot be a match, or with more than 100 million
+    pairs of distinct ones. Cost: O(n^3) time and O(n^2) memory up to 3,000; above some passes over the pairs, linear memory.
     """
     queries, searched = (np.repeat(np.arange(len(one)), one) for one in (both.own_counts, both.shown_counts))
+    log_of = _logs_by_pattern(patterns.numbers, log_ratio)
     if max(len(queries), len(searched)) > MOST_OF_A_FULL_MATRIX:
-        raise NotApplicable(f"one to one, at most {MOST_OF_A_FULL_MATRIX:,} records are linked by their probabilities")
-    logs = _logs_by_pattern(patterns.numbers, log_ratio)(patterns_of_block(rules_of(both), 0, both.own.shape[1]))
+        _check_can_be_assigned(both, log_ratio)
+        most = float(log_ratio.max())
+        return assigned_by_patterns(both, lambda numbers: most - log_of(numbers))
+    logs = log_of(patterns_of_block(rules_of(both), 0, both.own.shape[1]))
     possible = np.isfinite(logs)
     never = -2 * (len(queries) + 1) * (1 + np.abs(logs[possible]).max(initial=0.0))
     records, rows = linear_sum_assignment(np.where(possible, logs, never)[queries][:, searched], maximize=True)
@@ -108,6 +125,14 @@ def one_to_one(both: Compared, patterns: Patterns, log_ratio: Floats) -> Links:
     links = links[possible[links[:, 0], links[:, 1]]]
     starts = np.searchsorted(links[:, 0], np.arange(logs.shape[0] + 1))
     return Links(both.shown_of_row, both.own_of_record, starts, np.ascontiguousarray(links[:, 1]))
+
+
+def _check_can_be_assigned(both: Compared, log_ratio: Floats) -> None:
+    pairs = both.own.shape[1] * both.shown.shape[1]
+    if not np.isfinite(log_ratio).all():
+        raise NotApplicable(f"one to one, more than {MOST_OF_A_FULL_MATRIX:,} records of which some pairs cannot be matches")
+    if pairs > MOST_PAIRS_TOGETHER:
+        raise NotApplicable(f"{pairs:,} pairs of records that differ are too many to assign ({MOST_PAIRS_TOGETHER:,} at most)")
 
 
 def check_compatible(shares: Floats, known: Integers, *, present: bool = True) -> None:

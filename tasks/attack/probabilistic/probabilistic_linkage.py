@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
@@ -9,10 +10,21 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from tasks.attack.outcomes.links import Links
-from tasks.attack.probabilistic.attenuation import kept_by_files
+from tasks.attack.probabilistic.attenuation import any_as_often, kept_by_files, unchanged
 from tasks.attack.probabilistic.decision import Classified, Decision, classified, decide
 from tasks.attack.probabilistic.levels import Compared, Ladders, compared
-from tasks.attack.probabilistic.model import MOST_STEPS, Model, Prior, assumed, by_files, plain, prevalence_of, supervised, tied
+from tasks.attack.probabilistic.model import (
+    MOST_STEPS,
+    Interactions,
+    Model,
+    Prior,
+    assumed,
+    by_files,
+    plain,
+    prevalence_of,
+    supervised,
+    tied,
+)
 from tasks.attack.probabilistic.patterns import Patterns, counted, patterns_of
 from tasks.attack.probabilistic.posterior import Distribution, distribution, one_to_one
 from tasks.attack.probabilistic.waterfall import Waterfall, riskiest
@@ -25,14 +37,15 @@ from tasks.microdata.table import Integers, Microdata
 Rate = Annotated[float, Field(ge=0, le=1)]
 Interaction = Annotated[tuple[Name, ...], Field(min_length=2, max_length=2)]
 PLACE = "attacks: probabilistic_linkage"
+FALSE_PER_MATCH = 0.05  # false links, where the release file sets no rate
 KEPT = 0.6  # assumed, where nobody says better and the files do not tell
 
 
 class Assumed(Spec):
     """What the intruder assumes of the mask before he looks: his own guess, which the report states.
 
-    kept: the share of the values that it kept alike, the same in every attribute; or `estimated` for each attribute from how
-        much less the released attributes hang together than his own.
+    kept: the share of the values that it kept alike, the same in every attribute but those that look as if they were published
+        as they are; or `estimated` for each attribute from how much less the released ones hang together than his own.
     weight: what this counts, over what the patterns count.
     """
 
@@ -50,7 +63,8 @@ class ProbabilisticLinkage(Spec):
     compare: for some attributes the ladder of rules, the most alike first; default: equality, of numbers also within
         1, 5 and 10 % of the range.
     interactions: pairs of attributes that do not agree independently of each other.
-    false_links, missed: P(LP|U) and P(NP|M), from which the thresholds of linked, clerical and non-linked pairs follow.
+    false_links, missed: P(LP|U) and P(NP|M), from which the thresholds of linked, clerical and non-linked pairs follow; default
+        of the first: a twentieth of the share of matches, so that one false link is expected for twenty matches.
     matching: `likeliest`: each record for itself; `one_to_one`: all records together, no row for two of them.
     """
 
@@ -60,7 +74,7 @@ class ProbabilisticLinkage(Spec):
     assumed: Assumed = Assumed()
     compare: Ladders | None = None
     interactions: tuple[Interaction, ...] = ()
-    false_links: Rate = 1e-6
+    false_links: Rate | None = None
     missed: Rate = 0.05
     matching: Literal["likeliest", "one_to_one"] = "likeliest"
 
@@ -68,9 +82,23 @@ class ProbabilisticLinkage(Spec):
     def _fits_together(self) -> Self:
         if self.interactions and self.estimate == "plain":
             raise ValueError("`interactions` are for the estimates `tied` and `supervised`")
+        if self.knows_who_is_who and self.matching == "one_to_one":
+            raise ValueError("`matching: one_to_one` is for the estimates `tied` and `plain`")
         if len({frozenset(pair) for pair in self.interactions}) < len(self.interactions):
             raise ValueError("an interaction is given twice")
         return self
+
+    @property
+    def knows_who_is_who(self) -> bool:
+        return self.estimate == "supervised"
+
+    def false_links_of(self, prevalence: float) -> float:
+        """P(LP|U) as it was asked for. prevalence: the share of matches of all pairs."""
+        return FALSE_PER_MATCH * prevalence if self.false_links is None else self.false_links
+
+    def interactions_of(self, names: tuple[str, ...]) -> Interactions:
+        """The interactions of attributes that are among these."""
+        return tuple((one[0], one[1]) for one in self.interactions if set(one) <= set(names))
 
     @property
     def rule(self) -> str:
@@ -119,6 +147,8 @@ def link_by_probability(
     *,
     n_common: int | None = None,
     matches: tuple[Integers, Integers] | None = None,
+    participation_known: bool = False,
+    check_size: Callable[[Compared], None] | None = None,
 ) -> Estimated:
     """Link each record to the released rows that are most probably its own.
 
@@ -131,6 +161,8 @@ def link_by_probability(
     knows: the attributes the intruder knows; published, at least one.
     n_common: how many of his records are in the release, as he knows or assumes; default: as many as can be.
     matches: records and their own rows, for `estimate: supervised` alone.
+    participation_known: of whomever he looks for, he knows that the own row is in the release; else, with the probability that
+        n_common of his records gives. check_size: may refuse files before their pairs are counted.
 
     Raises NotApplicable if the intruder knows nothing, none of his records is in the release, `supervised` has no matches, and
     as `one_to_one`; InputError as `compared`, `counted` and `table_of` do, and for a comparison or an interaction of an
@@ -146,11 +178,13 @@ def link_by_probability(
         raise NotApplicable("no record of the intruder is in the release")
     _check_names(spec, schema)
     both = compared(original, masked, schema, knows, tuple(one for one in spec.compare or () if one[0] in knows))
+    if check_size is not None:
+        check_size(both)
     patterns = counted(both)
     model = _model(spec, both, patterns, prevalence_of(original.n, masked.n, common), matches)
-    found = distribution(both, patterns, model.log_ratio, presence=common / original.n)
+    found = distribution(both, patterns, model.log_ratio, presence=1.0 if participation_known else common / original.n)
     links = found.links if spec.matching == "likeliest" else one_to_one(both, patterns, model.log_ratio)
-    decision = decide(model, false_links=spec.false_links, missed=spec.missed)
+    decision = decide(model, false_links=spec.false_links_of(model.prevalence), missed=spec.missed)
     return Estimated(both, patterns, model, decision, found, links)
 
 
@@ -161,10 +195,10 @@ def _model(
     prevalence: float,
     matches: tuple[Integers, Integers] | None,
 ) -> Model:
-    interactions = tuple((one[0], one[1]) for one in spec.interactions if set(one) <= set(both.names))
+    interactions = spec.interactions_of(both.names)
     match spec.estimate:
         case "tied":
-            return tied(patterns, prevalence, _prior(spec.assumed, both, patterns), interactions)
+            return tied(patterns, prevalence, prior_of(spec.assumed, both, patterns), interactions)
         case "plain":
             found = plain(patterns, prevalence)
             if not found.settled:
@@ -176,9 +210,12 @@ def _model(
             return supervised(patterns, patterns.of_pairs(patterns_of(both, *matches)), interactions)
 
 
-def _prior(spec: Assumed, both: Compared, patterns: Patterns) -> Prior:
+def prior_of(spec: Assumed, both: Compared, patterns: Patterns) -> Prior:
+    """What the intruder takes for m before he looks at the patterns."""
     if spec.kept == "estimated":
         return by_files(patterns, kept_by_files(both, KEPT), spec.weight)
+    if any_as_often(both):
+        return by_files(patterns, unchanged(both, kept_by_files(both, spec.kept)), spec.weight)
     return assumed(patterns, spec.kept, spec.weight)
 
 

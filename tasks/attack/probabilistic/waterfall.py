@@ -27,7 +27,7 @@ class Waterfall:
 
     before: log2 of the prior odds of a match. together: what the attributes say jointly beyond their sum, 0 without
     interactions.
-    match: the probability of a match. pairs: how many show the pattern.
+    match: the probability of a match. pairs: how many show the pattern. number: of the pattern.
     """
 
     before: float
@@ -36,6 +36,7 @@ class Waterfall:
     after: float
     match: float
     pairs: int
+    number: int
 
 
 def riskiest(patterns: Patterns, model: Model, *, most: int = 5, fewest_pairs: int = FEWEST_PAIRS) -> tuple[Waterfall, ...]:
@@ -53,7 +54,9 @@ def _waterfall(patterns: Patterns, model: Model, at: int) -> Waterfall:
     steps = tuple(_step(patterns, model, j, int(level)) for j, level in enumerate(patterns.levels[:, at]))
     bits = float(model.log_ratio[at] / np.log(2))
     together = bits - sum(step.bits for step in steps)
-    return Waterfall(before, steps, together, before + bits, float(model.match[at]), int(patterns.counts[at]))
+    return Waterfall(
+        before, steps, together, before + bits, float(model.match[at]), int(patterns.counts[at]), int(patterns.numbers[at])
+    )
 
 
 def _step(patterns: Patterns, model: Model, j: int, level: int) -> Step:

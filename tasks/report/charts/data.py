@@ -15,6 +15,7 @@ from tasks.report.charts.distributions import Distribution, distribution
 from tasks.report.charts.editions import RULES, Edition
 from tasks.report.charts.precision import Precision, precision
 from tasks.report.charts.relations import Relations, relations
+from tasks.report.charts.reliability import Reliability, reliability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,7 @@ class ChartData:
     relations: Relations = field(default_factory=Relations)
     candidates: tuple[Candidates, ...] = ()
     precision: tuple[Precision, ...] = ()
+    reliability: tuple[Reliability, ...] = ()
 
 
 def chart_data(
@@ -52,6 +54,7 @@ def chart_data(
         relations=relations(same_records, masked, schema, touched, rule),
         candidates=tuple(candidates(attack, table, rule) for attack, table in outcomes.items()),
         precision=tuple(precision(attack, table, rule) for attack, table in outcomes.items()),
+        reliability=tuple(reliability(attack, table, rule) for attack, table in outcomes.items() if "claimed" in table.names),
     )
 
 

@@ -10,9 +10,11 @@ from functools import partial
 import numpy as np
 from pydantic import TypeAdapter
 
+from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.learned.learned_linkage import KINDS, LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import Attack
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.transparency.transparency import Transparency
@@ -32,6 +34,12 @@ from tasks.sweep.calibration.learned import learns_nothing
 from tasks.sweep.calibration.null import finds_nothing
 from tasks.sweep.calibration.planted import finds_what_is_there
 from tasks.sweep.calibration.posterior import claims_hold
+from tasks.sweep.calibration.probable import (
+    claims_of_the_model_hold,
+    posterior_finds_nothing,
+    posterior_is_recounted,
+    reads_nothing_off,
+)
 from tasks.sweep.calibration.recount import figures_are_true
 from tasks.sweep.calibration.worlds import Steps
 
@@ -74,13 +82,24 @@ LAWS: dict[str, tuple[tuple[str, ...], Steps]] = {
     "correlated noise": (("age", "size"), (_BOTH,)),
     "PRAM and noise": (("grade", "size"), (Pram(method="pram", attributes=("grade",), retention=0.7), _NOISE)),
 }
+EXCHANGED: dict[str, Steps] = {
+    "rank swapping": (_SWAP,),
+    "p-buckets": (_step({"method": "rank_swapping", "attributes": ("size", "age"), "variant": "p_buckets", "buckets": 5}),),
+    "p-distribution": (
+        _step({"method": "rank_swapping", "attributes": ("size", "age"), "variant": "p_distribution", "p_percent": 20.0}),
+    ),
+}  # whatever exchanges values in pairs
 _TRANSPARENCY = Transparency(method="transparency")
+_CONSISTENCY = Consistency(method="consistency")
 _LINKAGE = DistanceLinkage(method="distance_linkage")
 _POSITION = RowPosition(method="row_position")
 _LEARNED = {family: LearnedLinkage(method="learned_linkage", learn=family) for family in KINDS}
 _PROFILES = ProfileLinkage(method="profile_linkage", knows=("age", "grade"), release_attributes=("size",))
 _UNNAMED = ProfileLinkage(method="profile_linkage", match="names_unknown")
 _SAME_UNITS = ProfileLinkage(method="profile_linkage", match="names_unknown", units="same")
+_PROBABLE = ProbabilisticLinkage(method="probabilistic_linkage")
+_ORACLE = ProbabilisticLinkage(method="probabilistic_linkage", estimate="supervised")
+_PROBABLE_TOGETHER = ProbabilisticLinkage(method="probabilistic_linkage", matching="one_to_one")
 _SCHEMAS: dict[str, Attack] = {
     "profile_linkage by no shared attribute": _PROFILES,
     "profile_linkage without names": _UNNAMED,
@@ -88,6 +107,11 @@ _SCHEMAS: dict[str, Attack] = {
 }
 
 
+_OF_NOBODY: tuple[tuple[str, worlds.Make, Steps], ...] = (
+    ("columns shuffled, microaggregated", worlds.columns_dealt_out, (_MICRO,)),
+    ("other people of the same law", worlds.drawn_apart, ()),
+    ("other people, 40 % absent", worlds.some_absent, ()),
+)
 Run = Callable[[Effort, np.random.Generator], tuple[Finding, ...]]
 
 
@@ -138,16 +162,15 @@ def _distances() -> Iterator[tuple[str, Attack]]:
 
 
 def _of_null() -> Iterator[Check]:
-    for subject, spec in (*_distances(), *_SCHEMAS.items()):
-        scenes: tuple[tuple[str, worlds.Make, Steps], ...] = (
-            ("columns shuffled, microaggregated", worlds.columns_dealt_out, (_MICRO,)),
-            ("other people of the same law", worlds.drawn_apart, ()),
-            ("other people, 40 % absent", worlds.some_absent, ()),
-        )
-        for scene, make, steps in scenes:
+    probable = (("probabilistic_linkage", _PROBABLE), ("probabilistic_linkage, one to one", _PROBABLE_TOGETHER))
+    for subject, spec in (*_distances(), *_SCHEMAS.items(), *probable):
+        for scene, make, steps in _OF_NOBODY:
             yield _null(subject, scene, spec, partial(make, null.N, steps))
+    yield from _of_probabilities()
     for mask, steps in FOLLOWED.items():
         yield _null("transparency", f"rows dealt out, {mask}", _TRANSPARENCY, partial(worlds.rows_dealt_out, null.N, steps))
+    for mask, steps in EXCHANGED.items():
+        yield _null("consistency", f"rows dealt out, {mask}", _CONSISTENCY, partial(worlds.rows_dealt_out, null.N, steps))
     yield from _of_learners()
     yield _null("row_position", "rows shuffled", _POSITION, partial(worlds.as_masked, null.N, ()))
     yield _null("row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.some_absent, null.N, ()))
@@ -155,6 +178,16 @@ def _of_null() -> Iterator[Check]:
 
 def _null(subject: str, scene: str, spec: Attack, make: null.MakeWorld) -> Check:
     return Check("null", spec.method, subject, scene, partial(finds_nothing, subject, scene, spec, make))
+
+
+def _of_probabilities() -> Iterator[Check]:
+    for scene, make, steps in _OF_NOBODY:
+        world, subject = partial(make, null.N, steps), "posterior at the truth"
+        nothing = partial(posterior_finds_nothing, subject, scene, _PROBABLE, world)
+        yield Check("null", _PROBABLE.method, subject, scene, nothing)
+    subject, scene = "probabilistic_linkage, supervised", "other people of the same law"
+    run = partial(reads_nothing_off, subject, scene, _ORACLE, partial(worlds.drawn_apart, null.N, ()))
+    yield Check("null", _ORACLE.method, subject, scene, run)
 
 
 def _of_learners() -> Iterator[Check]:
@@ -168,11 +201,13 @@ def _of_planted() -> Iterator[Check]:
     yield _planted("learned_linkage", "", _LEARNED["weighted_mean"], (), 1.0)
     for share in SHARES:
         unnamed = ("profile_linkage without names, same units", _SAME_UNITS)
-        everywhere: tuple[tuple[str, Attack], ...] = (*_distances(), unnamed, ("row_position", _POSITION))
+        alone: tuple[tuple[str, Attack], ...] = (("row_position", _POSITION), ("probabilistic_linkage", _PROBABLE))
+        everywhere: tuple[tuple[str, Attack], ...] = (*_distances(), unnamed, *alone)
         for subject, spec in everywhere:
             yield _planted(subject, "", spec, (), share)
         for mask, steps in {"PRAM": (_PRAM,), "noise": (_NOISE,), "a swap over all ranks": (_ANYWHERE,)}.items():
             yield _planted("transparency", f", {mask}", _TRANSPARENCY, steps, share)
+        yield _planted("consistency", ", a swap over all ranks", _CONSISTENCY, (_ANYWHERE,), share)
 
 
 def _planted(subject: str, how: str, spec: Attack, steps: Steps, share: float) -> Check:
@@ -185,12 +220,15 @@ def _of_intervals() -> Iterator[Check]:
     sampled: Steps = (Sampling(method="sampling", share=0.7), _NOISE)
     scenes: tuple[tuple[str, Attack, worlds.Make, Steps], ...] = (
         ("transparency, rank swapping", _TRANSPARENCY, worlds.as_masked, (_SWAP,)),
+        ("consistency, rank swapping", _CONSISTENCY, worlds.as_masked, (_SWAP,)),
         ("distance_linkage, microaggregated", _LINKAGE, worlds.as_masked, (_MICRO,)),
         ("distance_linkage, 30 % absent, noise", _LINKAGE, worlds.as_masked, sampled),
         ("distance_linkage, persons, noise", _LINKAGE, worlds.of_persons, (_NOISE,)),
         ("row_position, rows kept in order", _POSITION, worlds.in_order, sampled),
         ("profile_linkage, names unknown, microaggregated", _UNNAMED, worlds.as_masked, (_MICRO,)),
         ("learned_linkage, microaggregated", _LEARNED["weighted_mean"], _of_few, (_MICRO,)),
+        ("probabilistic_linkage, 30 % absent, noise", _PROBABLE, worlds.as_masked, sampled),
+        ("probabilistic_linkage, persons, noise", _PROBABLE, worlds.of_persons, (_NOISE,)),
     )
     for scene, spec, make, steps in scenes:
         yield Check("coverage", spec.method, "intervals", scene, partial(_run_intervals, scene, spec, make, steps))
@@ -214,6 +252,9 @@ def _run_intervals(
 def _of_posteriors() -> Iterator[Check]:
     for scene, (names, steps) in LAWS.items():
         yield Check("posterior", "transparency", "claims", scene, partial(claims_hold, scene, names, steps))
+    subject, scene = "probabilistic_linkage, supervised", "independent codes, PRAM"
+    run = partial(claims_of_the_model_hold, subject, scene, _ORACLE)
+    yield Check("posterior", _ORACLE.method, subject, scene, run)
 
 
 def _of_recounts() -> Iterator[Check]:
@@ -224,6 +265,12 @@ def _of_recounts() -> Iterator[Check]:
         ("transparency", _TRANSPARENCY),
         ("row_position", _POSITION),
         ("learned_linkage", _LEARNED["weighted_mean"]),
+        ("probabilistic_linkage", _PROBABLE),
+        ("probabilistic_linkage, supervised", _ORACLE),
     )
     for subject, spec in attacks:
         yield Check("recount", spec.method, subject, "figures", partial(figures_are_true, subject, spec, several))
+    swapped = partial(figures_are_true, "consistency", _CONSISTENCY, (_SWAP,))
+    yield Check("recount", _CONSISTENCY.method, "consistency", "figures", swapped)
+    run = partial(posterior_is_recounted, "probabilistic_linkage", _PROBABLE, several)
+    yield Check("recount", _PROBABLE.method, "probabilistic_linkage", "posterior at the truth", run)

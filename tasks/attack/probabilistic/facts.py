@@ -1,0 +1,149 @@
+"""What is told of probabilistic linkage beside its links: classes and error rates, weights, the patterns that tell most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+MOST_SHOWN = 5  # patterns at most
+OF_A_BAR = 10  # records that stand behind what is public
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """How alike one attribute is (`said`), how probable that is among matches (m) and among all pairs (u).
+
+    bits: log2 m/u, what it adds to the evidence of a match; None where no match is so.
+    """
+
+    attribute: str
+    said: str
+    m: float
+    u: float
+    bits: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """One pattern, from the odds of a match before a look to those after, in bits: before + its weights + together = after.
+
+    together: what the attributes say jointly beyond their sum, 0 without interactions. match: the probability of a match, as
+    the model says. pairs, records: how many pairs show it, of how many records of the intruder.
+    """
+
+    before: float
+    weights: tuple[Weight, ...]
+    together: float
+    after: float
+    match: float
+    pairs: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """P(LP|U), the share of pairs that are no matches and are linked, and P(NP|M), that of matches which are not linked."""
+
+    false_links: float | None
+    missed: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classes:
+    """Linked, clerical and not linked pairs.
+
+    link_from, drop_to: LT and NLT, weights in bits; None: no pattern is linked, or none is not linked. asked: what the release
+    file allows; expected: what the model says that the thresholds give; actual: what they gave.
+    matches, others: of the true pairs and of all others the shares that are linked, clerical and not linked.
+    precision: the share of the linked pairs that are matches; None where none is linked.
+    """
+
+    link_from: float | None
+    drop_to: float | None
+    asked: Rates
+    expected: Rates
+    actual: Rates
+    matches: tuple[float, float, float]
+    others: tuple[float, float, float]
+    precision: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbableFacts:
+    """Of one intruder's attack. None of it is a policy's, but the chance is that of its figures.
+
+    estimate, kept: as in the release file; kept is None where m is not estimated from an assumption.
+    n_pairs, n_matches: pairs that were compared; true ones that the intruder expects among them. steps: of the estimation.
+    present: the mean over the intruder's records of the sum of r(b): 1 where he knows that their rows are in the release.
+    claimed: the mean of the largest r(b). squares: the mean of the sum of r(b)^2, the mean posterior at the truth if the model
+    were right.
+    chance, chance_at_truth: where m is read off who is who, what the same model earns by 20 permuted truths; else None.
+    weights: every level of every attribute that occurs. classes: None where nobody can say which pairs are true.
+    telling: the patterns that tell most, of the declared intruder alone.
+    """
+
+    estimate: str
+    kept: float | str | None
+    n_pairs: int
+    n_matches: float
+    steps: int
+    present: float
+    claimed: float
+    squares: float
+    chance: float | None = None
+    chance_at_truth: float | None = None
+    weights: tuple[Weight, ...] = ()
+    classes: Classes | None = None
+    telling: tuple[Telling, ...] = ()
+
+    @property
+    def rounded(self) -> ProbableFacts:
+        """What may be published: two digits of what is counted on the original, and no pattern of fewer than ten records."""
+        shown = (one for one in self.telling if one.records >= OF_A_BAR)
+        return replace(
+            self,
+            weights=tuple(_rounded(one) for one in self.weights),
+            classes=None if self.classes is None else _of_classes(self.classes),
+            telling=tuple(_of_telling(one) for one in shown),
+        )
+
+
+def _rounded(one: Weight) -> Weight:
+    return Weight(one.attribute, one.said, _two(one.m), _two(one.u), _tenth(one.bits))
+
+
+def _of_telling(one: Telling) -> Telling:
+    return Telling(
+        before=round(one.before, 1),
+        weights=tuple(_rounded(weight) for weight in one.weights),
+        together=round(one.together, 1),
+        after=round(one.after, 1),
+        match=_two(one.match),
+        pairs=int(_two(one.pairs)),
+        records=int(_two(one.records)),
+    )
+
+
+def _of_classes(one: Classes) -> Classes:
+    return Classes(
+        link_from=_tenth(one.link_from),
+        drop_to=_tenth(one.drop_to),
+        asked=one.asked,
+        expected=_of_rates(one.expected),
+        actual=_of_rates(one.actual),
+        matches=(_two(one.matches[0]), _two(one.matches[1]), _two(one.matches[2])),
+        others=(_two(one.others[0]), _two(one.others[1]), _two(one.others[2])),
+        precision=None if one.precision is None else _two(one.precision),
+    )
+
+
+def _of_rates(one: Rates) -> Rates:
+    false, missed = (None if rate is None else _two(rate) for rate in (one.false_links, one.missed))
+    return Rates(false_links=false, missed=missed)
+
+
+def _two(number: float) -> float:
+    return float(f"{number:.1e}")
+
+
+def _tenth(bits: float | None) -> float | None:
+    return None if bits is None else round(bits, 1)

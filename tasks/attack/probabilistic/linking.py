@@ -1,0 +1,94 @@
+"""Probabilistic linkage as one of the attacks on a release: who holds what, how many of his records are there, what is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tasks.attack.linkage.distance_linkage import Pairs
+from tasks.attack.linkage.holding import held
+from tasks.attack.outcomes.links import Links
+from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.probabilistic.account import facts_of
+from tasks.attack.probabilistic.levels import Compared
+from tasks.attack.probabilistic.patterns import MOST_COUNTED_AT_ONCE
+from tasks.attack.probabilistic.posterior import check_compatible
+from tasks.attack.probabilistic.probabilistic_linkage import Estimated, ProbabilisticLinkage, link_by_probability
+from tasks.attack.threat import Intruder
+from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.schema import Schema
+
+MOST_PAIRS = 1_000_000_000  # of distinct records and rows
+MOST_PAIRS_SORTED = 200_000_000  # where there are too many patterns for an array
+MOST_PAIRS_LEARNED = 100_000_000  # where who is who is permuted as well
+_CHECKED = 5  # records, of which it is checked that r(b) is a probability
+
+
+def link_probably(
+    scene: Scene, schema: Schema, spec: ProbabilisticLinkage, intruder: Intruder, pairs: Pairs
+) -> tuple[Links, str]:
+    """The links of every record the intruder holds, and what he takes the masking for.
+
+    He knows how many of his records are in the release. Of whom he knows that they are there, r(b) adds up to 1; else to the
+    probability that the own row is there. pairs: who is who, for the account, and for m where it is read off.
+
+    Raises NotApplicable for more pairs than can be looked at, who is who of persons of several rows, by intruders of the
+    knowledge curve, and as `link_by_probability`; InputError and AttackFailed as that.
+    """
+    _check_asks(scene, spec, intruder)
+    own = held(scene.original, schema, intruder.holds)
+    n_common = min(len(pairs.records), own.n)
+    try:
+        found = link_by_probability(
+            *(own, scene.masked, schema, spec, intruder.knows),
+            n_common=n_common,
+            matches=(pairs.records, pairs.rows),
+            participation_known=intruder.participation_known,
+            check_size=lambda both: _check_size(both, spec),
+        )
+    except InputError as refused:
+        if intruder.name == "declared" or refused.code != "too-many-patterns":
+            raise
+        raise NotApplicable(f"what this intruder knows is too much for the model: {refused.what}") from refused
+    presence = 1.0 if intruder.participation_known else n_common / own.n
+    _check_probabilities(found, present=presence == 1)
+    facts = facts_of(found, spec, schema, pairs, presence=presence, in_full=intruder.name == "declared")
+    return replace(found.links, posterior=found.distribution, probable=facts), _assumes(spec)
+
+
+def _check_asks(scene: Scene, spec: ProbabilisticLinkage, intruder: Intruder) -> None:
+    if not spec.knows_who_is_who:
+        return
+    if scene.units.counts == "persons":
+        raise NotApplicable("who is who gives the weights of tables of one row per person; estimate them as `tied`")
+    if intruder.greedy:
+        raise NotApplicable("no weights are read off who is who for intruders of the knowledge curve, who decide nothing")
+
+
+def _check_size(both: Compared, spec: ProbabilisticLinkage) -> None:
+    pairs, patterns = both.own.shape[1] * both.shown.shape[1], 1
+    for size in both.sizes.tolist():
+        patterns *= size
+    most = MOST_PAIRS if patterns <= MOST_COUNTED_AT_ONCE else MOST_PAIRS_SORTED
+    most = min(most, MOST_PAIRS_LEARNED) if spec.knows_who_is_who else most
+    if pairs > most:
+        raise NotApplicable(
+            f"{pairs:,} pairs of records that differ are too many to look at each ({most:,} at most): compare by fewer levels "
+            "or bins, or let the intruder know fewer attributes"
+        )
+
+
+def _check_probabilities(found: Estimated, *, present: bool) -> None:
+    for record in range(min(_CHECKED, len(found.both.own_of_record))):
+        shares = found.distribution.of(record)
+        check_compatible(shares, found.both.shown_of_row, present=present and bool(shares.any()))
+
+
+def _assumes(spec: ProbabilisticLinkage) -> str:
+    if spec.estimate != "tied":
+        return ""
+    if spec.assumed.kept == "estimated":
+        return ", but what share of each attribute's values it kept, as far as that shows in how the attributes hang together"
+    return (
+        f"; he takes it to have kept {100 * spec.assumed.kept:g} % of the values until the files say otherwise, but for "
+        "attributes that look as if they were published as they are"
+    )

@@ -1,0 +1,67 @@
+"""The chart of a comparison pattern: what each attribute adds to the evidence that a pair of records is one person.
+
+What it may tell: levels of likeness and weights of a pattern, no value of anybody. In the public edition ten records or more
+show the pattern, and weights have one decimal (`attack.probabilistic.facts`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matplotlib.ticker import MaxNLocator
+
+from tasks.report.charts.canvas import AFTER, BEFORE, INK, LINE, SOFT, TEXT, Sheet, sheet, short, svg, width_of
+
+_ROW, _BAR, _BOTTOM, _LEFT = 22.0, 10.0, 40.0, 128.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fall:
+    """One bar from `begin` to `end`, in bits. total: the whole so far, and not a part of it."""
+
+    label: str
+    begin: float
+    end: float
+    text: str
+    total: bool = False
+
+
+def draw_waterfall(falls: tuple[Fall, ...], *, key: str, title: str, description: str, below: str) -> str:
+    """The bars as an SVG, one under the other, each beginning where the last one ended; the line is at even odds."""
+    right = max(width_of(fall.text) for fall in falls) + 12
+    height = _ROW * len(falls) + _BOTTOM + 4
+    with sheet(height, left=_LEFT, right=right, top=4, bottom=_BOTTOM) as drawn:
+        axes = drawn.axes
+        ends = [0.0, *(end for fall in falls for end in (fall.begin, fall.end))]
+        ticks = [
+            float(one) for one in MaxNLocator(nbins=4, integer=True, steps=[1, 2, 5, 10]).tick_values(min(ends), max(ends))
+        ]
+        axes.set_xlim(ticks[0], ticks[-1])
+        axes.set_xticks(ticks, [f"{tick:g}".replace("-", "\u2212") for tick in ticks])
+        axes.grid(axis="x", color=LINE, lw=0.8, clip_on=False)
+        axes.set_axisbelow(True)
+        axes.set_ylim(_ROW * len(falls), 0)
+        axes.set_yticks([])
+        for place, fall in enumerate(falls):
+            _fall(drawn, fall, _ROW * (place + 0.5), ticks[-1])
+        axes.axvline(0, color=INK, lw=1.2, clip_on=False)
+        axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
+        return svg(drawn, key=key, title=title, description=description)
+
+
+def _fall(drawn: Sheet, fall: Fall, middle: float, most: float) -> None:
+    colour, edge = (AFTER, AFTER) if fall.total or fall.end > fall.begin else (BEFORE, SOFT)
+    left, wide = min(fall.begin, fall.end), abs(fall.end - fall.begin)
+    (patch,) = drawn.axes.barh(middle, wide, _BAR, left=left, color=colour, edgecolor=edge, lw=0.7, clip_on=False)
+    patch.set_gid(drawn.titled(f"{fall.label}: {fall.text}"))
+    down = middle + TEXT * 0.35
+    name = drawn.axes.annotate(
+        short(fall.label, _LEFT - 8), (0, down), (-6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+        color=INK if fall.total else SOFT, fontsize=TEXT, fontweight="bold" if fall.total else "normal", ha="right",
+        va="baseline", annotation_clip=False,
+    )  # fmt: skip
+    name.set_gid(drawn.titled(fall.label))
+    drawn.axes.annotate(
+        fall.text, (most, down), (6, 0), textcoords="offset points", color=INK, fontsize=TEXT, va="baseline",
+        annotation_clip=False,
+    )  # fmt: skip
