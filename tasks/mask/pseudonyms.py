@@ -59,6 +59,10 @@ class Pseudonyms(Step):
     def can_be_followed(self) -> bool:
         return False
 
+    @property
+    def unanswered(self) -> str:
+        return "without the key nothing follows from how they are made"
+
 
 SCALES: tuple[Scale, ...] = ()
 DESCRIPTION = Description(
@@ -68,7 +72,7 @@ DESCRIPTION = Description(
     parameters="attributes (identifiers that differ in every row), stable (release, series)",
     intruder="learns nothing of an identifier without the key; joins all releases in which a unit has the same pseudonym: "
     "that is not attacked here",
-    answered_by="distance_linkage",
+    answered_by=("distance_linkage",),
 )
 
 

@@ -56,6 +56,10 @@ class Sampling(Step):
     def can_be_followed(self) -> bool:
         return False
 
+    @property
+    def unanswered(self) -> str:
+        return "who is in the sample was drawn at random, and the records that are in it stay as easy to find"
+
 
 SCALES: tuple[Scale, ...] = ()
 DESCRIPTION = Description(
@@ -65,7 +69,7 @@ DESCRIPTION = Description(
     parameters="one of share and size (of persons where there is a person key), by, allocation (proportional, equal)",
     intruder="does not know whether his record is there, unless he knows who took part; the records that are there stay as "
     "easy to find",
-    answered_by="distance_linkage",
+    answered_by=("distance_linkage",),
 )
 
 

@@ -65,6 +65,11 @@ class Step(Spec):
         """Does knowing the step tell an intruder something of what his records show?"""
         return True
 
+    @property
+    def unanswered(self) -> str | None:
+        """Why no attack gains by knowing the step, a clause; None: one does, and runs wherever the step was taken."""
+        return None
+
     def public(self) -> dict[str, object]:
         """The parameters that may be told to anybody: not those that name categories or values of the table."""
         return self.model_dump(mode="json", exclude_none=True)
@@ -126,7 +131,7 @@ class Description:
 
     method: as the release file names it. what_it_does, parameters, intruder: phrases. scales: of the attributes it can mask.
     by_default: the scales that it masks where no attribute is named; None: all of them.
-    answered_by: the attack that shows what an intruder gains who knows the method.
+    answered_by: the attacks that show what an intruder gains who knows the method; linkage by distance where he gains nothing.
     """
 
     method: str
@@ -134,7 +139,7 @@ class Description:
     scales: tuple[Scale, ...]
     parameters: str
     intruder: str
-    answered_by: str = "transparency"
+    answered_by: tuple[str, ...]
     by_default: tuple[Scale, ...] | None = None
 
     def row(self) -> dict[str, str]:
@@ -145,5 +150,5 @@ class Description:
             "scales": ", ".join(self.scales) or "any",
             "parameters": self.parameters,
             "an intruder who knows it": self.intruder,
-            "answered by": self.answered_by,
+            "answered by": ", ".join(self.answered_by),
         }

@@ -49,14 +49,14 @@ def intersected(
     where it is 0 there is no nearest row either. Last, starts and distinct rows of the whole sets that hold at most `few`
     released rows; the others stand empty in it.
     """
-    group_starts, rows = _groups(conditions)
+    group_starts, rows = groups_of(conditions)
     starts, found, whole, few_starts, members = _intersect(
         both.own,
         both.shown[rows],
         both.nominal,
         both.weight,
         searching,
-        *_joined_lists(conditions),
+        *joined_lists(conditions),
         np.ascontiguousarray(conditions.shown[:, rows]),
         conditions.low,
         conditions.high,
@@ -80,7 +80,7 @@ def ruled_out(conditions: Conditions, records: Integers, rows: Integers) -> Bool
     return _ruled_out(
         records,
         rows,
-        *_joined_lists(conditions),
+        *joined_lists(conditions),
         conditions.shown,
         conditions.low,
         conditions.high,
@@ -93,13 +93,13 @@ def ruled_out(conditions: Conditions, records: Integers, rows: Integers) -> Bool
     )
 
 
-def _joined_lists(conditions: Conditions) -> tuple[Integers, Integers, Integers]:
+def joined_lists(conditions: Conditions) -> tuple[Integers, Integers, Integers]:
     """Where the codes allowed by each list begin and end for each record, in one array of all of them."""
     offsets = np.cumsum([0, *(len(codes) for codes in conditions.allowed)])[:-1, np.newaxis]
     return conditions.begins + offsets, conditions.ends + offsets, np.concatenate(conditions.allowed)
 
 
-def _groups(conditions: Conditions) -> tuple[Integers, Integers]:
+def groups_of(conditions: Conditions) -> tuple[Integers, Integers]:
     """Rows ordered by the first list's code, then the first interval's position; where each code's rows start."""
     codes = conditions.shown[0]
     within = conditions.positions[:, 0] if conditions.positions.shape[1] else np.zeros(len(codes))
@@ -141,7 +141,7 @@ def _intersect(
     possible, scores = np.empty(len(shown_values), dtype=np.int64), np.zeros(len(shown_values))
     evidence = np.zeros(len(shown_values))
     if by_law:
-        evidence = _evidence(
+        evidence = evidence_by_row(
             begins,
             ends,
             allowed,
@@ -163,7 +163,7 @@ def _intersect(
         if not searching[i]:
             continue
         first, least = used, np.inf
-        n_images = _write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
+        n_images = write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
         likeliest = -np.inf
         if by_law:
             n_images = rule_out(log_probability, own_at[i], shown_at, own_places[i], shown_places, possible, n_images, scores)
@@ -218,7 +218,7 @@ def _ruled_out(
 
 
 @njit
-def _evidence(
+def evidence_by_row(
     begins: Integers,
     ends: Integers,
     allowed: Integers,
@@ -239,7 +239,7 @@ def _evidence(
     possible, scores = np.empty(n_rows, dtype=np.int64), np.empty(n_rows)
     total, largest = np.zeros(n_rows), np.full(n_rows, -np.inf)
     for i in range(len(own_at)):
-        n_images = _write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
+        n_images = write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
         n_images = rule_out(log_probability, own_at[i], shown_at, own_places[i], shown_places, possible, n_images, scores)
         add_evidence(possible[:n_images], scores[:n_images], records[i], largest, total)
     evidence: Floats = np.log(total) + largest
@@ -247,7 +247,7 @@ def _evidence(
 
 
 @njit
-def _write_images(
+def write_images(
     begins: Integers,
     ends: Integers,
     allowed: Integers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
@@ -11,6 +12,7 @@ from tasks.attack.comparison import Comparison, compare
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.intersection import Conditions, intersected
 from tasks.attack.transparency.likelihood import laws_of
+from tasks.attack.transparency.matching import matched
 from tasks.attack.transparency.whitening import as_if_blurred, whitened
 from tasks.mask.images import Between, Knowledge, Shown, joint_codes
 from tasks.mask.methods import Mechanism, conclusions
@@ -19,15 +21,35 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Slug, Spec
 from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
 
+Narrow = Callable[[Comparison, Conditions, Knowledge], Conditions]
+
 
 class Transparency(Spec):
     """Parameters of the transparency attack.
 
     id: what the attack is called in figures and policy lines; default: the method's name.
+    matching: `likeliest`: each record for itself; `one_to_one`: all records together, no row for two of them, where the
+        intruder holds the whole original of a complete release.
+    probabilities: also say how probable each row is (`posterior`), where it is known that the records are in the release: the
+        figure `posterior_at_truth`, and how often claims come true.
     """
 
     method: Literal["transparency"]
     id: Slug | None = None
+    matching: Literal["likeliest", "one_to_one"] = "likeliest"
+    probabilities: bool = False
+
+    @property
+    def rule(self) -> str:
+        """What the attack does, in words."""
+        return RULES[self.matching]
+
+
+RULES = {
+    "likeliest": "leaves out every released row that cannot be the record's image, then takes the likeliest and nearest",
+    "one_to_one": "leaves out every released row that cannot be the record's image, then assigns the records to the rest one "
+    "to one, so that all together is most probable",
+}
 
 
 def link_by_mechanism(
@@ -40,6 +62,8 @@ def link_by_mechanism(
     few: int = 0,
     searching: Integers | None = None,
     present: Integers | None = None,
+    matching: Literal["likeliest", "one_to_one"] = "likeliest",
+    narrow: Narrow | None = None,
 ) -> tuple[Links, Knowledge]:
     """Link each record to the likeliest rows among those that can be its image, and of these to the nearest.
 
@@ -59,9 +83,10 @@ def link_by_mechanism(
     mechanisms: the masking steps in order, with their attributes. knows: the attributes the intruder knows.
     few: sound sets of at most so many rows are written out in the links.
     searching: the records whose links are wanted; default: all. The intruder still holds all, and nothing found changes.
-
+    matching: `one_to_one`: all records are given to the rows together (`matching.matched`).
     present: the records of whom he knows that they are released, ascending, where he knows that of everybody: he follows the
     steps after a sampling on these alone, and looks for no others.
+    narrow: what another attack concludes besides, from the distinct records and rows, and the conditions so far.
 
     Returns the links, with the sizes of the intersections (sound: the true row is never left out if every record is in the
     release and the steps are those that were applied), and what was concluded of each attribute. By chance the credit is 1/n.
@@ -69,7 +94,8 @@ def link_by_mechanism(
     A record whose intersection is empty is not released, and has no guess. An intersection that holds rows, but not the true
     one, cannot be noticed here: who knows the true row asks `Links.rules_out`.
 
-    Raises NotApplicable where no steps are known or they say nothing of what the intruder knows, AttackFailed where more
+    Raises NotApplicable where no steps are known or they say nothing of what the intruder knows, and one to one where records
+    are absent; AttackFailed where more
     of the wanted intersections are empty than records are absent: then the steps or their parameters are not those that were
     applied to the whole table.
     Cost: O(n log n) where an attribute is predicted to the value, O(n * rows within the window) for swaps alone, n being
@@ -79,12 +105,17 @@ def link_by_mechanism(
     Example: after joint microaggregation with distinct records each intersection is exactly the record's group.
     """
     n, everybody = original.n, np.arange(original.n)
+    if matching == "one_to_one" and (masked.n != n or present is not None):
+        raise NotApplicable("one to one, he has to hold the whole original of a complete release")
     knowledge = _knowledge(original, masked, schema, mechanisms, knows, present)
+    if narrow is None and not knowledge.shown and not knowledge.between and not knowledge.laws:
+        raise NotApplicable("what the intruder knows does not suffice to conclude anything from the masking steps")
     who = everybody if present is None else present
     followed = who if knowledge.believed.n < n else everybody
     original = original.take(followed)
     both = _without_randomised(compare(original, masked, schema, knows, "release"), knowledge, knows)
     conditions = _conditions(knowledge, masked, schema, both)
+    conditions = conditions if narrow is None else narrow(both, conditions, knowledge)
     sought = np.isin(followed, who if searching is None else np.intersect1d(who, searching))
     kinds = both.own_of_record[sought]
     wanted = np.bincount(kinds, minlength=len(both.own)) > 0
@@ -95,6 +126,8 @@ def link_by_mechanism(
         raise AttackFailed(
             f"no released row can be the image of {share:.2%} of the records: the stated steps are not those that were applied"
         )
+    if matching == "one_to_one":
+        starts, classes = matched(both, conditions)
     own = both.own_of_record if len(followed) == len(who) else both.own_of_record[who]
     links = Links(both.shown_of_row, own, starts, classes, sizes, small, conditions)
     return (links if present is None else links.of_present(present, n)), knowledge
@@ -114,8 +147,6 @@ def _knowledge(
         knowledge = conclusions(original.select(knows), masked, schema, mechanisms, present)
     except InputError as error:
         raise AttackFailed(f"a masking step cannot be repeated on the intruder's records ({error.code})") from error
-    if not knowledge.shown and not knowledge.between and not knowledge.laws:
-        raise NotApplicable("what the intruder knows does not suffice to conclude anything from the masking steps")
     return knowledge
 
 

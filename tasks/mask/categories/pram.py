@@ -118,6 +118,7 @@ DESCRIPTION = Description(
     "p_yes; yes: the category that means Yes, in quotes); jointly (as one combination), invariant (keeps expected "
     "frequencies); attributes, by (if invariant)",
     intruder="weighs each row by Bayes' rule: how probable it is as the image of his record, against how probable it is at all",
+    answered_by=("transparency",),
 )
 
 

@@ -135,6 +135,7 @@ DESCRIPTION = Description(
     "(category: what it becomes) with others (refuse, keep, {become: category}); by",
     intruder="recodes his own records by the same rule, which comparing a category with the one it became does not; all "
     "records of one band or category are left",
+    answered_by=("transparency",),
 )
 
 

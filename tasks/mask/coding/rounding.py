@@ -78,6 +78,7 @@ DESCRIPTION = Description(
     parameters="bases (for each attribute; dates in days, times in seconds), kind (deterministic, random: unbiased, "
     "controlled: keeps the column's total), by",
     intruder="rounds his own records, or leaves out every row that shows none of the two multiples next to his value",
+    answered_by=("transparency",),
 )
 
 

@@ -128,6 +128,7 @@ DESCRIPTION = Description(
     "mean, median); by",
     intruder="codes his own records in the same way; a value inside the limits is as good a key as before, one beyond them "
     "leaves all that were coded",
+    answered_by=("transparency",),
 )
 
 

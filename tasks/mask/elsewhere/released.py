@@ -27,5 +27,9 @@ class Undeclared(Step):
         return False
 
     @property
+    def unanswered(self) -> str:
+        return "nobody declared how it was done, and somebody who knows may find more"
+
+    @property
     def rule(self) -> str:
         return f"a method that nobody declared, which changed {listed(self.masked)}"

@@ -21,6 +21,7 @@ from tasks.mask.groups.block import (
     published,
     refuse_small_patterns,
 )
+from tasks.mask.groups.neighbours import between_neighbours
 from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, grouped
 from tasks.mask.images import Knowledge
 from tasks.mask.partitions.projection import Axis
@@ -103,6 +104,12 @@ class Microaggregation(Step):
         return tuple((_names(block), _size(block) or self.k) for block in self.blocks or (self.masked,))
 
     @property
+    def unanswered(self) -> str | None:
+        return (
+            "nobody repeats a partition that was drawn at random without its seed" if self.partition == "randomised" else None
+        )
+
+    @property
     def rule(self) -> str:
         blocks = " and of ".join(f"{listed(names)}, each group of {k} or more" for names, k in self.groups)
         return f"microaggregation ({NAMES[self.partition]}) of {blocks}"
@@ -122,6 +129,7 @@ DESCRIPTION = Description(
     "v_mdav: how readily groups grow), axis (of projection: first_principal_component, sum_of_z_scores), by",
     intruder="repeats the partition on his own file (not a randomised one) and is left with one group; the groups of two or "
     "more blocks, or of each attribute alone, intersect, and little is left to guess",
+    answered_by=("transparency",),
     by_default=SCALES_BY_DEFAULT,
 )
 
@@ -173,11 +181,15 @@ def refuse_unfit(site: Site, spec: Microaggregation) -> None:
 def conclude(view: View, spec: Microaggregation) -> Knowledge:
     """What the step lets an intruder conclude who knows it: he repeats the partition, block by block.
 
-    A randomised partition he cannot repeat without the seed: nothing sound follows, and only the distance is left to him.
+    A randomised partition he cannot repeat without the seed: nothing sound follows, and only the distance is left to him. Who
+    does not hold all records cannot repeat any, but groups along one attribute lie side by side (`between_neighbours`).
     """
     if spec.partition == "randomised":
         return view.knowledge.doubting(spec.masked)
     for names, k in spec.groups:
+        if len(names) == 1 and spec.partition in ON_AXES and not view.knowledge.complete:
+            view = replace(view, knowledge=between_neighbours(view, names[0]))
+            continue
         step = spec.model_copy(update={"attributes": names, "blocks": None, "k": k})
         view = replace(view, knowledge=repeated_on_all(view, names, partial(microaggregate, spec=step)))
     return view.knowledge

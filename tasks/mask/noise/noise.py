@@ -63,6 +63,7 @@ DESCRIPTION = Description(
     "noise in percent of the attribute's, for every kind), attributes, by",
     intruder="weighs each row by Bayes' rule with the law of the noise: many attributes with independent noise, or correlated "
     "noise, give away far more than the distance shows",
+    answered_by=("transparency",),
 )
 
 

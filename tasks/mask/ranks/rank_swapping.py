@@ -80,7 +80,8 @@ DESCRIPTION = Description(
     parameters="variant (classic, p_buckets, p_distribution) with window_percent (how far a value moves, in percent of the "
     "ranks), buckets, or p_percent; attributes, by",
     intruder="classic: lists for each attribute the rows within the window and intersects the lists; a single row left is a "
-    "certain match. All variants exchange pairs: the consistency attack, not in this version, uses that and finds many more",
+    "certain match. All variants exchange pairs: the consistency attack uses that and finds many more",
+    answered_by=("transparency", "consistency"),
 )
 
 
@@ -146,7 +147,7 @@ def conclude(view: View, spec: RankSwapping) -> Knowledge:
     """What the step lets an intruder conclude who knows it and sees the released table.
 
     Classic: as `concluded_within`, the reach being the window. Of p_buckets and p_distribution nothing sound follows: every
-    rank can be exchanged with every other. That pairs are exchanged is not used here.
+    rank can be exchanged with every other. That pairs are exchanged is not used here, but by the consistency attack.
     """
     if spec.variant != "classic":
         return view.knowledge.doubting(spec.masked)

@@ -1,0 +1,55 @@
+"""What the report says of masks that no transparency attack answers, and of partitions that can be repeated."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.methods import DESCRIPTIONS
+from tasks.mask.pseudonyms import Pseudonyms
+from tasks.mask.sampling import Sampling
+from tasks.report.masks.followed import followed_in_words
+
+
+def micro(**more):
+    return Microaggregation(method="microaggregation", attributes=("age", "income"), k=3, **more)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        micro(partition="randomised"),
+        Sampling(method="sampling", share=0.5),
+        Pseudonyms(method="pseudonyms", attributes=("passport",)),
+        Undeclared(attributes=("age",)),
+    ],
+)
+def test_a_mask_that_nothing_answers_says_so(step):
+    (told,) = followed_in_words([step])
+    assert told.startswith(f"No transparency attack answers {step.rule}: ")
+    assert step.unanswered in told
+
+
+def test_what_a_randomised_partition_would_give():
+    (together,) = followed_in_words([micro()])
+    assert "age and income draws nothing at random" in together
+    assert "is left with each record's own group" in together
+    assert "the nearest mean of a randomised one 29, 8 and 3 %" in together
+    for apart in (micro(partition="individual_ranking"), micro(blocks=(("age",), ("income",)))):
+        (told,) = followed_in_words([apart])
+        assert "intersects each record's own groups" in told
+        assert "grouping them jointly would help, and randomising the partition would not" in told
+    (single,) = followed_in_words([Microaggregation(method="microaggregation", attributes=("age",), k=3)])
+    assert "grouping them jointly" in single
+    assert "own group." in single
+
+
+def test_every_mask_names_what_answers_it():
+    # the field has no default: a new mask cannot forget it
+    assert all(one.answered_by for one in DESCRIPTIONS)
+    assert {one.row()["answered by"] for one in DESCRIPTIONS} == {
+        "transparency",
+        "transparency, consistency",
+        "distance_linkage",
+    }
