@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from tasks.attack.linkage.external import names_of
 from tasks.attack.methods import Attack
-from tasks.attack.threat import IntruderSpec, Omission, attack_id, check_attacks, default_attacks, intruders
+from tasks.attack.threat import IntruderSpec, Omission, attack_id, check_attacks, default_attacks, intruders, links_files
 from tasks.classify.methods import ClassifyPlan
 from tasks.ingest.checks.expectations import Expectation
 from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec
@@ -201,6 +201,7 @@ def known_of(release: ReleaseSpec, schema: Schema | None = None) -> Known:
     """What a policy line may name: as far as the release file alone tells, or with the schema of its table."""
     known = Known(
         attacks=tuple(attack_id(attack) for attack in release.attacks_to_run),
+        not_of_files=tuple(attack_id(attack) for attack in release.attacks_to_run if not links_files(attack)),
         p_percent=_widths(release, "rank_interval_disclosure"),
         sd_percent=_widths(release, "sd_interval_disclosure"),
     )

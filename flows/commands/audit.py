@@ -37,12 +37,20 @@ def replay(
     released: Annotated[
         Path | None, typer.Option(help="where the adopted table is now, if it was moved", show_default=False)
     ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="where an external file of the intruder is now, if it was moved; again for more",
+            metavar="NAME=FILE",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the comparison on stdout as JSON")] = False,
 ) -> int:
     """Compute a run again from its manifest and seed, and compare. Exit code 0 all is identical, 1 something differs."""
     from flows.console.audit.replay import replay_run
 
-    return replay_run(run, source, released, as_json=as_json)
+    return replay_run(run, source, released, file or (), as_json=as_json)
 
 
 MOST = 1_000_000_000

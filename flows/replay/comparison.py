@@ -67,7 +67,7 @@ class Comparison:
 def compare(run: Recorded, again: Rerun, changes: Changes, *, moved: tuple[str, ...] = ()) -> Comparison:
     """Compare a run with its replay.
 
-    moved: `source`, `released`: what was read from another place, so that its path is no difference.
+    moved: `source`, `released`, `file:<name>`: what was read from another place, so that its path is no difference.
     """
     found = tuple(_stage(name, run, again, changes, moved) for name in run.stages)
     if run.ended is not None and run.ended.released is not None:
@@ -155,14 +155,12 @@ def is_of_a_file(name: str) -> bool:
 
 def _moved(name: str, run: Recorded, moved: tuple[str, ...]) -> frozenset[int]:
     """Which argument of a stage differs for no other reason than that a file is at another place."""
-    place, file = _digest_place(name, run) - 1, {"ingest": "source", "mask": "released"}.get(name)
+    place, file = _digest_place(name, run) - 1, {"ingest": "source", "mask": "released"}.get(name, name.removeprefix("ingest "))
     return frozenset({place}) if place >= 0 and file in moved else frozenset()
 
 
 def _data(name: str, run: Recorded, again: Rerun) -> Cause:
-    part, whose, key = ("data", "the source", run.release.key) if name == "ingest" else ("masked", "the released table", None)
-    if is_of_a_file(name):
-        part, whose = "data", f"the intruder's {name.removeprefix('ingest ')}"
+    part, whose, key = "masked" if name == "mask" else "data", _whose(name), run.release.key if name == "ingest" else None
     store, now = Store(), again.stages[name][part]
     if run.stages[name][part] == now:
         return Cause("data", f"the file of {whose} has other bytes, and the same rows")
@@ -171,6 +169,13 @@ def _data(name: str, run: Recorded, again: Rerun) -> Cause:
     except Damaged:
         return Cause("data", f"{whose} has other content; which rows is not known, the store no longer has the earlier table")
     return Cause("data", f"{whose}: {row_change(then, store.table(Ref(now)), key)}")
+
+
+def _whose(stage: str) -> str:
+    """What a stage reads from a file."""
+    if is_of_a_file(stage):
+        return f"the intruder's {stage.removeprefix('ingest ')}"
+    return "the released table" if stage == "mask" else "the source"
 
 
 def _released_file(then: ReleasedTable, again: Rerun, changes: Changes) -> StageFound:
@@ -204,7 +209,7 @@ def _ending(run: Recorded, again: Rerun, changes: Changes) -> Iterator[StageFoun
     stuck = _stuck(again if again.failure else run)
     told = f"the replay ended with {_public(again.failure)}" if again.failure else "the run failed, and its replay does not"
     rooms = again.rooms.get(stuck) or tuple({name.split("/")[1] for name in changes.files})
-    data = (Cause("data", "the source has other content"),) if _other_data(stuck, run, again) else ()
+    data = (Cause("data", f"{_whose(stuck)} has other content"),) if _other_data(stuck, run, again) else ()
     yield StageFound(ENDING, "differs", (told,), (*data, *_made_otherwise(rooms, changes, True, bool(data))))
 
 
@@ -232,10 +237,9 @@ def _public(error: Exception) -> str:
 
 def _remarks(run: Recorded, again: Rerun) -> Iterator[str]:
     """What a reader should know besides."""
-    files = ((name, f"the intruder's {name.removeprefix('ingest ')}") for name in run.inputs if is_of_a_file(name))
-    for name, whose in (("ingest", "the source"), ("mask", "the released table"), *files):
+    for name in ("ingest", "mask", *(name for name in run.inputs if is_of_a_file(name))):
         if _other_data(name, run, again) and again.stages.get(name) == run.stages.get(name, {}):
-            yield f"the file of {whose} has other bytes than then, and the same content"
+            yield f"the file of {_whose(name)} has other bytes than then, and the same content"
     if run.ended is None:
         yield "the ledger does not say how this run ended: that its manifest is unchanged is not proved"
     if run.status in ("interrupted", "killed"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
 
 # isort: split
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,7 +13,7 @@ from typing import Literal
 from flows.replay.changes import changes
 from flows.replay.comparison import Cause, Comparison, compare
 from flows.replay.recorded import ManifestChanged, bring_back_secrets, recorded
-from flows.replay.rerun import rerun
+from flows.replay.rerun import Places, rerun
 from flows.trail import asked_by
 from tasks.audit.keeping.use import in_use
 from tasks.audit.ledger.entries import RunReplayed
@@ -39,13 +40,16 @@ class Replayed:
     comparison: Comparison | None = None
 
 
-def replay(name: str, source: Path | None = None, released: Path | None = None) -> Replayed:
+def replay(
+    name: str, source: Path | None = None, released: Path | None = None, files: Mapping[str, Path] | None = None
+) -> Replayed:
     """Compute a run again, beside the cache, and compare it with what was written down. Writes nothing in the ledger.
 
-    source, released: where the source and the adopted table are now, if they were moved.
+    source, released: where the source and the adopted table are now, if they were moved. files: by name, where external files
+    of the intruder are.
 
-    Raises InputError where the run cannot be replayed: it, its manifest, seed, source or the store's key is not there, or the
-    key that signs the ledger cannot be opened.
+    Raises InputError where the run cannot be replayed: it, its manifest, seed, a file that it read or the store's key is not
+    there, or the key that signs the ledger cannot be opened.
     """
     with in_use():
         try:
@@ -55,8 +59,9 @@ def replay(name: str, source: Path | None = None, released: Path | None = None) 
         bring_back_secrets(run)
         Store().put_record(run.release)  # the ledger names the release file by its address
         signing_key()  # whoever cannot sign what came of it is told before the work, not after it
-        again = rerun(run, source, released)
-        moved = tuple(name for name, place in (("source", source), ("released", released)) if place is not None)
+        places = Places(source, released, files or {})
+        again = rerun(run, places)
+        moved = places.moved
         found = compare(run, again, changes(run.provenance, provenance_of_process()), moved=moved)
     failed = again.failure is not None and run.status != "failed"
     outcome: Outcome = "identical" if not found.differs else "failed" if failed else "differs"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,9 +22,11 @@ from flows.progress import listener
 from flows.release import ReleaseSpec
 from flows.replay.recorded import WHERE, Recorded
 from flows.stages import Made, carried_out
+from tasks.attack.linkage.external import FILE, FileSpec, names_of
 from tasks.ingest.external import placed
 from tasks.ingest.sources import SourceSpec, reachable
 from tasks.microdata.errors import InputError
+from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.caching import Produced, rooms_of
 from tasks.runtime.failures import StageFailure
 from tasks.runtime.settings import Home
@@ -89,17 +91,33 @@ class Rerun:
         return produced
 
 
-def rerun(run: Recorded, source: Path | None = None, released: Path | None = None) -> Rerun:
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the files of a run are now; None, or no entry: where they were. files: of the intruder, by their names."""
+
+    source: Path | None = None
+    released: Path | None = None
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """`source`, `released`, `file:<name>`: which are at other places."""
+        own = tuple(name for name in ("source", "released") if getattr(self, name) is not None)
+        return (*own, *(f"{FILE}:{name}" for name in self.files))
+
+
+def rerun(run: Recorded, places: Places) -> Rerun:
     """Compute every stage again that the run computed, with its draw; its sources may have moved.
 
-    Raises InputError where a source is not there.
+    Raises InputError where a source is not there, or a file is placed that the run did not read.
     """
     done = Rerun(run)
-    with moved(run.release, source, released) as release:
+    with moved(run.release, places) as release:
         _refuse_absent(release.source, "source")
         _refuse_absent(release.released, "released")
-        for i, file in enumerate(release.intruder.files):
-            _refuse_absent_file(file, f"intruder.files[{i}]")
+        for i, (name, file) in enumerate(_files(release).items()):
+            with placed(f"intruder.files[{i}]"):
+                _refuse_absent(file, f"file {name}=")
         try:
             done.made = carried_out(done, release, done.attempted)
         except CameNoFurther:
@@ -119,16 +137,37 @@ def without_token(failure: str) -> str:
 
 
 @contextmanager
-def moved(release: ReleaseSpec, source: Path | None, released: Path | None) -> Iterator[ReleaseSpec]:
+def moved(release: ReleaseSpec, places: Places) -> Iterator[ReleaseSpec]:
     """The release with its sources at other places, under their old names: a report names its source by its file's name."""
-    places = {"source": source, "released": released}
+    _refuse_unknown(release, places)
     with tempfile.TemporaryDirectory(prefix=".replay-", dir=Home.current().root) as folder:
-        update = {
-            name: _linked(getattr(release, name), place, Path(folder) / name, name)
-            for name, place in places.items()
+        root = Path(folder)
+        update: dict[str, Any] = {
+            name: _linked(getattr(release, name), place, root / name, name)
+            for name, place in (("source", places.source), ("released", places.released))
             if place is not None
         }
+        files = tuple(
+            file if name not in places.files else _linked(file, places.files[name], root / f"file-{i}", f"file {name}=")
+            for i, (name, file) in enumerate(_files(release).items())
+        )
+        update["intruder"] = release.intruder.model_copy(update={"files": files})
         yield release.model_copy(update=update)
+
+
+def _files(release: ReleaseSpec) -> dict[str, FileSpec]:
+    """The external files of the intruder, by what `--file` calls them."""
+    names = (name.removeprefix(f"{FILE}:") for name in names_of(release.intruder.files))
+    return dict(zip(names, release.intruder.files, strict=True))
+
+
+def _refuse_unknown(release: ReleaseSpec, places: Places) -> None:
+    there = tuple(_files(release))
+    for name, place in places.files.items():
+        if name not in there:
+            what, allowed = f"this run read no external file `{name}`", ", ".join(there) or "none: leave --file out"
+            remedy = did_you_mean(name, there, "`sdcert audit show RUN` says what it read")
+            raise InputError("no-such-option", WHERE, what, allowed, remedy, str(place))
 
 
 def _refuse_absent(one: SourceSpec | None, name: str) -> None:
@@ -139,16 +178,8 @@ def _refuse_absent(one: SourceSpec | None, name: str) -> None:
     except InputError as error:
         if one is None or one.table is None or error.code != "no-such-source":
             raise
-        raise replace(error, remedy=f"if it was moved, `--{name} FILE` says where it is now") from None
-
-
-def _refuse_absent_file(file: SourceSpec, place: str) -> None:
-    """A file of the intruder is looked for where it was: its content decides whether it is still the same."""
-    try:
-        with placed(place):
-            reachable(file)
-    except InputError as error:
-        raise replace(error, remedy="a replay needs the file of the intruder: put it back where it was") from None
+        option = name if name.endswith("=") else f"{name} "
+        raise replace(error, remedy=f"if it was moved, `--{option}FILE` says where it is now") from None
 
 
 def _linked(source: SourceSpec | None, place: Path, folder: Path, name: str) -> SourceSpec:

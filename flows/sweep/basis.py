@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter
@@ -10,7 +10,11 @@ from pydantic import TypeAdapter
 from flows.release import ReleaseSpec
 from flows.sweep.keep import Place
 from flows.sweep.made_by import made_by
+from tasks.attack.linkage.external import plan_of
+from tasks.attack.linkage.whose import refuse_unfit_file
+from tasks.attack.threat import holders
 from tasks.classify.methods import ClassifyPlan, classify
+from tasks.ingest.external import FilePlan, read_external, read_file
 from tasks.ingest.methods import ingest
 from tasks.mask.methods import resolved_steps
 from tasks.microdata.canonical import canonical
@@ -18,17 +22,20 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Store, content_address
+from tasks.sweep.evaluation import FileHolder
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The table under its key in a place, and the classifications that were asked for."""
+    """The table under its key in a place, and the classifications and holders of external files that were asked for."""
 
     key: str
     table: Microdata
     place: Place
     digest: Callable[[bytes], str]
     schemas: dict[str, str | InputError] = field(default_factory=dict)
+    files: dict[str, Microdata] = field(default_factory=dict)
+    holders: dict[str, tuple[FileHolder, ...]] = field(default_factory=dict)
 
     def schema_of(self, plan: ClassifyPlan) -> str:
         """The digest under which the place keeps what this plan makes of the table.
@@ -45,8 +52,41 @@ class Basis:
 
     def refuse_unfit(self, release: ReleaseSpec) -> None:
         """InputError for a release whose steps name what the table does not have, or cannot mask."""
+        resolved_steps(release.masking or (), self._schema(release), "masking")
+        self.holders_of(release)
+
+    def holders_of(self, release: ReleaseSpec) -> tuple[FileHolder, ...]:
+        """Who holds the external files of a release; each file is read once, and kept in the place.
+
+        Raises InputError for a file that cannot be read, or does not fit the table.
+        """
+        asked = f"{self.schema_of(release.classify_plan)}:{release.intruder.model_dump_json(by_alias=True)}"
+        if asked not in self.holders:
+            self.holders[asked] = tuple(self._holders(release)) if release.intruder.files else ()
+        return self.holders[asked]
+
+    def _holders(self, release: ReleaseSpec) -> Iterator[FileHolder]:
+        schema, files = self._schema(release), release.intruder.files
+        plans = (plan_of(file, i, self.table, schema, release.attributes) for i, file in enumerate(files))
+        tables = [self._read(plan) for plan in plans]
+        for holder, table in zip(holders(release.intruder, schema, tuple(one.names for one in tables)), tables, strict=True):
+            if holder.file is not None:
+                refuse_unfit_file(self.table, schema, table, holder.file)
+            name = self.digest(content_address(table).encode())[:32]
+            if not self.place.exists(f"{file_name(self.key, name)}/table.arrow"):
+                self.place.put_table(file_name(self.key, name), table)
+            yield FileHolder(holder, name)
+
+    def _read(self, plan: FilePlan) -> Microdata:
+        asked = plan.model_dump_json(by_alias=True)
+        if asked not in self.files:
+            self.files[asked] = read_external(read_file(plan), plan).data
+        return self.files[asked]
+
+    def _schema(self, release: ReleaseSpec) -> Schema:
         content = self.place.read(schema_name(self.key, self.schema_of(release.classify_plan)))
-        resolved_steps(release.masking or (), TypeAdapter(Schema).validate_json(content), "masking")
+        schema: Schema = TypeAdapter(Schema).validate_json(content)
+        return schema
 
     def _classified(self, plan: ClassifyPlan) -> str | InputError:
         try:
@@ -81,6 +121,10 @@ def basis_of(release: ReleaseSpec, place: Place) -> Basis:
 
 def schema_name(base: str, digest: str) -> str:
     return f"{base}/schemas/{digest}.json"
+
+
+def file_name(base: str, name: str) -> str:
+    return f"{base}/files/{name}"
 
 
 def _as_it_is(release: ReleaseSpec) -> str:

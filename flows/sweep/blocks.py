@@ -87,7 +87,7 @@ def candidates_of(
 
 def _candidate(point: Point, basis: Basis, seeds: int, release: ReleaseSpec, alike: dict[bytes, Trial]) -> Candidate:
     schema = basis.schema_of(release.classify_plan)
-    trial = Trial("", release.attacks_to_run, without_curve(release.intruder), release.measures)
+    trial = Trial("", release.attacks_to_run, without_curve(release.intruder), release.measures, basis.holders_of(release))
     trial = alike.setdefault(TRIAL.dump_json(trial, by_alias=True), trial)
     group = Group(release.masking or (), 0, (trial,), release.keep_row_order is not None)
     depends_on = {"base": basis.key, "schema": schema, "group": GROUP.dump_python(group, mode="json", by_alias=True)}
@@ -131,4 +131,4 @@ def _masking(group: Group) -> str:
 
 
 def _parts(trial: Trial) -> tuple[Any, ...]:
-    return trial.attacks, trial.intruder, trial.measures
+    return trial.attacks, trial.intruder, trial.measures, trial.holders

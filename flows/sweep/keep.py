@@ -2,6 +2,7 @@
 
     <base>/table.arrow             the table, memory-mapped by workers where the address is a folder
     <base>/schemas/<digest>.json   what its attributes are, one file per distinct classification
+    <base>/files/<digest>/table.arrow  an external file of the intruder, as it was read
     <base>/results/<digest>.parquet  the results of one block; the digest is that of its keys
     <sweep>/sweep.json, plan.json, table.parquet, page.html, blocks/<number>.json
     ingested/<digest>.json         which base a source had when it was read

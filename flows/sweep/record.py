@@ -26,7 +26,8 @@ def sweep_id(sweep: Sweep, basis: Basis) -> str:
     """The same for the same files, source and program: a sweep that is started again is the same sweep."""
     kept = {name: part for name, part in sweep.kept().items() if not name.endswith("_path")}
     base = sweep.base.model_dump(mode="json", by_alias=True)
-    return f"{sweep.spec.name}-{basis.digest(canonical([basis.key, kept, base]))[:12]}"
+    read = [holder.table for holder in basis.holders_of(sweep.base)]
+    return f"{sweep.spec.name}-{basis.digest(canonical([basis.key, kept, base, *read]))[:12]}"
 
 
 class Record:

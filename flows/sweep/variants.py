@@ -36,6 +36,8 @@ def variant(sweep: Sweep, point: Point) -> ReleaseSpec:
     parts = _parts(template, point)
     changed: dict[str, Any] = {name: getattr(parts, name) for name in Parts.model_fields}
     changed["masking"] = with_mappings(parts.masking, template.folder, "masking")
+    files = tuple(file.resolved(sweep.base_document.path.parent) for file in parts.intruder.files)
+    changed["intruder"] = parts.intruder.model_copy(update={"files": files})
     rehearsal = {"seed": None, "not_for_publication": True}
     release = sweep.base.model_copy(update={**changed, **rehearsal})
     keeps_row_order = release.keep_row_order is not None

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from threadpoolctl import threadpool_limits
 
-from flows.sweep.basis import schema_name
+from flows.sweep.basis import file_name, schema_name
 from flows.sweep.blocks import GROUP, block_name
 from flows.sweep.keep import Place
 from flows.sweep.made_by import made_by
@@ -26,7 +26,7 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import content_address
 from tasks.runtime.settings import PRIVATE
-from tasks.sweep.evaluation import Row, evaluate
+from tasks.sweep.evaluation import Files, Row, evaluate
 
 
 def run_block(url: str, sweep: str, number: int) -> int:
@@ -70,7 +70,9 @@ def _end_with_parent() -> None:
 def _computed(url: str, base: str, job: dict[str, Any]) -> list[Row]:
     table, source = _table(url, base)
     group = GROUP.validate_json(canonical(job["group"]))
-    return evaluate(table, _schema(url, base, job["schema"]), group, source=source)
+    names = {holder.table for trial in group.trials for holder in trial.holders}
+    files = Files({name: _file(url, base, name) for name in names}, content_address)
+    return evaluate(table, _schema(url, base, job["schema"]), group, source=source, files=files)
 
 
 @cache
@@ -83,6 +85,11 @@ def _table(url: str, base: str) -> tuple[Microdata, str]:
     """The table and its content address, which is a plain hash of a private table and therefore nowhere written down."""
     table = _place(url).table(base)
     return table, content_address(table)
+
+
+@cache
+def _file(url: str, base: str, name: str) -> Microdata:
+    return _place(url).table(file_name(base, name))
 
 
 @cache

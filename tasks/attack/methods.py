@@ -9,17 +9,21 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.comparison import ScaleBy
+from tasks.attack.consistency.consistency import Consistency, link_by_consistency
 from tasks.attack.learned.learned_linkage import LearnedLinkage, link_by_learning
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, Pairs, link_by_distance, permuted_chance
 from tasks.attack.linkage.holding import held
 from tasks.attack.linkage.whose import scene_of_file
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import AttackResult, Scene, outcomes_of, searching_records
+from tasks.attack.probabilistic.linking import link_probably
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
 from tasks.attack.row_position import RowPosition, link_by_position
-from tasks.attack.threat import Intruder, attack_id
+from tasks.attack.threat import Intruder, attack_id, links_files
+from tasks.attack.transparency.posterior import posterior
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
-from tasks.attack.words import INFERS, known_data, known_from_file, known_steps, soundness, unclear
+from tasks.attack.words import INFERS, in_pairs, known_data, known_from_file, known_steps, soundness, unclear
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.alignment import Alignment
@@ -28,7 +32,8 @@ from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
 
 Attack = Annotated[
-    DistanceLinkage | Transparency | RowPosition | ProfileLinkage | LearnedLinkage, Field(discriminator="method")
+    DistanceLinkage | Transparency | RowPosition | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage | Consistency,
+    Field(discriminator="method"),
 ]
 
 
@@ -76,14 +81,26 @@ def attack(
     secrets = tuple(name for name in hidden if name not in intruder.knows)
     sound = intruder.participation_known and (alignment.complete or _is_sampled(mechanisms))
     outcomes = outcomes_of(scene, links, secrets, targets, searched=blank.direction == "to_original", sound=sound)
-    done = replace(blank, knows_mechanism=blank.knows_mechanism + remark, outcomes=outcomes)
+    done = replace(blank, knows_mechanism=blank.knows_mechanism + remark, outcomes=outcomes, probable=links.probable)
     if links.learned is not None:
         return replace(done, chance=links.learned.chance, chance_kind="permutation", learned=links.learned)
+    if links.probable is not None and links.probable.chance is not None:
+        return replace(done, chance=links.probable.chance, chance_kind="permutation")
     if isinstance(spec, DistanceLinkage) and spec.is_fitted:
         own = held(scene.original, schema, intruder.holds)
         chance = permuted_chance(own, masked, schema, spec, intruder.knows, _pairs(scene))
         return replace(done, chance=chance, chance_kind="permutation")
+    if isinstance(spec, DistanceLinkage | ProfileLinkage | ProbabilisticLinkage) and spec.matching == "one_to_one":
+        return _of_an_assignment(done, links, scene)
     return done
+
+
+def _of_an_assignment(done: AttackResult, links: Links, scene: Scene) -> AttackResult:
+    """Where more search than can be found, some are given nothing, and chance is less."""
+    if links.n_given == len(links.search_class):
+        return done
+    chance = scene.chance(searched=done.direction == "to_original", n_given=links.n_given)
+    return replace(done, chance=chance, n_given=links.n_given)
 
 
 def links_of(
@@ -91,7 +108,7 @@ def links_of(
 ) -> tuple[Links, str]:
     """The links of the targets at least, and what else is to be said of the intruder's knowledge of the masking."""
     original, masked = scene.original, scene.masked
-    if intruder.file is not None and not isinstance(spec, DistanceLinkage | LearnedLinkage | ProfileLinkage):
+    if intruder.file is not None and not links_files(spec) and not isinstance(spec, ProfileLinkage):
         raise NotApplicable(_NEEDS_ORIGINALS)
     match spec:
         case DistanceLinkage():
@@ -99,14 +116,20 @@ def links_of(
                 raise NotApplicable("the covariance of the differences is defined for tables of one row per person")
             own = held(original, schema, intruder.holds)
             return link_by_distance(own, masked, schema, spec, intruder.knows, _pairs(scene)), ""
-        case Transparency():
+        case Transparency() | Consistency():
             few = int(scene.released.sizes.max()) if scene.units.counts == "persons" else 0
             needed = searching_records(scene.units, targets)
             complete, sampled = scene.alignment.complete, _is_sampled(mechanisms)
             present = scene.alignment.record if sampled and intruder.participation_known and not complete else None
-            links, knowledge = link_by_mechanism(
-                original, masked, schema, mechanisms, intruder.knows, few=few, searching=needed, present=present
-            )
+            who = (original, masked, schema, mechanisms, intruder.knows)
+            if isinstance(spec, Consistency):
+                links, names = link_by_consistency(*who, few=few, searching=needed, present=present)
+                return links, in_pairs(names) + soundness(intruder, complete=complete, sampled=sampled)
+            if spec.matching == "one_to_one" and not (complete and intruder.participation_known):
+                raise NotApplicable("one to one, he has to know that all his records are in the release")
+            links, knowledge = link_by_mechanism(*who, few=few, searching=needed, present=present, matching=spec.matching)
+            if spec.probabilities and intruder.participation_known and (complete or present is not None):
+                links = replace(links, posterior=posterior(links))
             return links, unclear(knowledge) + soundness(intruder, complete=complete, sampled=sampled)
         case RowPosition():
             return link_by_position(scene.alignment.order, original.n), ""
@@ -119,6 +142,8 @@ def links_of(
             _check_can_learn(scene, intruder)
             own, prove = held(original, schema, intruder.holds), intruder.name == "declared"
             return link_by_learning(own, masked, schema, spec, intruder.knows, _pairs(scene), prove=prove), ""
+        case ProbabilisticLinkage():
+            return link_probably(scene, schema, spec, intruder, _pairs(scene))
         case _:
             assert_never(spec)
 
@@ -128,6 +153,7 @@ def _as_the_attack_says(spec: Attack, intruder: Intruder) -> Intruder:
     return intruder if own_file is None else replace(intruder, knows=own_file)
 
 
+_SAY_THEIR_RULE = DistanceLinkage | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage | Transparency
 _NEEDS_ORIGINALS = "it looks for the source's records by their own values, or their order: an external file has others"
 
 
@@ -177,9 +203,9 @@ def _unanswered(spec: Attack, intruder: Intruder, mechanisms: tuple[Mechanism, .
         method=spec.method,
         intruder=intruder.name,
         status="ok",
-        infers=spec.rule if isinstance(spec, DistanceLinkage | ProfileLinkage | LearnedLinkage) else INFERS[spec.method],
+        infers=spec.rule if isinstance(spec, _SAY_THEIR_RULE) else INFERS[spec.method],
         knows_data=known_from_file(intruder, scene) if intruder.file else known_data(spec, intruder, complete=scene.complete),
-        knows_mechanism=known_steps(mechanisms) if isinstance(spec, Transparency) else "nothing",
+        knows_mechanism=known_steps(mechanisms) if isinstance(spec, Transparency | Consistency) else "nothing",
         direction=direction,
         scale_by=_scale_of(spec),
         n_release=scene.masked.n,
@@ -192,7 +218,7 @@ def _scale_of(spec: Attack) -> ScaleBy | None:
     match spec:
         case DistanceLinkage() | ProfileLinkage() | LearnedLinkage():
             return spec.scale_by
-        case RowPosition():
+        case RowPosition() | ProbabilisticLinkage():
             return None
         case _:
             return "release"

@@ -7,28 +7,33 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.external import FileSpec, FileUse, check_published, names_of, use_of
 from tasks.attack.linkage.holding import Holding, Holdings
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.images import joint_codes, row_codes
 from tasks.mask.methods import Mechanism
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Names, Reason, Share, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
 
-AnyAttack = DistanceLinkage | Transparency | RowPosition | ProfileLinkage | LearnedLinkage
+AnyAttack = DistanceLinkage | Transparency | RowPosition | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage | Consistency
 ATTACKS = {
     "distance_linkage": DistanceLinkage,
     "transparency": Transparency,
+    "consistency": Consistency,
     "row_position": RowPosition,
     "profile_linkage": ProfileLinkage,
     "learned_linkage": LearnedLinkage,
+    "probabilistic_linkage": ProbabilisticLinkage,
 }
 MOST_RUNGS = 13  # of the knowledge curve one by one; with more attributes these many are known
 RUNGS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
@@ -142,6 +147,12 @@ def by_telling(released: Microdata, names: tuple[str, ...]) -> tuple[str, ...]:
     return (*order, *left)
 
 
+def links_files(spec: AnyAttack) -> bool:
+    """Can the attack be carried out with an external file, whose records are not those of the source?"""
+    by_distance = isinstance(spec, DistanceLinkage | LearnedLinkage | ProbabilisticLinkage)
+    return by_distance or (isinstance(spec, ProfileLinkage) and spec.knows is None)
+
+
 def required(mechanism: Mechanism) -> tuple[str, ...]:
     """The attacks that a table masked in this way must face."""
     return ("distance_linkage", "transparency") if mechanism.can_be_followed else ("distance_linkage",)
@@ -150,13 +161,14 @@ def required(mechanism: Mechanism) -> tuple[str, ...]:
 def default_attacks(
     steps: tuple[Mechanism, ...], omit: tuple[Omission, ...] = (), *, keeps_row_order: bool = False
 ) -> tuple[AnyAttack, ...]:
-    """One of each attack that the release requires and `omit` does not leave out.
+    """One of each attack that the release requires, or that answers its steps, and that `omit` does not leave out.
 
-    That is what the steps require (plain linkage where there are none), and the attack by row position on a release that keeps
-    the source's row order.
+    That is what the steps require (plain linkage where there are none), the attack by row position on a release that keeps
+    the source's row order, and the consistency attack on values that were exchanged in pairs.
     """
     left_out = {omission.attack for omission in omit}
     names = _required(steps, keeps_row_order=keeps_row_order)
+    names += ("consistency",) if any(isinstance(step, RankSwapping) for step in steps) else ()
     return tuple(ATTACKS[name](method=name) for name in names if name not in left_out)
 
 
@@ -195,14 +207,22 @@ def check_attacks(
     for name in names:
         if name not in planned:
             who = "a release that keeps the row order" if name == "row_position" else "the masking steps"
-            how = " (to_release, scaled by the release, its plain distance)" if name == "distance_linkage" else ""
+            how = _PLAIN.get(name, "")
             what = f"{who} must face the attack `{name}`{how}, which is neither in `attacks` nor in `omit`"
             allowed = f"attacks: {', '.join(names)}"
             raise InputError("required-attack-missing", "attacks", what, allowed, "add it, or omit it with a reason", name)
 
 
+_PLAIN = {
+    "distance_linkage": " (to_release, scaled by the release, its plain distance)",
+    "transparency": " (each record for itself)",
+}
+
+
 def _in_the_scenario(spec: AnyAttack) -> bool:
     """Other directions and scales than an intruder's serve to reproduce papers; other distances stand beside the plain one."""
+    if isinstance(spec, Transparency):
+        return spec.matching == "likeliest"
     return not isinstance(spec, DistanceLinkage) or (
         (spec.direction, spec.scale_by) == ("to_release", "release") and spec.is_plain
     )

@@ -6,6 +6,7 @@ from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.holding import in_words
 from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import AnyAttack, Intruder
@@ -18,6 +19,8 @@ INFERS = {
     "distance_linkage": "links each record to the released rows that are nearest to it, ties shared",
     "learned_linkage": "links each record to the nearest released rows by the distance of a family that links most",
     "transparency": "leaves out every released row that cannot be the record's image, then takes the likeliest and nearest",
+    "probabilistic_linkage": "links each record to the rows that are most probably its own, by weights found from both files",
+    "consistency": "leaves out every link that, values having been exchanged in pairs, would force a contradiction elsewhere",
     "profile_linkage": "links the records of a file without the release's attributes, or without their names",
 }
 
@@ -39,6 +42,13 @@ def describe() -> tuple[dict[str, str], ...]:
             "what it does": INFERS["transparency"],
             "knows of the data": "the original values of the known attributes, of all records",
             "knows of the masking": "the steps and their parameters, not the seed",
+            "parameters": "id, matching (likeliest, one_to_one), probabilities (true: also posterior_at_truth)",
+        },
+        {
+            "method": "consistency",
+            "what it does": INFERS["consistency"],
+            "knows of the data": "the original values of the known attributes, of all records",
+            "knows of the masking": "the steps and their parameters, not the seed; that rank swapping exchanges pairs",
             "parameters": "id",
         },
         {
@@ -59,11 +69,20 @@ def describe() -> tuple[dict[str, str], ...]:
         },
         {
             "method": "learned_linkage",
-            "what it does": INFERS["learned_linkage"],
+            "what it does": f"{INFERS['learned_linkage']}: the worst case of the family, no intruder's rate; which of its "
+            "links can be asserted is calibrated on links that it has seen",
             "knows of the data": "the original values of the known attributes, and, to learn the distance, who is who",
             "knows of the masking": "nothing",
             "parameters": "id, learn (weighted_mean, owa, choquet, choquet_2_additive, bilinear), metric, solver (search, "
             "certified), time_limit_seconds, scale_by, direction, compare",
+        },
+        {
+            "method": "probabilistic_linkage",
+            "what it does": INFERS["probabilistic_linkage"],
+            "knows of the data": "the original values of the known attributes, of all records; with `supervised` who is who",
+            "knows of the masking": "nothing; an assumption of what share of the values it kept",
+            "parameters": "id, estimate (tied, plain, supervised), assumed (kept, weight), compare (per attribute a ladder of "
+            "exact, within, same_bin), interactions, false_links, missed, matching (likeliest, one_to_one)",
         },
     )
 
@@ -80,7 +99,10 @@ def known_data(spec: AnyAttack, intruder: Intruder, *, complete: bool) -> str:
         chosen += ", none of which he finds in the release" if spec.match == "no_shared_attributes" else ", without their names"
     if isinstance(spec, LearnedLinkage):
         there += "; the distance is learned from who is who, of which nobody but the owner of the data knows all"
-    if intruder.holds and isinstance(spec, DistanceLinkage | ProfileLinkage | LearnedLinkage):
+    if isinstance(spec, ProbabilisticLinkage):
+        there += ", how many of them" if not intruder.participation_known else ""
+        there += "; and who is who, of which nobody but the owner of the data knows all" if spec.knows_who_is_who else ""
+    if intruder.holds and isinstance(spec, DistanceLinkage | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage):
         return (
             f"{listed(intruder.knows)} of every record{chosen}, in a file of his own: {in_words(intruder.holds)}; and {there}"
         )
@@ -107,6 +129,11 @@ def unclear(knowledge: Knowledge) -> str:
     """Attributes whose masking says nothing for sure."""
     names = listed(knowledge.unclear)
     return f"; heuristic in {names}, of which nothing is concluded and only the distance is used" if names else ""
+
+
+def in_pairs(names: tuple[str, ...]) -> str:
+    """Attributes of which it is used that their values were exchanged in pairs."""
+    return f"; that in {listed(names)} the values were exchanged in pairs"
 
 
 def soundness(intruder: Intruder, *, complete: bool, sampled: bool) -> str:

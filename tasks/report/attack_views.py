@@ -12,9 +12,10 @@ from tasks.report.content import Content, extra_knowledge, held_file, is_insider
 from tasks.report.learned_views import LearnedView, learned_view
 from tasks.report.meanings import meaning
 from tasks.report.numbers import in_unit, number, share
+from tasks.report.probable_views import ProbableView, probable_view
 from tasks.report.residual import gain_over_baselines
 from tasks.report.rows import Bar, FigureRow, TextRow, figure_text, people_text, unit_of
-from tasks.report.words import attack_title, in_plain_words, intruder_in_words, linkage_settings
+from tasks.report.words import attack_title, caution, in_plain_words, intruder_in_words, linkage_settings
 from tasks.score.catalogue import LINKAGE
 from tasks.score.policy import DECLARED
 
@@ -23,11 +24,13 @@ RATES = tuple(measure.name for measure in LINKAGE if measure.about == "table" or
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueRows:
-    """Confidential values read off the linked records: the declared intruder's beside their baselines, the insiders' gains."""
+    """Confidential values read off the linked records: the declared intruder's beside their baselines, the others' gains."""
 
     declared: tuple[TextRow, ...]
     insider_heads: tuple[str, ...]
     insiders: tuple[TextRow, ...]
+    file_heads: tuple[str, ...]
+    files: tuple[TextRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +48,10 @@ class AttackView:
     insiders: tuple[TextRow, ...]
     file_heads: tuple[str, ...]
     files: tuple[TextRow, ...]
+    files_know: tuple[TextRow, ...]
     values: ValueRows
     learned: LearnedView | None
+    probable: ProbableView | None
 
 
 def attack_views(content: Content) -> tuple[AttackView, ...]:
@@ -87,10 +92,12 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
         rates=tuple(_rate_row(one) for one in figures if one.intruder == DECLARED and one.measure in RATES),
         insider_heads=tuple(meaning(name, content.counts).title for name in measured),
         insiders=tuple(_insider_rows([one for one in figures if is_insider(one)], measured)),
-        file_heads=("Knows", *(meaning(name, content.counts).title for name in in_files)),
+        file_heads=tuple(meaning(name, content.counts).title for name in in_files),
         files=tuple(_file_rows(results, of_files, in_files)),
+        files_know=tuple(TextRow(head=held_file(one.intruder), cells=(one.knows_data,)) for one in _with_files(results)),
         values=_value_rows(content, figures),
         learned=None if own.learned is None else learned_view(own.learned),
+        probable=None if own.probable is None else probable_view(own.probable, content, own.attack),
     )
 
 
@@ -103,7 +110,7 @@ def _rate_row(one: Estimate) -> FigureRow:
     is_share = one.value is not None and one.unit == "share"
     return FigureRow(
         title=meaning(one.measure, one.counts).title,
-        sentence=meaning(one.measure, one.counts).sentence,
+        sentence=" ".join(filter(None, [meaning(one.measure, one.counts).sentence, caution(one)])),
         value=figure_text(one),
         chance="" if one.chance is None else in_unit(one.chance, unit_of(one)),
         note=people_text(one),
@@ -121,10 +128,14 @@ def _insider_rows(figures: list[Estimate], measured: list[str]) -> Iterator[Text
 
 
 def _file_rows(results: list[AttackResult], figures: list[Estimate], measured: list[str]) -> Iterator[TextRow]:
-    for result in (one for one in results if held_file(one.intruder) and one.status == "ok"):
+    for result in _with_files(results):
         found = {one.measure: one for one in figures if one.intruder == result.intruder}
-        cells = (result.knows_data, *(figure_text(found.get(measure)) for measure in measured))
+        cells = tuple(figure_text(found.get(measure)) for measure in measured)
         yield TextRow(head=held_file(result.intruder), cells=cells)
+
+
+def _with_files(results: list[AttackResult]) -> list[AttackResult]:
+    return [one for one in results if held_file(one.intruder) and one.status == "ok"]
 
 
 def _by_rate(insider: tuple[str, dict[str, Estimate]]) -> float:
@@ -148,14 +159,23 @@ def _value_rows(content: Content, figures: list[Estimate]) -> ValueRows:
         for one in told
         if one.intruder == DECLARED
     )
-    told_to_insiders = {one.attribute for one in told if is_insider(one)}
-    heads = tuple(name for name in content.schema.names if name in told_to_insiders)
-    names = dict.fromkeys(one.intruder or "" for one in told if is_insider(one))
-    insiders = tuple(
-        TextRow(head=extra_knowledge(name), cells=tuple(_told(content, told, name, attribute) for attribute in heads))
+    insider_heads, insiders = _gains(content, [one for one in told if is_insider(one)])
+    file_heads, files = _gains(content, [one for one in told if held_file(one.intruder)])
+    return ValueRows(declared=declared, insider_heads=insider_heads, insiders=insiders, file_heads=file_heads, files=files)
+
+
+def _gains(content: Content, told: list[Estimate]) -> tuple[tuple[str, ...], tuple[TextRow, ...]]:
+    """One row for each intruder, one cell for each attribute that some of them does not know."""
+    heads = tuple(name for name in content.schema.names if any(one.attribute == name for one in told))
+    names = dict.fromkeys(one.intruder or "" for one in told)
+    rows = (
+        TextRow(
+            head=extra_knowledge(name) or held_file(name),
+            cells=tuple(_told(content, told, name, attribute) for attribute in heads),
+        )
         for name in names
     )
-    return ValueRows(declared=declared, insider_heads=heads, insiders=insiders)
+    return heads, tuple(rows)
 
 
 def _told(content: Content, told: list[Estimate], intruder: str, attribute: str) -> str:

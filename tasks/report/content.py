@@ -192,7 +192,10 @@ def public_edition(content: Content, charts: ChartData | None = None) -> Content
     figures = public(content.estimates)
     schema, ingest = _schema_without_counts(content), _ingest_without_counts(content)
     readable = content.estimated_shares if content.certified else ()  # nobody can count a table that was refused
-    attacks = tuple(replace(one, learned=one.learned and one.learned.rounded) for one in content.attacks)
+    attacks = tuple(
+        replace(one, learned=one.learned and one.learned.rounded, probable=one.probable and one.probable.rounded)
+        for one in content.attacks
+    )
     rounded = replace(content, attacks=attacks, estimates=figures, verdict=verdict, estimated_shares=readable)
     return replace(rounded, schema=schema, ingest=ingest, edition="public", charts=charts or own)
 

@@ -24,7 +24,7 @@ from tasks.report.content import Content, extra_knowledge
 from tasks.report.meanings import meaning
 from tasks.report.numbers import count, in_unit, number, share
 from tasks.report.rows import TextRow
-from tasks.report.words import attack_named, attack_title, in_plain_words
+from tasks.report.words import NOT_DISJOINT, attack_named, attack_title, in_plain_words, uses_all_true_links
 from tasks.score.policy import DECLARED, INSIDER, cannot_fail
 
 _WIDEST_MARK = 9
@@ -60,7 +60,7 @@ def summary_figure(content: Content) -> Figure | None:
     cells = tuple(TextRow(head=row.label, cells=(row.text, _limit_text(row.limit))) for row in rows)
     said = f"{content.counts} linked to the right person; each bar is the worst over the attacks run"
     drawn = draw_rows(rows, key="chart-summary", title=title, description=_said_of(rows), percent=True, left=150)
-    return Figure(key="chart-summary", caption=f"{said[:1].upper()}{said[1:]}", svg=_safe(drawn), first="Who knows",
+    return Figure(key="chart-summary", caption=f"{said[:1].upper()}{said[1:]}", svg=safe(drawn), first="Who knows",
                   heads=("Linked", "Limit"), rows=cells)  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def relation_figures(content: Content) -> tuple[Figure, ...]:
     rows = tuple(TextRow(head=f"{one.one} and {one.other}", cells=_pair_cells(one, exact=exact)) for one in found.pairs)
     heads = ("Moved by", *(("Before", "After") if exact else ()))
     note = _not_all(len(places), found.n_attributes, "attributes that changed most")
-    return (Figure(key="chart-relations", caption=title, svg=_safe(drawn), first="Pair", heads=heads, rows=rows, note=note),)
+    return (Figure(key="chart-relations", caption=title, svg=safe(drawn), first="Pair", heads=heads, rows=rows, note=note),)
 
 
 def candidate_figures(content: Content) -> tuple[Figure, ...]:
@@ -205,7 +205,7 @@ def _distribution(one: Distribution, key: str, documented: str) -> Figure:
         drawn = draw_rows(bars, key=key, title=title, description=text, percent=True)
     rows = tuple(TextRow(head=bar.label, cells=(share(bar.original), share(bar.released))) for bar in one.bars)
     caption, heads = one.attribute, ("Before", "After")
-    return Figure(key=key, caption=caption, svg=_safe(drawn), first=part, heads=heads, rows=rows, note=documented)
+    return Figure(key=key, caption=caption, svg=safe(drawn), first=part, heads=heads, rows=rows, note=documented)
 
 
 def _candidates(content: Content, one: Candidates, key: str) -> Figure:
@@ -215,7 +215,7 @@ def _candidates(content: Content, one: Candidates, key: str) -> Figure:
     drawn = draw_rows(bars, key=key, title=title, description=_said_of(bars), percent=True, left=88)
     rows = tuple(TextRow(head=bar.label, cells=(bar.text,)) for bar in bars)
     return Figure(
-        key=key, caption=caption, svg=_safe(drawn), first="Records in the set", heads=("Share of the targets",), rows=rows
+        key=key, caption=caption, svg=safe(drawn), first="Records in the set", heads=("Share of the targets",), rows=rows
     )
 
 
@@ -227,7 +227,7 @@ def _curve(content: Content, curve: KnowledgeCurve, most: float, key: str) -> Fi
                       below="how many attributes are known")  # fmt: skip
     rows = tuple(TextRow(head=count(known), cells=(share(rate),)) for known, rate in points)
     note = "" if curve.chance is None else f"Dotted: blind guessing, {share(curve.chance)}."
-    return Figure(key=key, caption=_title_of(content, curve.attack), svg=_safe(drawn), first="Attributes known",
+    return Figure(key=key, caption=_title_of(content, curve.attack), svg=safe(drawn), first="Attributes known",
                   heads=("Linked to the right person",), rows=rows, note=note)  # fmt: skip
 
 
@@ -239,7 +239,7 @@ def _precision(content: Content, one: Precision, key: str) -> Figure:
         points, aim=PRECISION, key=key, title=title, description=text, below=f"share of the {content.counts}, surest first"
     )
     rows = tuple(TextRow(head=share(covered), cells=(share(right),)) for covered, right in points)
-    return Figure(key=key, caption=_title_of(content, one.attack), svg=_safe(drawn), first="Surest links, of all",
+    return Figure(key=key, caption=_title_of(content, one.attack), svg=safe(drawn), first="Surest links, of all",
                   heads=("Right",), rows=rows, note=_claims(content, one.attack))  # fmt: skip
 
 
@@ -257,7 +257,8 @@ def _claims(content: Content, attack: str) -> str:
     links, right = found["known_links"], found["known_reidentification"]
     if not links:
         return f"{dotted} {others} nothing can be asserted."
-    return f"{dotted} {others}, {share(links)} can be asserted; {share(right / links)} of these rightly."
+    nobody = f" {NOT_DISJOINT}" if uses_all_true_links(content, attack) else ""
+    return f"{dotted} {others}, {share(links)} can be asserted; {share(right / links)} of these rightly.{nobody}"
 
 
 def _subgroups(found: Subgroups, content: Content) -> Figure:
@@ -279,7 +280,7 @@ def _subgroups(found: Subgroups, content: Content) -> Figure:
     shown = len({one.attribute for one in found.subgroups})
     note = " ".join(filter(None, [overall, small, _not_all(shown, found.n_attributes, "attributes with the largest rates")]))
     heads = ("Linked to the right person", content.counts.capitalize(), "Attack")
-    return Figure(key="chart-subgroups", caption=title, svg=_safe(drawn), first="Subgroup", heads=heads, rows=rows, note=note)
+    return Figure(key="chart-subgroups", caption=title, svg=safe(drawn), first="Subgroup", heads=heads, rows=rows, note=note)
 
 
 def _losses(one: Losses, key: str) -> Figure:
@@ -294,7 +295,7 @@ def _losses(one: Losses, key: str) -> Figure:
     )
     rows = tuple(TextRow(head=bar.label, cells=(bar.text,)) for bar in bars)
     note = _not_all(len(bars), one.n_attributes, "attributes with the largest losses")
-    return Figure(key=key, caption=title, svg=_safe(drawn), first="Attribute", heads=(title,), rows=rows, note=note)
+    return Figure(key=key, caption=title, svg=safe(drawn), first="Attribute", heads=(title,), rows=rows, note=note)
 
 
 def _title_of(content: Content, attack: str) -> str:
@@ -317,5 +318,5 @@ def _not_all(shown: int, there: int, which: str) -> str:
     return "" if shown >= there else f"The {shown} of {there} {which} are shown."
 
 
-def _safe(drawn: str) -> Markup:
+def safe(drawn: str) -> Markup:
     return Markup(drawn)  # noqa: S704  written by ElementTree, which escapes every text and attribute

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tasks.attack.learned.facts import LearnedFacts
 from tasks.report.numbers import SPACE, count, share
 from tasks.report.rows import Bar, FigureRow
+from tasks.report.words import WORST_CASE
 
 FAMILIES = {
     "weighted_mean": "weighted means of the squared differences of the attributes",
@@ -21,8 +22,9 @@ ALL_BUT_NONE = 5e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedView:
-    """What was learned from whom; the learned rates and the plain ones; what is proven; how much each attribute weighs."""
+    """How to read it; what was learned from whom; the learned rates and the plain ones; what is proven; the weights."""
 
+    reading: str
     intro: str
     rates: tuple[FigureRow, ...]
     proof: str
@@ -35,13 +37,27 @@ def learned_view(facts: LearnedFacts) -> LearnedView:
     metric = ", as far as they are metrics" if facts.metric else ""
     intro = (
         f"Of all {FAMILIES[facts.family]}{metric}, the one that links most was looked for, with the true links of "
-        f"{count(facts.records)} released records in hand. No intruder has all of these: this is the most that was found for "
-        "anybody who weighs the attributes well. What is learned from half of the links says what part of the truth is worth."
+        f"{count(facts.records)} released records in hand: the most that was found for anybody who weighs the attributes well."
     )
     places = "" if facts.betraying else "This family weighs places in an order, so that no attribute can be named."
     return LearnedView(
-        intro=intro, rates=tuple(_rates(facts)), proof=_proof(facts), weights=tuple(_weights(facts)), without_weights=places
+        reading=_reading(facts),
+        intro=intro,
+        rates=tuple(_rates(facts)),
+        proof=_proof(facts),
+        weights=tuple(_weights(facts)),
+        without_weights=places,
     )
+
+
+def _reading(facts: LearnedFacts) -> str:
+    """The one sentence without which the figures are taken for an intruder's."""
+    half = facts.held_out
+    part = "" if half is None else (
+        f"; an intruder who has half of them links {share(half.other_half)} of the others (the plain distance "
+        f"{share(half.euclidean)})"
+    )  # fmt: skip
+    return f"Read this as {WORST_CASE}: only the data's owner has all true links, from which the distance was learned{part}."
 
 
 def _rates(facts: LearnedFacts) -> Iterator[FigureRow]:
@@ -51,9 +67,8 @@ def _rates(facts: LearnedFacts) -> Iterator[FigureRow]:
     if halves is not None:
         learned = "The distance was learned from a random half of the true links."
         yield _row("Learned from half, on that half", learned, halves.learned_half)
-        yield _row(
-            "Learned from half, on the other half", "What is learned from some serves against others.", halves.other_half
-        )
+        partly = "What an intruder reaches who has half of the true links."
+        yield _row("Learned from half, on the other half", partly, halves.other_half)
         yield _row("Plain distance, on the other half", "What the row above has to be compared with.", halves.euclidean)
     if facts.bound is not None:
         said = "No distance of this family links more without a tie; equal rows share."

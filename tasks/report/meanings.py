@@ -23,6 +23,11 @@ MEANINGS = {
         "Of all attacked records, the share that the intruder links to the right person; where t released records look equally "
         "good, each counts 1/t.",
     ),
+    "posterior_at_truth": Meaning(
+        "Probability of the right record",
+        "What probability the intruder gives to the right record, on average over the attacked records: how often he would be "
+        "right if he drew a record by his probabilities. They come from a model and need not be true.",
+    ),
     "records_exposed": Meaning(
         "Records exposed",
         "The share of attacked records that are linked to the right released record alone, or to it and one look-alike.",

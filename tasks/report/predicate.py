@@ -10,7 +10,7 @@ from tasks.microdata.spec import Spec
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:sdcert:predicate:release:2"
-ATTACK_CATALOGUE_VERSION = "3"  # raised with every attack that is added or made stronger
+ATTACK_CATALOGUE_VERSION = "4"  # raised with every attack that is added or made stronger
 
 NOT_ASSESSED: NotAssessed = "not assessed"
 NotAssessed = Literal["not assessed"]

@@ -10,19 +10,25 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
 from tasks.microdata.words import listed
 from tasks.report.content import Content, extra_knowledge, held_file, is_insider
+from tasks.report.masks.followed import followed_in_words
 from tasks.report.masks.pseudonyms import residual_risk
+from tasks.report.masks.rank_swapping import KNOWN_LIMIT
 from tasks.report.meanings import MEANINGS
 from tasks.report.numbers import count, in_unit, share
 from tasks.report.randomised import randomised_in_words
 from tasks.report.rows import unit_of
 from tasks.report.unlimited import NO_LINE, is_limited, not_limited
-from tasks.report.words import attack_named, in_plain_words, somebody, uses_the_masking
-
-NOT_IN_CATALOGUE = (
-    "probabilistic record linkage",
-    "the consistency attack on rank swapping",
-    "membership inference",
+from tasks.report.words import (
+    NOT_DISJOINT,
+    WORST_CASE,
+    attack_named,
+    in_plain_words,
+    somebody,
+    uses_all_true_links,
+    uses_the_masking,
 )
+
+NOT_IN_CATALOGUE = ("membership inference",)
 _LONGEST_REASON = 160
 NOT_IN_LAW = "This is not a determination of anonymity in law."
 
@@ -96,6 +102,7 @@ def known_limits(content: Content) -> tuple[str, ...]:
         'Every risk is the worst found among the attacks run; "not broken" means not broken by them. A stronger attack may '
         "exist or appear, and the release is then to be measured again.",
         f"Not run, because this version does not have them: {listed(NOT_IN_CATALOGUE)}.",
+        *followed_in_words(content.mechanisms),
         "Membership (whether somebody can tell that a person is in the table) is not assessed.",
         _participation(content),
         _units(content),
@@ -116,6 +123,7 @@ def _declared(content: Content) -> Iterator[str]:
     yield (
         f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right person, "
         f"the worst found among the attacks run ({attack_named(worst.attack)}); {_by_chance(worst)}."
+        f"{_of_nobody(content, worst)}"
     )
     if exposed is not None and single is not None:
         yield (
@@ -125,11 +133,22 @@ def _declared(content: Content) -> Iterator[str]:
         )
 
 
+def _of_nobody(content: Content, worst: Estimate) -> str:
+    """That the rate of a learned distance is nobody's, and what somebody with part of the truth reaches."""
+    if not uses_all_true_links(content, worst.attack):
+        return ""
+    asked = (worst.attack, worst.intruder)
+    facts = next((one.learned for one in content.attacks if (one.attack, one.intruder) == asked), None)
+    half = None if facts is None or facts.held_out is None else facts.held_out.other_half
+    part = "" if half is None else f"; an intruder who has half of the true links links {share(half)} of the others"
+    return f" This is {WORST_CASE}{part}."
+
+
 def _insiders(content: Content) -> Iterator[str]:
     first = _worst_insider(content)
     if first is None:
         return
-    using = ", using how the masking works" if uses_the_masking(content, first.attack) else ""
+    using = ", using how the masking works" if uses_the_masking(content, first.attack) else _weighing(content, first)
     yield (
         f"An insider (somebody who also knows {_as_published(content, extra_knowledge(first.intruder or ''))}) links "
         f"{_figure(first)} of the {first.counts} to the right person ({attack_named(first.attack)}{using})."
@@ -152,8 +171,12 @@ def _files(content: Content) -> Iterator[str]:
         yield (
             f"Somebody who holds the external file {held_file(one.intruder)} ({count(one.n_targets or 0)} {one.counts}, "
             f"{count(one.n_in_release or 0)} of them in the release) links {_figure(one)} of these {one.counts} to the right "
-            f"person ({attack_named(one.attack)}){known}; {_by_chance(one)}."
+            f"person ({attack_named(one.attack)}{_weighing(content, one)}){known}; {_by_chance(one)}."
         )
+
+
+def _weighing(content: Content, one: Estimate) -> str:
+    return f", {WORST_CASE}" if uses_all_true_links(content, one.attack) else ""
 
 
 def _by_chance(rate: Estimate) -> str:
@@ -187,9 +210,11 @@ def _asserted(content: Content) -> Iterator[str]:
             continue
         who = somebody(content, worst.intruder or "", worst.attack) if is_insider(worst) else "the declared intruder"
         limit = "" if is_limited(content, worst) else f" {NO_LINE}"
+        owner = uses_all_true_links(content, worst.attack)
+        could, nobody = ("could", f" {NOT_DISJOINT}") if owner else ("can", "")
         yield (
-            f"For {_figure(worst)} of the {worst.counts} {who} can assert which released record is theirs, and is right: every "
-            f"other one is ruled out, or is clearly further off ({attack_named(worst.attack)}).{limit}"
+            f"For {_figure(worst)} of the {worst.counts} {who} {could} assert which released record is theirs, and is right: "
+            f"every other one is ruled out, or is clearly further off ({attack_named(worst.attack)}).{nobody}{limit}"
         )
 
 
@@ -239,19 +264,18 @@ def _unmasked_keys(content: Content) -> Iterator[str]:
 def _pairs_of_swaps(content: Content) -> Iterator[str]:
     swapped = {name for step in content.mechanisms if step.method == "rank_swapping" for name in step.masked}
     if swapped:
-        yield (
-            "Rank swapping exchanges pairs of values. An attack that uses this (the consistency attack) is not in this "
-            "version's catalogue; where two or more attributes are swapped it is known to find many more records than the "
-            "attacks run here."
-        )
+        ran = any(result.method == "consistency" and result.status == "ok" for result in content.attacks)
+        said = "is among the attacks run" if ran else "gave no figure here, so that this is not assessed"
+        yield f"{KNOWN_LIMIT}. The consistency attack, which uses this, {said}."
 
 
 def _jittered_ranks(content: Content) -> Iterator[str]:
     if any(step.method == "rank_jitter" for step in content.mechanisms):
         yield (
-            "Rank jitter exchanges no pairs, so that the consistency attack on rank swapping finds little. That does not make "
-            "it safe: no attack made against rank jitter itself is in this version's catalogue, and the attacks run here find "
-            "more records the more attributes are known."
+            "Rank jitter exchanges no pairs, so that the consistency attack on rank swapping does not apply. That does not "
+            "make it safe: the attacks run here find more records the more attributes are known, and one by the likelihood of "
+            "all displacements together, which is not in this version's catalogue, is known to find most of a file where a "
+            "dozen attributes are known and the window is not wide."
         )
 
 

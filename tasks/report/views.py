@@ -15,14 +15,17 @@ from tasks.report.rows import Bar, FigureRow, TextRow, figure_text, nearly_none,
 from tasks.report.words import (
     DECISIONS,
     ROLES,
+    WORST_CASE,
     attack_named,
     bound_in_words,
     by_whom,
+    caution,
     found_in_words,
     in_plain_words,
     intruder_in_words,
     reason_in_words,
     requirement,
+    uses_all_true_links,
     why_unpublished,
 )
 from tasks.score.catalogue import LOSS, MEASURES
@@ -123,7 +126,7 @@ def policy_rows(content: Content) -> tuple[PolicyRow, ...]:
             status=DECISIONS[criterion.decision],
             found=found_in_words(criterion, content.counts_behind(criterion)),
             who=by_whom(content, criterion),
-            note=" ".join(filter(None, [CANNOT_FAIL * cannot_fail(line), _caution(content.figure(criterion.estimate))])),
+            note=" ".join(filter(None, [CANNOT_FAIL * cannot_fail(line), _caution(content, criterion)])),
             reason=reason_in_words(line, criterion, content.counts_behind(criterion)),
         )
         for line, criterion in content.lines()
@@ -278,7 +281,7 @@ def _tile(content: Content, line: PolicyLine, criterion: Criterion) -> Tile:
         limit=f"{bound} {limit_in_unit(line.limit, unit)}",
         bound=bound_in_words(criterion, estimate),
         chance=_chance(estimate),
-        note=_caution(estimate),
+        note=_caution(content, criterion),
         bar=_limit_bar(estimate, line.limit, unit),
     )
 
@@ -305,9 +308,13 @@ def _chance(estimate: Estimate | None) -> str:
     return in_unit(estimate.chance, unit_of(estimate))
 
 
-def _caution(estimate: Estimate | None) -> str:
-    """What a figure says of itself that its reader must know: `k bounds nothing`, what is not in it."""
-    return "" if estimate is None or estimate.status != "ok" else _sentence(estimate.reason)
+def _caution(content: Content, criterion: Criterion) -> str:
+    """What the reader of a deciding figure must know: `k bounds nothing`, what is not in it, that it is nobody's."""
+    estimate = content.figure(criterion.estimate)
+    if estimate is None or estimate.status != "ok":
+        return ""
+    worst = _sentence(WORST_CASE) if uses_all_true_links(content, estimate.attack) else ""
+    return " ".join(filter(None, [worst, caution(estimate)]))
 
 
 def _limit_bar(estimate: Estimate | None, limit: float, unit: str) -> Bar | None:

@@ -23,9 +23,11 @@ from tasks.score.verdict import Criterion, Decision
 ATTACKS = {
     "distance_linkage": "Distance-based linkage",
     "transparency": "Transparency attack",
+    "consistency": "Consistency attack",
     "row_position": "Attack by row position",
     "profile_linkage": "Linkage across schemas",
     "learned_linkage": "Linkage by a learned distance",
+    "probabilistic_linkage": "Probabilistic record linkage",
 }
 _CODE_NAMES = {
     "distance_linkage": "distance-based linkage",
@@ -93,8 +95,18 @@ def attack_named(attack: str | None) -> str:
     return f"attack \u201c{attack}\u201d" if known is None else known[:1].lower() + known[1:]
 
 
+WORST_CASE = "the worst case of a family of distances, and no intruder's rate"
+LIKE_THE_OWNER = "weighs it as only the data's owner can"
+NOT_DISJOINT = "The distance has seen the links by which the margin was calibrated: no intruder can assert as much."
+
+
 def somebody(content: Content, intruder: str, attack: str | None) -> str:
     """An intruder by what he knows: `somebody who knows age and educ and how the masking works`."""
+    weighs = f" and {LIKE_THE_OWNER}" if uses_all_true_links(content, attack) else ""
+    return _who_knows(content, intruder, attack) + weighs
+
+
+def _who_knows(content: Content, intruder: str, attack: str | None) -> str:
     extra = extra_knowledge(intruder)
     if extra:
         return f"an insider who also knows {extra}"
@@ -110,7 +122,19 @@ def somebody(content: Content, intruder: str, attack: str | None) -> str:
 
 
 def uses_the_masking(content: Content, attack: str | None) -> bool:
-    return content.method_of(attack) == "transparency"
+    return content.method_of(attack) in {"transparency", "consistency"}
+
+
+def uses_all_true_links(content: Content, attack: str | None) -> bool:
+    """Is it the attack of nobody who exists? Only the data's owner has all true links."""
+    return content.method_of(attack) == "learned_linkage"
+
+
+def caution(one: Estimate) -> str:
+    """What a figure says of itself, as a sentence; empty where there is nothing, or no figure."""
+    if one.status != "ok" or not one.reason:
+        return ""
+    return f"{one.reason[:1].upper()}{in_plain_words(one.reason[1:])}."
 
 
 def in_plain_words(text: str) -> str:

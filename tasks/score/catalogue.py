@@ -51,6 +51,16 @@ LINKAGE = (
         chance="1/n for n targets (uniform_guess)",
     ),
     Measure(
+        name="posterior_at_truth",
+        says="mean probability that an attack with probabilities gives to the target's own record",
+        unit="share",
+        better="lower",
+        about="table",
+        largest=1,
+        by_attack=True,
+        chance="1/n for n targets (uniform_guess)",
+    ),
+    Measure(
         name="records_exposed",
         says="share of targets with credit of at least one half: linked to one record, or to two that look alike",
         unit="share",

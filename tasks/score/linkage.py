@@ -19,7 +19,9 @@ from tasks.score.catalogue import LINKAGE, MEASURES
 from tasks.score.policy import DECLARED
 from tasks.score.subgroups import FEWEST, Subgroup
 
+ALL_BUT_ROUNDING = 1 - 1e-9
 EXPOSED_FROM = 0.5 - 1e-12  # the mean credit of a person's rows may miss one half in the last bits
+WITH_PROBABILITIES = ("probabilistic_linkage",)  # methods that always have them, where they run
 OF_THE_CURVE = ("reidentification", "records_exposed")
 
 
@@ -28,13 +30,15 @@ def linkage_estimates(
 ) -> tuple[Estimate, ...]:
     """The figures of one attack.
 
-    `reidentification`: the mean credit. `records_exposed`: the share of targets with credit >= 1/2. `max_record_risk`: the
+    `reidentification`: the mean credit. `posterior_at_truth`, where the attack has probabilities: the mean of that of the own
+    row (a person's rows). `records_exposed`: the share of targets with credit >= 1/2. `max_record_risk`: the
     largest credit. `truth_among_nearest`: the share whose own record is among the guesses. `mean_candidate_set_size`: the
     mean number of records (persons) among which the intruder cannot choose, 0 where he has no guess. Where the attack has sound
     candidate sets: `known_links`, the share of targets whose set is one record (one person's rows), and
     `known_reidentification`, the share where it is the target's own; where it links to the nearest instead, the share whose
     link is asserted by its margin (`attack.linkage.known`), and the share where that is right; not where a sample of targets
-    is scored, which would set another margin.
+    is scored, which would set another margin. Of a learned distance they are of the worst case too, and say so (`reason`): it
+    has seen the links of both halves.
     Where some targets are not in the release, all of these count them, with credit 0; `reidentification_present` leaves them
     out, and `false_links_absent` is the share of them for whom the attack names exactly one record (person): a link without a
     rival, which is how the intruder's surest links look too, and is wrong. It decides nothing: a high one tells the intruder
@@ -55,7 +59,8 @@ def linkage_estimates(
     of them are in the sample. The largest credit of a sample, and the share of groups in which it exposes somebody, bound
     those of all targets from below alone: their `high` is 1. An attack that is not applicable or failed has None for every
     figure, never 0.
-    Chance: 1/n for credit; for a confidential value the release's most frequent one guessed for everybody; none for others.
+    Chance: 1/n for credit, less where an assignment leaves some without a guess (`Scene.chance`); for a confidential value the
+    release's most frequent one guessed for everybody; none for others.
     Raises ValueError where more targets were scored than there are.
     Cost: O(targets).
     Source: SCIENCE sections 1 and 2; Torra 2024 (Reid, K.Reid), with ties shared; the control is anonymeter's idea.
@@ -166,17 +171,36 @@ class _Sample:
         )
 
 
+LEARNED_FROM_ALL = (
+    "the margin is calibrated on people whose links the distance was learned from, as it was from those of the people counted: "
+    "no intruder can assert as much"
+)
 _SAMPLED_MARGINS = "whose margin is large enough is found on all targets, and only a sample of them was scored"
 
 
 def _rates(sample: _Sample) -> Iterator[Estimate]:
     credit = sample.outcomes.floats("credit")
     yield replace(sample.mean("reidentification", credit), chance=sample.result.chance, chance_kind=sample.result.chance_kind)
+    if "posterior" in sample.outcomes.names:
+        yield _at_truth(sample)
     yield sample.share("records_exposed", credit >= EXPOSED_FROM)
     largest = float(credit.max())
     yield sample.estimate("max_record_risk", largest, Interval(largest, 1.0), credit=sample.result.credit)
     yield sample.share("truth_among_nearest", sample.truths("among_nearest"))
     yield sample.mean_size("mean_candidate_set_size", sample.outcomes.floats("candidates"))
+
+
+def _at_truth(sample: _Sample) -> Estimate:
+    """Its chance is that of probabilities which add up to as much over the rows; of persons only where that is 1."""
+    found, facts = sample.mean("posterior_at_truth", sample.outcomes.floats("posterior")), sample.result.probable
+    if facts is None:
+        return replace(found, chance=sample.result.chance, chance_kind=sample.result.chance_kind)
+    if facts.chance_at_truth is not None:
+        return replace(found, chance=facts.chance_at_truth, chance_kind="permutation")
+    if sample.result.counts == "persons" and facts.present < ALL_BUT_ROUNDING:
+        return found
+    chance = sample.scene.chance(searched=False) * min(facts.present, 1.0)
+    return replace(found, chance=chance, chance_kind="uniform_guess")
 
 
 def _known(sample: _Sample) -> Iterator[Estimate]:
@@ -189,8 +213,9 @@ def _known(sample: _Sample) -> Iterator[Estimate]:
     elif "margin" in sample.outcomes.names:
         right = sample.truths("named_right")
         claims = asserted(sample.outcomes.floats("margin"), right)
-        yield sample.share("known_links", claims)
-        yield sample.share("known_reidentification", claims & right)
+        caution = None if sample.result.learned is None else LEARNED_FROM_ALL
+        yield replace(sample.share("known_links", claims), reason=caution)
+        yield replace(sample.share("known_reidentification", claims & right), reason=caution)
 
 
 def _absent(sample: _Sample) -> Iterator[Estimate]:
@@ -200,12 +225,16 @@ def _absent(sample: _Sample) -> Iterator[Estimate]:
     there, n_there = sample.truths("in_release"), int(released.sum())
     present = sample.part(there, n_there)
     rate = present.mean("reidentification_present", present.outcomes.floats("credit"))
-    chance = sample.scene.chance(released, searched=_is_searched(sample.result)) if n_there else None
+    chance = _chance(sample, sample.scene, released) if n_there else None
     if n_there and sample.result.chance_kind == "permutation":
         chance = sample.result.chance * len(released) / n_there  # of the absent nobody is linked rightly
     yield replace(rate, chance=chance, chance_kind=sample.result.chance_kind)
     absent = sample.part(~there, len(released) - n_there)
     yield absent.share("false_links_absent", absent.outcomes.floats("candidates") == 1)
+
+
+def _chance(sample: _Sample, scene: Scene, of: Booleans) -> float:
+    return scene.chance(of, searched=sample.result.direction == "to_original", n_given=sample.result.n_given)
 
 
 def _groups(sample: _Sample, file: _File) -> Iterator[Estimate]:
@@ -231,7 +260,7 @@ def _subgroups(sample: _Sample, file: _File) -> Iterator[Estimate]:
             if sample.result.chance_kind == "permutation":
                 yield rate  # what a learner finds by luck in one part of the targets was not measured
                 continue
-            chance = file.scene.chance(subgroup.members, searched=_is_searched(sample.result))
+            chance = _chance(sample, file.scene, subgroup.members)
             yield replace(rate, chance=chance, chance_kind="uniform_guess")
 
 
@@ -288,6 +317,8 @@ def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[st
     match measure:
         case "reidentification_present":
             return () if (file.scene.released.sizes > 0).all() else ((None, None),)
+        case "posterior_at_truth":
+            return ((None, None),) if result.method in WITH_PROBABILITIES else ()
         case "groups_exposed":
             return tuple((name, None) for name in file.schema.with_role(Role.GROUP))
         case "subgroup_reidentification":
@@ -309,7 +340,3 @@ def _unknown_to(result: AttackResult, schema: Schema) -> tuple[str, ...]:
 
 def _is_of_the_curve(result: AttackResult) -> bool:
     return result.intruder.startswith(f"{CURVE}:")
-
-
-def _is_searched(result: AttackResult) -> bool:
-    return result.direction == "to_original"

@@ -72,12 +72,14 @@ Policy = Annotated[tuple[PolicyLine, ...], Field(min_length=1)]
 class Known:
     """What is known of a release when its policy is checked; None: not known yet, so not checked.
 
-    attacks: ids that will run. intruders: `declared`, `insider:<attribute>`, `file:<name>`. attributes: names of the table.
+    attacks: ids that will run. not_of_files: of those that no holder of an external file can carry out.
+    intruders: `declared`, `insider:<attribute>`, `file:<name>`. attributes: names of the table.
     p_percent, sd_percent: widths of rank intervals, and of intervals by standard deviations, that will be measured.
     measures: names of those that will be computed.
     """
 
     attacks: tuple[str, ...] | None = None
+    not_of_files: tuple[str, ...] = ()
     intruders: tuple[str, ...] | None = None
     attributes: tuple[str, ...] | None = None
     p_percent: tuple[float, ...] | None = None
@@ -122,6 +124,7 @@ def _check_line(line: PolicyLine, known: Known, where: str) -> None:
     _check_fields(line, measure, where)
     _check_exists(line.measure, known.measures, f"{where}.measure", "measure")
     _check_exists(line.attack, known.attacks, f"{where}.attack", "attack")
+    _check_can_attack(line, known, f"{where}.attack")
     _check_exists(line.subgroup, SUBGROUPS, f"{where}.subgroup", "subgroup")
     _check_intruder(line.intruder, known.intruders, f"{where}.intruder")
     if measure.name != "k_anonymity_subset":
@@ -213,6 +216,21 @@ def _check_intruder(name: str | None, known: tuple[str, ...] | None, where: str)
     if known is not None:
         kinds = (kind for kind in several if any(one.startswith(f"{kind}:") for one in known))
         _check_exists(name, (*known, *kinds), where, "intruder")
+
+
+def _check_can_attack(line: PolicyLine, known: Known, where: str) -> None:
+    """Raises InputError where an attack is asked of a holder of an external file that he cannot carry out."""
+    if line.attack not in known.not_of_files or not (line.intruder or "").startswith(FILE):
+        return
+    by_files = [attack for attack in known.attacks or () if attack not in known.not_of_files]
+    raise InputError(
+        code="attack-not-of-files",
+        where=where,
+        what=f"nobody can carry out `{line.attack}` with an external file: it needs the source's own records or their order",
+        allowed=", ".join(by_files) or "no attack of this release",
+        remedy="name one of these, or take `attack` or `intruder` out: the worst of all that apply then decides",
+        value=line.attack,
+    )
 
 
 def _check_exists(name: str | None, known: Iterable[str] | None, where: str, kind: str) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tasks.microdata.estimate import Estimate
 from tasks.score.catalogue import MEASURES
-from tasks.score.policy import DECLARED, Direction, Known, PolicyLine, check_policy, is_by
+from tasks.score.policy import DECLARED, FILE, Direction, Known, PolicyLine, check_policy, is_by
 
 Decision = Literal["pass", "fail", "undecided"]
 Bound = Literal["low", "high", "value"]
@@ -74,7 +74,8 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...]) -> V
     A line without `attack` covers all attacks: those that are not applicable are left out, one that failed leaves the line
     undecided unless another fails it. A line that names an attack is undecided where that attack does not apply, and answers
     for the others too, unless `accept_other_attacks` says why not: another attack beyond the limit fails it, one that might be
-    beyond it, or failed, leaves it undecided.
+    beyond it, or failed, leaves it undecided. Of who holds an external file, an attack that does not apply to him is left out
+    of a line that names no intruder: it is about who can carry the attack out.
     The release passes if every line does: an intersection-union test, which needs no correction for the number of lines.
 
     Returns the verdict and one criterion per line, in the order of the policy.
@@ -83,8 +84,17 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...]) -> V
     Source: SCIENCE section 3. Example: the 95 % bound is exactly the limit: the line passes.
     """
     check_policy(policy, Known())
-    criteria = tuple(_criterion(i, line, estimates) for i, line in enumerate(policy))
+    apply = _without_idle_holders(estimates)
+    criteria = tuple(_criterion(i, line, estimates if line.intruder else apply) for i, line in enumerate(policy))
     return Verdict(VERDICTS[_worst([criterion.decision for criterion in criteria])], criteria)
+
+
+def _without_idle_holders(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
+    """The figures but for those of holders of external files by attacks none of whose figures applies to them."""
+    apply = {(one.attack, one.intruder) for one in estimates if one.status != "not_applicable"}
+    return tuple(
+        one for one in estimates if (one.attack, one.intruder) in apply or not (one.intruder or "").startswith(f"{FILE}:")
+    )
 
 
 def _worst(decisions: list[Decision]) -> Decision:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from tasks.attack.methods import Attack, attack
-from tasks.attack.outcomes.outcome import AttackResult, drawn_targets
+from tasks.attack.methods import Attack, attack, scene_of
+from tasks.attack.outcomes.outcome import AttackResult, Scene, drawn_rows, drawn_targets
 from tasks.attack.threat import Intruder, IntruderSpec, intruders
 from tasks.mask.methods import Masked, Masking, mask
 from tasks.microdata.alignment import Alignment
@@ -27,6 +27,14 @@ from tasks.sweep.layout import Kept, TrialStatus, kept
 
 
 @dataclass(frozen=True, slots=True)
+class FileHolder:
+    """Who holds an external file, and the name under which its table is kept."""
+
+    intruder: Intruder
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """What is done to one masked table: who attacks it and how, and what is measured besides what always is."""
 
@@ -34,6 +42,7 @@ class Trial:
     attacks: tuple[Attack, ...]
     intruder: IntruderSpec
     measures: tuple[Measure, ...] = ()
+    holders: tuple[FileHolder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +77,27 @@ def seed_of_number(number: int) -> bytes:
     return hashlib.sha256(f"sweep seed {number}".encode()).digest()
 
 
-def evaluate(table: Microdata, schema: Schema, group: Group, *, source: str) -> list[Row]:
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The tables of the external files by their names, and what gives a table the address that names its random numbers."""
+
+    tables: Mapping[str, Microdata]
+    address: Callable[[Microdata], str]
+
+
+def evaluate(table: Microdata, schema: Schema, group: Group, *, source: str, files: Files | None = None) -> list[Row]:
     """Mask a table once, let every intruder attack it once in each way that some trial asks for, and score each trial.
 
     table: the source, as ingest leaves it. source: its content address, which names its streams of random numbers: a release
     with the same masking and a seed of the same 32 bytes gives the same masked table, and with the same attacks the same
-    figures. Left out is the knowledge curve of the report, whose figures decide nothing.
+    figures. Left out is the knowledge curve of the report, whose figures decide nothing. files: those of the trials' holders.
 
     Returns one row per trial, in their order. Nothing that a trial meets is raised, but for what another attempt may mend
     (MemoryError, OSError). Cost: one masking, one attack per distinct attack and intruder, one scoring per trial.
     """
     started = time.perf_counter()
     try:
-        scene = _Scene.of(table, schema, group, source)
+        scene = _Scene.of(table, schema, group, source, files)
     except (MemoryError, OSError):
         raise
     except Exception as error:
@@ -94,7 +111,7 @@ def _row(scene: _Scene, trial: Trial, shared: float) -> Row:
     started = time.perf_counter()
     try:
         results = tuple(scene.results(trial))
-        figures = scene.figures(results, trial.measures)
+        figures = scene.figures(results, trial)
     except (MemoryError, OSError):
         raise
     except Exception as error:
@@ -122,14 +139,16 @@ class _Scene:
     seed: bytes
     done: Masked
     alignment: Alignment
-    attacked: dict[tuple[Attack, Intruder, float], AttackResult] = field(default_factory=dict)
+    files: Files | None = None
+    attacked: dict[tuple[Attack, Intruder, float, str], AttackResult] = field(default_factory=dict)
+    scenes: dict[FileHolder, Scene] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, table: Microdata, schema: Schema, group: Group, source: str) -> _Scene:
+    def of(cls, table: Microdata, schema: Schema, group: Group, source: str, files: Files | None) -> _Scene:
         seed = seed_of_number(group.seed)
         done = mask(table, schema, group.masking, seed=seed, path=("mask", source))
         order = np.arange(done.data.n, dtype=np.int64) if group.keeps_row_order else done.order
-        return cls(table, schema, source, seed, done, Alignment(done.record, np.argsort(order), table.n))
+        return cls(table, schema, source, seed, done, Alignment(done.record, np.argsort(order), table.n), files)
 
     @cached_property
     def units(self) -> Units:
@@ -137,34 +156,58 @@ class _Scene:
 
     def results(self, trial: Trial) -> Iterator[AttackResult]:
         """Every attack by every intruder, in the order of a release's plan."""
+        share = trial.intruder.targets
         for intruder in intruders(trial.intruder, self.schema):
             for spec in trial.attacks:
-                yield self._attacked(spec, intruder, trial.intruder.targets)
+                yield self._attacked(spec, intruder, share)
+        for holder in trial.holders:
+            for spec in trial.attacks:
+                yield self._attacked(spec, holder.intruder, share, holder)
 
-    def figures(self, results: tuple[AttackResult, ...], measures: tuple[Measure, ...]) -> dict[str, Kept]:
+    def figures(self, results: tuple[AttackResult, ...], trial: Trial) -> dict[str, Kept]:
         masked, mechanisms = self.done.data, self.done.mechanisms
         found = score(
-            *(self.table, masked, self.schema, mechanisms, results, measures),
+            *(self.table, masked, self.schema, mechanisms, results, trial.measures),
             alignment=self.alignment,
             n_targets=self.units.n_units,
+            files={holder.intruder.name: self._scene(holder) for holder in trial.holders},
         )
         return kept(found)
 
-    def _attacked(self, spec: Attack, intruder: Intruder, share: float) -> AttackResult:
-        asked = (spec, intruder, share)
+    def _attacked(self, spec: Attack, intruder: Intruder, share: float, holder: FileHolder | None = None) -> AttackResult:
+        asked = (spec, intruder, share, "" if holder is None else holder.table)
         if asked not in self.attacked:
             masked, mechanisms = self.done.data, self.done.mechanisms
             self.attacked[asked] = attack(
                 *(self.table, masked, self.schema, mechanisms, spec, intruder),
                 alignment=self.alignment,
-                targets=self._targets(share),
+                targets=self._targets(share) if holder is None else self._targets_in_file(holder, share),
+                file=None if holder is None else self._files.tables[holder.table],
             )
         return self.attacked[asked]
 
     def _targets(self, share: float) -> Integers:
         return drawn_targets(self.table, self.schema, share, stream(self.seed, "targets", self.source))
 
+    @property
+    def _files(self) -> Files:
+        if self.files is None:
+            raise ValueError("a trial has holders of external files, which were not given")
+        return self.files
+
+    def _scene(self, holder: FileHolder) -> Scene:
+        if holder not in self.scenes:
+            own = Scene.of(self.table, self.done.data, self.schema, self.alignment)
+            self.scenes[holder] = scene_of(own, self.schema, holder.intruder, self._files.tables[holder.table])
+        return self.scenes[holder]
+
+    def _targets_in_file(self, holder: FileHolder, share: float) -> Integers:
+        scene = self._scene(holder)
+        if share >= 1:
+            return np.arange(scene.original.n, dtype=np.int64)
+        return drawn_rows(scene.units, share, stream(self.seed, "targets", self._files.address(scene.original)))
+
 
 def without_curve(intruder: IntruderSpec) -> IntruderSpec:
-    """The intruder without the knowledge curve and external files, which no sweep computes: two that differ in them are one."""
+    """The intruder without the knowledge curve, which no sweep computes, and external files, of which `Trial.holders` tells."""
     return intruder.model_copy(update={"curve": False, "files": ()})

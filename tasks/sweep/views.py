@@ -16,7 +16,7 @@ from pydantic import Discriminator, Tag, model_validator
 from tasks.microdata.spec import Name, Percent, Slug, Spec
 from tasks.microdata.table import Booleans, Floats
 from tasks.score.catalogue import LOSS, MEASURES
-from tasks.score.policy import DECLARED, INSIDER
+from tasks.score.policy import DECLARED, INSIDER, is_by
 from tasks.sweep.layout import Subject
 from tasks.sweep.results import Results
 
@@ -27,7 +27,7 @@ LITERATURE_LOSS = {"il1s": 1, "mean_difference": 1, "covariance_difference": 2, 
 
 
 class WorstRisk(Spec):
-    """Worst found among the attacks run: the largest `reidentification` of any attack by the declared intruder.
+    """Worst found among the attacks run: the largest `reidentification` of any attack by the declared intruder or his files.
 
     `reidentification` alone counts, the share of all targets that are linked to their own record, ties shared: it is what
     every attack has, on one scale, so that a maximum over attacks means something. `records_exposed`, `max_record_risk` and
@@ -65,8 +65,9 @@ class FigureRisk(Spec):
     """One figure, found as a policy line finds its own.
 
     measure: any of the catalogue of which less is safer. attack: default: the largest of all that apply, none failed.
-    intruder: `declared` (default), `insider` (the largest of all), or one, e.g. `insider:vote`. attribute, subgroup,
-    p_percent: default: the figure of the table, else the largest of the attributes, subgroups, widths.
+    intruder: `declared`, `insider` or `file` (the largest of all), or one, e.g. `insider:vote`; default: the largest of the
+    declared one and who holds a file of his. attribute, subgroup, p_percent: default: the figure of the table, else the
+    largest of the attributes, subgroups, widths.
     """
 
     view: Literal["figure"] = "figure"
@@ -168,13 +169,11 @@ def loss_of(results: Results, view: LiteratureLoss | FigureLoss) -> Viewed:
 
 def _by(subject: Subject, view: WorstRisk) -> bool:
     who = subject.intruder or ""
-    return who == DECLARED or (view.include_insiders and who.startswith(f"{INSIDER}:"))
+    return is_by(who, None) or (view.include_insiders and is_by(who, INSIDER))
 
 
 def _is_meant(subject: Subject, view: FigureRisk) -> bool:
-    asked = view.intruder or DECLARED
-    who = subject.intruder
-    same_intruder = who is None or who == asked or (asked == INSIDER and who.startswith(f"{INSIDER}:"))
+    same_intruder = subject.intruder is None or is_by(subject.intruder, view.intruder)
     given = ((view.measure, subject.measure), (view.attack, subject.attack), (view.attribute, subject.attribute))
     others = ((view.subgroup, subject.subgroup), (view.p_percent, subject.p_percent))
     return same_intruder and all(wanted in (None, found) for wanted, found in (*given, *others))
@@ -229,7 +228,7 @@ def _of_trial(status: str | None, reason: str | None) -> str | None:
 
 def _literature(results: Results, view: LiteratureRisk) -> Viewed:
     says = f"0.5 * interval disclosure (ranks) + 0.5 * distance linkage ({view.linkage}); transparency is ignored"
-    linkage = risk_of(results, FigureRisk(measure=WORST_OF, attack=view.linkage))
+    linkage = risk_of(results, FigureRisk(measure=WORST_OF, attack=view.linkage, intruder=DECLARED))
     intervals = [one for one, of in results.figures.items() if of.measure == INTERVALS]
     values = 0.5 * linkage.values + 0.5 * _mean_of(results, intervals)
     known = zip(linkage.reasons, np.isnan(values), strict=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
 from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
@@ -37,6 +38,11 @@ def by_schema(**parameters):
     return lambda original, masked, schema, steps, knows: link_by_profile(original, masked, schema, spec, knows)[0]
 
 
+def by_probability(**parameters):
+    spec = ProbabilisticLinkage(method="probabilistic_linkage", **parameters)
+    return lambda original, masked, schema, steps, knows: link_by_probability(original, masked, schema, spec, knows).links
+
+
 def by_mechanism(original, masked, schema, steps, knows):
     return link_by_mechanism(original, masked, schema, steps, knows)[0]
 
@@ -50,6 +56,9 @@ ATTACKS = {
     "names unknown": by_schema(match="names_unknown"),
     "no shared attribute": by_schema(),
     "no shared attribute, one to one": by_schema(matching="one_to_one"),
+    "probabilities": by_probability(),
+    "probabilities, one to one": by_probability(matching="one_to_one"),
+    "probabilities, two attributes together": by_probability(interactions=(("x", "y"),)),
 }
 STEPS = {
     "joint": (micro("x", "y"),),

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from tasks.attack.learned import learn as learning
 from tasks.attack.learned.features import cone, diagonal, within
-from tasks.attack.learned.learned_linkage import KINDS, MOST_PAIRS, LearnedLinkage, link_by_learning
+from tasks.attack.learned.learned_linkage import KINDS, MOST_TERMS, LearnedLinkage, link_by_learning
 from tasks.attack.learned.rows import problem
 from tasks.attack.learned.search import search
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, Pairs
@@ -252,11 +252,14 @@ class TestNotApplicable:
         assert attacked(original, masked, schema, learned(), intruder=less).status == "not_applicable"
 
     def test_tables_too_large_for_all_pairs(self, table, monkeypatch):
-        assert MOST_PAIRS == 10**9
-        monkeypatch.setattr("tasks.attack.learned.learned_linkage.MOST_PAIRS", 100)
+        assert MOST_TERMS == 2 * 10**9
+        monkeypatch.setattr("tasks.attack.learned.learned_linkage.MOST_TERMS", 6500)  # 40 x 40 x 4: but ten for a mean in order
         original, masked, schema = mixed(table)
         result = attacked(original, masked, schema, learned(learn="owa"))
         assert result.reason.startswith("1,600 pairs of records are too many for a distance that no search tree knows")
+        assert linked(original, masked, schema).learned.rate > 0
+        monkeypatch.setattr("tasks.attack.learned.learned_linkage.MOST_TERMS", 100)
+        assert attacked(original, masked, schema, learned()).status == "not_applicable"
         small = original.select(("x",)), masked.select(("x",))
         assert linked(*small, schema, knows=("x",)).learned.rate > 0
 

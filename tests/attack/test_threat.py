@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import IntruderSpec, Omission, by_telling, check_attacks, default_attacks, intruders, required
@@ -15,6 +16,7 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 
 LINKAGE, TRANSPARENCY = DistanceLinkage(method="distance_linkage"), Transparency(method="transparency")
+CONSISTENCY = Consistency(method="consistency")
 SWAP = RankSwapping(method="rank_swapping", attributes=("age", "debt"), window_percent=5.0)
 MICRO = Microaggregation(method="microaggregation", attributes=("age",), k=3)
 
@@ -71,9 +73,17 @@ def test_somebody_who_knows_nothing_is_refused(schema):
 
 def test_default_attacks_are_the_required_ones():
     assert required(MICRO) == required(SWAP) == ("distance_linkage", "transparency")
-    assert default_attacks((MICRO, SWAP)) == (LINKAGE, TRANSPARENCY)
+    assert default_attacks((MICRO,)) == (LINKAGE, TRANSPARENCY)
     assert default_attacks(()) == (LINKAGE,)
-    assert default_attacks((SWAP,), (Omission(attack="transparency", reason="run elsewhere"),)) == (LINKAGE,)
+    assert default_attacks((MICRO,), (Omission(attack="transparency", reason="run elsewhere"),)) == (LINKAGE,)
+
+
+def test_exchanged_values_meet_the_consistency_attack_unless_it_is_left_out():
+    assert default_attacks((MICRO, SWAP)) == (LINKAGE, TRANSPARENCY, CONSISTENCY)
+    assert default_attacks((SWAP,), (Omission(attack="transparency", reason="run elsewhere"),)) == (LINKAGE, CONSISTENCY)
+    left_out = (Omission(attack="consistency", reason="run elsewhere"),)
+    assert default_attacks((SWAP,), left_out) == (LINKAGE, TRANSPARENCY)
+    check_attacks((LINKAGE, TRANSPARENCY), (), (SWAP,))  # and nobody has to name it
 
 
 def test_a_complete_plan_passes():
@@ -102,7 +112,7 @@ def test_incomplete_plans_are_refused(attacks, omitted, code):
 
 def test_a_kept_row_order_must_face_its_attack():
     position = RowPosition(method="row_position")
-    assert default_attacks((SWAP,), keeps_row_order=True) == (LINKAGE, TRANSPARENCY, position)
+    assert default_attacks((SWAP,), keeps_row_order=True) == (LINKAGE, TRANSPARENCY, position, CONSISTENCY)
     assert default_attacks((), (Omission(attack="row_position", reason="it is known"),), keeps_row_order=True) == (LINKAGE,)
     check_attacks((LINKAGE, TRANSPARENCY, position), (), (SWAP,), keeps_row_order=True)
     check_attacks((LINKAGE, TRANSPARENCY), (), (SWAP,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from outcomes import folder_of, newest_manifest, scorecard_of
 from release_files import RELEASE, survey, write_release
 from replays import by_stage, causes_of, replayed
 
+from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.score.policy import Known, PolicyLine, check_policy
 from tasks.score.verdict import decide
@@ -55,7 +57,8 @@ def project(tmp_path):
 
 def test_a_release_is_attacked_by_who_holds_a_file(sdcert, project, tmp_path):
     limit = {"measure": "reidentification_present", "at_most": 0.9, "intruder": "file"}
-    path = write_release(project, release(limit))
+    followed = {"measure": "reidentification", "at_most": 0.4, "attack": "transparency"}  # which no holder of a file can do
+    path = write_release(project, release(limit, followed))
     told = sdcert("check", path)
     assert (told.code, "register.csv: age, income, town; 50 of 70 records are in the source" in told.out) == (0, True)
     ran = sdcert("certify", path, "--output", tmp_path / "releases")
@@ -69,6 +72,7 @@ def test_a_release_is_attacked_by_who_holds_a_file(sdcert, project, tmp_path):
     assert present["value"] == pytest.approx(rate["value"] * 70 / 50)
     assert figures["reidentification|transparency|file:register"]["status"] == "not_applicable"
     assert scorecard["criteria"][1]["intruder"] == "file:register"
+    assert (scorecard["criteria"][2]["decision"], scorecard["criteria"][2]["intruder"]) == ("pass", "declared")
     page, internal = (folder / "report.html").read_text(), next((tmp_path / "home" / "runs").rglob("report-internal.html"))
     for text in (page, internal.read_text()):
         assert "external file register (70 records, 50 of them in the release)" in text
@@ -90,9 +94,53 @@ def test_a_replay_needs_the_file(sdcert, project, tmp_path):
     again, compared = replayed(sdcert, manifest["run"])
     assert again.code == 1
     assert "the intruder's file:register" in causes_of(compared, "ingest file:register")["data"]
-    file.rename(project / "elsewhere.csv")
+    moved = file.rename(project / "elsewhere.csv")
     gone = sdcert("audit", "replay", manifest["run"])
-    assert (gone.code, "intruder.files[0]" in gone.err, "put it back" in gone.err) == (2, True, True)
+    assert (gone.code, "intruder.files[0]" in gone.err, "`--file register=FILE` says where" in gone.err) == (2, True, True)
+    again, compared = replayed(sdcert, manifest["run"], "--file", f"register={moved}")
+    assert (again.code, "1 row changed, in AGE (1)" in causes_of(compared, "ingest file:register")["data"]) == (1, True)
+    moved.write_text(moved.read_text().replace("PID", "ID"))
+    again, compared = replayed(sdcert, manifest["run"], "--file", f"register={moved}")
+    assert (again.code, compared["outcome"]) == (1, "failed")
+    assert causes_of(compared, "ending")["data"] == "the intruder's file:register has other content"
+    moved.write_text(register())
+    again, compared = replayed(sdcert, manifest["run"], "--file", f"register={moved}")
+    assert (again.code, compared["outcome"], compared["causes"]) == (0, "identical", []), again.err
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["register"], "does not say which file is where"),
+        (["=a.csv"], "does not say which file is where"),
+        (["register="], "does not say which file is where"),
+        (["register=a.csv", "register=b.csv"], "`register` is given twice."),
+    ],
+)
+def test_a_place_that_says_nothing_is_refused(sdcert, given, told):
+    ran = sdcert("audit", "replay", "any", *(word for one in given for word in ("--file", one)))
+    assert (ran.code, ran.out, told in ran.err) == (2, "", True)
+
+
+def test_a_replay_looks_for_a_file_where_it_is_now(home, project):
+    from flows.release import load_release
+    from flows.replay.rerun import Places, moved
+
+    home.mkdir(parents=True, exist_ok=True)
+    loaded = load_release(write_release(project, release()))
+    other = (project / "register.csv").rename(project / "elsewhere.csv")
+    with moved(loaded, Places(files={"register": other})) as there:
+        (file,) = there.intruder.files
+        assert (file.table.endswith("/register.csv"), file.name, file.key) == (True, "register", loaded.intruder.files[0].key)
+        assert Path(file.table).read_text() == register()
+    for files, told in (({"registry": other}, "did you mean `register`"), ({"register": project / "no.csv"}, "no such file")):
+        with pytest.raises(InputError, match=told), moved(loaded, Places(files=files)):
+            pass
+    with (
+        pytest.raises(InputError, match="leave --file out"),
+        moved(load_release(write_release(project)), Places(files={"register": other})),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(
@@ -186,6 +234,10 @@ def test_a_line_on_a_file_that_is_not_there_is_refused(sdcert, project):
     line = {"measure": "reidentification", "at_most": 0.5, "intruder": "file:registry"}
     ran = sdcert("check", write_release(project, release(line)))
     assert (ran.code, "did you mean `file:register`?" in ran.err) == (2, True)
+    asked = {**line, "intruder": "file:register", "attack": "transparency"}
+    ran = sdcert("check", write_release(project, release(asked)))
+    assert (ran.code, "nobody can carry out `transparency` with an external file" in ran.err) == (2, True), ran.err
+    assert "release.yaml, line" in ran.err
     known = Known(intruders=("declared",))
     with pytest.raises(Exception, match="no such intruder"):
         check_policy((PolicyLine(measure="reidentification", at_most=0.5, intruder="file"),), known)

@@ -11,12 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from release_files import ROWS
+from release_files import ROWS, survey
 from sweep_files import MASKED, POINTS, SKIPPED, table_of, write_sweep
 
 from flows.release import load_release
 from flows.sweep import track
-from flows.sweep.basis import basis_of
+from flows.sweep.basis import basis_of, file_name
 from flows.sweep.keep import default_place
 from flows.sweep.spec import load_sweep
 from flows.sweep.variants import variant
@@ -24,7 +24,7 @@ from tasks.classify.methods import classify
 from tasks.runtime.artifacts import content_address
 from tasks.runtime.draws import keep_seed
 from tasks.runtime.tracking import open_client
-from tasks.sweep.evaluation import Group, Trial, evaluate, seed_of_number, without_curve
+from tasks.sweep.evaluation import Files, Group, Trial, evaluate, seed_of_number, without_curve
 from tasks.sweep.layout import kept
 from tasks.sweep.results import Results
 
@@ -85,21 +85,29 @@ def test_a_trial_has_the_figures_of_a_release_with_the_same_masking_seed_and_att
         {"method": "rank_swapping", "attributes": MASKED, "window_percent": 20},
         {"method": "sampling", "share": 0.9},
     ]
-    intruder = {"targets": 0.5, "curve": True}
+    file = {"table": "register.csv", "key": "person_id", "attributes": ["town", "age"], "convert": {"age": {"times": 1.0}}}
+    intruder = {"targets": 0.5, "curve": True, "files": [{**file, "name": "register"}, {**file, "attributes": ["age"]}]}
+    people = survey().splitlines(keepends=True)
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "register.csv").write_text("".join([people[0], *people[:20:-1], "7,30,1,2,yes\n"]))
     monkeypatch.setattr("flows.certify.chosen_draw", lambda number: keep_seed(seed_of_number(number)))
     ran, manifest = certify({"masking": masking, "intruder": intruder, **REHEARSAL})
     assert ran.code in (0, 1), ran.err
     private = json.loads((home / "runs" / manifest["run"] / "scorecard.json").read_text())
     release = load_release(tmp_path / "project" / "release.yaml")
     basis = basis_of(release, default_place())
-    trial = Trial("x", release.attacks_to_run, without_curve(release.intruder))
+    holders = basis.holders_of(release)
+    trial = Trial("x", release.attacks_to_run, without_curve(release.intruder), (), holders)
     group = Group(release.masking, REHEARSAL["seed"], (trial,))
     schema = classify(basis.table, release.classify_plan)
-    (row,) = evaluate(basis.table, schema, group, source=content_address(basis.table))
+    files = Files({one.table: basis.place.table(file_name(basis.key, one.table)) for one in holders}, content_address)
+    (row,) = evaluate(basis.table, schema, group, source=content_address(basis.table), files=files)
     of_run = {one["id"]: one for one in private["estimates"] if one["intruder"] is None or "knowing" not in one["intruder"]}
     assert row.status == "ok"
     assert row.figures.keys() == of_run.keys()
     assert len(row.figures) > 50
+    for name, targets in (("register", 30), ("2", 30)):  # half of 60 people of the survey and one other
+        assert of_run[f"reidentification|distance_linkage|file:{name}"]["n_targets"] == targets
     for name, figure in row.figures.items():
         told = figure if isinstance(figure, dict) else {"value": figure}
         for field, value in told.items():

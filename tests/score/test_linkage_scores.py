@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.attack.learned.facts import LearnedFacts
 from tasks.microdata.interval import bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.schema import Attribute, Role, Scale
-from tasks.score.linkage import linkage_estimates, majority_chance
+from tasks.score.linkage import LEARNED_FROM_ALL, linkage_estimates, majority_chance
 
 SECRET = [Attribute(name="vote", role=Role.CONFIDENTIAL, scale=Scale.NOMINAL, decided_by="declared")]
 TABLE = {"age": [1.0, 2.0, 3.0, 4.0], "vote": ["x", "x", "y", "z"]}
@@ -174,3 +178,17 @@ def test_majority_is_the_expected_hit_of_a_guess_among_the_modes(rows):
     expected = np.mean([np.mean([truth == guess for truth in original]) for guess in modes])
     scene = Scene.of(*tables, Schema(tuple(SECRET)), Alignment.complete_in(np.arange(len(rows))))
     assert majority_chance(scene, "vote") == pytest.approx(expected)
+
+
+def test_asserted_links_of_a_learned_distance_are_of_the_worst_case_too(result_of, pair_of, scene_of):
+    facts = LearnedFacts(
+        family="owa", metric=False, records=4, rate=1.0, euclidean=1.0, chance=0.3, sure=1.0, bound=None, stopped=False,
+        held_out=None, betraying=(), parameters=(),
+    )  # fmt: skip
+    with_margins = OUTCOMES | {"margin": [0.5] * 4, "named_right": [True] * 4, "sound_candidates": pa.nulls(4, pa.int64())}
+    scene, schema = scene_of(pair_of({"x": [1, 2, 3, 4]}, {"x": [1, 2, 3, 4]}))
+    for learned, reason in ((None, None), (facts, LEARNED_FROM_ALL)):
+        found = linkage_estimates(replace(result_of(with_margins), learned=learned), scene, schema)
+        told = {one.measure: one.reason for one in found}
+        assert (told["known_links"], told["known_reidentification"]) == (reason, reason)
+        assert told["reidentification"] is None

@@ -53,8 +53,10 @@ MASKED = Microdata.of(
 )
 COMPLETE = Alignment.complete_in(np.arange(4))
 STEPS = (Microaggregation(method="microaggregation", attributes=("age", "educ"), k=2),)
-# where records are absent, groups are known, or the table is large enough for subgroups: test_breadth_of_scores.py
-ELSEWHERE = {"reidentification_present", "false_links_absent", "groups_exposed", "subgroup_reidentification"}
+# where records are absent, groups are known, the table is large enough for subgroups, or an attack has probabilities
+ELSEWHERE = {
+    "reidentification_present", "false_links_absent", "groups_exposed", "subgroup_reidentification", "posterior_at_truth",
+}  # fmt: skip
 OUTCOMES = {
     "target": [0, 1, 2, 3],
     "credit": [0.5] * 4,

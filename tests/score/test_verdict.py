@@ -298,3 +298,40 @@ def test_verdict_and_figures_survive_json(release, policy):
     figures = TypeAdapter(tuple[Estimate, ...])
     assert figures.validate_json(figures.dump_json(release)) == release
     assert "NaN" not in json.dumps(json.loads(text), allow_nan=False)
+
+
+def test_an_attack_that_no_holder_of_a_file_can_carry_out_is_not_asked_of_him():
+    named, accepting = (line(at_most=0.15, attack="transparency", **more) for more in ({}, {"accept_other_attacks": "why"}))
+    idle = not_run("not_applicable", attack="transparency", intruder="file:a")
+    own, near = risk(0.1, attack="transparency"), risk(0.1, intruder="file:a")
+    assert decisions([AT_MOST, named, accepting], own, near, idle) == ["pass"] * 3
+    assert decisions([named], risk(0.2, attack="transparency"), near, idle) == ["fail"]
+    assert decisions([named, accepting], own, risk(0.2, intruder="file:a"), idle) == ["fail", "pass"]
+    (criterion,) = decide((named,), (own, idle)).criteria
+    assert (criterion.intruder, criterion.deciding_value) == ("declared", 0.1)
+
+
+def test_only_who_cannot_attack_at_all_is_left_out():
+    named = line(at_most=0.15, attack="transparency")
+    own = risk(0.1, attack="transparency")
+    idle = not_run("not_applicable", attack="transparency", intruder="file:a")
+    failed, declared = replace(idle, status="failed"), replace(idle, intruder="declared")
+    ran = risk(0.1, attack="transparency", intruder="file:a", measure="records_exposed")
+    assert decisions([named], own, failed) == ["undecided"]
+    assert decisions([named], own, idle, ran) == ["undecided"]  # he attacks, and this figure of his is not known
+    assert decisions([named], declared, risk(0.1, attack="transparency", intruder="file:b")) == ["undecided"]
+    assert decisions([named], idle) == ["undecided"]
+    asked = [named.model_copy(update={"intruder": who}) for who in ("file", "file:a")]
+    assert decisions(asked, own, idle) == ["undecided"] * 2
+
+
+@pytest.mark.parametrize("who", ["file", "file:a"])
+def test_a_line_on_a_file_that_names_an_attack_of_no_file_is_refused(who):
+    known = Known(
+        attacks=("distance_linkage", "transparency"), not_of_files=("transparency",), intruders=("declared", "file:a")
+    )
+    with pytest.raises(InputError) as refused:
+        check_policy((line(at_most=0.3, attack="transparency", intruder=who),), known)
+    error = refused.value
+    assert (error.code, error.where, error.allowed) == ("attack-not-of-files", "policy[0].attack", "distance_linkage")
+    check_policy((line(at_most=0.3, attack="distance_linkage", intruder=who), line(at_most=0.3, attack="transparency")), known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from rich.console import Console
 
 from flows.console.inert import shown
 from flows.progress import Lines, listener
+from tasks.microdata.errors import InputError
 
 if TYPE_CHECKING:
     from flows.replay.changes import Changes
@@ -22,11 +24,14 @@ if TYPE_CHECKING:
 IDENTICAL, DIFFERS = 0, 1
 
 
-def replay_run(name: str, source: Path | None, released: Path | None, *, as_json: bool) -> int:
+def replay_run(name: str, source: Path | None, released: Path | None, files: Sequence[str], *, as_json: bool) -> int:
     """Replay a run, tell how it goes on stderr, and end with one sentence. Exit code 0 identical, 1 not.
+
+    files: where external files of the intruder are now, as `NAME=FILE`.
 
     Raises InputError (exit code 2) where the run cannot be replayed.
     """
+    moved = _by_name(files)
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     lines = Lines(Console(stderr=True, soft_wrap=True))
     token = listener.set(lines)
@@ -34,7 +39,7 @@ def replay_run(name: str, source: Path | None, released: Path | None, *, as_json
         listener.get().began("starting")
         from flows.replay.replay import replay, write_down
 
-        done = replay(name, source, released)
+        done = replay(name, source, released, moved)
     finally:
         listener.reset(token)
         lines.close()
@@ -44,6 +49,19 @@ def replay_run(name: str, source: Path | None, released: Path | None, *, as_json
         _print(done)
     write_down(done)
     return IDENTICAL if done.outcome == "identical" else DIFFERS
+
+
+def _by_name(files: Sequence[str]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for text in files:
+        name, equals, place = text.partition("=")
+        if not (name and equals and place) or name in found:
+            what = f"`{name}` is given twice." if name in found else "This does not say which file is where."
+            raise InputError(
+                "bad-option", "--file", what, "NAME=FILE, once for each", "write e.g. register=/new/register.csv", text
+            )
+        found[name] = Path(place)
+    return found
 
 
 def _print(done: Replayed) -> None:

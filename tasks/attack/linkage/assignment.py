@@ -7,11 +7,11 @@ normal noise of equal variance the least sum of squared distances is the likelie
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from tasks.attack.linkage.search import Search
 from tasks.attack.linkage.transport import (
     Lists,
     auction,
@@ -37,6 +37,21 @@ ROUNDING = 1e-9  # of the largest that a record pays
 STRAY = 1e-12
 
 
+class Costs(Protocol):
+    """What it costs to link each query to each searched record, as `Search` tells it: in full, of the least, or one by one."""
+
+    @property
+    def queries(self) -> Floats: ...
+    @property
+    def searched(self) -> Floats: ...
+    def matrix(self, some: Integers) -> Floats: ...
+    def few_nearest(
+        self, k: int, some: Integers | None = None, price: Floats | None = None
+    ) -> tuple[Integers, Floats, Floats]: ...
+    def apart(self, queries: Integers, searched: Integers) -> Floats: ...
+    def turned(self) -> Self: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """An assignment of records to rows, in classes of equal ones.
@@ -57,13 +72,13 @@ class Assignment:
     runner_up: Floats
 
 
-def assigned(search: Search, of_query: Integers, of_searched: Integers, *, full: int = MOST_OF_A_FULL_MATRIX) -> Assigned:
+def assigned(search: Costs, of_query: Integers, of_searched: Integers, *, full: int = MOST_OF_A_FULL_MATRIX) -> Assigned:
     """Starts and classes of `assignment`."""
     found = assignment(search, of_query, of_searched, full=full)
     return found.starts, found.classes
 
 
-def assignment(search: Search, of_query: Integers, of_searched: Integers, *, full: int = MOST_OF_A_FULL_MATRIX) -> Assignment:
+def assignment(search: Costs, of_query: Integers, of_searched: Integers, *, full: int = MOST_OF_A_FULL_MATRIX) -> Assignment:
     """Assign the records of the two files to each other, one to one, with the least sum of squared distances.
 
     of_query, of_searched: which of the distinct records each record of either file is. In files of different sizes the records
@@ -90,7 +105,7 @@ def assignment(search: Search, of_query: Integers, of_searched: Integers, *, ful
 class _Work:
     """Units (the records of the smaller file) on their way to columns (the distinct records of the larger)."""
 
-    def __init__(self, search: Search, units: Integers, capacity: Integers) -> None:
+    def __init__(self, search: Costs, units: Integers, capacity: Integers) -> None:
         self.search, self.units, self.capacity = search, units, capacity
         near, apart, low = search.few_nearest(NEIGHBOURS)
         starts = np.arange(0, near.size + 1, near.shape[1])

@@ -160,19 +160,33 @@ def permuted_chance(
 ) -> float:
     """What a fitted attack earns, over all records, where who is who was permuted before it was fitted: the mean of 20 draws.
 
-    A guess that does not look earns 1 / n of them; a fit to the answers earns a little more. Where records look for their rows,
-    rows of people who are not looked for (of an external file) are dealt out too.
+    A guess that does not look earns 1 / n of them, or less where records are absent (`Scene.chance`); a fit to the answers
+    earns a little more.
     """
     files, named = prepared(original, masked, schema, spec, knows)
     rng = np.random.default_rng(PERMUTATIONS)
-    others = np.setdiff1d(np.arange(masked.n), pairs.rows) if spec.direction == "to_release" else pairs.rows[:0]
-    everybody, credits = np.concatenate([pairs.rows, others]), []
+    credits = []
     for _ in range(PERMUTATIONS):
-        wrong = Pairs(pairs.records, everybody[rng.permutation(len(everybody))][: len(pairs.rows)])
+        wrong = _dealt(rng, spec, pairs, original.n, masked.n)
         links = linked(files, named, spec, wrong)
         searching, truth = (wrong.records, wrong.rows) if spec.direction == "to_release" else (wrong.rows, wrong.records)
         credits.append(float(links.guesses(searching).credit(truth).sum()) / original.n)
     return float(np.mean(credits))
+
+
+def _dealt(rng: np.random.Generator, spec: DistanceLinkage, pairs: Pairs, n: int, m: int) -> Pairs:
+    """Who is who, permuted: what is found is dealt out with what is nobody's, for a guess does not know what that is.
+
+    Of an assignment what searches is dealt out so too: who is given nothing is as likely to be there as who is given something.
+    """
+    together, to_release = spec.matching == "one_to_one", spec.direction == "to_release"
+    rows, records = pairs.rows, pairs.records
+    if together or to_release:
+        rows = np.concatenate([rows, np.setdiff1d(np.arange(m), rows)])
+    rows = rows[rng.permutation(len(rows))][: len(pairs.rows)]
+    if len(records) < n and (together or not to_release):
+        records = rng.permutation(n)[: len(records)]
+    return Pairs(records, rows)
 
 
 def _links(found: Integers, searching: Integers, answer: Nearest) -> Links:

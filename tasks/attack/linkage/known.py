@@ -64,6 +64,7 @@ def asserted(margin: Floats, right: Booleans) -> Booleans:
     The targets are halved at random; the links of one half are asserted from the margin on at which, of those of the other
     half, at least 95 % are right: the least such margin above which there are 20 links or more. Where there is none, nothing
     is asserted. So no link has a say in whether it is asserted itself, and the precision that results can be below 95 %.
+    Where the distance was learned from the links of both halves, each has: that is what no intruder can do.
     Cost: O(n log n).
     """
     n = len(margin)
