@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -96,7 +96,8 @@ def percent(kind: Kind, parameters: Floats, searching: Floats, found: Floats) ->
 
 def euclidean_and_mahalanobis(searching: Floats, found: Floats) -> tuple[float, float]:
     """d2AM, and d2MD with the covariance of the differences of true pairs."""
-    form = of_matrix(np.linalg.inv(np.cov((searching - found).T)))
+    covariance = np.cov((searching - found).T)
+    form = of_matrix(np.asarray(np.linalg.inv(covariance), dtype=float))
     weights = np.ones(searching.shape[1])
     return percent(Kind.WEIGHTED_MEAN, weights, searching, found), percent(Kind.BILINEAR, form, searching, found)
 
@@ -190,14 +191,14 @@ def larger() -> Iterator[dict[str, object]]:
     rng = np.random.default_rng(0)
     people = rng.normal(size=(100_000, 6)) @ (np.eye(6) + 0.3)
     noisy = people + people.std(axis=0) * rng.normal(size=people.shape) * [0.002, 0.01, 0.02, 0.05, 0.2, 0.4]
-    cases = {
+    cases: dict[str, tuple[Floats, Floats, tuple[Kind, ...]]] = {
         "Census 1080 M5-38": (scores(masked(census, GROUPS["M5-38"])), scores(census), (Kind.WEIGHTED_MEAN, Kind.BILINEAR)),
         "EIA pairs 3,8,5,3,8": (
             scores(masked(eia, tuple((2, k) for k in (3, 8, 5, 3, 8)))), scores(eia), (Kind.WEIGHTED_MEAN, Kind.BILINEAR)
         ),
         "100,000 x 6": (scores(noisy), scores(people), (Kind.WEIGHTED_MEAN,)),
     }  # fmt: skip
-    return (_large(name, *case, kind) for name, (*case, kinds) in cases.items() for kind in kinds)
+    return (_large(name, searching, found, kind) for name, (searching, found, kinds) in cases.items() for kind in kinds)
 
 
 def _large(name: str, searching: Floats, found: Floats, kind: Kind) -> dict[str, object]:
@@ -223,9 +224,9 @@ def main(
     limit: Annotated[float | None, typer.Option(help="CPU seconds of a proof")] = None,
 ) -> None:
     """Print the tables, or a part of them."""
-    threadpool_limits(1)
-    learn(problem(Kind.CHOQUET, *files("M4-33", np.random.default_rng(0), 40)), rounds=1, rng=np.random.default_rng(0))
-    parts = {
+    threadpool_limits(limits=1)
+    learn(problem(Kind.CHOQUET, *files("M4-33", np.random.default_rng(0), 40)), rounds=5, rng=np.random.default_rng(0))
+    parts: dict[str, Callable[[str], list[dict[str, object]]]] = {
         "plain": lambda problem: plain(problem, samples or 500),
         "searched": lambda problem: searched(problem, samples or 10),
         "matched": lambda problem: matched(problem, samples or 10),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.attack.linkage.attributes import SQUARED, Columns, write_differences
+from tasks.attack.linkage.attributes import ABSOLUTE, SQUARED, Columns, write_differences
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -46,3 +46,21 @@ def differences_of_pairs(x: Floats, y: Floats, how: Apart) -> Floats:
     for i in range(len(x)):
         write_apart(x[i], y[i], how, found[i])
     return found
+
+
+@njit
+def write_apart_from(x: Floats, found: Floats, first: int, f: int, how: Apart, delta: Floats) -> None:
+    """`write_apart` of one record from f others at once: found by columns, shape (columns, .), delta by attributes, (d, .)."""
+    delta[:, :f] = 0.0
+    for e in range(len(how.kind)):
+        own, others, weight, apart = x[e], found[e][first : first + f], how.weight[e], delta[how.attribute[e]]
+        for j in range(f):
+            other = others[j]
+            if np.isnan(own) or np.isnan(other):
+                apart[j] = apart[j] if np.isnan(own) and np.isnan(other) else np.nan
+            elif how.kind[e] == SQUARED:
+                apart[j] = np.sqrt(weight) * (own - other)
+            elif how.kind[e] == ABSOLUTE:
+                apart[j] = np.sign(own - other) * np.sqrt(weight * abs(own - other))
+            elif own != other:
+                apart[j] = np.sqrt(apart[j] * apart[j] + weight)

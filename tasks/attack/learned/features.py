@@ -74,36 +74,106 @@ def _features(code: int, differences: Floats, p: int) -> Floats:
 def write_features(code: int, difference: Floats, out: Floats) -> None:
     """Write phi of one row of differences into `out`, which must be zero where a general measure's features are."""
     d = len(difference)
-    squares = np.where(np.isnan(difference), 2.0, difference * difference)
     if code == _CHOQUET:
-        _write_increments(squares, out)
+        left, before = 2**d - 1, 0.0
+        while left > 0:
+            smallest = least_of(difference, left)
+            least = squared(difference[smallest])
+            out[left - 1] = least - before
+            before = least
+            left -= 1 << smallest
         return
-    if code == _OWA:
-        squares.sort()
     for k in range(d):
-        out[k] = squares[k]
+        out[k] = squared(difference[k])
+    if code == _OWA:
+        out[:d].sort()
     if code in (_TWO_ADDITIVE, _BILINEAR):
         at = d
         for k in range(d):
             for m in range(k + 1, d):
                 product = 2 * difference[k] * difference[m]
-                out[at] = min(squares[k], squares[m]) if code == _TWO_ADDITIVE else 0.0 if np.isnan(product) else product
+                out[at] = min(out[k], out[m]) if code == _TWO_ADDITIVE else 0.0 if np.isnan(product) else product
                 at += 1
 
 
 @njit
-def _write_increments(squares: Floats, out: Floats) -> None:
-    """Go through the attributes by ascending difference: smallest first, by selection, for they are few."""
-    d = len(squares)
-    left, before = 2**d - 1, 0.0
-    while left > 0:
-        least, smallest = np.inf, 0
-        for k in range(d):
-            if left >> k & 1 and squares[k] < least:
-                least, smallest = squares[k], k
-        out[left - 1] = least - before
-        before = least
-        left -= 1 << smallest
+def squared(difference: float) -> float:
+    """What a difference in one attribute adds."""
+    return 2.0 if np.isnan(difference) else difference * difference
+
+
+@njit
+def least_of(difference: Floats, left: int) -> int:
+    """The attribute of least difference among those whose bits are set: by looking at each, for they are few."""
+    least, smallest = np.inf, 0
+    for k in range(len(difference)):
+        if left >> k & 1 and squared(difference[k]) < least:
+            least, smallest = squared(difference[k]), k
+    return smallest
+
+
+@njit
+def write_distances(code: int, parameters: Floats, delta: Floats, f: int, distance: Floats, size: Floats) -> None:
+    """p . phi of the first f columns of differences, shape (d, .), and what its terms add up to in absolute value.
+
+    Term by term over many columns, as a processor does best; delta is room to work in.
+    """
+    d, terms, which = len(delta), np.empty(f), np.empty((len(delta), f), dtype=np.int64)
+    distance[:f] = 0.0
+    size[:f] = 0.0
+    for k in range(d):
+        which[k] = k
+        for j in range(f if code != _BILINEAR else 0):
+            delta[k, j] = squared(delta[k, j])
+    if code in (_OWA, _CHOQUET):
+        _order(delta, which, f)
+    if code == _CHOQUET:
+        _increments(delta, which, f)
+    for k in range(d):
+        for j in range(f):
+            parameter = parameters[which[k, j]] if code == _CHOQUET else parameters[k]
+            terms[j] = parameter * (squared(delta[k, j]) if code == _BILINEAR else delta[k, j])
+        _add(terms, distance, size)
+    at = d
+    for k in range(d if code in (_TWO_ADDITIVE, _BILINEAR) else 0):
+        for m in range(k + 1, d):
+            for j in range(f):
+                product = 2 * delta[k, j] * delta[m, j]
+                both = min(delta[k, j], delta[m, j]) if code == _TWO_ADDITIVE else 0.0 if np.isnan(product) else product
+                terms[j] = parameters[at] * both
+            _add(terms, distance, size)
+            at += 1
+
+
+@njit
+def _add(terms: Floats, distance: Floats, size: Floats) -> None:
+    for j in range(len(terms)):
+        distance[j] += terms[j]
+        size[j] += abs(terms[j])
+
+
+@njit
+def _order(squares: Floats, which: Integers, f: int) -> None:
+    """Sort each column, by exchanges of rows, and what stands in the same places of `which`."""
+    for last in range(len(squares) - 1, 0, -1):
+        for k in range(last):
+            for j in range(f):
+                one, other, first, second = squares[k, j], squares[k + 1, j], which[k, j], which[k + 1, j]
+                apart = one > other
+                squares[k, j], squares[k + 1, j] = (other, one) if apart else (one, other)
+                which[k, j], which[k + 1, j] = (second, first) if apart else (first, second)
+
+
+@njit
+def _increments(squares: Floats, which: Integers, f: int) -> None:
+    """From ascending squares to their increments, from attributes to the places of the sets that are left."""
+    for k in range(len(squares) - 1, 0, -1):
+        for j in range(f):
+            squares[k, j] -= squares[k - 1, j]
+    left = np.full(f, 2 ** len(squares) - 2)
+    for k in range(len(squares)):
+        for j in range(f):
+            left[j], which[k, j] = left[j] - (1 << which[k, j]), left[j]
 
 
 def arithmetic_mean(kind: Kind, d: int) -> Floats:

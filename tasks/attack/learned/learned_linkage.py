@@ -69,7 +69,7 @@ KINDS: dict[Family, Kind] = {
     "bilinear": Kind.BILINEAR,
 }
 MOST_ATTRIBUTES: dict[Family, int] = {"choquet": MOST_OF_CHOQUET, "choquet_2_additive": 12, "bilinear": 30}
-MOST_PAIRS = 1_000_000_000  # of distinct records, for a distance that no search tree knows
+MOST_TERMS = 2_000_000_000  # that all pairs of distinct records add up, where no search tree helps: some ten minutes
 LEARNING, HALVES, PERMUTING = 1, 2, 3  # the learner's streams: anybody's, the same for every table
 _NAMES: dict[Family, str] = {
     "weighted_mean": "weighted mean of squared differences",
@@ -110,7 +110,7 @@ def link_by_learning(
     The learner's random numbers are the same for all tables: equal tables, in any order of their rows, give equal links.
     Raises NotApplicable where nothing is known or released, the family has too many parameters for so many attributes, or the
     tables are too large for a distance without a search tree; InputError as `files_of`.
-    Cost: O(q f) for each round of the search, 12 rounds or fewer, by a tree O(q log f); and 20 searches for the chance.
+    Cost: O(q f) for each round of the search, 40 rounds or fewer, by a tree O(q log f); and 20 searches for the chance.
     Source: D11.2, sections 2.6 and 3; Torra, Abril, Navarro-Arribas (2016). Done otherwise: see `learned`.
     Example: an attribute that was not masked and is unique gets all the weight, and everybody is linked.
     """
@@ -196,8 +196,8 @@ def _check_can_be_learned(spec: LearnedLinkage, knows: tuple[str, ...], pairs: P
 
 
 def _check_size(files: Files, of: Problem, spec: LearnedLinkage) -> None:
-    pairs = len(files.own) * len(files.shown)
-    if pairs <= MOST_PAIRS:
+    pairs, d = len(files.own) * len(files.shown), files.columns.n_attributes
+    if pairs * (d if spec.kind is Kind.WEIGHTED_MEAN else d * (d + 1) // 2) <= MOST_TERMS:
         return
     plain = form_of(of.kind, arithmetic_mean(of.kind, of.how.d), of.how.d)
     semidefinite = spec.kind is not Kind.BILINEAR or spec.metric

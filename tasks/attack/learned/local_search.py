@@ -25,27 +25,57 @@ def line_overlap(
     a, b: shape (m,), the rows at the place and along the line. spread: the unit of t; steps are compared as angles.
     pick: in [0, 1), chooses among equally good intervals and inside them.
     """
-    q = len(starts) - 1
-    ends, change = np.empty(2 * q), np.empty(2 * q)
-    used = 0
+    least, most = _limits(a, b)
+    q, used = len(starts) - 1, 0
+    first, last, worth = np.empty(q), np.empty(q), np.empty(q)
     for i in range(q):
-        first, last = low, high
+        begins, ends = low, high
         for row in range(starts[i], starts[i + 1]):
-            if b[row] > 0.0:
-                first = max(first, -a[row] / b[row])
-            elif b[row] < 0.0:
-                last = min(last, -a[row] / b[row])
-            elif a[row] <= 0.0:
-                last = first
-            if first >= last:
-                break
-        if first < last and weight[i] > 0.0:
-            ends[used], change[used] = first, weight[i]
-            ends[used + 1], change[used + 1] = last, -weight[i]
-            used += 2
-    if used == 0:
-        return 0.0, 0.0
-    return _deepest(ends[:used], change[:used], spread, pick)
+            begins = least[row] if least[row] > begins else begins
+            ends = most[row] if most[row] < ends else ends
+        first[used], last[used], worth[used] = begins, ends, weight[i]
+        used += begins < ends and weight[i] > 0.0
+    return _deepest(*_around(first[:used], last[:used], worth[:used], low, high), spread, pick)
+
+
+@njit
+def _limits(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The steps between which each row is positive: without branches, which a processor would guess wrong."""
+    zero, least, most = -a / b, np.empty(len(a)), np.empty(len(a))
+    for row in range(len(a)):
+        never = b[row] == 0.0 and a[row] <= 0.0
+        least[row] = zero[row] if b[row] > 0.0 else -np.inf
+        most[row] = zero[row] if b[row] < 0.0 else -np.inf if never else np.inf
+    return least, most
+
+
+@njit
+def _around(first: Floats, last: Floats, worth: Floats, low: float, high: float) -> tuple[Floats, Floats]:
+    """The ends of intervals, and by how much the weight changes there, as far from 0 as the weight may be that of 0 or more.
+
+    Beyond a step where more of those are lost that are linked at 0 than others may be won, nothing need be looked at.
+    """
+    here = (first <= 0.0) & (last >= 0.0)
+    least = worth.min() if len(worth) else 1.0
+    after = int(worth[~here & (last > 0.0)].sum() / least) + 1
+    before = int(worth[~here & (first < 0.0)].sum() / least) + 1
+    some = np.count_nonzero(here)
+    if after < some:
+        high = min(high, np.partition(last[here], after)[after])
+    if before < some:
+        low = max(low, -np.partition(-first[here], before)[before])
+    ends, change, used = np.empty(2 * len(first) + 2), np.empty(2 * len(first) + 2), 2
+    ends[0], change[0], ends[1], change[1] = low, 0.0, high, 0.0
+    for i in range(len(first)):
+        if first[i] <= low < last[i]:
+            change[0] += worth[i]
+        elif low < first[i] < high:
+            ends[used], change[used] = first[i], worth[i]
+            used += 1
+        if low < last[i] < high:
+            ends[used], change[used] = last[i], -worth[i]
+            used += 1
+    return ends[:used], change[:used]
 
 
 @njit
@@ -116,7 +146,7 @@ def climb(
 ) -> tuple[Floats, float]:  # fmt: skip
     """Moves from a start; returns the last place (no move links less than the one before) and the weight linked there."""
     place, best = start.copy(), -1.0
-    a, entries = d @ place, _entries(bounds)
+    a, entries, columns = d @ place, _entries(bounds), np.ascontiguousarray(d.T)
     for _ in range(moves):
         direction = _direction(d, a, white, rng)
         size = np.sqrt(np.sum(direction**2))
@@ -127,7 +157,7 @@ def climb(
         low, high = _allowed(*entries, place, direction, 1e4 * length)
         if high - low <= 1e-12 * length:
             continue
-        b = d @ direction
+        b = _along(columns, direction)
         step, depth = line_overlap(a, b, starts, weight, low, high, length, rng.random())
         if depth < best - 1e-9 or step == 0.0:
             continue
@@ -135,8 +165,21 @@ def climb(
         place += step * direction
         length = np.sqrt(np.sum(place**2))
         place /= length
-        a = (a + step * b) / length
+        for row in range(len(a)):
+            a[row] = (a[row] + step * b[row]) / length
     return place, best
+
+
+@njit
+def _along(columns: Floats, direction: Floats) -> Floats:
+    """direction @ columns; most often only one or two entries are not 0."""
+    some = np.flatnonzero(direction)
+    b: Floats = direction @ columns if len(some) > 2 else direction[some[0]] * columns[some[0]]
+    if len(some) > 2:
+        return b
+    for k in some[1:]:
+        b += direction[k] * columns[k]
+    return b
 
 
 @njit

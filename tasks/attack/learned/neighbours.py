@@ -10,8 +10,8 @@ from scipy.spatial import cKDTree
 
 from tasks.attack.learned.features import CODES
 from tasks.attack.learned.forms import form_of
-from tasks.attack.learned.recount import Links, links_among
-from tasks.attack.learned.rows import Problem, nearest_by_pairs
+from tasks.attack.learned.recount import Links, links_among, look
+from tasks.attack.learned.rows import Problem
 from tasks.attack.linkage.search import embedded
 from tasks.microdata.table import Floats, Integers
 
@@ -19,22 +19,29 @@ MOST_PAIRS = 50_000_000  # beyond, a tree is used where it can be
 IN_TREE = 8  # neighbours of each record that the tree proposes for a count
 
 
-def nearest_others(of: Problem, parameters: Floats, k: int) -> Integers:
-    """The k records other than the own that are nearest; shape (q, k), in no order, -1 where there are no more."""
-    places = _places(of, parameters)
-    if places is None:
-        return nearest_by_pairs(of, parameters, k)
-    proposed = _proposed(*places, k + 1)
-    own = proposed == of.truth[:, None]
-    own[:, k:] |= ~own.any(axis=1, keepdims=True)  # where the own record is none of them, one is too many
-    return np.where(own, -1, proposed)
-
-
 def links_of(of: Problem, parameters: Floats) -> Links:
     """What links, over all pairs; by a tree, with the counts cut off at the eight nearest that it proposes."""
+    return links_and_nearest(of, parameters, 0)[0]
+
+
+def nearest_others(of: Problem, parameters: Floats, k: int) -> Integers:
+    """The k records other than the own that are nearest; shape (q, k), in no order, -1 where there are no more."""
+    return links_and_nearest(of, parameters, k)[1]
+
+
+def links_and_nearest(of: Problem, parameters: Floats, k: int) -> tuple[Links, Integers]:
+    """`links_of` and `nearest_others` for the cost of one of them."""
+    files = CODES[of.kind], parameters, of.searching
     places = _places(of, parameters)
-    among = np.arange(len(of.found))[np.newaxis] if places is None else _proposed(*places, IN_TREE)
-    return Links(*links_among(CODES[of.kind], parameters, of.searching, of.found, of.truth, among, of.copies, of.how))
+    if places is None:
+        by_columns, k = np.ascontiguousarray(of.found.T), min(k, len(of.found) - 1)
+        nearer, equal, others = look(*files, by_columns, of.truth, of.copies, of.how, k)
+        return Links(nearer, equal), others
+    proposed = _proposed(*places, max(k + 1, IN_TREE))
+    links = links_among(*files, of.found, of.truth, proposed[:, :IN_TREE], of.copies, of.how)
+    own = proposed[:, : k + 1] == of.truth[:, None]
+    own[:, k:] |= ~own.any(axis=1, keepdims=True)  # where the own record is none of them, one is too many
+    return Links(*links), np.where(own, -1, proposed[:, : k + 1])
 
 
 def _places(of: Problem, parameters: Floats) -> tuple[Floats, Floats] | None:

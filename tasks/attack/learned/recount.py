@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.learned.apart import Apart, write_apart
-from tasks.attack.learned.features import CODES, Kind, write_features
+from tasks.attack.learned.apart import Apart, write_apart, write_apart_from
+from tasks.attack.learned.features import CODES, Kind, write_distances, write_features
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
 TIE = 1e-9  # of the absolute terms of two distances: they are equal
+BLOCK = 512  # found records that are compared at once: their differences fit into a processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +95,44 @@ def measured(code: int, parameters: Floats, difference: Floats, phi: Floats) -> 
         distance += term
         size += abs(term)
     return distance, size
+
+
+@njit
+def look(
+    code: int, parameters: Floats, searching: Floats, found: Floats, truth: Integers, copies: Integers, how: Apart, k: int
+) -> tuple[Integers, Integers, Integers]:
+    """`links_among` all, and the k records other than the own that are nearest, shape (q, k), k < f, nearest first.
+
+    found: by columns, shape (columns, f).
+    """
+    q, f = len(searching), found.shape[1]
+    nearer, equal = np.zeros(q, dtype=np.int64), copies[truth] - 1
+    others, least = np.full((q, k), -1), np.empty(k)
+    delta, distance, size = np.empty((how.d, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
+    for i in range(q):
+        least[:] = np.inf
+        write_apart_from(searching[i], found, truth[i], 1, how, delta)
+        write_distances(code, parameters, delta, 1, distance, size)
+        own, own_size = distance[0], size[0]
+        for first in range(0, f, BLOCK):
+            count = min(BLOCK, f - first)
+            write_apart_from(searching[i], found, first, count, how, delta)
+            write_distances(code, parameters, delta, count, distance, size)
+            for j in range(count):
+                if first + j == truth[i]:
+                    continue
+                slack = TIE * (own_size + size[j])
+                nearer[i] += copies[first + j] * (distance[j] < own - slack)
+                equal[i] += copies[first + j] * (abs(distance[j] - own) <= slack)
+                if k > 0 and distance[j] < least[k - 1]:
+                    _insert(distance[j], first + j, least, others[i])
+    return nearer, equal, others
+
+
+@njit
+def _insert(distance: float, record: int, least: Floats, records: Integers) -> None:
+    at = len(least) - 1
+    while at > 0 and least[at - 1] > distance:
+        least[at], records[at] = least[at - 1], records[at - 1]
+        at -= 1
+    least[at], records[at] = distance, record

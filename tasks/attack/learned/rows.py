@@ -13,7 +13,7 @@ import numpy as np
 from tasks.attack.comparison import distinct
 from tasks.attack.learned.apart import Apart, write_apart
 from tasks.attack.learned.features import CODES, Kind, width, write_features
-from tasks.attack.learned.recount import Links, measured
+from tasks.attack.learned.recount import Links
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -55,7 +55,12 @@ class Problem:
 
     def worth(self, links: Links) -> float:
         """What the search maximises: the weight of the records that only twins of their own record are as near to."""
-        return float(self.weight[(links.nearer == 0) & (links.equal <= self.twins)].sum())
+        return float(self.weight[self.linked(links)].sum())
+
+    def linked(self, links: Links) -> Booleans:
+        """Shape (q,): is nothing nearer than the own record, and only its twins as near?"""
+        linked: Booleans = (links.nearer == 0) & (links.equal <= self.twins)
+        return linked
 
     def credit(self, links: Links) -> float:
         """What the links earn; by shared credit also those that tie with others than twins."""
@@ -106,39 +111,6 @@ class Rows:
     starts: Integers
     others: Integers
     unit: Floats
-
-
-def nearest_by_pairs(of: Problem, parameters: Floats, k: int) -> Integers:
-    """The k records other than the own that are nearest under the given parameters; shape (q, k), in no order.
-
-    Cost: O(q f p) time.
-    """
-    k = min(k, len(of.found) - 1)
-    return _nearest_by_pairs(CODES[of.kind], parameters, of.searching, of.found, of.truth, k, of.how)
-
-
-@njit
-def _nearest_by_pairs(
-    code: int, parameters: Floats, searching: Floats, found: Floats, truth: Integers, k: int, how: Apart
-) -> Integers:
-    chosen = np.empty((len(searching), k), dtype=np.int64)
-    phi, delta, distance = np.zeros(len(parameters)), np.empty(how.d), np.empty(len(found))
-    for i in range(len(searching)):
-        for j in range(len(found)):
-            write_apart(searching[i], found[j], how, delta)
-            distance[j] = measured(code, parameters, delta, phi)[0]
-        distance[truth[i]] = np.inf
-        kth = np.partition(distance, k - 1)[k - 1]
-        at = 0
-        for j in range(len(found)):
-            if distance[j] < kth:
-                chosen[i, at] = j
-                at += 1
-        for j in range(len(found)):
-            if at < k and distance[j] == kth and j != truth[i]:
-                chosen[i, at] = j
-                at += 1
-    return chosen
 
 
 def rows_of(of: Problem, others: Integers, unit: Floats | None = None) -> Rows:
