@@ -46,8 +46,8 @@ def stronger(place: int, step: Fields, line: Fields) -> Iterator[str]:
             yield from _larger_groups(step, named, line)
         case "rank_swapping" if line.get("attack") == "consistency":
             yield (
-                f"{named.capitalize()} (rank_swapping) exchanges pairs, and whoever follows the exchanges finds them however far "
-                f"values move: {_JOINTLY}."
+                f"{named.capitalize()} (rank_swapping) exchanges pairs, and whoever follows the exchanges finds them however "
+                f"far values move: {_JOINTLY}."
             )
         case "rank_swapping" | "rank_jitter":
             yield f"{_sentence(_further(step, named))}, or {_JOINTLY}."
