@@ -30,7 +30,7 @@ from scipy.optimize import linear_sum_assignment
 
 from tasks.attack.consistency.belief import beliefs, likeliest
 from tasks.attack.consistency.consistency import MOST_KEPT, link_by_consistency
-from tasks.attack.consistency.displacements import LEAST, log_displacement, mid_ranks
+from tasks.attack.consistency.displacements import LEAST, copies_of, log_displacement, mid_ranks
 from tasks.attack.consistency.exchanges import Counts, exchange_of
 from tasks.attack.consistency.orbits import Boxes, consistent_pairs
 from tasks.attack.consistency.propagation import propagated
@@ -133,7 +133,7 @@ def _attacked(
     prior = np.full(len(pairs.rows), (len(names) - 1) * np.log(shown.n))
     for held, released in places:
         before, after = mid_ranks(held, released)[pairs.records], mid_ranks(released, released)[pairs.rows]
-        prior += log_displacement(step, shown.n, before, after)
+        prior += log_displacement(step, shown.n, before, after, copies_of(released, released)[pairs.rows])
     there = pairs.rows == truth[pairs.records]
     among = np.bincount(pairs.records, weights=there, minlength=known.n) > 0
     sizes = np.diff(pairs.starts)

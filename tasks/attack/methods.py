@@ -20,7 +20,7 @@ from tasks.attack.probabilistic.linking import link_probably
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
 from tasks.attack.row_position import RowPosition, link_by_position
-from tasks.attack.threat import Intruder, attack_id, links_files
+from tasks.attack.threat import NEEDS_ORIGINALS, Intruder, attack_id, links_files
 from tasks.attack.transparency.posterior import posterior
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.attack.words import INFERS, in_pairs, known_data, known_from_file, known_steps, soundness, unclear
@@ -109,7 +109,7 @@ def links_of(
     """The links of the targets at least, and what else is to be said of the intruder's knowledge of the masking."""
     original, masked = scene.original, scene.masked
     if intruder.file is not None and not links_files(spec) and not isinstance(spec, ProfileLinkage):
-        raise NotApplicable(_NEEDS_ORIGINALS)
+        raise NotApplicable(NEEDS_ORIGINALS)
     match spec:
         case DistanceLinkage():
             if spec.is_fitted and scene.units.counts == "persons":
@@ -154,7 +154,6 @@ def _as_the_attack_says(spec: Attack, intruder: Intruder) -> Intruder:
 
 
 _SAY_THEIR_RULE = DistanceLinkage | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage | Transparency
-_NEEDS_ORIGINALS = "it looks for the source's records by their own values, or their order: an external file has others"
 
 
 def scene_of(source: Scene, schema: Schema, intruder: Intruder, file: Microdata | None) -> Scene:

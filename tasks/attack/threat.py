@@ -147,6 +147,9 @@ def by_telling(released: Microdata, names: tuple[str, ...]) -> tuple[str, ...]:
     return (*order, *left)
 
 
+NEEDS_ORIGINALS = "it looks for the source's records by their own values, or their order: an external file has others"
+
+
 def links_files(spec: AnyAttack) -> bool:
     """Can the attack be carried out with an external file, whose records are not those of the source?"""
     by_distance = isinstance(spec, DistanceLinkage | LearnedLinkage | ProbabilisticLinkage)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tasks.attack.threat import NEEDS_ORIGINALS
 from tasks.microdata.estimate import Estimate
 from tasks.score.catalogue import MEASURES
 from tasks.score.policy import DECLARED, FILE, Direction, Known, PolicyLine, check_policy, is_by
@@ -90,11 +91,16 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...]) -> V
 
 
 def _without_idle_holders(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
-    """The figures but for those of holders of external files by attacks none of whose figures applies to them."""
-    apply = {(one.attack, one.intruder) for one in estimates if one.status != "not_applicable"}
-    return tuple(
-        one for one in estimates if (one.attack, one.intruder) in apply or not (one.intruder or "").startswith(f"{FILE}:")
-    )
+    """The figures but for those of holders of external files by attacks that nobody can carry out with a file.
+
+    What was not computed for another reason, such as its size, stays: nothing is known of it.
+    """
+    return tuple(one for one in estimates if not _cannot_be_tried_with_a_file(one))
+
+
+def _cannot_be_tried_with_a_file(one: Estimate) -> bool:
+    holds = (one.intruder or "").startswith(f"{FILE}:")
+    return holds and one.status == "not_applicable" and one.reason == NEEDS_ORIGINALS
 
 
 def _worst(decisions: list[Decision]) -> Decision:

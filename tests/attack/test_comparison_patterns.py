@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tasks.attack.probabilistic.levels import Exact, SameBin, Within, compared
 from tasks.attack.probabilistic.patterns import Patterns, counted, patterns_of, strides_of
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
-from tasks.microdata.errors import InputError
+from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
 
@@ -119,6 +119,14 @@ def test_a_column_without_values_is_compared(table):
     original, schema = table({"x": np.array([np.nan, np.nan])})
     patterns = counted(compared(original, original, schema, ("x",), (("x", LADDER),)))
     assert (patterns.levels.tolist(), patterns.counts.tolist()) == ([[3]], [4])
+
+
+def test_more_patterns_than_memory_holds_are_not_counted(table, monkeypatch):
+    rng = np.random.default_rng(5)
+    original, schema = table({f"k{j}": rng.integers(0, 2, 30) for j in range(40)})
+    monkeypatch.setattr("tasks.attack.probabilistic.patterns.MOST_OCCURRING", 100)
+    with pytest.raises(NotApplicable, match="more than 100 patterns of likeness occur"):
+        counted(compared(original, original, schema, original.names))
 
 
 def test_many_attributes_are_counted_by_sorting(table):

@@ -144,7 +144,11 @@ class TestWhatWasExchanged:
     def names(self, survey, *steps):
         original, schema = survey
         done = mask(original, schema, steps, seed=SEED, path=())
-        return exchanged(done.mechanisms, conclusions(original, done.data, schema, done.mechanisms))
+
+        def is_certain_before(place, name):
+            return conclusions(original, done.data, schema, done.mechanisms[:place]).is_certain((name,))
+
+        return exchanged(done.mechanisms, original.names, is_certain_before)
 
     def test_only_what_was_swapped_last(self, survey):
         noise = Noise(method="noise", attributes=("a0",), kind="independent", sd_percent=10)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from tasks.attack.threat import NEEDS_ORIGINALS
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.score.policy import Known, Policy, PolicyLine, check_policy
@@ -302,7 +303,7 @@ def test_verdict_and_figures_survive_json(release, policy):
 
 def test_an_attack_that_no_holder_of_a_file_can_carry_out_is_not_asked_of_him():
     named, accepting = (line(at_most=0.15, attack="transparency", **more) for more in ({}, {"accept_other_attacks": "why"}))
-    idle = not_run("not_applicable", attack="transparency", intruder="file:a")
+    idle = replace(not_run("not_applicable", attack="transparency", intruder="file:a"), reason=NEEDS_ORIGINALS)
     own, near = risk(0.1, attack="transparency"), risk(0.1, intruder="file:a")
     assert decisions([AT_MOST, named, accepting], own, near, idle) == ["pass"] * 3
     assert decisions([named], risk(0.2, attack="transparency"), near, idle) == ["fail"]
@@ -318,6 +319,7 @@ def test_only_who_cannot_attack_at_all_is_left_out():
     failed, declared = replace(idle, status="failed"), replace(idle, intruder="declared")
     ran = risk(0.1, attack="transparency", intruder="file:a", measure="records_exposed")
     assert decisions([named], own, failed) == ["undecided"]
+    assert decisions([named], own, idle) == ["undecided"]  # not computed, as for its size
     assert decisions([named], own, idle, ran) == ["undecided"]  # he attacks, and this figure of his is not known
     assert decisions([named], declared, risk(0.1, attack="transparency", intruder="file:b")) == ["undecided"]
     assert decisions([named], idle) == ["undecided"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -9,16 +10,17 @@ import numpy as np
 
 from tasks.attack.comparison import Comparison
 from tasks.attack.consistency.belief import beliefs, likeliest
-from tasks.attack.consistency.displacements import log_displacement, mid_ranks
+from tasks.attack.consistency.displacements import LEAST, copies_of, log_displacement, mid_ranks
 from tasks.attack.consistency.exchanges import MISSING, Counts, Exchange, exchange_of
 from tasks.attack.consistency.orbits import Boxes, Pairs, consistent_pairs
 from tasks.attack.consistency.propagation import propagated
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.intersection import Conditions, ruled_out
 from tasks.attack.transparency.transparency import link_by_mechanism
-from tasks.mask.images import Knowledge
-from tasks.mask.methods import Mechanism
+from tasks.mask.images import Knowledge, row_codes
+from tasks.mask.methods import Mechanism, conclusions
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Slug, Spec
@@ -56,8 +58,9 @@ def link_by_consistency(
     contradicts another; a true one never does.
     Formula in words: the transparency attack's sets of possible images; of these the pairs whose orbits hold
     (`consistent_pairs`), then those that are left by `propagated`; of a record's rows that are left those of the largest
-    belief (`beliefs`), ties shared. The prior is how far values move (`log_displacement`). Where other attributes were
-    randomised, or nothing is concluded of some, the belief is not asked, and a row chosen as by `link_by_mechanism`.
+    belief (`beliefs`), ties shared. The prior is how far values move (`log_displacement`), among the rows of a stratum. Where
+    other attributes were randomised, nothing is concluded of some, or he does not know the strata, the belief is not asked, and
+    a row chosen as by `link_by_mechanism`.
 
     Parameters: as `link_by_mechanism`.
 
@@ -78,11 +81,16 @@ def link_by_consistency(
         raise NotApplicable("no attribute that the intruder knows was rank-swapped: nothing is known to be exchanged in pairs")
     found: list[_Left] = []
 
+    def is_certain_before(place: int, name: str) -> bool:
+        return conclusions(original.select(knows), masked, schema, mechanisms[:place], present).is_certain((name,))
+
     def narrowed(both: Comparison, conditions: Conditions, knowledge: Knowledge) -> Conditions:
-        names = exchanged(mechanisms, knowledge)
+        names = exchanged(mechanisms, knowledge.believed.names, is_certain_before)
         if not names:
             raise NotApplicable("what was rank-swapped was masked again, or not known for sure before: no pairs to look for")
-        found.append(_left(_Scene.of(both, conditions, knowledge.believed, masked), names))
+        cut = knowledge.believed.n < original.n
+        unpaired = frozenset(name for name in names if cut and _is_sampled_after(mechanisms, name))
+        found.append(_left(_Scene.of(both, conditions, knowledge.believed, masked, unpaired), names))
         return _with(found[0].pairs, conditions)
 
     who = (original, masked, schema, mechanisms, knows)
@@ -93,38 +101,55 @@ def link_by_consistency(
     return links, left.names
 
 
-def exchanged(mechanisms: tuple[Mechanism, ...], knowledge: Knowledge) -> tuple[str, ...]:
+def exchanged(
+    mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...], is_certain_before: Callable[[int, str], bool]
+) -> tuple[str, ...]:
     """The known attributes whose values changed hands in pairs in the last step on them, and are known before it.
 
-    An attribute that other steps masked before is among them where the swap leaves an interval: so it was certain then.
+    is_certain_before: are all values of an attribute known after so many of the steps?
     """
-    certain_before = {part.name for part in knowledge.between}
-    steps = {name: [step for step in mechanisms if name in step.masked] for name in knowledge.believed.names}
+    steps = {name: [place for place, step in enumerate(mechanisms) if name in step.masked] for name in knows}
     return tuple(
         name
-        for name, on_it in steps.items()
-        if on_it and isinstance(on_it[-1], RankSwapping) and (len(on_it) == 1 or name in certain_before)
+        for name, places in steps.items()
+        if places
+        and isinstance(mechanisms[places[-1]], RankSwapping)
+        and (len(places) == 1 or is_certain_before(places[-1], name))
     )
+
+
+def _is_sampled_after(mechanisms: tuple[Mechanism, ...], name: str) -> bool:
+    """Were records left out after the last step on an attribute?"""
+    last = max(place for place, step in enumerate(mechanisms) if name in step.masked)
+    return any(isinstance(step, Sampling) for step in mechanisms[last:])
 
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """The distinct records and rows: conditions on their pairs, what the records held, what the rows show, and how many."""
+    """The distinct records and rows: conditions on their pairs, what the records held, what the rows show, and how many.
+
+    unpaired: attributes that were exchanged with people who were left out afterwards, and are not among the records.
+    """
 
     conditions: Conditions
     held: Microdata
     shown: Microdata
     counts: Counts
+    unpaired: frozenset[str]
 
     @classmethod
-    def of(cls, both: Comparison, conditions: Conditions, believed: Microdata, masked: Microdata) -> _Scene:
+    def of(
+        cls, both: Comparison, conditions: Conditions, believed: Microdata, masked: Microdata, unpaired: frozenset[str]
+    ) -> _Scene:
         record, row = (np.unique(kinds, return_index=True)[1] for kinds in (both.own_of_record, both.shown_of_row))
         counts = Counts(np.bincount(both.own_of_record), conditions.sizes, all_rows=believed.n == masked.n)
-        return cls(conditions, believed.take(record), masked.take(row), counts)
+        return cls(conditions, believed.take(record), masked.take(row), counts, unpaired)
 
     def exchange(self, name: str) -> Exchange:
         held, shown = shared_codes(self.held.column(name), self.shown.column(name))
-        return exchange_of(held, shown, self.counts)
+        known = name not in self.unpaired
+        counts = replace(self.counts, all_records=self.counts.all_records and known, all_rows=self.counts.all_rows and known)
+        return exchange_of(held, shown, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +190,9 @@ def _by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ...], sch
     prior = np.zeros(len(left.pairs.rows))
     for name in left.names:
         (*_, step) = (step for step in mechanisms if name in step.masked)
-        if isinstance(step, RankSwapping) and step.by is None:
-            prior += _log_displacement(step, left, name, schema)
+        if not isinstance(step, RankSwapping) or not set(step.by or ()) <= set(left.scene.held.names):
+            return links
+        prior += _log_displacement(step, left, name, schema)
     belief = beliefs(left.pairs, left.exchanges, left.scene.counts, prior)
     starts, classes = likeliest(left.pairs, belief)
     absent = len(links.starts) - len(starts)  # records that are not released stand after all others, with no links
@@ -174,10 +200,24 @@ def _by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ...], sch
 
 
 def _log_displacement(step: RankSwapping, left: _Left, name: str, schema: Schema) -> Floats:
-    sizes, shown = left.scene.counts.rows, left.scene.shown.positions(schema[name])
-    released = np.repeat(shown, sizes)
-    before = mid_ranks(left.scene.held.positions(schema[name]), released)[left.pairs.records]
-    return log_displacement(step, len(released), before, mid_ranks(shown, released)[left.pairs.rows])
+    """Of each pair: how probable its change of value is among the rows of its row's stratum."""
+    scene, pairs = left.scene, left.pairs
+    held, shown = (side.positions(schema[name]) for side in (scene.held, scene.shown))
+    stratum = row_codes(scene.shown, tuple(step.by or ()))
+    order = np.argsort(stratum[pairs.rows], kind="stable")
+    found = np.empty(len(order))
+    for at in np.split(order, np.flatnonzero(np.diff(stratum[pairs.rows][order])) + 1):
+        there = stratum == stratum[pairs.rows[at[:1]]]
+        released = np.repeat(shown[there], scene.counts.rows[there])
+        found[at] = _within_stratum(step, released, held[pairs.records[at]], shown[pairs.rows[at]])
+    return found
+
+
+def _within_stratum(step: RankSwapping, released: Floats, held: Floats, shown: Floats) -> Floats:
+    n = int((~np.isnan(released)).sum())
+    if n < 2:
+        return np.where((held == shown) | (np.isnan(held) & np.isnan(shown)), 0.0, LEAST)
+    return log_displacement(step, n, mid_ranks(held, released), mid_ranks(shown, released), copies_of(shown, released))
 
 
 def boxes_of(conditions: Conditions, exchanges: tuple[Exchange, ...]) -> Boxes:

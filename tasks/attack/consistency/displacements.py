@@ -20,7 +20,15 @@ def mid_ranks(values: Floats, released: Floats) -> Floats:
     return np.where(np.isnan(values), np.nan, middle)
 
 
-def log_displacement(step: RankSwapping | RankJitter, n: int, before: Floats, after: Floats) -> Floats:
+def copies_of(values: Floats, released: Floats) -> Integers:
+    """How often each value occurs in the released column."""
+    ranked = np.sort(released[~np.isnan(released)])
+    return np.searchsorted(ranked, values, side="right") - np.searchsorted(ranked, values, side="left")
+
+
+def log_displacement(
+    step: RankSwapping | RankJitter, n: int, before: Floats, after: Floats, copies: Integers | int = 1
+) -> Floats:
     """The logarithm of the probability that a value of rank `before` stands at rank `after` in the end, of n ranks.
 
     Far from the first and the last rank, and up to what depends on the order in which pairs are drawn; LEAST at least. With
@@ -33,8 +41,11 @@ def log_displacement(step: RankSwapping | RankJitter, n: int, before: Floats, af
     - p_distribution: (normal of mean and standard deviation m = 0.5 p_percent n / 100)(r), up or down.
     - rank jitter: the rank in the end is that of i + U(-w, w) among all sums, which of 2w sums around it w/3 cross in variance:
       [Phi((w - r)/s) - Phi((-w - r)/s)] / 2w with s^2 = w/3.
+    No swap exchanges a value with itself (a few values without a partner stay): of t equal values one becomes another, so that
+    r = 0 counts (t - 1)/t.
     A missing value stays missing: LEAST where one of the two is NaN, and 0 where both are.
-    before, after: shape (e,), ranks 0..n-1. Example: jitter with w = 30 moves a value by more than 50 ranks once in 10^9 times.
+    n: the values that are present. before, after: shape (e,), ranks 0..n-1. copies: how often the value after it is released.
+    Example: jitter with w = 30 moves a value by more than 50 ranks once in 10^9 times.
     """
     distance = np.abs(after - before)
     if isinstance(step, RankJitter):
@@ -49,8 +60,10 @@ def log_displacement(step: RankSwapping | RankJitter, n: int, before: Floats, af
         mean = float(ranks_in(step.p_percent, n)) / 2
         density = np.exp(-(((distance - mean) / mean) ** 2) / 2) / (2 * mean * np.sqrt(2 * np.pi) * ndtr(1.0))
     else:
-        window = window_ranks(step.window_percent or 0.0, n)
+        window = max(window_ranks(step.window_percent or 0.0, n), 1)
         density = np.where(distance <= window, 1 / (2 * window), 0.0)
+    if isinstance(step, RankSwapping):
+        density = np.where(distance == 0, density * (1 - 1 / np.maximum(copies, 1)), density)
     with np.errstate(divide="ignore"):
         found = np.maximum(np.log(density), LEAST)
     both_missing = np.isnan(before) & np.isnan(after)
