@@ -123,7 +123,8 @@ def test_a_column_without_values_is_compared(table):
 
 def test_more_patterns_than_memory_holds_are_not_counted(table, monkeypatch):
     rng = np.random.default_rng(5)
-    original, schema = table({f"k{j}": rng.integers(0, 2, 30) for j in range(40)})
+    columns = {f"k{j}": rng.integers(0, 2, 30) for j in range(40)}
+    original, schema = table(columns, scales=dict.fromkeys(columns, Scale.CODE))
     monkeypatch.setattr("tasks.attack.probabilistic.patterns.MOST_OCCURRING", 100)
     with pytest.raises(NotApplicable, match="more than 100 patterns of likeness occur"):
         counted(compared(original, original, schema, original.names))
