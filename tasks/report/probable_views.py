@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.attack.probabilistic.facts import Classes, ProbableFacts, Telling
-from tasks.report.charts.reliability import Reliability, draw_reliability
+from tasks.report.charts.lines import draw_shares
+from tasks.report.charts.reliability import Reliability
 from tasks.report.charts.waterfall import Fall, draw_waterfall
 from tasks.report.content import Content
 from tasks.report.figures import Figure, safe
@@ -139,7 +140,8 @@ def _reliability(one: Reliability, place: int) -> Figure:
     title = "How often the guesses are right that claim so much"
     text = "; ".join(f"claimed {share(point.claimed)}: right {share(point.right)}" for point in one.points) + "."
     key = f"chart-reliability-{place}"
-    drawn = draw_reliability(one.points, key=key, title=title, description=text, below="claimed by the likeliest guess")
+    points = tuple((point.claimed, point.right) for point in one.points)
+    drawn = draw_shares(points, aim=None, key=key, title=title, description=text, below="claimed by the likeliest guess")
     rows = tuple(TextRow(head=share(point.claimed), cells=(share(point.right),)) for point in one.points)
     note = "Dotted: claims that are true. Above it the intruder is right more often than he says."
     return Figure(key=key, caption=title, svg=safe(drawn), first="Claimed", heads=("Right",), rows=rows, note=note)

@@ -44,9 +44,12 @@ def draw_line(
 
 
 def draw_shares(
-    points: tuple[tuple[float, float], ...], *, aim: float, key: str, title: str, description: str, below: str
+    points: tuple[tuple[float, float], ...], *, aim: float | None, key: str, title: str, description: str, below: str
 ) -> str:
-    """Shares of shares as an SVG, both from 0 to 100 %. aim: the dotted line. below: what the points are shares of."""
+    """Shares of shares as an SVG, both from 0 to 100 %. aim: the dotted line, None for the diagonal.
+
+    below: what the points are shares of.
+    """
     with sheet(HEIGHT, left=46, right=16, top=12, bottom=40) as drawn:
         axes = drawn.axes
         ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -58,7 +61,8 @@ def draw_shares(
         axes.tick_params(axis="x", pad=9)
         axes.grid(axis="y", color=LINE, lw=0.8, clip_on=False)
         axes.set_axisbelow(True)
-        axes.axhline(aim, color=INK, lw=1.2, ls=(0, (1, 2)), clip_on=False)
+        ends = (0, 1) if aim is None else (aim, aim)
+        axes.plot([0, 1], ends, color=INK, lw=1.2, ls=(0, (1, 2)), clip_on=False)
         axes.plot(*zip(*points, strict=True), color=AFTER, lw=2, clip_on=False)
         for share, right in points:
             (dot,) = axes.plot([share, share], [right, right + 1e-9], color=AFTER, lw=6, solid_capstyle="round", clip_on=False)
