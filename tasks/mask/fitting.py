@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import MaskTargets, Scale, Schema
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Floats, Microdata
+
+_MOST_WHOLE = 2.0**53
 
 
 def fitting_attributes(targets: MaskTargets, schema: Schema, where: str) -> tuple[str, ...]:
@@ -50,10 +53,15 @@ def _check(name: str, targets: MaskTargets, schema: Schema, where: str) -> None:
 def checked_positions(data: Microdata, schema: Schema, name: str, where: str) -> Floats:
     """`ordered_positions` of an attribute to be masked; InputError also where its present values are all equal.
 
-    A constant can be neither scaled nor swapped.
+    A constant can be neither scaled nor swapped. Whole numbers from 2^53 on are refused: as floating-point numbers some of
+    them are equal, so that their order would be a matter of chance, and who follows the step would look for another value.
     """
     place = f"{where}.attributes: {name}"
     positions = ordered_positions(data, schema, name, place)
+    if pa.types.is_integer(data.column(name).type) and (np.abs(positions) >= _MOST_WHOLE).any():
+        what = f"`{name}` holds whole numbers of 16 digits and more, of which not all can be told apart in calculations"
+        remedy = "declare it a code if it numbers something; else record it in larger units"
+        raise InputError("too-large", place, what, "whole numbers between -2^53 and 2^53", remedy)
     refuse_constant(len(np.unique(positions[~np.isnan(positions)])), name, place)
     return positions
 

@@ -45,12 +45,14 @@ class Law:
     A category is a combination of values of `names`; the attributes of one law were randomised together.
     own: shape (n,), shown: shape (m,): codes of the rows and columns of `probability`, which is square and has a category for
     missing values and one for what no record can show.
+    values: what the categories that a record can show stand for, in order; None where they do not stand for one value each.
     """
 
     names: tuple[str, ...]
     own: Integers
     shown: Integers
     probability: Floats
+    values: Microdata | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,8 @@ class Knowledge:
     believed: one row per record, one column per known attribute: its value after those steps, as far as he can follow.
     unclear: known attributes of which nothing is concluded any more. laws: attributes that were randomised after `believed`.
     blurred: attributes to which noise was added after `believed`.
-    complete: does he know all the records that the next step is applied to? Not after some were sampled: then he cannot repeat
-    what depends on all of them.
+    complete: does he know all the records that the next step is applied to? Not after some were sampled, nor if he holds a
+    share of them: then he cannot repeat what depends on all of them.
     """
 
     believed: Microdata
@@ -150,10 +152,10 @@ class Knowledge:
         return replace(rest, unclear=rest.unclear + known)
 
 
-def before_masking(originals: Microdata) -> Knowledge:
+def before_masking(originals: Microdata, *, complete: bool = True) -> Knowledge:
     """What is known before the first step: each row shows the record's own values (a missing one is shown as missing)."""
     shown = (Shown((name,), row_codes(originals, (name,)), certain=True) for name in originals.names)
-    return Knowledge(originals, tuple(shown))
+    return Knowledge(originals, tuple(shown), complete=complete)
 
 
 def row_codes(data: Microdata, names: tuple[str, ...]) -> Integers:

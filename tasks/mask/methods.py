@@ -19,7 +19,7 @@ from tasks.mask.coding import recoding, rounding, top_bottom_coding
 from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
-from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.elsewhere.released import Synthetic, Undeclared
 from tasks.mask.elsewhere.shown_digits import as_shown, in_kinds_of, together
 from tasks.mask.fitting import fitting_attributes
 from tasks.mask.groups import microaggregation
@@ -30,9 +30,10 @@ from tasks.mask.noise import noise
 from tasks.mask.noise.noise import Noise
 from tasks.mask.precision import precision_of
 from tasks.mask.pseudonyms import Pseudonyms
-from tasks.mask.ranks import rank_jitter, rank_swapping
+from tasks.mask.ranks import rank_jitter, rank_swapping, reverse_mapping
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.mask.sampling import Sampling
 from tasks.mask.step import Draw, Site, Tell, View, nobody_listens
 from tasks.mask.strata import concluded_in_strata, in_strata, refuse_unfit_strata
@@ -40,24 +41,10 @@ from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.schema import MaskTargets, Schema
 from tasks.microdata.table import Integers, Microdata
 
-Masking = Annotated[
-    Microaggregation | RankSwapping | RankJitter | Pram | Noise | TopBottomCoding | Rounding | Recoding | Sampling | Pseudonyms,
-    Field(discriminator="method"),
-]  # what a release file may ask for
-Mechanism = Annotated[
-    Microaggregation
-    | RankSwapping
-    | RankJitter
-    | Pram
-    | Noise
-    | TopBottomCoding
-    | Rounding
-    | Recoding
-    | Sampling
-    | Pseudonyms
-    | Undeclared,
-    Field(discriminator="method"),
-]  # what was done
+_Masking = Microaggregation | RankSwapping | RankJitter | ReverseMapping | Pram | Noise | TopBottomCoding | Rounding | Recoding
+_AnyStep = _Masking | Sampling | Pseudonyms
+Masking = Annotated[_AnyStep, Field(discriminator="method")]  # what a release file may ask for
+Mechanism = Annotated[_AnyStep | Undeclared | Synthetic, Field(discriminator="method")]  # what was done
 
 DESCRIPTIONS = (
     microaggregation.DESCRIPTION,
@@ -65,6 +52,7 @@ DESCRIPTIONS = (
     rank_jitter.DESCRIPTION,
     pram.DESCRIPTION,
     noise.DESCRIPTION,
+    reverse_mapping.DESCRIPTION,
     top_bottom_coding.DESCRIPTION,
     rounding.DESCRIPTION,
     recoding.DESCRIPTION,
@@ -131,6 +119,7 @@ def resolved_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tu
     found = tuple(_resolved(step, schema, f"{where}[{i}]") for i, step in enumerate(steps))
     refuse_unfit_strata(found, schema, where)
     pseudonyms.refuse_twice(found, where)
+    reverse_mapping.refuse_first(found, where)
     return found
 
 
@@ -196,11 +185,14 @@ def conclusions(
     schema: Schema,
     mechanisms: tuple[Mechanism, ...],
     present: Integers | None = None,
+    *,
+    n_records: int | None = None,
 ) -> Knowledge:
-    """What an intruder concludes who holds `originals` (his attributes, all records), the released table and the steps.
+    """What an intruder concludes who holds `originals` (his attributes), the released table and the steps.
 
-    originals: one row per record, the columns he knows. released: the released table, rows in any order; one that was masked
-    elsewhere may show decimals where the source has whole numbers, and more or fewer digits than the source.
+    originals: one row per record, the columns he knows. n_records: of the source; default: he holds all of them.
+    released: the released table, rows in any order; one that was masked elsewhere may show decimals where the source has
+    whole numbers, and more or fewer digits than the source.
     present: the records that he knows to be in the release, where he knows that of all of them.
 
     Returns what he concludes of all his records; where steps came after the last sampling and he knows who was sampled, of
@@ -208,10 +200,11 @@ def conclusions(
     """
     originals = in_kinds_of(originals, released)
     precision = precision_of(together(originals, released.select(originals.names)), originals.names)
-    view = View(before_masking(originals), originals, originals, released, schema, precision)
+    known = before_masking(originals, complete=n_records in (None, originals.n))
+    view = View(known, originals, originals, released, schema, precision)
     last = max((i for i, step in enumerate(mechanisms) if isinstance(step, Sampling)), default=len(mechanisms))
     for i, step in enumerate(mechanisms):
-        view = replace(view, knowledge=_concluded(view, step))
+        view = replace(view, knowledge=_concluded(view, step, mechanisms[i + 1 :]))
         if i == last and present is not None and any(step.masked for step in mechanisms[i:]):
             view = sampling.among_sampled(view, present)
     return replace(view.knowledge, believed=as_shown(view.knowledge.believed, released))
@@ -249,6 +242,8 @@ def _masked_together(site: Site, step: Masking) -> Microdata:
             return rank_swapping.rank_swap(site, step)
         case RankJitter():
             return rank_jitter.jitter(site, step)
+        case ReverseMapping():
+            return reverse_mapping.map_back(site, step)
         case Pram():
             return pram.randomise(site, step)
         case Noise():
@@ -268,12 +263,18 @@ def _masked_together(site: Site, step: Masking) -> Microdata:
             assert_never(step)
 
 
-def _concluded(view: View, step: Mechanism) -> Knowledge:
-    if isinstance(step, Undeclared):
+def _concluded(view: View, step: Mechanism, later: tuple[Mechanism, ...] = ()) -> Knowledge:
+    if isinstance(step, Pram) and not view.knowledge.complete and _coded_after(step, later):
+        return view.knowledge.doubting(step.masked)  # the released categories are others than those that were drawn
+    if isinstance(step, Undeclared | Synthetic):
         return view.knowledge.doubting(step.attributes)
     if step.by is not None and not isinstance(step, Sampling):
         return concluded_in_strata(view, step, lambda part: _concluded_together(part, step))
     return _concluded_together(view, step)
+
+
+def _coded_after(step: Pram, later: tuple[Mechanism, ...]) -> bool:
+    return any(not isinstance(one, Pram) and set(one.masked) & set(step.masked) for one in later)
 
 
 def _concluded_together(view: View, step: Masking) -> Knowledge:
@@ -284,6 +285,8 @@ def _concluded_together(view: View, step: Masking) -> Knowledge:
             return rank_swapping.conclude(view, step)
         case RankJitter():
             return rank_jitter.conclude(view, step)
+        case ReverseMapping():
+            return reverse_mapping.conclude(view, step)
         case Pram():
             return pram.conclude(view, step)
         case Noise():

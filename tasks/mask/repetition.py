@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.mask.images import Knowledge, Shown, joint_codes, row_codes
+from tasks.mask.images import Knowledge, Law, Shown, joint_codes, row_codes
 from tasks.mask.step import Site, View
-from tasks.microdata.table import Microdata
+from tasks.microdata.errors import InputError
+from tasks.microdata.table import Microdata, shared_codes
 
 
 def repeated_on_all(view: View, names: tuple[str, ...], masked: Callable[[Site], Microdata]) -> Knowledge:
@@ -31,13 +32,34 @@ def repeated_on_all(view: View, names: tuple[str, ...], masked: Callable[[Site],
 
 
 def repeated_by_value(view: View, name: str, masked: Callable[[Site], Microdata]) -> Knowledge:
-    """A step that turns each value of one attribute into another by a stated rule, whoever else is there."""
+    """A step that turns each value of one attribute into another by a stated rule, whoever else is there.
+
+    Of an attribute that was randomised before, the law of what its rows show is turned into that of the classes: a class is
+    shown with the sum of the chances of its values.
+    """
     knowledge = view.knowledge
     if not knowledge.is_certain((name,)):
-        return knowledge.doubting((name,))
+        law = next((law for law in knowledge.laws if name in law.names and law.values is not None), None)
+        return knowledge.doubting((name,)) if law is None else _of_classes(view, law, masked)
     believed = masked(site_of(view))
     rest = replace(knowledge.without((name,)), believed=believed)
     return replace(rest, shown=(*rest.shown, Shown((name,), row_codes(believed, (name,)), certain=True)))
+
+
+def _of_classes(view: View, law: Law, masked: Callable[[Site], Microdata]) -> Knowledge:
+    try:
+        values = masked(replace(site_of(view), data=view.originals if law.values is None else law.values))
+    except InputError:  # of a category that may be drawn, but of which the rule says nothing
+        return view.knowledge.doubting(law.names)
+    coded = [shared_codes(values.column(name), view.released.column(name)) for name in law.names]
+    codes = joint_codes([np.concatenate(pair) for pair in coded], values.n + view.released.n)
+    _, first, of_value = np.unique(codes[: values.n], return_index=True, return_inverse=True)
+    probability = np.zeros_like(law.probability)
+    np.add.at(probability.T, np.append(first[of_value], values.n), law.probability.T)
+    place = np.full(int(codes.max()) + 1, values.n)
+    place[codes[first]] = first
+    classes = replace(law, shown=place[codes[values.n :]], probability=probability, values=values)
+    return replace(view.knowledge, laws=tuple(classes if one is law else one for one in view.knowledge.laws))
 
 
 def site_of(view: View) -> Site:

@@ -149,12 +149,12 @@ def conclude(view: View, spec: Sampling) -> Knowledge:
 def among_sampled(view: View, present: Integers) -> View:
     """The view of somebody who knows who was sampled: from here on these are all the records there are.
 
-    present: rows of his records, one for each released row. Where he could not tell some records apart, what the others show
-    can be what one that was left out would show: of those attributes nothing is concluded any more.
+    present: rows of his records, of whom each is in a released row. Where he could not tell some records apart, what the
+    others show can be what one that was left out would show: of those attributes nothing is concluded any more.
     """
     unclear = [name for part in view.knowledge.shown if not part.certain for name in part.names]
     rows = np.arange(view.released.n, dtype=np.int64)
-    knowledge = replace(view.knowledge.doubting(unclear).of_rows(present, rows), complete=True)
+    knowledge = replace(view.knowledge.doubting(unclear).of_rows(present, rows), complete=len(present) == view.released.n)
     return replace(view, knowledge=knowledge, originals=view.originals.take(present))
 
 

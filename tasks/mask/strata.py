@@ -97,7 +97,9 @@ def _joined(
     back = np.argsort(np.concatenate(strata), kind="stable")
     laws = [part.laws for part in parts]
     if _n_cells(laws, masked) > MOST_CELLS:
-        return view.knowledge.doubting(masked)
+        if not masked <= {one.name for part in parts for one in part.between}:
+            return view.knowledge.doubting(masked)
+        laws = [tuple(law for law in part if masked.isdisjoint(law.names)) for part in laws]  # the intervals are left
     rest = view.knowledge.without(masked)
     return replace(
         rest,

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from tasks.mask.control import fitted_control, set_aside
 from tasks.mask.elsewhere.adoption import AdoptionPlan, adopt
 from tasks.mask.methods import Masking, Mechanism, mask
 from tasks.mask.pseudonyms import Stable, derived_key, with_pseudonyms
-from tasks.microdata.alignment import Alignment
+from tasks.microdata.alignment import Alignment, Belonging
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
+from tasks.microdata.units import units_of
 from tasks.runtime.artifacts import Ref, Store, content_address
 from tasks.runtime.caching import Produced, stage
 from tasks.runtime.draws import pseudonym_secret, seed_of
@@ -48,9 +50,27 @@ def mask_table(data: str, schema: str, steps: str, draw: str, row_order: str, ps
     return _kept(store, done.data, released, alignment, done.mechanisms, done.notes)
 
 
+@stage("control", rooms=ROOMS)
+def set_aside_control(data: str, schema: str, share: str, draw: str) -> Produced:
+    """Set the control aside. Returns `data`, what is masked and attacked from here on, and `control`, which nobody is shown."""
+    store = Store()
+    source, attributes = store.table(Ref(data)), store.record(Ref(schema), Schema)
+    rng = stream(seed_of(draw), "control", content_address(source))
+    rest, control = set_aside(units_of(source, attributes), float(share), rng=rng)
+    return {"data": store.put_table(source.take(rest)), "control": store.put_table(source.take(control))}
+
+
+@stage("fit control", rooms=ROOMS)
+def fit_control(data: str, schema: str, control: str, key: str) -> Produced:
+    """The people of another table as a control, in the columns of the source. Returns `control`."""
+    store = Store()
+    source, others = store.table(Ref(data)), store.table(Ref(control))
+    return {"control": store.put_table(fitted_control(source, others, store.record(Ref(schema), Schema), key or None))}
+
+
 @stage("adopt", rooms=ROOMS)
 def adopt_table(data: str, schema: str, plan: str, digest: str, draw: str, row_order: str) -> Produced:
-    """Align a table that was masked elsewhere, its files having this digest, with its source.
+    """Align a table that was masked or made elsewhere, its files having this digest, with its source.
 
     Returns what `mask_table` does. A kept row order is that of the table as it was given.
     """
@@ -68,7 +88,7 @@ def _kept(
     store: Store,
     masked: Microdata,
     released: Microdata,
-    alignment: Alignment,
+    alignment: Belonging,
     mechanisms: Mechanisms,
     notes: tuple[str, ...],
 ) -> Produced:

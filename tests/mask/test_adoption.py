@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.mask.elsewhere.adoption import AdoptionPlan, ReleasedSpec, adopt
-from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.elsewhere.released import Synthetic, Undeclared
 from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.microdata.alignment import OfNobody
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
@@ -156,7 +157,8 @@ def shuffled_survey(tmp_path, change=lambda frame: frame, **released):
     source = Microdata.of({name: pa.array(frame[name]) for name in frame})
     change(frame.copy()).to_csv(tmp_path / "m.csv", index=False)
     schema = classify(source, ClassifyPlan(attributes=attributes))
-    return adopt(source, schema, AdoptionPlan(released=ReleasedSpec(table=str(tmp_path / "m.csv")), attributes=attributes))
+    spec = ReleasedSpec(table=str(tmp_path / "m.csv"), **released)
+    return adopt(source, schema, AdoptionPlan(released=spec, attributes=attributes))
 
 
 def swapped(frame, seed=1):
@@ -195,12 +197,61 @@ def synthetic(frame, n=80):
 
 
 @pytest.mark.parametrize("change", [synthetic, lambda frame: synthetic(frame, 60), lambda frame: synthetic(frame, 200)])
-def test_rows_of_nobody_are_refused(tmp_path, change):
+def test_rows_of_nobody_are_aligned_with_nobody(tmp_path, change):
     with pytest.raises(InputError) as caught:
         shuffled_survey(tmp_path, change)
-    assert "fully synthetic" in caught.value.remedy
-    with pytest.raises(ValidationError, match="belong to nobody"):
-        ReleasedSpec(table="m.csv", align="none")
+    assert "fully synthetic table" in caught.value.remedy
+    assert "`align: none`" in caught.value.remedy
+    found = shuffled_survey(tmp_path, change, align="none")
+    assert isinstance(found.alignment, OfNobody)
+    assert found.alignment.n_rows == found.data.n
+    assert found.alignment.n_records == 80
+    assert found.mechanisms == (Synthetic(attributes=("age", "town", "vote")),)
+    assert not any("not in the released table" in note for note in found.notes)
+
+
+def test_rows_of_nobody_stand_in_an_order_of_their_own(adopted):
+    rows = ["25,1.5,yes", "25,1.5,no", "70,,", "20,9.0,no", "25,0.5,yes"]
+    once = adopted(masked(*rows, head="age,income,vote"), align="none")
+    again = adopted(masked(*reversed(rows), head="age,income,vote"), align="none")
+    assert once.data.arrow.equals(again.data.arrow)
+    back = once.data.take(np.argsort(once.alignment.place)).arrow.to_pylist()
+    given = [{"age": 25, "income": 1.5, "vote": "yes"}, {"age": 25, "income": 1.5, "vote": "no"}]
+    assert back[:2] == given  # `place` is the row of the table as it was given
+
+
+def test_rows_of_nobody_that_are_copies_are_told(adopted):
+    copies = masked("20,1.5,yes", "20,1.5,no", "60,5.5,", head="age,income,vote")
+    assert any("2 of the 3 rows" in note for note in adopted(copies, align="none").notes)
+    assert not any("equal in" in note for note in adopted(masked("21,1.5,yes", head="age,income,vote"), align="none").notes)
+
+
+@pytest.mark.parametrize("given", ["nobody", "synthetic", None])
+def test_another_name_for_none_is_corrected(given):
+    with pytest.raises(ValidationError, match="write `align: none`"):
+        ReleasedSpec(table="m.csv", align=given)
+
+
+def test_a_mechanism_of_nobodys_rows_is_refused():
+    with pytest.raises(ValidationError, match="no record was"):
+        ReleasedSpec(table="m.csv", align="none", mechanism=({"method": "microaggregation", "k": 3},))
+
+
+WRONG_OF_NOBODY = {
+    "released-lacks-column": masked("25,yes", head="age,vote"),
+    "released-has-column": masked("25,1.5,yes,1", head="age,income,vote,extra"),
+    "released-other-kind": masked("25,1.5,3", "26,1.5,4", head="age,income,vote"),
+    "not-numeric": masked("forty,1.5,yes", head="age,income,vote"),
+    "no-rows": masked(head="age,income,vote"),
+}
+
+
+@pytest.mark.parametrize("code", WRONG_OF_NOBODY)
+def test_what_is_refused_of_nobody(adopted, code):
+    with pytest.raises(InputError) as caught:
+        adopted(WRONG_OF_NOBODY[code], align="none")
+    assert caught.value.code == code
+    assert caught.value.where.startswith("released")
 
 
 def test_a_partly_synthetic_table_is_a_masked_one(tmp_path):

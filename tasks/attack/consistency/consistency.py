@@ -50,6 +50,7 @@ def link_by_consistency(
     few: int = 0,
     searching: Integers | None = None,
     present: Integers | None = None,
+    n_records: int | None = None,
 ) -> tuple[Links, tuple[str, ...]]:
     """Link each record to the likeliest of the rows that can be its image without a contradiction anywhere else.
 
@@ -82,7 +83,8 @@ def link_by_consistency(
     found: list[_Left] = []
 
     def is_certain_before(place: int, name: str) -> bool:
-        return conclusions(original.select(knows), masked, schema, mechanisms[:place], present).is_certain((name,))
+        before = conclusions(original.select(knows), masked, schema, mechanisms[:place], present, n_records=n_records)
+        return before.is_certain((name,))
 
     def narrowed(both: Comparison, conditions: Conditions, knowledge: Knowledge) -> Conditions:
         names = exchanged(mechanisms, knowledge.believed.names, is_certain_before)
@@ -90,11 +92,16 @@ def link_by_consistency(
             raise NotApplicable("what was rank-swapped was masked again, or not known for sure before: no pairs to look for")
         cut = knowledge.believed.n < original.n
         unpaired = frozenset(name for name in names if cut and _is_sampled_after(mechanisms, name))
-        found.append(_left(_Scene.of(both, conditions, knowledge.believed, masked, unpaired), names))
+        n_source = n_records or original.n
+        all_rows = cut or masked.n == n_source
+        counts = Counts(np.bincount(both.own_of_record), conditions.sizes, n_source == original.n, all_rows)
+        found.append(_left(_Scene.of(both, conditions, knowledge.believed, masked, counts, unpaired), names))
         return _with(found[0].pairs, conditions)
 
     who = (original, masked, schema, mechanisms, knows)
-    links, knowledge = link_by_mechanism(*who, few=few, searching=searching, present=present, narrow=narrowed)
+    links, knowledge = link_by_mechanism(
+        *who, few=few, searching=searching, present=present, narrow=narrowed, n_records=n_records
+    )
     (left,) = found
     if not knowledge.laws and not knowledge.blurred and set(knowledge.unclear) <= set(left.names):
         links = _by_belief(links, left, mechanisms, schema)
@@ -139,10 +146,15 @@ class _Scene:
 
     @classmethod
     def of(
-        cls, both: Comparison, conditions: Conditions, believed: Microdata, masked: Microdata, unpaired: frozenset[str]
+        cls,
+        both: Comparison,
+        conditions: Conditions,
+        believed: Microdata,
+        masked: Microdata,
+        counts: Counts,
+        unpaired: frozenset[str],
     ) -> _Scene:
         record, row = (np.unique(kinds, return_index=True)[1] for kinds in (both.own_of_record, both.shown_of_row))
-        counts = Counts(np.bincount(both.own_of_record), conditions.sizes, all_rows=believed.n == masked.n)
         return cls(conditions, believed.take(record), masked.take(row), counts, unpaired)
 
     def exchange(self, name: str) -> Exchange:
@@ -187,30 +199,32 @@ def _with(pairs: Pairs, conditions: Conditions) -> Conditions:
 
 def _by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ...], schema: Schema) -> Links:
     """The same links, but to the rows of the largest belief."""
-    prior = np.zeros(len(left.pairs.rows))
-    for name in left.names:
+    found, sizes = np.empty((len(left.names), len(left.pairs.rows))), np.empty((len(left.names), len(left.pairs.rows)))
+    for j, name in enumerate(left.names):
         (*_, step) = (step for step in mechanisms if name in step.masked)
         if not isinstance(step, RankSwapping) or not set(step.by or ()) <= set(left.scene.held.names):
             return links
-        prior += _log_displacement(step, left, name, schema)
-    belief = beliefs(left.pairs, left.exchanges, left.scene.counts, prior)
+        found[j], sizes[j] = _log_displacement(step, left, name, schema)
+    beside_strangers = np.log(sizes).sum(axis=0) - np.log(sizes.min(axis=0))  # of whom each row is as likely as any other
+    belief = beliefs(left.pairs, left.exchanges, left.scene.counts, found.sum(axis=0) + beside_strangers)
     starts, classes = likeliest(left.pairs, belief)
     absent = len(links.starts) - len(starts)  # records that are not released stand after all others, with no links
     return replace(links, starts=np.append(starts, np.repeat(starts[-1:], absent)), classes=classes)
 
 
-def _log_displacement(step: RankSwapping, left: _Left, name: str, schema: Schema) -> Floats:
-    """Of each pair: how probable its change of value is among the rows of its row's stratum."""
+def _log_displacement(step: RankSwapping, left: _Left, name: str, schema: Schema) -> tuple[Floats, Floats]:
+    """Of each pair: how probable its change of value is among the rows of its row's stratum, and how many these are."""
     scene, pairs = left.scene, left.pairs
     held, shown = (side.positions(schema[name]) for side in (scene.held, scene.shown))
     stratum = row_codes(scene.shown, tuple(step.by or ()))
     order = np.argsort(stratum[pairs.rows], kind="stable")
-    found = np.empty(len(order))
+    found, sizes = np.empty(len(order)), np.empty(len(order))
     for at in np.split(order, np.flatnonzero(np.diff(stratum[pairs.rows][order])) + 1):
         there = stratum == stratum[pairs.rows[at[:1]]]
         released = np.repeat(shown[there], scene.counts.rows[there])
         found[at] = _within_stratum(step, released, held[pairs.records[at]], shown[pairs.rows[at]])
-    return found
+        sizes[at] = len(released)
+    return found, sizes
 
 
 def _within_stratum(step: RankSwapping, released: Floats, held: Floats, shown: Floats) -> Floats:

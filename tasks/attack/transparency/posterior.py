@@ -33,7 +33,9 @@ class Posterior:
     def at(self, records: Integers, rows: Integers) -> Floats:
         """Shape (k,): r(row) of the record, for k pairs; 0 where the row cannot be its image."""
         kinds, places = self.links.search_class[records], self.whole.place[self.links.found_class[rows]]
-        logs = _at(kinds, places, self.whole, self.by_law)
+        order = np.argsort(kinds, kind="stable")
+        logs = np.empty(len(kinds))
+        logs[order] = _at(kinds[order], places[order], self.whole, self.by_law)
         return np.exp(logs - np.where(np.isneginf(logs), 0.0, self.log_total[kinds]))
 
     def claimed(self, records: Integers) -> Floats:
@@ -91,12 +93,18 @@ def _weight(score: float, by_law: bool) -> float:
 
 @njit
 def _at(kinds: Integers, places: Integers, whole: Scored, by_law: bool) -> Floats:
-    logs = np.full(len(kinds), -np.inf)
+    """Of ascending kinds: the images of each are listed once, however many rows of it are asked for."""
+    logs, at_place = np.full(len(kinds), -np.inf), np.full(len(whole.sizes), -np.inf)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))
-    for k in range(len(kinds)):
-        absent = kinds[k] == len(whole.own_at)
-        n = 0 if absent else images_of(kinds[k], whole, possible, scores)
+    begin = 0
+    for k in range(1, len(kinds) + 1):
+        if k < len(kinds) and kinds[k] == kinds[begin]:
+            continue
+        absent = kinds[begin] == len(whole.own_at)
+        n = 0 if absent else images_of(kinds[begin], whole, possible, scores)
         for e in range(n):
-            if possible[e] == places[k]:
-                logs[k] = _weight(scores[e], by_law)
+            at_place[possible[e]] = _weight(scores[e], by_law)
+        logs[begin:k] = at_place[places[begin:k]]
+        at_place[possible[:n]] = -np.inf
+        begin = k
     return logs

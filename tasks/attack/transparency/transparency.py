@@ -12,6 +12,7 @@ from tasks.attack.comparison import Comparison, compare
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.intersection import Conditions, intersected
 from tasks.attack.transparency.likelihood import laws_of
+from tasks.attack.transparency.marginals import Marginals, marginals
 from tasks.attack.transparency.matching import matched
 from tasks.attack.transparency.whitening import as_if_blurred, whitened
 from tasks.mask.images import Between, Knowledge, Shown, joint_codes
@@ -21,6 +22,7 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Slug, Spec
 from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
 
+Matching = Literal["likeliest", "one_to_one", "marginals"]
 Narrow = Callable[[Comparison, Conditions, Knowledge], Conditions]
 
 
@@ -29,14 +31,15 @@ class Transparency(Spec):
 
     id: what the attack is called in figures and policy lines; default: the method's name.
     matching: `likeliest`: each record for itself; `one_to_one`: all records together, no row for two of them, where the
-        intruder holds the whole original of a complete release.
+        intruder holds the whole original of a complete release; `marginals`: as that, and to each record the row that is most
+        probably its own over all ways to give out the rows, which links more wherever there is doubt.
     probabilities: also say how probable each row is (`posterior`), where it is known that the records are in the release: the
         figure `posterior_at_truth`, and how often claims come true.
     """
 
     method: Literal["transparency"]
     id: Slug | None = None
-    matching: Literal["likeliest", "one_to_one"] = "likeliest"
+    matching: Matching = "likeliest"
     probabilities: bool = False
 
     @property
@@ -49,6 +52,8 @@ RULES = {
     "likeliest": "leaves out every released row that cannot be the record's image, then takes the likeliest and nearest",
     "one_to_one": "leaves out every released row that cannot be the record's image, then assigns the records to the rest one "
     "to one, so that all together is most probable",
+    "marginals": "leaves out every released row that cannot be the record's image, then takes the row that is most probably "
+    "its own, no row being two records'",
 }
 
 
@@ -62,8 +67,9 @@ def link_by_mechanism(
     few: int = 0,
     searching: Integers | None = None,
     present: Integers | None = None,
-    matching: Literal["likeliest", "one_to_one"] = "likeliest",
+    matching: Matching = "likeliest",
     narrow: Narrow | None = None,
+    n_records: int | None = None,
 ) -> tuple[Links, Knowledge]:
     """Link each record to the likeliest rows among those that can be its image, and of these to the nearest.
 
@@ -79,14 +85,16 @@ def link_by_mechanism(
 
     Parameters
     ----------
-    original, masked: tables of n and m <= n rows; the order of their rows is not used. Fewer: some records are not released.
+    original, masked: the intruder's n records and the m released rows; the order of their rows is not used.
     mechanisms: the masking steps in order, with their attributes. knows: the attributes the intruder knows.
     few: sound sets of at most so many rows are written out in the links.
     searching: the records whose links are wanted; default: all. The intruder still holds all, and nothing found changes.
-    matching: `one_to_one`: all records are given to the rows together (`matching.matched`).
+    matching: `one_to_one`: all records are given to the rows together (`matching.matched`); `marginals`: each is linked to the
+        row of the largest probability that no row is two records' (`marginals`).
     present: the records of whom he knows that they are released, ascending, where he knows that of everybody: he follows the
     steps after a sampling on these alone, and looks for no others.
     narrow: what another attack concludes besides, from the distinct records and rows, and the conditions so far.
+    n_records: of the source, m at least; default: he holds all of them. Who holds a share repeats nothing that depends on all.
 
     Returns the links, with the sizes of the intersections (sound: the true row is never left out if every record is in the
     release and the steps are those that were applied), and what was concluded of each attribute. By chance the credit is 1/n.
@@ -105,9 +113,10 @@ def link_by_mechanism(
     Example: after joint microaggregation with distinct records each intersection is exactly the record's group.
     """
     n, everybody = original.n, np.arange(original.n)
-    if matching == "one_to_one" and (masked.n != n or present is not None):
+    n_records = n_records or n
+    if matching != "likeliest" and (masked.n != n or n_records != n or present is not None):
         raise NotApplicable("one to one, he has to hold the whole original of a complete release")
-    knowledge = _knowledge(original, masked, schema, mechanisms, knows, present)
+    knowledge = _knowledge(original, masked, schema, mechanisms, knows, present, n_records)
     if narrow is None and not knowledge.shown and not knowledge.between and not knowledge.laws:
         raise NotApplicable("what the intruder knows does not suffice to conclude anything from the masking steps")
     who = everybody if present is None else present
@@ -121,15 +130,20 @@ def link_by_mechanism(
     wanted = np.bincount(kinds, minlength=len(both.own)) > 0
     starts, classes, sizes, small = intersected(both, conditions, searching=wanted, few=few)
     without_image = (sizes == 0)[both.own_of_record][wanted[both.own_of_record]]
-    if without_image.sum() > original.n - masked.n:
+    n_absent = n_records - masked.n if original.n == n else 0  # at most so many of his records can be
+    if without_image.sum() > n_absent:
         share = float(without_image.mean())
         raise AttackFailed(
             f"no released row can be the image of {share:.2%} of the records: the stated steps are not those that were applied"
         )
+    held: Marginals | None = None
     if matching == "one_to_one":
         starts, classes = matched(both, conditions)
+    elif matching == "marginals":
+        held = marginals(both, conditions)
+        starts, classes = held.likeliest(both)
     own = both.own_of_record if len(followed) == len(who) else both.own_of_record[who]
-    links = Links(both.shown_of_row, own, starts, classes, sizes, small, conditions)
+    links = Links(both.shown_of_row, own, starts, classes, sizes, small, conditions, posterior=held)
     return (links if present is None else links.of_present(present, n)), knowledge
 
 
@@ -140,11 +154,12 @@ def _knowledge(
     mechanisms: tuple[Mechanism, ...],
     knows: tuple[str, ...],
     present: Integers | None,
+    n_records: int,
 ) -> Knowledge:
     if not mechanisms:
         raise NotApplicable("no masking step is known")
     try:
-        knowledge = conclusions(original.select(knows), masked, schema, mechanisms, present)
+        knowledge = conclusions(original.select(knows), masked, schema, mechanisms, present, n_records=n_records)
     except InputError as error:
         raise AttackFailed(f"a masking step cannot be repeated on the intruder's records ({error.code})") from error
     return knowledge

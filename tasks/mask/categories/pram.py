@@ -12,6 +12,7 @@ from tasks.mask.categories.invariant import invariant_matrix
 from tasks.mask.categories.matrix import Matrix, chances_of
 from tasks.mask.categories.product import Coding, category_texts, coding_of
 from tasks.mask.categories.warner import Warner, warner_matrix
+from tasks.mask.elsewhere.shown_digits import together
 from tasks.mask.images import Knowledge, Law
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.compiled import njit
@@ -210,10 +211,11 @@ def drawn_categories(matrix: Floats, codes: Integers, *, rng: np.random.Generato
 def conclude(view: View, spec: Pram) -> Knowledge:
     """What the step lets an intruder conclude who knows it: the law of what the row of each of his records shows.
 
-    The categories are those of his records, which are all there are. After two such steps on the same attribute, or jointly on
-    the same ones, the law is the product of their matrices. The matrix of an invariant step he computes himself, if he holds
-    all the records it was applied to and knows for certain what the step found. Otherwise, and of attributes of which he knew
-    something else than a value or such a law, or of which he lacks one that was drawn with them, nothing follows.
+    The categories are those of his records, which are all there are; of a share of them, with those that are released.
+    After two such steps on the same attribute, or jointly on the same ones, the law is the product of their matrices. The
+    matrix of an invariant step he computes himself, if he holds all the records it was applied to and knows for certain
+    what the step found. Otherwise, and of attributes of which he knew something else than a value or such a law, or of
+    which he lacks one that was drawn with them, nothing follows.
     """
     knowledge = view.knowledge
     for names in spec.units:
@@ -228,14 +230,36 @@ def _concluded(view: View, spec: Pram, names: tuple[str, ...]) -> Knowledge:
     follows = certain and knowledge.complete if spec.invariant else certain or before is not None
     if not follows:
         return knowledge.doubting(names)
-    coding = coding_of(view.schema, view.table, names, "masking")
+    coding = coding_of(view.schema, _holding_categories(view, names), names, "masking")
+    if not knowledge.complete and spec.matrix is not None and not _fits(spec, coding):
+        return knowledge.doubting(names)
     own, shown = coding.codes(knowledge.believed), coding.codes(view.released)
     probability = chances(spec, coding, own, where="masking")
-    if before is not None and before.probability.shape != probability.shape:  # a law of strata
+    values = Microdata.of(dict(zip(names, coding.columns(np.arange(coding.size)), strict=True)))
+    if before is not None and not _is_of(before, values):
         return knowledge.doubting(names)
-    law = Law(names, own, shown, probability if before is None else before.probability @ probability)
+    law = Law(names, own, shown, probability if before is None else before.probability @ probability, values)
     rest = knowledge.without(names)
     return replace(rest, laws=(*rest.laws, law))
+
+
+def _holding_categories(view: View, names: tuple[str, ...]) -> Microdata:
+    """The table that the categories are taken from: who lacks records looks at the released column too."""
+    return view.table if view.knowledge.complete else together(view.table.select(names), view.released.select(names))
+
+
+def _fits(spec: Pram, coding: Coding) -> bool:
+    """Does a stated matrix have the categories that are seen, and no other?"""
+    try:
+        transition_matrix(spec, category_texts(coding.categories[0]), where="masking")
+    except InputError:
+        return False
+    return True
+
+
+def _is_of(law: Law, values: Microdata) -> bool:
+    """Are the categories of a law these? Not where they are those of strata, or were recoded since."""
+    return law.values is not None and law.values.arrow.equals(values.arrow)
 
 
 def _base(spec: Pram, coding: Coding, c: int, where: str) -> Floats:

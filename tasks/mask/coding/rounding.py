@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 
 from tasks.mask.coding.by_attribute import WrittenMapping, refuse_other_attributes
 from tasks.mask.fitting import ordered_positions
-from tasks.mask.images import Between, Knowledge
+from tasks.mask.images import Between, Blurred, Knowledge, Law
 from tasks.mask.precision import at_precision
 from tasks.mask.repetition import repeated_by_value, site_of
 from tasks.mask.step import Description, Site, Step, View
@@ -31,6 +31,9 @@ Bases = Annotated[
     PlainSerializer(dict),
     WithJsonSchema({"type": "object", "minProperties": 1, "additionalProperties": {"type": "number", "exclusiveMinimum": 0}}),
 ]
+
+_STEPS = 256  # of chances
+_MOST_NOISE = 3.0  # standard deviations of noise that a base may be long, so that rounding counts as noise as well
 
 
 class Rounding(Step):
@@ -77,7 +80,8 @@ DESCRIPTION = Description(
     scales=SCALES,
     parameters="bases (for each attribute; dates in days, times in seconds), kind (deterministic, random: unbiased, "
     "controlled: keeps the column's total), by",
-    intruder="rounds his own records, or leaves out every row that shows none of the two multiples next to his value",
+    intruder="rounds his own records, or leaves out every row that shows none of the two multiples next to his value, of which "
+    "the nearer one is the likelier",
     answered_by=("transparency",),
 )
 
@@ -159,15 +163,21 @@ def systematic(fractions: Floats, *, rng: np.random.Generator) -> Integers:
 def conclude(view: View, spec: Rounding) -> Knowledge:
     """What the step lets an intruder conclude who knows it.
 
-    He repeats deterministic rounding. Of random and controlled rounding he knows the two multiples next to each of his values;
-    which is the likelier one is not used. Of an attribute that he is not certain of before the step nothing follows.
+    He repeats deterministic rounding; after noise, it counts as normal noise with its variance, a twelfth of the base squared,
+    where the base is at most 3 standard deviations of the noise. Of random and controlled rounding he knows the two multiples
+    next to each of his values, and that the one above is published with the chance (x - below) / base. Of an attribute of
+    which he knew neither before the step, nothing follows.
     """
     for name, base in spec.bases:
-        if spec.kind == "deterministic":
+        blurred = next((part for part in view.knowledge.blurred if name in part.names and not part.factors), None)
+        if spec.kind == "deterministic" and blurred is not None:
+            known = _with_more_noise(view, name, base, blurred)
+        elif spec.kind == "deterministic":
             known = repeated_by_value(view, name, partial(_repeated, name=name, base=base))
         elif view.knowledge.is_certain((name,)):
+            between = _between(view, name, base)
             rest = view.knowledge.without((name,))
-            known = replace(rest, between=(*rest.between, _between(view, name, base)))
+            known = replace(rest, between=(*rest.between, between), laws=(*rest.laws, _law(view, name, base, between)))
         else:
             known = view.knowledge.doubting((name,))
         view = replace(view, knowledge=known)
@@ -188,6 +198,49 @@ def _between(view: View, name: str, base: float) -> Between:
     # through the column's own type, so that a limit equals the released value to the last bit
     low, high = (believed.with_positions(attribute, end).positions(attribute) for end in ends)
     return Between(name, low, high)
+
+
+def _with_more_noise(view: View, name: str, base: float, part: Blurred) -> Knowledge:
+    at, length = part.names.index(name), _length(site_of(view), name, base, "masking")
+    if length > _MOST_NOISE * np.sqrt(part.covariance[:, at, at].min()):
+        return view.knowledge.doubting((name,))
+    covariance = part.covariance.copy()
+    covariance[:, at, at] += length**2 / 12
+    rest = (one for one in view.knowledge.blurred if one is not part)
+    return replace(view.knowledge, blurred=(*rest, replace(part, covariance=covariance)))
+
+
+def _law(view: View, name: str, base: float, between: Between) -> Law:
+    """Which of the two multiples that the interval leaves is published: of neighbours one is even, the other odd.
+
+    The chances are taken in steps of 1/256. Codes of the records: twice the step, and 1 more where the one above is odd; of the
+    rows: 0 even, 1 odd; 2 and 3 for what is missing, and for what no record can show.
+    """
+    attribute, length = view.schema[name], _length(site_of(view), name, base, "masking")
+    own = view.knowledge.believed.positions(attribute)
+    missing = np.isnan(own)
+    up = np.where(missing | (between.low == between.high), 1.0, chance_above(own, length))
+    odd = np.where(missing, 0, _multiple_of(between.high, length) % 2).astype(np.int64)
+    steps = np.linspace(0, 1, _STEPS + 1)
+    size = 2 * len(steps) + 2
+    probability = np.zeros((size, size))
+    probability[0 : size - 2 : 2, :2] = np.column_stack([steps, 1 - steps])
+    probability[1 : size - 2 : 2, :2] = np.column_stack([1 - steps, steps])
+    probability[size - 2, 2] = 1.0
+    released = view.released.positions(attribute)
+    shown = np.where(np.isnan(released), 2, _multiple_of(released, length) % 2).astype(np.int64)
+    return Law((name,), np.where(missing, size - 2, 2 * np.rint(up * _STEPS).astype(np.int64) + odd), shown, probability)
+
+
+def chance_above(values: Floats, length: float) -> Floats:
+    """Shape (n,): the chance that random rounding takes the multiple above, at least half a step of 1/256."""
+    quotient = quotients(values, length)
+    return np.clip(quotient - np.floor(quotient), 1 / _STEPS, 1 - 1 / _STEPS)
+
+
+def _multiple_of(positions: Floats, length: float) -> Floats:
+    """Of what multiple of the base each position is, a whole number; 0 for a missing one."""
+    return np.where(np.isnan(positions), 0.0, np.rint(positions / length))
 
 
 def _length(site: Site, name: str, base: float, place: str) -> float:

@@ -1,4 +1,4 @@
-"""Adopting a table that another tool masked: read it, find out whose row is whose, and what was changed."""
+"""Adopting a table that another tool masked or made up: read it, find out whose row is whose, and what was changed."""
 
 from __future__ import annotations
 
@@ -14,43 +14,52 @@ from tasks.classify.methods import refuse_incomparable, refuse_undone_masks
 from tasks.ingest.codebooks.codebook import Attributes
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec
-from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.elsewhere.released import Synthetic, Undeclared
 from tasks.mask.elsewhere.row_order import refuse_other_order
+from tasks.mask.images import joint_codes
 from tasks.mask.methods import Masking, Mechanism, resolved_steps
 from tasks.mask.pseudonyms import Pseudonyms
-from tasks.microdata.alignment import Alignment
+from tasks.microdata.alignment import Alignment, Belonging, OfNobody
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Integers, Microdata, shared_codes
 
-_SYNTHETIC = (
-    "a table whose rows belong to nobody (fully synthetic) cannot be certified: whether a record is found again has no answer "
-    "there, and a rate of 0 would not be one. Where row i was made from record i (partly synthetic), align by row or by key"
+_OTHER_NAMES = (None, "nobody", "synthetic", "None", "null")
+_NO_MECHANISM = (
+    "`mechanism` says how a record was turned into its row, and where the rows belong to nobody no record was: take it out (a "
+    "tool that made the table can be named as `tool`), or align by row or by key, where row i was made from record i"
 )
 
 
 class ReleasedSpec(SourceSpec):
     """A table that was masked elsewhere: where it is, how its rows belong to the source's, and what is known of its masking.
 
-    align: `row`: row i of it is the masked row i of the source; `key`: both tables hold the release's `key`. Only the
-        evaluator uses this; the key is not published, and the rows are shuffled like any other release's. Synthetic values are
-        masked ones where each row was made from one record; a table whose rows belong to nobody is refused.
+    align: `row`: row i of it is the masked row i of the source; `key`: both tables hold the release's `key`; `none`: a fully
+        synthetic table, of any number of rows, which belong to nobody. Only the evaluator uses this; the key is not published,
+        and the rows are shuffled like any other release's. Synthetic values are masked ones where each row was made from one
+        record: align those by row or by key.
     mechanism: the steps by which it was masked, if they are known; the transparency attack then uses them.
     tool: what masked it, for the report.
     """
 
-    align: Literal["row", "key"] = "row"
+    align: Literal["row", "key", "none"] = "row"
     mechanism: tuple[Masking, ...] = ()
     tool: Name | None = None
 
     @field_validator("align", mode="before")
     @classmethod
-    def _rows_are_somebodys(cls, given: Any) -> Any:
-        if given in ("none", "nobody", "synthetic"):
-            raise ValueError(_SYNTHETIC)
+    def _nobody_is_none(cls, given: Any) -> Any:
+        if given in _OTHER_NAMES:
+            raise ValueError("for a fully synthetic table, whose rows belong to nobody, write `align: none`")
         return given
+
+    @model_validator(mode="after")
+    def _nothing_was_done_to_nobodys_rows(self) -> Self:
+        if self.align == "none" and self.mechanism:
+            raise ValueError(_NO_MECHANISM)
+        return self
 
     @model_validator(mode="after")
     def _pseudonyms_are_made_here(self) -> Self:
@@ -73,19 +82,20 @@ class AdoptionPlan(Spec):
 class Adopted:
     """A table masked elsewhere, put beside its source.
 
-    data: the published columns, row i being the released form of record `alignment.record[i]`; `alignment.place` is the row of
+    data: the published columns, row i being the released form of record `alignment.record[i]`, or of none; of these the rows
+    stand in an order of their own, so that no figure depends on that of the file. `alignment.place` is the row of
     the table as it was given. mechanisms: what was declared, and `Undeclared` for changes that no declaration covers.
     notes: what a reader should know of the table; they hold counts and column names.
     """
 
     data: Microdata
-    alignment: Alignment
+    alignment: Belonging
     mechanisms: tuple[Mechanism, ...]
     notes: tuple[str, ...]
 
 
 def adopt(original: Microdata, schema: Schema, plan: AdoptionPlan) -> Adopted:
-    """Read a table that was masked elsewhere and align it with its source.
+    """Read a table that was masked or made elsewhere and align it with its source, unless its rows belong to nobody.
 
     It is taken as it is: no value is rounded, repaired or masked again. Columns whose role is not published are left out.
 
@@ -97,6 +107,8 @@ def adopt(original: Microdata, schema: Schema, plan: AdoptionPlan) -> Adopted:
     Cost: reading the table; O(n log n) to align it.
     """
     given, notes = _read(original, schema, plan)
+    if plan.released.align == "none":
+        return _of_nobody(original, given, schema, notes)
     record, rows = _aligned(original, given, plan)
     data = Microdata(pa.table({name: given.column(name) for name in schema.published})).take(rows)
     _refuse_other_kinds(original, data)
@@ -109,6 +121,26 @@ def adopt(original: Microdata, schema: Schema, plan: AdoptionPlan) -> Adopted:
     if len(record) < original.n:
         notes = (*notes, f"{original.n - len(record):,} of {original.n:,} records of the source are not in the released table")
     return Adopted(data, Alignment(record, rows, original.n), mechanisms, notes)
+
+
+def _of_nobody(original: Microdata, given: Microdata, schema: Schema, notes: tuple[str, ...]) -> Adopted:
+    """A table of any number of rows, none of which is anybody's."""
+    data = Microdata(pa.table({name: given.column(name) for name in schema.published}))
+    _refuse_other_kinds(original, data)
+    refuse_incomparable(data, schema, where="released")
+    rows = np.lexsort([shared_codes(data.column(name))[0] for name in reversed(schema.published)]).astype(np.int64)
+    copies = _copied(original.select(schema.published), data)
+    told = (f"{copies:,} of the {data.n:,} rows of the released table, which are declared to belong to nobody, are equal in "
+            "every published column to a record of the source",) if copies else ()  # fmt: skip
+    steps = (Synthetic(attributes=schema.published),)
+    return Adopted(data.take(rows), OfNobody(rows, original.n), steps, (*notes, *told))
+
+
+def _copied(original: Microdata, data: Microdata) -> int:
+    """How many rows of a table are rows of its source."""
+    pairs = [shared_codes(original.column(name), data.column(name)) for name in data.names]
+    codes = joint_codes([np.concatenate(pair) for pair in pairs], original.n + data.n)
+    return int(np.isin(codes[original.n :], codes[: original.n]).sum())
 
 
 def _read(original: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Microdata, tuple[str, ...]]:
@@ -161,8 +193,8 @@ def _aligned(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple
             "released.align",
             f"The released table has {given.n:,} rows and the source {original.n:,}: they do not belong together in order.",
             f"{original.n:,} rows in the order of the source",
-            "align by a key (`key: <column>` and `align: key`), or give the table with all its rows in order; rows of nobody "
-            "(a fully synthetic table) cannot be certified",
+            "align by a key (`key: <column>` and `align: key`), or give the table with all its rows in order; a fully "
+            "synthetic table, whose rows belong to nobody, has `align: none`",
         )
     return np.arange(original.n, dtype=np.int64), np.arange(original.n, dtype=np.int64)
 
@@ -184,7 +216,7 @@ def _by_key(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple[
             f"{foreign:,} have one that the source does not know."
         )
         raise InputError("key-does-not-align", where, what, "each released row's key once, and in the source",
-                         "correct the keys; rows of nobody cannot be certified")  # fmt: skip
+                         "correct the keys; rows that belong to nobody have `align: none`")  # fmt: skip
     row_of_code = np.full(int(max(known.max(), shown.max())) + 1, -1, dtype=np.int64)
     row_of_code[shown] = np.arange(len(shown))
     rows = row_of_code[known]

@@ -1,4 +1,4 @@
-"""A table that another tool masked: what is known of how it was done."""
+"""A table that another tool masked, or made up: what is known of how it was done."""
 
 from __future__ import annotations
 
@@ -33,3 +33,29 @@ class Undeclared(Step):
     @property
     def rule(self) -> str:
         return f"a method that nobody declared, which changed {listed(self.masked)}"
+
+
+class Synthetic(Step):
+    """What stands for the mechanism of a table whose rows belong to nobody: no record was turned into a row.
+
+    attributes: all that are published.
+    """
+
+    method: Literal["synthetic"] = "synthetic"
+    attributes: Names
+
+    @property
+    def values_move(self) -> bool:
+        return True
+
+    @property
+    def can_be_followed(self) -> bool:
+        return False
+
+    @property
+    def unanswered(self) -> str:
+        return "no record was turned into a row, so that there is nothing to follow from a record to its row"
+
+    @property
+    def rule(self) -> str:
+        return "the synthesis of rows that belong to nobody"

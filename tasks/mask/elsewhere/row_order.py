@@ -15,8 +15,8 @@ MOST_CATEGORIES = 50
 BY_CHANCE = 1e-4  # a relation that chance shows more often than this is none
 _ALLOWED = "the masked form of record i in row i"
 _REMEDY = (
-    "align by a key (`key: <column>` and `align: key`), or give the table in the order of the source; rows of nobody (a fully "
-    "synthetic table) cannot be certified"
+    "align by a key (`key: <column>` and `align: key`), or give the table in the order of the source; a fully synthetic table, "
+    "whose rows belong to nobody, has `align: none`"
 )
 
 

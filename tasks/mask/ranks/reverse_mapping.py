@@ -1,0 +1,138 @@
+"""Reverse mapping: after other steps, each value is replaced by the source's value of the same rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from tasks.mask.fitting import ordered_positions
+from tasks.mask.images import Between, Knowledge, Shown
+from tasks.mask.ranks.by_rank import order_of
+from tasks.mask.step import Description, Site, Step, View
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Scale
+from tasks.microdata.table import Floats, Microdata
+from tasks.microdata.words import listed
+
+
+class ReverseMapping(Step):
+    """Parameters of reverse mapping.
+
+    attributes: what is mapped back, after steps that masked it; default: the quasi-identifiers that are numeric, ordinal, dates
+        or times.
+    """
+
+    method: Literal["reverse_mapping"]
+
+    @property
+    def values_move(self) -> bool:
+        return True
+
+    @property
+    def rule(self) -> str:
+        return f"reverse mapping of {listed(self.masked)} to the source's values of the same ranks, equal ones in random order"
+
+
+SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
+DESCRIPTION = Description(
+    method="reverse_mapping",
+    what_it_does="after other steps: hands out the source's values by the ranks of the masked ones, equal ones in random order",
+    scales=SCALES,
+    parameters="attributes, by",
+    intruder="knows among which ranks a value can have fallen, if he can repeat the steps before; after joint "
+    "microaggregation that leaves each record's own group, in which nothing tells the rows apart",
+    answered_by=("transparency",),
+)
+
+
+def map_back(site: Site, spec: ReverseMapping) -> Microdata:
+    """Replace each value by the source's value of the same rank.
+
+    Meaning: the column keeps exactly its values, as after a swap, but who holds which is decided by the steps before. After
+    joint microaggregation all records of a group have the same means, so that the values at the ranks of each mean go to them
+    in random order: of k rows of the group each is each record's with the same chance, whatever somebody knows who lacks the
+    seed (of the masked attributes; what is published as it is tells more). A swap or jitter of many attributes has no such
+    bound. It loses more than the means alone, because the values spread again.
+    Formula in words: sort the masked values, equal ones in random order, in each attribute anew; the j-th of them becomes the
+    j-th smallest of the source's values. Missing values stay missing.
+
+    Parameters
+    ----------
+    site: a table after the steps before, and the same rows of the source. spec: with its attributes resolved.
+
+    Returns the table with those columns replaced; each is a permutation of the source's.
+
+    Raises InputError where a step before has made values missing, for an infinite value, or a text without order.
+    Cost: O(n log n) per attribute. Source: Muralidhar, Sarathy and Domingo-Ferrer (2014), "Reverse mapping to preserve the
+    marginal distributions of attributes in masked microdata"; equal values at random is what the chance of 1 in k rests on.
+    Example: 1, 2, 8, 9 in groups of two have the means 1.5, 1.5, 8.5, 8.5, and become 1, 2 and 8, 9, in either order.
+    """
+    data, rng = site.data, site.draw()
+    for name in spec.masked:
+        place = f"{site.where}.attributes: {name}"
+        now, source = (ordered_positions(one, site.schema, name, place) for one in (data, site.source))
+        _refuse_unfit(now, source, name, place)
+        rows = np.flatnonzero(~np.isnan(now))
+        taken = np.arange(data.n)
+        taken[rows[order_of(now[rows], rng=rng)]] = rows[np.argsort(source[rows], kind="stable")]
+        data = data.with_column(name, site.source.column(name).take(pa.array(taken)))
+    return data
+
+
+def _refuse_unfit(now: Floats, source: Floats, name: str, place: str) -> None:
+    if (np.isnan(now) != np.isnan(source)).any():
+        what = f"`{name}` is missing in other rows than in the source, so that ranks do not correspond"
+        raise InputError("other-rows-missing", place, what, "steps that keep missing values", "put this step before that one")
+
+
+def refuse_first(steps: Sequence[Step], where: str) -> None:
+    """InputError for a reverse mapping of an attribute that no step has masked before: each value would become itself."""
+    masked: set[str] = set()
+    for i, step in enumerate(steps):
+        for name in step.masked if isinstance(step, ReverseMapping) else ():
+            if name not in masked:
+                what = f"no step has masked `{name}` before: each value would become itself"
+                remedy = "put the step after microaggregation or noise of the attribute, or name other attributes"
+                allowed = ", ".join(sorted(masked)) or "none: it is the first step"
+                raise InputError("nothing-masked-before", f"{where}[{i}].attributes", what, allowed, remedy, name)
+        masked |= set(step.masked)
+
+
+def conclude(view: View, spec: ReverseMapping) -> Knowledge:
+    """What the step lets an intruder conclude who knows it.
+
+    If he can repeat what came before he knows the masked values of all records, and so the ranks among which each value fell:
+    the row shows one of the source's values at those ranks. Of records that he could not tell apart before the step (`Shown`)
+    the values of any. Otherwise nothing follows, as after noise.
+    """
+    knowledge = view.knowledge
+    for name in spec.masked:
+        part = next((part for part in knowledge.shown if name in part.names), None)
+        if part is None or not knowledge.complete:
+            knowledge = knowledge.doubting((name,))
+            continue
+        attribute = view.schema[name]
+        now, source = knowledge.believed.positions(attribute), view.originals.positions(attribute)
+        if (np.isnan(now) != np.isnan(source)).any():
+            knowledge = knowledge.doubting((name,))
+            continue
+        low, high = _ends(now, source, part)
+        rest = knowledge.without((name,))
+        knowledge = replace(rest, between=(*rest.between, Between(name, low, high)))
+    return knowledge
+
+
+def _ends(now: Floats, source: Floats, part: Shown) -> tuple[Floats, Floats]:
+    """The lowest and the highest value that each record, or one that it cannot be told from, can have received."""
+    missing = np.isnan(now)
+    ranked, values = np.sort(now[~missing]), np.append(np.sort(source[~missing]), np.nan)
+    low = values[np.searchsorted(ranked, now, side="left")]
+    high = values[np.searchsorted(ranked, now, side="right") - 1]
+    lowest, highest = (np.full(int(part.twins.max(initial=-1)) + 1, fill) for fill in (np.inf, -np.inf))
+    np.minimum.at(lowest, part.twins[~missing], low[~missing])
+    np.maximum.at(highest, part.twins[~missing], high[~missing])
+    return np.where(missing, np.nan, lowest[part.twins]), np.where(missing, np.nan, highest[part.twins])
