@@ -76,7 +76,7 @@ def test_errors_gaps_and_coarser_categories(people):
         ({"town": {"noise_percent": 5}}, "no-order"),
         ({"born": {"times": 2}}, "no-unit"),
         ({"town": {"coarser": {"Oslo": "Norway"}}}, "unknown-category"),
-        ({"age": {"coarser": {"1": "2"}}}, "unknown-category"),
+        ({"age": {"coarser": {"1": "2"}}}, "not-texts"),
     ],
 )
 def test_what_an_attribute_cannot_have(people, by_name, code):

@@ -211,6 +211,22 @@ class TestWhatIsTold:
         for one in facts.rounded.weights:
             assert one.u == float(f"{one.u:.1e}")
 
+    def test_the_public_hears_of_no_share_of_few_matches(self, table):
+        original, masked, schema = noisy(table, n=60, kept=0.97)
+        facts = attacked(original, masked, schema, estimate="supervised").probable
+        few = {(one.attribute, one.said) for one in facts.weights if 0 < one.m * 60 < OF_A_BAR}
+        assert few
+        for one in facts.rounded.weights:
+            assert (one.m is None) == ((one.attribute, one.said) in few)
+            assert one.m is not None or one.bits is None
+        rounded = facts.rounded.classes
+        shares = list(zip(facts.classes.matches, rounded.matches, strict=True))
+        assert any(0 < told < OF_A_BAR / 60 for told, _ in shares)
+        assert all((shown is None) == (0 < told < OF_A_BAR / 60) for told, shown in shares)
+        for name in ("claimed", "squares", "chance", "chance_at_truth", "dealt_out"):
+            assert getattr(facts.rounded, name) == float(f"{getattr(facts, name):.1e}")
+        assert facts.rounded.rounded == facts.rounded
+
     def test_results_are_kept_whole(self, table):
         original, masked, schema = noisy(table)
         for parameters in ({}, {"estimate": "supervised"}, {"assumed": {"kept": "estimated"}}):

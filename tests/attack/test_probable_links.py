@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import poisson
@@ -72,7 +72,9 @@ def test_the_distribution_is_the_formula(table, credits, own, shown):
     assert found.distribution.largest[records] == pytest.approx(r.max(axis=1))
     assert found.distribution.squares[records] == pytest.approx((r**2).sum(axis=1))
     assert found.distribution.present[records] == pytest.approx(r.sum(axis=1))
-    best = slowly >= slowly.max(axis=1, keepdims=True) * (1 - 1e-7)
+    below = 1 - slowly / slowly.max(axis=1, keepdims=True)
+    assume(not ((below > 1e-11) & (below < 1e-7)).any())  # what is nearly a tie is one or none by the last step of the estimate
+    best = below <= 1e-11
     assert credits(found.links) == pytest.approx(best / best.sum(axis=1, keepdims=True))
 
 
@@ -158,7 +160,7 @@ def test_growing_lists_find_an_assignment_as_likely_as_scipy_over_all_pairs(tabl
     def cost_of(numbers):
         return log_ratio.max() - log_ratio[np.searchsorted(found.patterns.numbers, numbers)]
 
-    costs = PatternCosts(rules_of(both), cost_of)
+    costs = PatternCosts(rules_of(both), cost_of, both.alike)
     grown = assignment(costs, both.own_of_record, both.shown_of_row, full=0)
     matrix = costs.matrix(both.own_of_record)[:, both.shown_of_row]
     records, rows = linear_sum_assignment(matrix)

@@ -132,9 +132,14 @@ def _parents(column: pa.Array, holding: Holding, place: str) -> pa.Array:
     assert holding.coarser is not None  # noqa: S101  the caller has seen to it
     parents = holding.coarser.ancestors(1)
     texts = column.cast(pa.string()).to_pylist()
-    if not pa.types.is_string(column.type) or not {text for text in texts if text is not None} <= set(parents):
-        what = "`coarser` gives a parent to every category of an attribute of texts"
-        raise InputError("unknown-category", place, what, "a parent for each category", "complete it")
+    if not pa.types.is_string(column.type):
+        what = "`coarser` gives parents to categories that are texts, and this attribute holds none"
+        raise InputError("not-texts", place, what, "an attribute of texts", "say it by `rounded_to`, or leave it out")
+    orphans = sorted({text for text in texts if text is not None} - set(parents))
+    if orphans:
+        what = f"`coarser` gives no parent to {len(orphans):,} of the categories"
+        remedy = "add them, also those that stay as they are"
+        raise InputError("unknown-category", place, what, "a parent for each category", remedy, ", ".join(orphans[:5]))
     return pa.array([None if text is None else parents[text] for text in texts], pa.string())
 
 

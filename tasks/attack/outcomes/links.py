@@ -22,8 +22,32 @@ class Posterior(Protocol):
         ...
 
     def claimed(self, records: Integers) -> Floats:
-        """Shape (k,): the largest probability of any row."""
+        """Shape (k,): how probable the guess is taken to be, e.g. the largest probability of any row."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class _OfHeld:
+    """The probabilities of some records, asked for by their places among all: place has -1 for the others, who have none."""
+
+    posterior: Posterior
+    place: Integers
+
+    @classmethod
+    def of(cls, posterior: Posterior, held: Integers, n: int) -> _OfHeld:
+        place = np.full(n, -1, dtype=np.int64)
+        place[held] = np.arange(len(held))
+        return cls(posterior, place)
+
+    def at(self, records: Integers, rows: Integers) -> Floats:
+        places = self.place[records]
+        found = np.zeros(len(records))
+        found[places >= 0] = self.posterior.at(places[places >= 0], rows[places >= 0])
+        return found
+
+    def claimed(self, records: Integers) -> Floats:
+        places = self.place[records]
+        return np.where(places >= 0, self.posterior.claimed(np.maximum(places, 0)), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +126,11 @@ class Links:
         return replace(
             self, search_class=search_class, starts=np.append(self.starts, last), sound_sizes=sizes, small_sets=small
         )
+
+    def of_held(self, held: Integers, n: int) -> Links:
+        """`of_present` for those whose records the intruder holds, with their probabilities."""
+        lifted = self.of_present(held, n)
+        return lifted if self.posterior is None else replace(lifted, posterior=_OfHeld.of(self.posterior, held, n))
 
     def inverted(self) -> Links:
         """The same links seen from the found records: which searching records are linked to each; may be none."""

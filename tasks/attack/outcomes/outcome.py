@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.persons import fare, fare_searched
 from tasks.attack.outcomes.posterior import posterior_columns
 from tasks.attack.probabilistic.facts import ProbableFacts
-from tasks.microdata.alignment import ABSENT, Alignment
+from tasks.microdata.alignment import ABSENT, Alignment, Belonging, owned
 from tasks.microdata.estimate import ChanceKind, Status
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
@@ -34,8 +34,9 @@ class AttackResult:
     direction, scale_by: None where the attack has no such choice. credit: a tie of t rows earns 1/t.
     n_release: rows of the release. counts: what the targets are; see `fare` for persons of several rows.
     chance: the mean credit, over all targets, of any guess that does not look: exactly 1 over their number, or less where some
-    records are absent and the released rows look for them, or some are given no guess.
+    records are absent and the released rows look for them, or some are given no guess; None where rows belong to nobody.
     n_given: where a one-to-one assignment gives some of those who search nothing, how many it gives something; else None.
+    links_depend: does the intruder hold a share of the records, and does who is linked depend on which these are?
     outcomes: one row per scored target; None where status is not ok (`reason` says why):
         target: its row of the original, a person's first one. in_release: has it a released row?
         credit: 1/t if the own row is among the t linked ones, else 0.
@@ -48,6 +49,7 @@ class AttackResult:
         any own row, both as means over the records that are used.
         linked:A, control:A: for each confidential attribute A that the intruder does not know, see `linked_values`; none for
         an intruder of the knowledge curve; missing for who is not in the source: nobody knows the original value.
+        Where the released rows belong to nobody, target, candidates, linked:A and control:A alone (`outcomes_of_nobody`).
     learned: of an attack by a learned distance, what is to be said of it. probable: of probabilistic linkage.
     """
 
@@ -63,20 +65,22 @@ class AttackResult:
     scale_by: str | None
     credit: Literal["shared"] = "shared"
     n_release: int
-    chance: float
+    chance: float | None
     chance_kind: ChanceKind = "uniform_guess"
     counts: Counts = "records"
     outcomes: InstanceOf[Microdata] | None = None
     learned: LearnedFacts | None = None
     probable: ProbableFacts | None = None
     n_given: int | None = None
+    links_depend: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
     """What the scoring knows and no intruder does: whose row is whose.
 
-    original, masked: n and m rows. units: of the original's rows. alignment: of the source's records.
+    original, masked: n and m rows. units: of the original's rows. belonging: whose the masked rows are; what needs to know that
+    raises NotApplicable where they are nobody's.
     For a file of the intruder `original` is that file (`linkage.whose`), and two more are given. whose: shape (m,), the unit of
     each masked row, from n_units on those of people who are not in the file. told: of some attributes, shape (n,) each, of
     which records the original value is known.
@@ -84,18 +88,39 @@ class Scene:
 
     original: Microdata
     masked: Microdata
-    alignment: Alignment
+    belonging: Belonging
     units: Units
     whose: Integers | None = None
     told: Mapping[str, Booleans] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, original: Microdata, masked: Microdata, schema: Schema, alignment: Alignment) -> Scene:
+    def of(cls, original: Microdata, masked: Microdata, schema: Schema, belonging: Belonging) -> Scene:
         """Raises ValueError where the alignment is not that of the tables, InputError as `units_of`."""
-        if original.n != alignment.n_records or masked.n != len(alignment.record):
-            shapes = f"{alignment.n_records} records and {len(alignment.record)} masked rows"
+        if original.n != belonging.n_records or masked.n != belonging.n_rows:
+            shapes = f"{belonging.n_records} records and {belonging.n_rows} masked rows"
             raise ValueError(f"the tables have {original.n} and {masked.n} rows, their alignment {shapes}")
-        return cls(original, masked, alignment, units_of(original, schema))
+        return cls(original, masked, belonging, units_of(original, schema))
+
+    @property
+    def alignment(self) -> Alignment:
+        """Of the source's records; raises NotApplicable where the masked rows belong to nobody."""
+        return owned(self.belonging)
+
+    def of_held(self, held: Integers) -> Scene:
+        """The scene of somebody who holds a share of the records: rows of `original`, ascending, of persons all or none."""
+        _, of_record = np.unique(self.units.of_row[held], return_inverse=True)
+        kept = np.zeros(self.units.n_units, dtype=bool)
+        kept[self.units.of_row[held]] = True
+        number = np.where(kept, np.cumsum(kept) - 1, int(kept.sum()) + np.cumsum(~kept) - 1)
+        others = self.unit_of_row >= self.units.n_units
+        whose = np.where(others, self.unit_of_row, number[np.where(others, 0, self.unit_of_row)])
+        return replace(
+            self,
+            original=self.original.take(held),
+            units=Units(of_record.astype(np.int64), int(kept.sum()), self.units.counts),
+            whose=whose.astype(np.int64),
+            told={name: told[held] for name, told in self.told.items()},
+        )
 
     @property
     def unit_of_row(self) -> Integers:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tasks.attack.linkage.distance_linkage import Pairs
 from tasks.attack.probabilistic.facts import MOST_SHOWN, Classes, ProbableFacts, Rates, Telling, Weight
+from tasks.attack.probabilistic.jointly import JointDistribution
 from tasks.attack.probabilistic.levels import Ladders, default_ladder
 from tasks.attack.probabilistic.model import Interactions, supervised
 from tasks.attack.probabilistic.patterns import patterns_of, records_showing
@@ -50,6 +51,7 @@ def facts_of(
         weights=tuple(_weights(found, said)),
         classes=_classes(found, spec, matches) if len(matches.records) else None,
         telling=telling,
+        jointly=isinstance(found.distribution, JointDistribution),
     )
 
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+Three = tuple[float | None, float | None, float | None]
 MOST_SHOWN = 5  # patterns at most
 OF_A_BAR = 10  # records that stand behind what is public
+_TEN = 9.5  # ten, of a share that was rounded to two digits
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
     """How alike one attribute is (`said`), how probable that is among matches (m) and among all pairs (u).
 
-    bits: log2 m/u, what it adds to the evidence of a match; None where no match is so.
+    bits: log2 m/u, what it adds to the evidence of a match; None where no match is so. In what may be published m is None (and
+    bits too, but in a pattern) where fewer than ten matches stand behind it.
     """
 
     attribute: str
     said: str
-    m: float
+    m: float | None
     u: float
     bits: float | None
 
@@ -53,8 +56,9 @@ class Classes:
 
     link_from, drop_to: LT and NLT, weights in bits; None: no pattern is linked, or none is not linked. asked: what the release
     file allows; expected: what the model says that the thresholds give; actual: what they gave.
-    matches, others: of the true pairs and of all others the shares that are linked, clerical and not linked.
-    precision: the share of the linked pairs that are matches; None where none is linked.
+    matches, others: of the true pairs and of all others the shares that are linked, clerical and not linked; in what may be
+        published None for fewer than ten of them.
+    precision: the share of the linked pairs that are matches; None where none is linked, or it would tell such a share.
     """
 
     link_from: float | None
@@ -62,8 +66,8 @@ class Classes:
     asked: Rates
     expected: Rates
     actual: Rates
-    matches: tuple[float, float, float]
-    others: tuple[float, float, float]
+    matches: Three
+    others: Three
     precision: float | None
 
 
@@ -77,8 +81,11 @@ class ProbableFacts:
     claimed: the mean of the largest r(b). squares: the mean of the sum of r(b)^2, the mean posterior at the truth if the model
     were right.
     chance, chance_at_truth: where m is read off who is who, what the same model earns by 20 permuted truths; else None.
+    dealt_out: the mean of r(b) at the own rows if the released rows were dealt out anew (`outcomes.posterior.chance_at_truth`).
     weights: every level of every attribute that occurs. classes: None where nobody can say which pairs are true.
     telling: the patterns that tell most, of the declared intruder alone.
+    jointly: is r(b) that of all records together, no row for two of them, and not of each record by itself? Then `claimed` is
+        the mean of r(b) at the assigned rows.
     """
 
     estimate: str
@@ -94,21 +101,60 @@ class ProbableFacts:
     weights: tuple[Weight, ...] = ()
     classes: Classes | None = None
     telling: tuple[Telling, ...] = ()
+    jointly: bool = False
+    dealt_out: float | None = None
 
     @property
     def rounded(self) -> ProbableFacts:
-        """What may be published: two digits of what is counted on the original, and no pattern of fewer than ten records."""
+        """What may be published: two digits of what is counted on the original, nothing that fewer than ten stand behind.
+
+        The numbers of records and rows are published anyway, and with them n_pairs and n_matches.
+        """
         shown = (one for one in self.telling if one.records >= OF_A_BAR)
         return replace(
             self,
-            weights=tuple(_rounded(one) for one in self.weights),
-            classes=None if self.classes is None else _of_classes(self.classes),
+            present=_two(self.present),
+            claimed=_two(self.claimed),
+            squares=_two(self.squares),
+            chance=_two_or_none(self.chance),
+            chance_at_truth=_two_or_none(self.chance_at_truth),
+            dealt_out=_two_or_none(self.dealt_out),
+            weights=tuple(self._of_weight(one) for one in self.weights),
+            classes=None if self.classes is None else self._of_classes(self.classes),
             telling=tuple(_of_telling(one) for one in shown),
         )
 
+    def _of_weight(self, one: Weight) -> Weight:
+        rounded = _rounded(one)
+        return rounded if self._is_of_ten(rounded.m, self.n_matches) else replace(rounded, m=None, bits=None)
+
+    def _of_classes(self, one: Classes) -> Classes:
+        counts = (self.n_matches, self.n_pairs - self.n_matches)
+        false, missed = self._told(one.actual.false_links, counts[1]), self._told(one.actual.missed, counts[0])
+        linked = self._told(one.matches[0], counts[0]), self._told(one.others[0], counts[1])
+        return Classes(
+            link_from=_tenth(one.link_from),
+            drop_to=_tenth(one.drop_to),
+            asked=one.asked,
+            expected=_of_rates(one.expected),
+            actual=Rates(false_links=false, missed=missed),
+            matches=self._of_three(one.matches, counts[0]),
+            others=self._of_three(one.others, counts[1]),
+            precision=_two_or_none(one.precision) if None not in linked else None,
+        )
+
+    def _of_three(self, shares: Three, of: float) -> Three:
+        return self._told(shares[0], of), self._told(shares[1], of), self._told(shares[2], of)
+
+    def _told(self, share: float | None, of: float) -> float | None:
+        return _two_or_none(share) if self._is_of_ten(share, of) else None
+
+    def _is_of_ten(self, share: float | None, of: float) -> bool:
+        return share is not None and (share == 0 or share * of >= _TEN)
+
 
 def _rounded(one: Weight) -> Weight:
-    return Weight(one.attribute, one.said, _two(one.m), _two(one.u), _tenth(one.bits))
+    return Weight(one.attribute, one.said, _two_or_none(one.m), _two(one.u), _tenth(one.bits))
 
 
 def _of_telling(one: Telling) -> Telling:
@@ -123,22 +169,13 @@ def _of_telling(one: Telling) -> Telling:
     )
 
 
-def _of_classes(one: Classes) -> Classes:
-    return Classes(
-        link_from=_tenth(one.link_from),
-        drop_to=_tenth(one.drop_to),
-        asked=one.asked,
-        expected=_of_rates(one.expected),
-        actual=_of_rates(one.actual),
-        matches=(_two(one.matches[0]), _two(one.matches[1]), _two(one.matches[2])),
-        others=(_two(one.others[0]), _two(one.others[1]), _two(one.others[2])),
-        precision=None if one.precision is None else _two(one.precision),
-    )
-
-
 def _of_rates(one: Rates) -> Rates:
-    false, missed = (None if rate is None else _two(rate) for rate in (one.false_links, one.missed))
+    false, missed = (_two_or_none(rate) for rate in (one.false_links, one.missed))
     return Rates(false_links=false, missed=missed)
+
+
+def _two_or_none(number: float | None) -> float | None:
+    return None if number is None else _two(number)
 
 
 def _two(number: float) -> float:

@@ -1,7 +1,7 @@
 """How alike two values of one attribute are: a ladder of rules, of which the first that holds is their level.
 
-With r rules the levels are 0 (no rule holds) to r (the first rule holds). Every rule asks whether two numbers are at most so
-far apart: for equality and for bins these are codes, at most 0 apart.
+With r rules the levels are 0 (no rule holds) to r (the first rule holds). A rule asks whether two numbers are at most so far
+apart: for equality and for bins these are codes, at most 0 apart; or, of texts, whether they are similar (`similar`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import numpy as np
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PlainSerializer, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
+from scipy.sparse import csr_array
 
+from tasks.attack.probabilistic.similar import Alike, Similar, alike_texts
 from tasks.mask.coding.by_attribute import WrittenMapping
 from tasks.mask.fitting import ordered_positions
 from tasks.mask.images import joint_codes
@@ -23,6 +25,7 @@ from tasks.microdata.spec import Percent, Spec
 from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
 
 MISSING = -1e300  # stands for a missing value: far from every other, and 0 from another missing one
+LISTED = -1.0  # the reach of a rule that lists which texts are alike
 
 
 class Exact(Spec):
@@ -54,7 +57,7 @@ class SameBin(Spec):
         return f"in the same of {self.bins} bins"
 
 
-Rule = Annotated[Exact | Within | SameBin, Field(discriminator="rule")]
+Rule = Annotated[Exact | Within | SameBin | Similar, Field(discriminator="rule")]
 Ladder = Annotated[tuple[Rule, ...], Field(min_length=1, max_length=6)]
 _LADDER: TypeAdapter[tuple[Rule, ...]] = TypeAdapter(Ladder)
 
@@ -84,8 +87,8 @@ class Compared:
 
     own: shape (rules, r), shown: shape (rules, c): the numbers that each rule compares, all rules of all attributes.
     own_of_record, shown_of_row: shapes (n,) and (m,): which of them each record and each released row is.
-    reach: shape (rules,): how far apart two numbers may be. attribute, level: shape (rules,): of which attribute the rule is,
-        and the level that it gives; the levels of an attribute ascend.
+    reach: shape (rules,): how far apart two numbers may be, LISTED where they number texts that `alike` lists. attribute,
+        level: shape (rules,): of which attribute the rule is, and the level that it gives; the levels of an attribute ascend.
     sizes: shape (d,): number of levels of each attribute, 0 included. names: of the attributes.
     """
 
@@ -96,6 +99,7 @@ class Compared:
     reach: Floats
     attribute: Integers
     level: Integers
+    alike: Alike
     sizes: Integers
     names: tuple[str, ...]
 
@@ -129,9 +133,10 @@ def compared(
 
     ladders: the rules of some attributes, the most alike first; others have `default_ladder`.
     Two missing values are equal; a missing value and a present one are at level 0. Ranges and bins are the release's, which the
-    intruder holds. Similarity of texts is not offered.
+    intruder holds. Texts are similar as `alike_texts` says.
 
-    Raises InputError for a rule that needs an order the attribute has not, a category outside its order, an infinite value.
+    Raises InputError for a rule that needs an order the attribute has not, a category outside its order, an infinite value,
+    and InputError and NotApplicable as `alike_texts`.
     """
     given = dict(ladders)
     chosen = [(schema[name], given.get(name) or default_ladder(schema[name])) for name in knows]
@@ -144,20 +149,24 @@ def compared(
         reach=np.array([part[2] for part in parts], dtype=np.float64),
         attribute=np.repeat(np.arange(len(chosen)), lengths),
         level=np.concatenate([np.arange(1, length + 1) for length in lengths]),
+        alike=Alike.of([part[3] for part in parts]),
         sizes=np.array(lengths, dtype=np.int64) + 1,
         names=knows,
     )
 
 
-_Numbers = tuple[Floats, Floats, float]  # own, shown, reach
+_Numbers = tuple[Floats, Floats, float, csr_array | None]  # own, shown, reach, and which are alike
 
 
 def _numbers(original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, rule: Rule) -> _Numbers:
     if isinstance(rule, Exact):
         codes = shared_codes(original.column(attribute.name), masked.column(attribute.name))
         own, shown = (one.astype(np.float64) for one in codes)
-        return own, shown, 0.0
+        return own, shown, 0.0, None
     place = f"attacks: compare.{attribute.name}"
+    if isinstance(rule, Similar):
+        own, shown, alike = alike_texts(original.column(attribute.name), masked.column(attribute.name), rule, place)
+        return own, shown, LISTED, alike
     if attribute.scale in CATEGORICAL:
         what = f"`{attribute.name}` is {attribute.scale}: its values have no order, and so neither distances nor bins"
         raise InputError("no-order", place, what, "exact", "compare it by `exact`, or declare its order", rule.rule)
@@ -166,9 +175,9 @@ def _numbers(original: Microdata, masked: Microdata, schema: Schema, attribute: 
     if isinstance(rule, SameBin):
         edges = np.unique(np.quantile(present, np.arange(1, rule.bins) / rule.bins)) if len(present) else present
         own, shown = (_marked(values, np.searchsorted(edges, values, "right")) for values in positions)
-        return own, shown, 0.0
+        return own, shown, 0.0, None
     own, shown = (_marked(values, values) for values in positions)
-    return own, shown, float(np.ptp(present)) * rule.percent / 100 if len(present) else 0.0
+    return own, shown, float(np.ptp(present)) * rule.percent / 100 if len(present) else 0.0, None
 
 
 def _marked(positions: Floats, numbers: Floats | Integers) -> Floats:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from tasks.attack.linkage.distance_linkage import Pairs
 from tasks.attack.linkage.holding import held
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.outcomes.persons import fare
+from tasks.attack.outcomes.posterior import chance_at_truth
 from tasks.attack.probabilistic.account import facts_of
+from tasks.attack.probabilistic.facts import ProbableFacts
 from tasks.attack.probabilistic.levels import Compared
 from tasks.attack.probabilistic.patterns import MOST_COUNTED_AT_ONCE
 from tasks.attack.probabilistic.posterior import check_compatible
@@ -52,7 +57,17 @@ def link_probably(
     presence = 1.0 if intruder.participation_known else n_common / own.n
     _check_probabilities(found, present=presence == 1)
     facts = facts_of(found, spec, schema, pairs, presence=presence, in_full=intruder.name == "declared")
-    return replace(found.links, posterior=found.distribution, probable=facts), _assumes(spec)
+    facts = replace(facts, dealt_out=_dealt_out(scene, found))
+    return replace(found.links, posterior=found.distribution, probable=facts), _assumes(spec) + _by_itself(spec, facts)
+
+
+def _dealt_out(scene: Scene, found: Estimated) -> float:
+    """The chance of the posterior at the truth."""
+    units, present = scene.units, found.distribution.present[found.both.own_of_record]
+    used = np.arange(units.n_units), np.arange(units.n_units)
+    if units.counts == "persons":
+        used = fare(found.links, used[0], units.of_row, scene.unit_of_row).used
+    return chance_at_truth(present, used, scene.released, scene.masked.n)
 
 
 def _check_asks(scene: Scene, spec: ProbabilisticLinkage, intruder: Intruder) -> None:
@@ -81,6 +96,12 @@ def _check_probabilities(found: Estimated, *, present: bool) -> None:
     for record in range(min(_CHECKED, len(found.both.own_of_record))):
         shares = found.distribution.of(record)
         check_compatible(shares, found.both.shown_of_row, present=present and bool(shares.any()))
+
+
+def _by_itself(spec: ProbabilisticLinkage, facts: ProbableFacts) -> str:
+    if spec.matching == "likeliest" or facts.jointly:
+        return ""
+    return "; the files are too large for the probabilities of all records together: they are those of each record by itself"
 
 
 def _assumes(spec: ProbabilisticLinkage) -> str:

@@ -7,7 +7,6 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-import statsmodels.api as sm
 
 from tasks.attack.probabilistic.patterns import Patterns, strides_of
 from tasks.microdata.errors import AttackFailed, InputError
@@ -64,9 +63,12 @@ def fitted(table: Table, counts: Floats) -> Floats:
     Returns shape (cells,), adding up to 1; its margins over the chosen pairs and over every attribute are those of the counts.
     Raises AttackFailed where the fit does not converge.
     """
+    from statsmodels.genmod.families import Poisson  # slow to import, and few releases need it
+    from statsmodels.genmod.generalized_linear_model import GLM
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit = sm.GLM(counts / counts.sum(), table.design, family=sm.families.Poisson()).fit(maxiter=200, tol=1e-12)
+        fit = GLM(counts / counts.sum(), table.design, family=Poisson()).fit(maxiter=200, tol=1e-12)
     if not fit.converged:
         raise AttackFailed("the log-linear model of the patterns did not converge")
     means: Floats = np.asarray(fit.fittedvalues, dtype=np.float64)

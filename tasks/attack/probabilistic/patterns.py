@@ -47,13 +47,19 @@ class Patterns:
 
 
 class Rules(NamedTuple):
-    """What the compiled loops take of `Compared`; adds: what the level that a rule gives adds to the number of a pattern."""
+    """What the compiled loops take of `Compared`.
+
+    adds: what the level that a rule gives adds to the number of a pattern. first, starts, alike: as in `Alike`.
+    """
 
     own: Floats
     shown: Floats
     reach: Floats
     level: Integers
     adds: Integers
+    first: Integers
+    starts: Integers
+    alike: Integers
 
 
 def strides_of(sizes: Integers) -> Integers:
@@ -63,7 +69,9 @@ def strides_of(sizes: Integers) -> Integers:
 
 def rules_of(both: Compared) -> Rules:
     """The rules for the compiled loops."""
-    return Rules(both.own, both.shown, both.reach, both.level, both.level * strides_of(both.sizes)[both.attribute])
+    adds = both.level * strides_of(both.sizes)[both.attribute]
+    alike = both.alike
+    return Rules(both.own, both.shown, both.reach, both.level, adds, alike.first, alike.starts, alike.shown)
 
 
 def counted(both: Compared, *, at_once: int = MOST_COUNTED_AT_ONCE) -> Patterns:
@@ -119,9 +127,31 @@ def write_patterns(rules: Rules, i: int, found: Integers, adds: Integers) -> Non
             found += adds
             adds[:] = 0
         x, far, add, shown = rules.own[e, i], rules.reach[e], rules.adds[e], rules.shown[e]
+        if rules.first[e] >= 0:
+            _write_listed(_alike_to(rules, e, x), shown, add, adds)
+            continue
         for c in range(len(found)):
             adds[c] = add if abs(x - shown[c]) <= far else adds[c]
     found += adds
+
+
+@njit
+def _alike_to(rules: Rules, e: int, x: float) -> Integers:
+    at = rules.first[e] + int(x)
+    return rules.alike[rules.starts[at] : rules.starts[at + 1]]
+
+
+@njit
+def _write_listed(listed: Integers, shown: Floats, add: int, adds: Integers) -> None:
+    for c in range(len(adds)):
+        if _is_listed(listed, shown[c]):
+            adds[c] = add
+
+
+@njit
+def _is_listed(listed: Integers, number: float) -> bool:
+    at = np.searchsorted(listed, int(number))
+    return bool(at < len(listed) and listed[at] == int(number))
 
 
 @njit
@@ -195,7 +225,8 @@ def of_pairs(rules: Rules, own: Integers, shown: Integers) -> Integers:
             if rules.level[e] == 1:
                 found[k] += adds
                 adds = 0
-            if abs(rules.own[e, own[k]] - rules.shown[e, shown[k]]) <= rules.reach[e]:
-                adds = rules.adds[e]
+            x, y = rules.own[e, own[k]], rules.shown[e, shown[k]]
+            holds = _is_listed(_alike_to(rules, e, x), y) if rules.first[e] >= 0 else abs(x - y) <= rules.reach[e]
+            adds = rules.adds[e] if holds else adds
         found[k] += adds
     return found

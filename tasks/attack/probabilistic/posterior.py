@@ -21,7 +21,7 @@ from tasks.attack.transparency.likelihood import TIE
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.table import Booleans, Floats, Integers
 
-_PAIRS_OF_A_BLOCK = 1 << 19
+PAIRS_OF_A_BLOCK = 1 << 19
 MOST_PAIRS_TOGETHER = 100_000_000  # of distinct records and rows that are assigned one to one
 MOST_TIED = 50_000_000  # rows and records that tie for each other, all written out
 _MOST_ABSENT = 700.0  # the exponential of more is infinite
@@ -84,7 +84,7 @@ def distribution(both: Compared, patterns: Patterns, log_ratio: Floats, *, prese
     with np.errstate(divide="ignore"):
         absent = float(np.log(len(both.shown_of_row) * (1 - presence) / presence))
     sums, sizes, classes, tied = [], [], [], 0
-    for some, likeliest in _by_block(both, _logs_by_pattern(patterns.numbers, log_ratio), absent):
+    for some, likeliest in _by_block(both, logs_by_pattern(patterns.numbers, log_ratio), absent):
         sums.append(some)
         sizes.append(likeliest.sum(axis=1))
         classes.append(np.nonzero(likeliest)[1])
@@ -112,7 +112,7 @@ def one_to_one(both: Compared, patterns: Patterns, log_ratio: Floats) -> Links:
     pairs of distinct ones. Cost: O(n^3) time and O(n^2) memory up to 3,000; above some passes over the pairs, linear memory.
     """
     queries, searched = (np.repeat(np.arange(len(one)), one) for one in (both.own_counts, both.shown_counts))
-    log_of = _logs_by_pattern(patterns.numbers, log_ratio)
+    log_of = logs_by_pattern(patterns.numbers, log_ratio)
     if max(len(queries), len(searched)) > MOST_OF_A_FULL_MATRIX:
         _check_can_be_assigned(both, log_ratio)
         most = float(log_ratio.max())
@@ -157,7 +157,7 @@ def check_compatible(shares: Floats, known: Integers, *, present: bool = True) -
 def _by_block(both: Compared, log_of: Callable[[Integers], Floats], absent: float) -> Iterator[tuple[Floats, Booleans]]:
     """Of the distinct records, block by block: log total, largest, squares, present, shape (4, i), and who is likeliest."""
     rules, counts = rules_of(both), both.shown_counts
-    at_a_time = max(_PAIRS_OF_A_BLOCK // len(counts), 1)
+    at_a_time = max(PAIRS_OF_A_BLOCK // len(counts), 1)
     for begin in range(0, both.own.shape[1], at_a_time):
         logs = log_of(patterns_of_block(rules, begin, min(begin + at_a_time, both.own.shape[1])))
         best = logs.max(axis=1)
@@ -173,7 +173,7 @@ def _likeliest(logs: Floats, best: Floats) -> Booleans:
     return np.asarray((logs >= best[:, None] - TIE) & (best > -np.inf)[:, None])
 
 
-def _logs_by_pattern(numbers: Integers, log_ratio: Floats) -> Callable[[Integers], Floats]:
+def logs_by_pattern(numbers: Integers, log_ratio: Floats) -> Callable[[Integers], Floats]:
     """A function: numbers of patterns -> their log m/u; by a table where there are few numbers."""
     if int(numbers[-1]) >= MOST_COUNTED_AT_ONCE:
         return lambda patterns: log_ratio[np.searchsorted(numbers, patterns)]

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.attenuation import any_as_often, kept_by_files, unchanged
 from tasks.attack.probabilistic.decision import Classified, Decision, classified, decide
+from tasks.attack.probabilistic.jointly import JointDistribution, jointly
 from tasks.attack.probabilistic.levels import Compared, Ladders, compared
 from tasks.attack.probabilistic.model import (
     MOST_STEPS,
@@ -32,7 +33,7 @@ from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Name, Slug, Spec
 from tasks.microdata.suggestion import did_you_mean
-from tasks.microdata.table import Integers, Microdata
+from tasks.microdata.table import Floats, Integers, Microdata
 
 Rate = Annotated[float, Field(ge=0, le=1)]
 Interaction = Annotated[tuple[Name, ...], Field(min_length=2, max_length=2)]
@@ -65,7 +66,8 @@ class ProbabilisticLinkage(Spec):
     interactions: pairs of attributes that do not agree independently of each other.
     false_links, missed: P(LP|U) and P(NP|M), from which the thresholds of linked, clerical and non-linked pairs follow; default
         of the first: a twentieth of the share of matches, so that one false link is expected for twenty matches.
-    matching: `likeliest`: each record for itself; `one_to_one`: all records together, no row for two of them.
+    matching: `likeliest`: each record for itself; `one_to_one`: all records together, no row for two of them; its
+        probabilities too, up to 12 million pairs of records that differ.
     """
 
     method: Literal["probabilistic_linkage"]
@@ -125,7 +127,7 @@ class Estimated:
     patterns: Patterns
     model: Model
     decision: Decision
-    distribution: Distribution
+    distribution: Distribution | JointDistribution
     links: Links
 
     @property
@@ -182,10 +184,27 @@ def link_by_probability(
         check_size(both)
     patterns = counted(both)
     model = _model(spec, both, patterns, prevalence_of(original.n, masked.n, common), matches)
-    found = distribution(both, patterns, model.log_ratio, presence=1.0 if participation_known else common / original.n)
-    links = found.links if spec.matching == "likeliest" else one_to_one(both, patterns, model.log_ratio)
+    found = _distribution(spec, both, patterns, model.log_ratio, common, participation_known=participation_known)
     decision = decide(model, false_links=spec.false_links_of(model.prevalence), missed=spec.missed)
-    return Estimated(both, patterns, model, decision, found, links)
+    return Estimated(both, patterns, model, decision, *found)
+
+
+def _distribution(
+    spec: ProbabilisticLinkage,
+    both: Compared,
+    patterns: Patterns,
+    log_ratio: Floats,
+    n_common: int,
+    *,
+    participation_known: bool,
+) -> tuple[Distribution | JointDistribution, Links]:
+    presence, known = 1.0 if participation_known else n_common / len(both.own_of_record), participation_known
+    if spec.matching == "likeliest":
+        alone = distribution(both, patterns, log_ratio, presence=presence)
+        return alone, alone.links
+    links = one_to_one(both, patterns, log_ratio)
+    found = jointly(both, patterns, log_ratio, links, n_common=n_common, participation_known=known)
+    return found or distribution(both, patterns, log_ratio, presence=presence), links
 
 
 def _model(

@@ -12,6 +12,7 @@ from tasks.attack.linkage.assignment import assigned
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.levels import Compared
 from tasks.attack.probabilistic.patterns import Rules, of_pairs, patterns_of_block, rules_of
+from tasks.attack.probabilistic.similar import Alike
 from tasks.microdata.table import Floats, Integers
 
 _PAIRS_AT_A_TIME = 1 << 22
@@ -21,11 +22,12 @@ _PAIRS_AT_A_TIME = 1 << 22
 class PatternCosts:
     """What it costs to give a distinct record a distinct row: by how much the weight of their pattern is below the highest.
 
-    rules: what is compared. cost_of: numbers of patterns -> costs, >= 0.
+    rules: what is compared. cost_of: numbers of patterns -> costs, >= 0. alike: which texts are, as the rules list them.
     """
 
     rules: Rules
     cost_of: Callable[[Integers], Floats]
+    alike: Alike
 
     @property
     def queries(self) -> Floats:
@@ -54,8 +56,10 @@ class PatternCosts:
         return near.astype(np.int64), apart, low
 
     def turned(self) -> Self:
-        """The same costs, seen from the other file: rules ask how far apart two numbers are, whichever comes first."""
-        return replace(self, rules=self.rules._replace(own=self.rules.shown, shown=self.rules.own))
+        """The same costs, seen from the other file."""
+        rules, other = self.rules, self.alike.turned()
+        rules = rules._replace(own=rules.shown, shown=rules.own, first=other.first, starts=other.starts, alike=other.shown)
+        return replace(self, rules=rules, alike=other)
 
     def _least(self, some: Integers, k: int, price: Floats | float) -> tuple[Integers, Floats, Floats]:
         costs = self.matrix(some)
@@ -72,5 +76,7 @@ def assigned_by_patterns(both: Compared, cost_of: Callable[[Integers], Floats], 
     Several may cost the same: then it is one of them, the same whatever the order of either file.
     full: up to so many records scipy's solver over all pairs says which. Cost: some passes over all pairs.
     """
-    starts, classes = assigned(PatternCosts(rules_of(both), cost_of), both.own_of_record, both.shown_of_row, full=full)
+    starts, classes = assigned(
+        PatternCosts(rules_of(both), cost_of, both.alike), both.own_of_record, both.shown_of_row, full=full
+    )
     return Links(both.shown_of_row, both.own_of_record, starts, classes)

@@ -1,0 +1,44 @@
+"""All figures of a release whose rows belong to nobody, but for those of the attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tasks.microdata.alignment import ROWS_OF_NOBODY
+from tasks.microdata.errors import InputError
+from tasks.microdata.estimate import Estimate
+from tasks.score.aligned import Beside
+from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
+from tasks.score.association import association_estimates
+from tasks.score.catalogue import DISCLOSURE, LOSS, Measure
+from tasks.score.loss import mean_difference
+from tasks.score.synthetic.marginals import marginal_difference
+from tasks.score.synthetic.propensity import propensity_ratio
+from tasks.score.synthetic.uniques import Uniques, uniques
+
+
+def figures_of_nobody(tables: Beside, measures: tuple[object, ...]) -> tuple[Estimate, ...]:
+    """What the two tables say as wholes; every measure that compares a record with its row is not applicable, and says so.
+
+    measures: those of the release file. Raises InputError for one that compares records with rows, or does not fit the table.
+    """
+    chosen = dict.fromkeys(one for spec in measures for one in _chosen(tables, spec))
+    disclosure = (k_anonymity(tables), *uniques(tables), *chosen)
+    losses = (*mean_difference(tables), *association_estimates(tables), *marginal_difference(tables), propensity_ratio(tables))
+    return (*_without_answer(DISCLOSURE), *disclosure, *_without_answer(LOSS), *losses)
+
+
+def _chosen(tables: Beside, spec: object) -> tuple[Estimate, ...]:
+    if isinstance(spec, KAnonymitySubset):
+        return (k_anonymity_subset(tables, spec),)
+    if isinstance(spec, Uniques):
+        return uniques(tables, spec.attributes)
+    named = getattr(spec, "measure", "a measure")
+    what, allowed = f"{named} compares records with their rows: {ROWS_OF_NOBODY}", "k_anonymity_subset, uniques_released"
+    raise InputError("measure-of-somebody", "measures", what, allowed, "take it out", named)
+
+
+def _without_answer(catalogue: tuple[Measure, ...]) -> Iterator[Estimate]:
+    for measure in catalogue:
+        if not measure.of_nobody:
+            yield Estimate(measure=measure.name, value=None, unit=measure.unit, status="not_applicable", reason=ROWS_OF_NOBODY)
