@@ -6,25 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.microdata.schema import Attribute, Role, Scale, Schema
-from tasks.microdata.table import Microdata
-
-
-@pytest.fixture(scope="session")
-def table():
-    """A function: columns by name, scales and roles by name -> (table, schema); default: numeric quasi-identifiers."""
-
-    def made(columns, *, scales=None, roles=None):
-        data = Microdata.of(columns)
-        scales, roles = scales or {}, roles or {}
-        attributes = (
-            Attribute(name, roles.get(name, Role.QUASI_IDENTIFIER), scales.get(name, Scale.NUMERIC), "declared")
-            for name in data.names
-        )
-        return data, Schema(tuple(attributes))
-
-    return made
-
 
 @pytest.fixture(scope="session")
 def census(reference, table):

@@ -22,7 +22,7 @@ OUTCOMES = {
     "claimed": [0.7, 0.4, 0.5, 0.6],
 }
 FACTS = ProbableFacts(
-    estimate="tied", kept=0.6, n_pairs=16, n_matches=4.0, steps=3, present=1.0, claimed=0.55, squares=0.4
+    estimate="tied", kept=0.6, n_pairs=16, n_matches=4.0, steps=3, present=1.0, claimed=0.55, squares=0.4, dealt_out=0.25
 )  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def test_worked_mean(figure):
 
 
 def test_who_does_not_know_that_they_are_there_expects_less_by_chance(figure):
-    assert figure(facts=replace(FACTS, present=0.8)).chance == pytest.approx(0.2)
+    assert figure(facts=replace(FACTS, present=0.8, dealt_out=0.2)).chance == 0.2
 
 
 def test_where_m_is_read_off_chance_is_that_of_permuted_truths(figure):

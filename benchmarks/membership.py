@@ -1,0 +1,208 @@
+"""Membership attacks: `python benchmarks/membership.py [--seeds N] [--only models|tables|shadows]`.
+
+Models: three tables, each split at random into halves as often as there are seeds, a model trained on one half; three random
+forests of 100 trees: one that knows its training set by heart (full depth, no bootstrap), one with bootstrap (full depth), one
+that is regularised (depth 4, leaves of 20). Each attack on each, with 16 shadow models of either kind, trained once for all of
+them: the area under the curve, the advantage, the share of members flagged at 1 % of the others (where there are 1,000), CPU
+seconds. Exit 1 where the regularised forest is not 0.15 of the area below the one that knows its records by heart.
+Tables: the same halves, one of them released: as it is, and microaggregated (MDAV, all numeric columns together).
+Shadows: 64 shadow models of small learners on anes96.
+Census and household are read from SDCERT_REFERENCE_DATA, anes96 comes with statsmodels.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+from statsmodels.datasets import anes96
+from threadpoolctl import threadpool_limits
+
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
+from tasks.attack.membership.answers import asked, correct
+from tasks.attack.membership.frame import Frame, rehearsal
+from tasks.attack.membership.methods import (
+    DEFAULT_MODEL_ATTACKS,
+    DEFAULT_TABLE_ATTACKS,
+    MembershipResult,
+    Taught,
+    attack_model,
+    attack_table,
+    shadows_needed,
+)
+from tasks.attack.membership.shadows import shadow_pool, trained_shadows
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.methods import mask
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
+from tasks.microdata.units import Units
+from tasks.score.membership.estimates import membership_estimates
+from tasks.train.examples import coding_of
+from tasks.train.learners import AnyLearner, DecisionTree, LogisticRegression, RandomForest
+from tasks.train.model import learn_with
+from tasks.train.spec import ModelSpec
+
+TABLES = {"anes96": ("vote", None), "census": ("ERNVAL", 4), "household": ("roof", None)}
+CODES = {"urbrur", "roof", "walls", "water", "electcon", "relat", "sex", "hhcivil", "vote"}
+HOUSEHOLD = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex", "age", "hhcivil", "expend", "income", "savings"]
+MEMORISING = RandomForest(method="random_forest", bootstrap=False)
+REGULARISED = RandomForest(method="random_forest", max_depth=4, min_samples_leaf=20)
+LEARNERS = {"by heart": MEMORISING, "bootstrap": RandomForest(method="random_forest"), "regularised": REGULARISED}
+SMALL: dict[str, AnyLearner] = {
+    "decision tree": DecisionTree(method="decision_tree"),
+    "logistic regression": LogisticRegression(method="logistic_regression"),
+    "random forest of 100": MEMORISING,
+}
+SIZES = (1, 3, 10)  # of the groups of the masked tables; 1: as it is
+LEAST_GAP = 0.15  # of the area, between knowing by heart and being regularised
+MOST_SECONDS = 600  # for 64 shadow models of a small learner
+
+
+def table(name: str) -> tuple[Microdata, Schema]:
+    """The original of a case."""
+    folder = Path(os.environ.get("SDCERT_REFERENCE_DATA", "."))
+    if name == "anes96":
+        frame = anes96.load_pandas().data.drop(columns="logpopul")
+    else:
+        frame = pd.read_csv(folder / f"{name}.csv")[HOUSEHOLD if name == "household" else slice(None)]
+    data = Microdata.of({str(column): frame[column].to_numpy() for column in frame})
+    scales = (Scale.CODE if column in CODES else Scale.NUMERIC for column in data.names)
+    described = zip(data.names, scales, strict=True)
+    return data, Schema(tuple(Attribute(column, Role.QUASI_IDENTIFIER, scale, "declared") for column, scale in described))
+
+
+def split(data: Microdata, seed: int) -> tuple[Frame, np.random.Generator]:
+    """Halves of the table, and what is drawn after them."""
+    rng = np.random.default_rng(seed)
+    return rehearsal(Units(np.arange(data.n), data.n, "records"), rng=rng), rng
+
+
+def of_models(name: str, seed: int) -> Iterator[dict[str, Any]]:
+    """The figures of all attacks on the three models of one half of a table."""
+    data, schema = table(name)
+    target, quantiles = TABLES[name]
+    for learner, spec in LEARNERS.items():
+        model = ModelSpec(learner=spec, target=target, target_quantiles=quantiles)
+        encoded = coding_of(model, schema, data).examples(data)
+        frame, rng = split(data, seed)
+        learn, train = learn_with(spec), encoded.take(frame.member_rows)
+        answers = asked(frame, learn(train, seed), encoded, train)
+        began = time.process_time()
+        needed = shadows_needed(DEFAULT_MODEL_ATTACKS)
+        pools = {kind: shadow_pool(frame, k, kind, rng=rng) for kind, k in needed.items()}
+        taught = Taught(**{kind: trained_shadows(pool, encoded, learn) for kind, pool in pools.items()})
+        training = time.process_time() - began
+        right = correct(answers.probabilities, answers.labels)
+        case = {"table": name, "model": learner, "seed": seed, "shadows, CPU s": training}
+        case |= {"right, members": right[frame.is_member].mean(), "right, others": right[~frame.is_member].mean()}
+        for attack in DEFAULT_MODEL_ATTACKS:
+            began = time.process_time()
+            result = attack_model(attack, answers, frame, taught, rng=rng)
+            yield {**case, **_figures(result, frame), "CPU s": time.process_time() - began}
+
+
+def of_tables(name: str, seed: int) -> Iterator[dict[str, Any]]:
+    """The figures of all attacks on one half of a table, masked in groups of several sizes or as it is."""
+    data, schema = table(name)
+    frame, _ = split(data, seed)
+    members = data.take(frame.member_rows)
+    plain = DistanceLinkage(method="distance_linkage")
+    for k in SIZES:
+        steps = (Microaggregation(method="microaggregation", k=k),) if k > 1 else ()
+        released = mask(members, schema, steps, seed=seed.to_bytes(32, "big"), path=()).data
+        links = link_by_distance(data.take(frame.target_rows), released, schema, plain, data.names)
+        for attack in DEFAULT_TABLE_ATTACKS:
+            began = time.process_time()
+            result = attack_table(attack, data, released, schema, frame, data.names, links)
+            case = {"table": name, "groups of": k, "seed": seed}
+            yield {**case, **_figures(result, frame), "CPU s": time.process_time() - began}
+
+
+def of_shadows(shadows: int) -> Iterator[dict[str, Any]]:
+    """CPU seconds of so many shadow models of a small learner on anes96."""
+    data, schema = table("anes96")
+    for name, learner in SMALL.items():
+        encoded = coding_of(ModelSpec(learner=learner, target="vote"), schema, data).examples(data)
+        frame, rng = split(data, 1)
+        pool = shadow_pool(frame, shadows, "inserted", rng=rng)
+        began = time.process_time()
+        trained_shadows(pool, encoded, learn_with(learner))
+        yield {"learner": name, "shadows": shadows, "CPU s": time.process_time() - began}
+
+
+def _figures(result: MembershipResult, frame: Frame) -> dict[str, Any]:
+    found = {(one.measure, *(value for _, value in one.parameters)): one.value for one in membership_estimates(result, frame)}
+    return {
+        "attack": result.attack,
+        "AUC": found["membership_auc",],
+        "advantage": found["membership_advantage",],
+        "at 1 %": found["membership_true_positive_rate", 0.01],
+    }
+
+
+def _shown(rows: pd.DataFrame, by: list[str]) -> str:
+    """A row of markdown for each case: area / advantage of each attack, and the share at 1 % where it is estimable."""
+    attacks = list(dict.fromkeys(rows["attack"]))
+    lines = [f"| {' | '.join((*by, *attacks))} |", f"|{'---|' * (len(by) + len(attacks))}"]
+    for case, some in rows.groupby(by, sort=False):
+        means = some.groupby("attack", sort=False)[["AUC", "advantage", "at 1 %"]].agg(lambda column: column.mean())
+        cells = [_cell(means.loc[attack]) for attack in attacks]
+        lines.append(f"| {' | '.join((*map(str, case), *cells))} |")
+    return "\n".join(lines)
+
+
+def _cell(figures: pd.Series) -> str:
+    low = "" if pd.isna(figures["at 1 %"]) else f", {100 * figures['at 1 %']:.1f} %"
+    return f"{figures['AUC']:.3f} / {figures['advantage']:.2f}{low}"
+
+
+def _models_hold(seeds: int) -> bool:
+    rows = pd.DataFrame([row for name in TABLES for seed in range(1, seeds + 1) for row in of_models(name, seed)])
+    rows["at 1 %"] = rows["at 1 %"].astype(float)
+    print(_shown(rows, ["table", "model"]))
+    print(
+        rows.groupby(["table", "model"], sort=False)[["right, members", "right, others", "shadows, CPU s"]]
+        .mean()
+        .round(3)
+        .to_string()
+    )
+    print(rows.groupby(["table", "attack"], sort=False)["CPU s"].mean().unstack(sort=False).round(2).to_string())
+    spread = rows.groupby(["table", "model", "attack"], sort=False)["AUC"].agg(["min", "max"]).round(3)
+    print(spread.to_string())
+    best = rows.groupby(["table", "model"], sort=False)["AUC"].max().unstack(sort=False)
+    return bool((best["by heart"] - best["regularised"] >= LEAST_GAP).all())
+
+
+def _tables_shown(seeds: int) -> None:
+    rows = pd.DataFrame([row for name in TABLES for seed in range(1, seeds + 1) for row in of_tables(name, seed)])
+    rows["at 1 %"] = rows["at 1 %"].astype(float)
+    print(_shown(rows, ["table", "groups of"]))
+    print(rows.groupby(["table", "attack"], sort=False)["CPU s"].mean().unstack(sort=False).round(2).to_string())
+
+
+def main(
+    seeds: Annotated[int, typer.Option(help="How many splits of each table.")] = 3,
+    only: Annotated[str, typer.Option(help="models, tables or shadows.")] = "",
+) -> None:
+    """Print the figures; exit 1 where a claim does not hold."""
+    held = []
+    with threadpool_limits(limits=1):
+        if only in ("", "models"):
+            held.append(_models_hold(seeds))
+        if only in ("", "tables"):
+            _tables_shown(seeds)
+        if only in ("", "shadows"):
+            rows = list(of_shadows(64))
+            print(pd.DataFrame(rows).round(1).to_string(index=False))
+            held.append(all(row["CPU s"] <= MOST_SECONDS for row in rows))
+    raise typer.Exit(0 if all(held) else 1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,53 @@
+"""Distance to the closest record: whoever has a near twin in the release was among the originals."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tasks.attack.comparison import ScaleBy, compare
+from tasks.attack.membership.scored import Scored
+from tasks.attack.nearest import nearest
+from tasks.microdata.errors import NotApplicable
+from tasks.microdata.schema import Schema
+from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.table import Integers, Microdata
+
+
+class ClosestRecord(Spec):
+    """Parameters of the attack by the distance to the closest record (DCR).
+
+    id: what the attack is called in figures and policy lines; default: the method's name.
+    scale_by: as for `distance_linkage`; `original` are the targets.
+    """
+
+    method: Literal["closest_record"]
+    id: Slug | None = None
+    scale_by: ScaleBy = "release"
+
+
+def by_closest_record(
+    original: Microdata, targets: Integers, released: Microdata, schema: Schema, spec: ClosestRecord, knows: tuple[str, ...]
+) -> Scored:
+    """Score each target by minus its squared distance to the nearest released row.
+
+    Meaning: a synthetic or masked table that stays near its originals stays nearer to them than to people who were set aside.
+    The distance is that of `distance_linkage`, scaled as linkage is.
+
+    original: the table that the targets are rows of, members and others. knows: published attributes, at least one.
+
+    Returns scores <= 0, without a threshold. Chance 1/2 for AUC. Raises NotApplicable where nothing is known or released,
+    InputError as `compare`. Cost: as `nearest`.
+    Example: a release of the originals as they are: members have 0.
+    """
+    check_known(released, knows)
+    both = compare(original.take(targets), released, schema, knows, spec.scale_by)
+    least = nearest(both.own, both.shown, both.nominal, both.weight).least
+    return Scored(-least[both.own_of_record], None, "calibration")
+
+
+def check_known(released: Microdata, knows: tuple[str, ...]) -> None:
+    """Raises NotApplicable where there is nothing to compare."""
+    if not knows:
+        raise NotApplicable("the intruder knows no published attribute")
+    if not released.n:
+        raise NotApplicable("no row is released")

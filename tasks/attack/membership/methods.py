@@ -1,0 +1,274 @@
+"""The membership attacks: which there are, which shadow models each needs, and one door to run them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, assert_never
+
+import numpy as np
+from pydantic import Field, InstanceOf
+
+from tasks.attack.membership.answers import Answers
+from tasks.attack.membership.closest_record import ClosestRecord, by_closest_record
+from tasks.attack.membership.density_ratio import DensityRatio, by_density_ratio
+from tasks.attack.membership.frame import Evaluates, Frame
+from tasks.attack.membership.gap import Gap, by_gap
+from tasks.attack.membership.likelihood_ratio import LikelihoodRatio, by_likelihood_ratio
+from tasks.attack.membership.linkage_score import LinkageScore, by_links
+from tasks.attack.membership.loss_threshold import LossThreshold, by_loss
+from tasks.attack.membership.scored import Scored, ThresholdFrom
+from tasks.attack.membership.shadow_models import ShadowModels, by_shadow_models
+from tasks.attack.membership.shadows import Shadows, Teaching
+from tasks.attack.outcomes.links import Links
+from tasks.microdata.errors import AttackFailed, NotApplicable
+from tasks.microdata.schema import Schema
+from tasks.microdata.table import Floats, Microdata
+
+AnyModelAttack = Gap | LossThreshold | ShadowModels | LikelihoodRatio
+AnyTableAttack = ClosestRecord | DensityRatio | LinkageScore
+ModelAttack = Annotated[AnyModelAttack, Field(discriminator="method")]
+TableAttack = Annotated[AnyTableAttack, Field(discriminator="method")]
+MembershipAttack = Annotated[AnyModelAttack | AnyTableAttack, Field(discriminator="method")]
+DEFAULT_MODEL_ATTACKS: tuple[AnyModelAttack, ...] = (
+    Gap(method="gap"),
+    LossThreshold(method="loss_threshold"),
+    ShadowModels(method="shadow_models"),
+    LikelihoodRatio(method="likelihood_ratio"),
+    LikelihoodRatio(method="likelihood_ratio", id="likelihood_ratio_offline", variant="offline"),
+)
+DEFAULT_TABLE_ATTACKS: tuple[AnyTableAttack, ...] = (
+    ClosestRecord(method="closest_record"),
+    DensityRatio(method="density_ratio"),
+    LinkageScore(method="linkage_score"),
+)
+INFERS = {
+    "gap": "takes whom the model gets right for a member",
+    "loss_threshold": "takes whom the model misses by little for a member",
+    "shadow_models": "learns from imitations of the model how it answers about those who taught it",
+    "likelihood_ratio": "compares the model's confidence in each record with that of imitations with and without it",
+    "closest_record": "takes whoever has a near row in the release for a member",
+    "density_ratio": "takes whoever stands where the release is denser than the population for a member",
+    "linkage_score": "takes whoever is linked well for a member",
+}
+_IMITATES = "the record, its true class, the model's probabilities, its learner, and other records of the population"
+KNOWS = {
+    "gap": "the record, its true class, and the class that the model predicts",
+    "loss_threshold": "the record, its true class, and the probability that the model gives to it",
+    "shadow_models": _IMITATES,
+    "likelihood_ratio": _IMITATES,
+    "closest_record": "the record and the release",
+    "density_ratio": "the record, the release, and other records of the population",
+    "linkage_score": "the record and the release",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """The shadow models at hand: those that saw no target, and those into which the targets were inserted."""
+
+    apart: Shadows | None = None
+    inserted: Shadows | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MembershipResult:
+    """What a membership attack says of the targets of a frame.
+
+    scores: shape (targets,), in the order of `Frame.target_units`: the higher, the likelier a member; a person's is the mean
+        of that of their rows. None where the attack did not run.
+    threshold: flagged are scores >= it; None: to be found on the frame's calibration half. threshold_from: where it is from.
+    shadows: how many shadow models it used.
+    """
+
+    attack: str
+    method: str
+    evaluates: Evaluates
+    infers: str
+    knows: str
+    status: Literal["ok", "not_applicable", "failed"] = "ok"
+    reason: str | None = None
+    scores: InstanceOf[Floats] | None = None
+    threshold: float | None = None
+    threshold_from: ThresholdFrom | None = None
+    shadows: int = 0
+
+
+def shadows_needed(specs: Iterable[AnyModelAttack]) -> dict[Teaching, int]:
+    """How many shadow models of each kind are enough for all of some attacks, which share them; kinds not needed are absent.
+
+    Example: the attacks by default: 16 apart, 16 inserted.
+    """
+    needed: dict[Teaching, int] = {}
+    for spec in specs:
+        kind = teaching(spec)
+        if kind is not None:
+            needed[kind] = max(needed.get(kind, 0), _number(spec))
+    return needed
+
+
+def teaching(spec: AnyModelAttack) -> Teaching | None:
+    """The kind of shadow models that an attack needs; None: it needs none."""
+    match spec:
+        case Gap():
+            return None
+        case LossThreshold():
+            return "apart" if spec.threshold == "shadow_models" else None
+        case ShadowModels():
+            return "apart"
+        case LikelihoodRatio():
+            return spec.teaching
+        case _:
+            assert_never(spec)
+
+
+def attack_model(
+    spec: AnyModelAttack, answers: Answers, frame: Frame, taught: Taught, *, rng: np.random.Generator
+) -> MembershipResult:
+    """Let one attack tell members from others by what a model answers about the targets.
+
+    The attack is not told who is a member. taught: at least as many shadow models as `shadows_needed` says; it uses the first.
+
+    Raises ValueError where these are missing. An attack that cannot run has a status and a reason.
+    """
+    kind = teaching(spec)
+    shadows = None if kind is None else _of_kind(taught, kind, _number(spec))
+
+    def scored() -> Scored:
+        match spec:
+            case Gap():
+                return by_gap(answers)
+            case LossThreshold():
+                return by_loss(answers, spec, None if shadows is None else shadows.of(frame.shadow_rows))
+            case ShadowModels():
+                return by_shadow_models(answers, _given(shadows).of(frame.shadow_rows), rng=rng)
+            case LikelihoodRatio():
+                both = (_given(shadows).of(rows) for rows in (frame.target_rows, frame.shadow_rows))
+                return by_likelihood_ratio(answers, spec, *both)
+            case _:
+                assert_never(spec)
+
+    return _result(spec, frame, scored, 0 if shadows is None else shadows.n)
+
+
+def attack_table(
+    spec: AnyTableAttack,
+    original: Microdata,
+    released: Microdata,
+    schema: Schema,
+    frame: Frame,
+    knows: tuple[str, ...],
+    links: Links | None = None,
+) -> MembershipResult:
+    """Let one attack tell members from others by the released table.
+
+    original: the table of the frame's units, members, control and others; the attack is not told who is what. knows: published
+    attributes. links: for `linkage_score`, those of the attack it names, in which the rows `frame.target_rows` searched, in
+    this order.
+
+    An attack that cannot run has a status and a reason. Raises InputError as `compare`, ValueError where links are missing.
+    """
+
+    def scored() -> Scored:
+        match spec:
+            case ClosestRecord():
+                return by_closest_record(original, frame.target_rows, released, schema, spec, knows)
+            case DensityRatio():
+                asked, reference = frame.target_rows, frame.shadow_rows
+                return by_density_ratio(original, asked, reference, released, schema, spec, knows)
+            case LinkageScore():
+                if links is None:
+                    raise ValueError("the links of a linkage attack are needed")
+                return by_links(links, np.arange(len(frame.target_rows)), spec)
+            case _:
+                assert_never(spec)
+
+    return _result(spec, frame, scored, 0)
+
+
+def attack_name(spec: AnyModelAttack | AnyTableAttack) -> str:
+    """What an attack is called in figures and policy lines."""
+    return spec.id or spec.method
+
+
+def without_targets(spec: AnyModelAttack | AnyTableAttack, evaluates: Evaluates, reason: str) -> MembershipResult:
+    """The result of an attack that cannot run, for a reason that lies outside it."""
+    return _without(_blank(spec, evaluates, 0), "not_applicable", reason)
+
+
+def _blank(spec: AnyModelAttack | AnyTableAttack, evaluates: Evaluates, shadows: int) -> MembershipResult:
+    return MembershipResult(
+        attack=attack_name(spec),
+        method=spec.method,
+        evaluates=evaluates,
+        infers=INFERS[spec.method],
+        knows=KNOWS[spec.method],
+        shadows=shadows,
+    )
+
+
+def _result(
+    spec: AnyModelAttack | AnyTableAttack, frame: Frame, scored: Callable[[], Scored], shadows: int
+) -> MembershipResult:
+    blank = _blank(spec, frame.evaluates, shadows)
+    try:
+        found = scored()
+        _check_finite(found.scores)
+    except NotApplicable as answer:
+        return _without(blank, "not_applicable", answer.reason)
+    except AttackFailed as answer:
+        return _without(blank, "failed", answer.reason)
+
+    by_unit = frame.by_unit(found.scores)
+    return replace(blank, scores=by_unit, threshold=found.threshold, threshold_from=found.threshold_from)
+
+
+def _without(blank: MembershipResult, status: Literal["not_applicable", "failed"], reason: str) -> MembershipResult:
+
+    return replace(blank, status=status, reason=reason)
+
+
+def _check_finite(scores: Floats) -> None:
+    if not np.isfinite(scores).all():
+        raise AttackFailed("the attack has no finite score for some of the targets")
+
+
+def _number(spec: AnyModelAttack) -> int:
+    return 0 if isinstance(spec, Gap) else spec.shadows
+
+
+def _of_kind(taught: Taught, kind: Teaching, number: int) -> Shadows:
+    shadows = taught.apart if kind == "apart" else taught.inserted
+    if shadows is None or shadows.n < number:
+        raise ValueError(f"{number} shadow models are needed, {kind}")
+    return shadows.first(number)
+
+
+def _given(shadows: Shadows | None) -> Shadows:
+    if shadows is None:
+        raise ValueError("shadow models are needed")
+    return shadows
+
+
+def describe() -> tuple[dict[str, str], ...]:
+    """One row per attack, for `sdcert methods membership`."""
+    parameters = {
+        "gap": "id",
+        "loss_threshold": "id, threshold (training_loss, shadow_models), shadows (8)",
+        "shadow_models": "id, shadows (8)",
+        "likelihood_ratio": "id, variant (online, offline), shadows (16)",
+        "closest_record": "id, scale_by (release, original, own)",
+        "density_ratio": "id, neighbours, scale_by (release, original, own)",
+        "linkage_score": "id, of (a distance-based linkage of the release), score (distance, margin)",
+    }
+    of_model = {spec.method for spec in DEFAULT_MODEL_ATTACKS}
+    return tuple(
+        {
+            "method": method,
+            "what it does": INFERS[method],
+            "asks": "a model" if method in of_model else "a table",
+            "knows": KNOWS[method],
+            "parameters": told,
+        }
+        for method, told in parameters.items()
+    )

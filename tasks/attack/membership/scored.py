@@ -1,0 +1,23 @@
+"""What a membership attack says of its targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tasks.microdata.table import Floats
+
+ThresholdFrom = Literal["own_rule", "training_loss", "shadow_models", "calibration"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A score for each target row: the higher, the likelier a member. Flagged are scores >= threshold.
+
+    scores: shape (t,), finite, in the order of the frame's `target_rows`.
+    threshold: never chosen on the targets that are judged by it; None: it is to be found on the frame's calibration half.
+    """
+
+    scores: Floats
+    threshold: float | None
+    threshold_from: ThresholdFrom

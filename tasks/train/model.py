@@ -1,0 +1,173 @@
+"""Training: the model that is released, and what an intruder trains to imitate it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.schema import Schema
+from tasks.microdata.table import Floats, Microdata
+from tasks.train.examples import Coding, Examples, Feature, class_names, coding_of, coding_of_file
+from tasks.train.learners import AnyLearner, NaiveBayes, classifier
+from tasks.train.skops_file import classes_of, frame_of, imitation
+from tasks.train.spec import WHERE, ModelSpec
+
+_ANSWERS = "a probability for each class, for every record"
+_ROUNDING = 1e-6
+Predict = Callable[[pd.DataFrame], Floats]  # records, shape (q, d) -> a probability for each class, shape (q, n_classes)
+Learn = Callable[[Examples, int], Predict]  # what to learn from, and the seed of the learner's draws
+
+
+def fitted(train: Examples, learner: AnyLearner, random_state: int) -> Any:
+    """A pipeline of scikit-learn, from a frame of the features to the classes, fitted to a training set.
+
+    Numbers are standardised, a missing one is the median and marked as missing; categories are one column each, missing being
+    one of them, and one that the training set lacks is none; texts of an order are their places in it. All of it follows from
+    the training set alone. Medians, means and spreads have two digits, and so have the laws of naive Bayes: from exact ones of
+    two models the record could be calculated in which their training sets differ. train: of two classes at least.
+    """
+    from sklearn.pipeline import make_pipeline
+
+    prepare, last = _preparation(train.features), classifier(learner, random_state)
+    prepare.fit(train.frame)
+    _round_statistics(prepare)
+    classes = train.classes[train.labels]
+    with _as_it_is():
+        last.fit(prepare.transform(train.frame), classes)
+    if isinstance(learner, NaiveBayes):
+        for name in ("theta_", "var_", "class_prior_"):
+            setattr(last, name, _two_digits(getattr(last, name)))
+    return make_pipeline(prepare, last)
+
+
+def _round_statistics(prepare: Any) -> None:
+    """Give what the preparation has learned of numbers two digits: means and medians against the spread of their column."""
+    for _, part, _ in prepare.transformers_:
+        steps = dict(getattr(part, "steps", ()))
+        scaler, imputer = steps.get("standardscaler"), steps.get("simpleimputer")
+        if scaler is None or imputer is None:
+            continue
+        spread = _two_digits(scaler.scale_)
+        n = len(imputer.statistics_)
+        imputer.statistics_ = spread[:n] * np.round(imputer.statistics_ / spread[:n], 2)
+        scaler.mean_ = spread * np.round(scaler.mean_ / spread, 2)
+        scaler.scale_, scaler.var_ = spread, spread**2
+
+
+def _two_digits(values: Floats) -> Floats:
+    """Each number with two digits; 0 stays 0."""
+    size = 10.0 ** (np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values)))) - 1)
+    return np.asarray(np.round(values / size) * size)
+
+
+def learn_with(learner: AnyLearner) -> Learn:
+    """How models of this learner are made; a training set of one class makes a model that is sure of it."""
+
+    def learn(train: Examples, random_state: int) -> Predict:
+        return _sure(train) or answers_of(fitted(train, learner, random_state), train.classes)
+
+    return learn
+
+
+def learn_like(model: Any) -> Learn:
+    """How models are made that imitate a fitted one: the same steps with the same parameters, fitted to other records.
+
+    They raise NotApplicable as `refitted`.
+    """
+
+    def learn(train: Examples, random_state: int) -> Predict:
+        return _sure(train) or answers_of(refitted(train, model, random_state), train.classes)
+
+    return learn
+
+
+def refitted(train: Examples, model: Any, random_state: int) -> Any:
+    """An imitation of a fitted model: the same steps, fitted to these records. NotApplicable where they cannot be."""
+    try:
+        with _as_it_is():
+            return imitation(model, random_state).fit(train.frame, train.classes[train.labels])
+    except Exception as error:  # what the steps of somebody else's pipeline raise
+        raise NotApplicable("the model of the file cannot be fitted to other records of the source") from error
+
+
+def refuse_silent(spec: ModelSpec, predict: Predict, frame: pd.DataFrame, whose: str) -> None:
+    """InputError where a model that was fitted elsewhere cannot be asked about some records, or answers no probabilities."""
+    if spec.learner is not None:
+        return
+    try:
+        answers = predict(frame)
+        fits = bool(np.isfinite(answers).all() and (answers >= 0).all() and (answers.sum(axis=1) < 1 + _ROUNDING).all())
+    except Exception as error:  # what the steps of somebody else's pipeline raise
+        what = f"the model cannot answer about {whose} ({type(error).__name__})"
+        raise InputError("silent-model", f"{WHERE}.file", what, _ANSWERS, "fit it to columns as the source has them") from error
+    if not fits:
+        what = f"what the model answers about {whose} are no probabilities"
+        raise InputError("silent-model", f"{WHERE}.file", what, _ANSWERS, "release a model whose `predict_proba` gives these")
+
+
+def coding_for(spec: ModelSpec, schema: Schema, model: Any, training: Microdata, people: Microdata) -> Coding:
+    """How tables become examples for a model of a training table that is asked about people.
+
+    Raises InputError as `coding_of` and `coding_of_file`.
+    """
+    if spec.learner is None:
+        return coding_of_file(spec, schema, frame_of(model), classes_of(model), people)
+    return coding_of(spec, schema, training, people)
+
+
+def answers_of(model: Any, classes: np.ndarray[Any, Any]) -> Predict:
+    """What a fitted model answers, by class of `classes`; a class that it does not know has probability 0."""
+    places = pd.Index(class_names(classes)).get_indexer(pd.Index(class_names(np.asarray(model.classes_))))
+    known = places >= 0
+
+    def predict(frame: pd.DataFrame) -> Floats:
+        every = np.zeros((len(frame), len(classes)))
+        every[:, places[known]] = np.asarray(model.predict_proba(frame), dtype=np.float64)[:, known]
+        return every
+
+    return predict
+
+
+def _sure(train: Examples) -> Predict | None:
+    present = np.unique(train.labels)
+    if len(present) > 1:
+        return None
+    answer = np.zeros(train.n_classes)
+    answer[present] = 1.0
+    return lambda frame: np.tile(answer, (len(frame), 1))
+
+
+@contextmanager
+def _as_it_is() -> Iterator[None]:
+    """As a model is after `max_iter` rounds, so it is released."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def _preparation(features: tuple[Feature, ...]) -> Any:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+    def filled() -> tuple[Any, Any]:
+        return SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), StandardScaler()
+
+    names = {kind: [one.name for one in features if one.kind == kind] for kind in ("number", "order", "category")}
+    orders = [np.array(one.order, dtype=object) for one in features if one.kind == "order"]
+    unknown = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan, "encoded_missing_value": np.nan}
+    parts = [
+        ("numbers", make_pipeline(*filled()), names["number"]),
+        ("orders", make_pipeline(OrdinalEncoder(categories=orders, **unknown), *filled()), names["order"]),
+        ("categories", OneHotEncoder(handle_unknown="ignore", sparse_output=False), names["category"]),
+    ]
+    return ColumnTransformer([part for part in parts if part[2]])

@@ -1,0 +1,70 @@
+"""The cached tasks of the stage: a table in, or the file of a fitted model; the model that is released out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.microdata.errors import InputError
+from tasks.microdata.randomness import stream
+from tasks.microdata.schema import Schema
+from tasks.microdata.table import Microdata
+from tasks.runtime.artifacts import Ref, Store, content_address
+from tasks.runtime.caching import Produced, stage
+from tasks.runtime.draws import seed_of
+from tasks.train.card import card_of
+from tasks.train.examples import Coding, coding_of, coding_of_file, refuse_rare_classes
+from tasks.train.learners import RANDOM_STATES
+from tasks.train.model import answers_of, fitted, refuse_silent
+from tasks.train.skops_file import classes_of, frame_of, read_model, written
+from tasks.train.spec import WHERE, ModelSpec, file_content
+
+ROOMS = ("train", "mask", "classify", "ingest")
+
+
+@stage("train", rooms=ROOMS)
+def train_model(table: str, schema: str, plan: str, purpose: str, draw: str) -> Produced:
+    """Train the model on a table, with the seed of a draw. purpose: `release`, or `rehearsal` of how it is made.
+
+    Returns `model`, its file, and `card`, what there is to say of it.
+    """
+    store = Store()
+    training, attributes, spec = store.table(Ref(table)), store.record(Ref(schema), Schema), store.record(Ref(plan), ModelSpec)
+    rng = stream(seed_of(draw), "model", purpose, content_address(training))
+    random_state = int(rng.integers(RANDOM_STATES))
+    if spec.learner is None:
+        raise ValueError("a model without a learner is read from its file")
+    coding = coding_of(spec, attributes, training)
+    examples = coding.examples(training)
+    refuse_rare_classes(examples, spec)
+    model = fitted(examples, spec.learner, random_state)
+    return _told(store, spec, coding, model, training)
+
+
+@stage("adopt model", rooms=ROOMS)
+def adopt_model(table: str, schema: str, plan: str, digest: str) -> Produced:
+    """Read a fitted model from the file that had this digest; `table` is what it was trained on, as the release file says.
+
+    Returns what `train_model` does. The file is written anew, with nothing in it but what the model needs.
+    """
+    store = Store()
+    training, attributes, spec = store.table(Ref(table)), store.record(Ref(schema), Schema), store.record(Ref(plan), ModelSpec)
+    content = file_content(spec)
+    if store.digest(content) != digest:
+        what, remedy = "the file changed while it was read", "run again when it is complete"
+        raise InputError("source-changed", f"{WHERE}.file", what, "a file at rest", remedy)
+    model = read_model(content, f"{WHERE}.file")
+    coding = coding_of_file(spec, attributes, frame_of(model), classes_of(model), training)
+    examples = coding.examples(training)
+    refuse_rare_classes(examples, spec)
+    refuse_silent(spec, answers_of(model, coding.classes), examples.frame, "the source")
+    return _told(store, spec, coding, model, training)
+
+
+def _told(store: Store, spec: ModelSpec, coding: Coding, model: Any, training: Microdata) -> Produced:
+    file = written(model)
+    return {"model": store.put_file(file), "card": store.put_record(card_of(spec, coding, model, file, training))}
+
+
+def model_digest(spec: ModelSpec) -> str:
+    """The keyed digest of the file of a fitted model. Raises InputError where it is not there."""
+    return Store().digest(file_content(spec))

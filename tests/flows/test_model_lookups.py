@@ -1,0 +1,64 @@
+"""A released model in the commands that look releases up: verify, compare, `audit find` and `audit show`."""
+
+from __future__ import annotations
+
+from outcomes import folder_of
+from test_model_releases import LOOSE, STUMP, of_model
+
+from flows.console.compare.compare import Run, _risk_rows, _titled, _use_rows
+from tasks.microdata.estimate import Estimate
+from tasks.score.membership.figures import REHEARSED
+
+
+def test_a_model_is_called_one_and_a_rehearsal_too(certify, sdcert, tmp_path):
+    few = {"control": None, "membership": [{"method": "gap"}], "policy": LOOSE}
+    ran, first = certify(of_model(**few))
+    assert ran.code == 0, ran.err
+    folder = folder_of(tmp_path, first)
+    told = sdcert("verify", folder / "model.skops").out
+    assert "attacked by none; rehearsed: gap:" in told
+    assert told.count("(rehearsed: about how the release is made, not about this release)") == len(LOOSE)
+    assert "not tried: membership inference on this file (rehearsed)" in told
+    assert "the released model was not looked at" in sdcert("verify", folder / "report.html").out
+    table = tmp_path / "project" / "survey.csv"
+    other = sdcert("verify", table, "--certificate", folder / "certificate.json")
+    assert (other.code, "not those of the released model" in other.out) == (1, True)
+    assert "byte for byte the released model (model.skops)" in sdcert("audit", "find", folder / "model.skops").out
+    assert "trained on 80 rows, 4 columns" in sdcert("audit", "show", first["run"]).out
+    like = tmp_path / "like.csv"
+    like.write_text("\n".join(line.partition(",")[2] for line in table.read_text().splitlines()[:-1]) + "\n1.5,2.5,3,yes\n")
+    assert "the same columns" not in sdcert("audit", "find", like).out
+
+    _, second = certify(of_model({**STUMP, "max_depth": 2}, **few))
+    compared = sdcert("compare", first["run"], second["run"])
+    rows = compared.out
+    assert "k_anonymity" not in rows
+    assert "membership_auc, worst attack, rehearsed: A, B" in rows
+    assert "membership_advantage, worst attack, rehearsed: A, B" in rows
+    assert "model_accuracy, of others, rehearsed: A, B" in rows
+
+
+def of(letter, auc, *, reason=None, target="vote"):
+    """A run that released a model; auc: of two attacks, and of part of the people."""
+    parts = ("membership_auc", None), ("membership_auc", None), ("subgroup_membership_auc", "rare"), ("model_accuracy", None)
+    numbers = (auc, auc - 0.1, 0.99, auc)
+    found = tuple(
+        Estimate(measure=measure, value=value, unit="share", subgroup=part, reason=reason)
+        for (measure, part), value in zip(parts, numbers, strict=True)
+    )
+    return Run(letter, {"spec": {"release": {"model": {"target": target}}}}, found)
+
+
+def test_the_worst_attack_of_each_run_is_compared():
+    (row,) = _risk_rows([of("A", 0.7), of("B", 0.6)])
+    assert (row.what, row.values, row.best) == ("membership_auc, worst attack", (0.7, 0.6), (1,))
+    (row,) = _use_rows([of("A", 0.7), of("B", 0.6)])
+    assert (row.values, row.best) == ((0.7, 0.6), (0,))
+
+
+def test_a_rehearsal_is_not_compared_with_a_file_nor_an_answer_with_another():
+    (row,) = _risk_rows([of("A", 0.7), of("B", 0.6, reason=REHEARSED)])
+    assert (row.what, row.best) == ("membership_auc, worst attack, rehearsed: B", ())
+    assert "not compared: rehearsed of B" in _titled("risks", [row])
+    (row,) = _use_rows([of("A", 0.7), of("B", 0.6, target="town")])
+    assert (row.best, row.remark) == ((), "not compared: they predict other attributes")

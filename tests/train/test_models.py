@@ -1,0 +1,166 @@
+"""Learners and encoding: the model that is released, and its imitations."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from membership_models import numbers
+from pydantic import TypeAdapter, ValidationError
+
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Role, Scale, Schema
+from tasks.train.examples import Examples, Feature, coding_of
+from tasks.train.learners import Learner
+from tasks.train.model import answers_of, fitted, learn_with
+from tasks.train.spec import ModelSpec
+
+LEARNERS = {
+    "decision_tree": {},
+    "random_forest": {"n_estimators": 5},
+    "gradient_boosting": {"max_iter": 5},
+    "logistic_regression": {},
+    "naive_bayes": {},
+    "multilayer_perceptron": {"hidden_layer_sizes": [4], "max_iter": 20},
+}
+
+
+def learner(method, **parameters):
+    return TypeAdapter(Learner).validate_json(json.dumps({"method": method, **parameters}))
+
+
+def model(**fields):
+    return ModelSpec.model_validate_json(json.dumps({"learner": {"method": "decision_tree"}, "target": "class", **fields}))
+
+
+@pytest.fixture(scope="module")
+def people(table):
+    columns = {
+        "age": [30, 40, None, 60, 25, 33],
+        "colour": ["red", "blue", None, "red", "green", "blue"],
+        "class": ["a", "b", "a", "b", "b", "a"],
+        "pay": [1.0, 2.0, 3.0, 4.0, 5.0, 5.0],
+        "name": [1, 2, 3, 4, 5, 6],
+    }
+    scales = {"colour": Scale.NOMINAL, "class": Scale.NOMINAL}
+    return table(columns, scales=scales, roles={"name": Role.IDENTIFIER})
+
+
+def test_a_table_as_a_learner_takes_it(people):
+    data, schema = people
+    found = coding_of(model(), schema, data).examples(data)
+    assert found.labels.tolist() == [0, 1, 0, 1, 1, 0] and found.classes.tolist() == ["a", "b"]
+    assert [(one.name, one.kind) for one in found.features] == [("age", "number"), ("colour", "category"), ("pay", "number")]
+    assert found.frame["age"].tolist()[:2] == [30.0, 40.0]
+    assert found.frame.isna().to_numpy().nonzero()[0].tolist() == [2, 2]  # age and colour of the third
+
+
+def test_a_numeric_target_is_cut_at_quantiles_and_ties_stay_together(people):
+    data, schema = people
+    thirds = coding_of(model(target="pay", target_quantiles=3), schema, data)
+    assert thirds.examples(data).labels.tolist() == [0, 0, 1, 1, 2, 2]
+    assert thirds.classes.tolist() == ["1: at most 2.67", "2: above 2.67, at most 4.33", "3: above 4.33"]
+    halves = coding_of(model(target="pay", target_quantiles=2), schema, data)
+    assert halves.examples(data).labels.tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_cuts_are_told_to_three_digits_and_follow_the_training_table(table):
+    data, schema = table({"x": np.arange(4.0), "pay": [12_345.0, 12_346.0, 98_765.0, 98_766.0]})
+    assert coding_of(model(target="pay", target_quantiles=2), schema, data).cuts.tolist() == [55_600.0]
+    masked, _ = table({"x": np.arange(4.0), "pay": [10_000.0, 10_000.0, 20_000.0, 20_000.0]})
+    assert coding_of(model(target="pay", target_quantiles=2), schema, masked, data).cuts.tolist() == [15_000.0]
+
+
+def test_a_class_that_masking_took_away_is_a_class_of_which_the_model_knows_nothing(table):
+    data, schema = table({"x": np.arange(6.0), "class": [1, 1, 2, 2, 3, 3]}, scales={"class": Scale.CODE})
+    masked, _ = table({"x": np.arange(6.0), "class": [1, 1, 2, 2, 2, 2]}, scales={"class": Scale.CODE})
+    coding = coding_of(model(), schema, masked, data)
+    made = fitted(coding.examples(masked), learner("decision_tree"), 1)
+    answers = answers_of(made, coding.classes)(coding.examples(data).frame)
+    assert made.classes_.tolist() == [1, 2] and coding.classes.tolist() == [1, 2, 3]
+    assert coding.examples(data).labels.tolist() == [0, 0, 1, 1, 2, 2] and (answers[:, 2] == 0).all()
+
+
+def test_what_a_shadow_learns_has_only_classes_that_are_known(table):
+    data, schema = table({"x": np.arange(4.0), "class": [1, 1, 2, 2]}, scales={"class": Scale.CODE})
+    other, _ = table({"x": np.arange(4.0), "class": [1, 7, 2, 2]}, scales={"class": Scale.CODE})
+    train, rows = coding_of(model(), schema, data).known(other)
+    assert rows.tolist() == [0, 2, 3] and train.labels.tolist() == [0, 1, 1]
+
+
+def test_ordered_texts_are_places_in_the_order_that_the_training_table_shows(table):
+    order = ("low", "middle", "high", "top")
+    data, schema = table({"level": ["low", "high", "middle", "high"], "class": [0, 1, 0, 1]}, scales={"class": Scale.CODE})
+    schema = Schema((replace(schema["level"], scale=Scale.ORDINAL, order=order), schema["class"]))
+    coding = coding_of(model(), schema, data)
+    assert coding.features == (Feature("level", "order", ("low", "middle", "high")),)
+    made = fitted(coding.examples(data), learner("decision_tree", max_depth=1), 1)
+    asked = coding.examples(data).frame.assign(level=["top", "low", "high", np.nan])
+    assert made.predict(asked)[1:3].tolist() == [0, 1]  # `top` was never seen: it is a missing one
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"target": "clas"}, "unknown-attribute"),
+        ({"target": "name"}, "unpublished-attribute"),
+        ({"target": "age"}, "missing-target"),
+        ({"features": ["class", "age"]}, "wrong-features"),
+        ({"features": ["name"]}, "unpublished-attribute"),
+        ({"target_quantiles": 2}, "no-order"),
+    ],
+)
+def test_what_cannot_be_a_model_is_refused(people, fields, code):
+    data, schema = people
+    with pytest.raises(InputError) as refused:
+        coding_of(model(**fields), schema, data)
+    assert refused.value.code == code
+    assert refused.value.where.startswith("release.model")
+
+
+def test_a_target_of_too_many_classes_is_refused(table):
+    data, schema = table({"x": np.arange(300), "y": np.arange(300)})
+    with pytest.raises(InputError, match="300 classes"):
+        coding_of(model(target="y"), schema, data)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"method": "pickle"}, {"method": "random_forest", "n_jobs": 4}, {"method": "decision_tree", "max_depth": 0}],
+)
+def test_only_listed_learners_and_parameters(wrong):
+    with pytest.raises(ValidationError):
+        TypeAdapter(Learner).validate_json(json.dumps(wrong))
+
+
+@pytest.mark.parametrize("method", LEARNERS)
+def test_every_learner_learns_from_mixed_columns_with_gaps(method):
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, 120) * 2  # class 1 does not occur
+    numbers = labels + rng.normal(0, 0.3, 120)
+    texts = np.array(["a", "b", "c"], dtype=object)[rng.integers(0, 3, 120)]
+    texts[::10], numbers[5::10] = np.nan, np.nan
+    features = (Feature("x", "number"), Feature("y", "category"))
+    train = Examples(pd.DataFrame({"x": numbers, "y": texts}), features, labels, np.arange(3))
+    made = learner(method, **LEARNERS[method])
+    new = pd.concat([train.frame.head(5), pd.DataFrame({"x": [0.0], "y": ["never seen"]})])
+    answers = learn_with(made)(train, 3)(new)
+    assert answers.shape == (6, 3) and np.allclose(answers.sum(axis=1), 1) and (answers[:, 1] == 0).all()
+    if method != "multilayer_perceptron":
+        assert (answers[:5].argmax(axis=1) == labels[:5]).mean() >= 0.6
+    assert np.array_equal(learn_with(made)(train, 3)(new), answers)
+
+
+def test_a_training_set_of_one_class_makes_a_model_that_is_sure_of_it():
+    train = numbers(np.arange(5.0)[:, np.newaxis], np.full(5, 1), 2)
+    assert learn_with(learner("logistic_regression"))(train, 0)(train.frame.head(2)).tolist() == [[0, 1], [0, 1]]
+
+
+def test_scaling_follows_from_the_training_set_alone():
+    train = numbers(np.array([[0.0], [1.0], [10.0], [11.0]]), np.array([0, 0, 1, 1]), 2)
+    predict = learn_with(learner("logistic_regression"))(train, 0)
+    one = predict(pd.DataFrame({"x0": [5.0]}))
+    assert np.array_equal(predict(pd.DataFrame({"x0": [5.0, 1e6]}))[:1], one)
