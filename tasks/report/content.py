@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import IntruderSpec, Omission
 from tasks.ingest.methods import IngestReport
@@ -23,6 +24,7 @@ from tasks.score.catalogue import LOSS
 from tasks.score.policy import DECLARED, FILE, INSIDER, PolicyLine
 from tasks.score.rounding import public, public_criteria
 from tasks.score.verdict import ROUNDING_ERROR, Criterion, Verdict
+from tasks.train.card import ModelCard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,10 +32,13 @@ class Content:
     """What there is to say about one release.
 
     mechanisms: the steps with their attributes resolved. attacks: results without their outcomes, in the order of the plan.
+    membership: what attacks that ask who is in the file said, without their scores. control: rows that were set aside for them.
+    outside: rows of a table of people who are not in the source, in place of a control.
     omitted: required attacks that were not run, and why. estimates, verdict: rounded for the public by `public_edition`.
-    rows_in, rows_out: of the source and of the released table. persons: how many persons the rows belong to; None where
-    nobody counted.
+    rows_in, rows_out: of the source (but the control) and of the released table. persons: how many persons the rows belong to;
+    None where nobody counted.
     masked_elsewhere, tool: was the table masked by other means than this program, and by which, as far as was said.
+    of_nobody: is it fully synthetic, its rows belonging to nobody? model: what is released where it is no table.
     keep_row_order: why the rows stand in the source's order; None: they were shuffled.
     randomised: attributes that PRAM drew anew, with the epsilon of those steps. epsilon_of_a_record: of all cells of one record
     that they drew. estimated_shares: what the released table tells of original frequencies, if there is one to be read.
@@ -50,6 +55,9 @@ class Content:
     mechanisms: tuple[Mechanism, ...]
     intruder: IntruderSpec
     attacks: tuple[AttackResult, ...]
+    membership: tuple[MembershipResult, ...] = ()
+    control: int | None = None
+    outside: int | None = None
     omitted: tuple[Omission, ...] = ()
     estimates: tuple[Estimate, ...]
     verdict: Verdict
@@ -61,6 +69,8 @@ class Content:
     epsilon_of_a_record: Epsilon | None = None
     estimated_shares: tuple[EstimatedShares, ...] = ()
     masked_elsewhere: bool = False
+    of_nobody: bool = False
+    model: ModelCard | None = None
     tool: str | None = None
     keep_row_order: str | None = None
     edition: Edition = "internal"
@@ -89,9 +99,19 @@ class Content:
         return self.counts if figure is None else figure.counts
 
     @property
+    def rehearsed(self) -> bool:
+        """Is nobody known not to be in the release, so that membership can be asked of a rehearsal alone?"""
+        return self.control is None and self.outside is None
+
+    @property
+    def rows_read(self) -> int:
+        """The rows of the source, those of the control among them."""
+        return self.rows_in + (self.control or 0)
+
+    @property
     def absent(self) -> int:
-        """How many records of the source are not in the release."""
-        return self.rows_in - self.rows_out
+        """How many records of the source are not in the release; of rows that belong to nobody none is missing."""
+        return 0 if self.of_nobody else self.rows_in - self.rows_out
 
     @property
     def masked(self) -> tuple[str, ...]:
@@ -101,7 +121,9 @@ class Content:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """What the declared intruder knows."""
+        """What the declared intruder knows; of who may have taught a model, the whole record."""
+        if self.model is not None:
+            return self.schema.published
         return self.intruder.knows or self.schema.with_role(Role.QUASI_IDENTIFIER)
 
     @property
@@ -111,7 +133,8 @@ class Content:
 
     def is_public(self, attribute: str) -> bool:
         """Does the released table hold this column of the source cell by cell, so that exact counts of it tell nothing more?"""
-        return self.certified and attribute in self.schema.published and attribute not in self.masked and not self.absent
+        whole = self.certified and not self.absent and self.control is None
+        return whole and attribute in self.schema.published and attribute not in self.masked
 
     def methods(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(step.method for step in self.mechanisms))

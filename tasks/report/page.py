@@ -10,11 +10,12 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tasks.report import attack_views, estimated, figures, missing, origin, residual, views, words
 from tasks.report.content import Content
 from tasks.report.masks import words as masks
-from tasks.report.meanings import MEANINGS
-from tasks.report.numbers import count
+from tasks.report.views import attacks, estimated, figures, membership, missing, model, nobody, origin, overview, residual
+from tasks.report.words import sentences
+from tasks.report.words.meanings import MEANINGS
+from tasks.report.words.numbers import count
 
 _TEMPLATES = "templates"
 _STEERING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -54,12 +55,15 @@ def render(content: Content) -> str:
     """
     template = _environment().get_template("report.html")
     rooms = {
-        "views": views,
-        "attacks": attack_views,
-        "words": words,
+        "overview": overview,
+        "attacks": attacks,
+        "words": sentences,
         "masks": masks,
         "residual": residual,
         "missing": missing,
+        "membership": membership,
+        "nobody": nobody,
+        "model": model,
         "origin": origin,
         "figures": figures,
         "estimated": estimated,

@@ -20,5 +20,7 @@ class ReportPlan(Spec):
     omit: tuple[Omission, ...]
     policy: Policy
     masked_elsewhere: bool = False
+    of_nobody: bool = False
+    control_table: bool = False
     tool: str | None = None
     keep_row_order: str | None = None

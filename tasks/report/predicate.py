@@ -10,7 +10,7 @@ from tasks.microdata.spec import Spec
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:sdcert:predicate:release:2"
-ATTACK_CATALOGUE_VERSION = "4"  # raised with every attack that is added or made stronger
+ATTACK_CATALOGUE_VERSION = "6"  # raised with every attack that is added or made stronger
 
 NOT_ASSESSED: NotAssessed = "not assessed"
 NotAssessed = Literal["not assessed"]
@@ -29,7 +29,8 @@ class ColumnClaim(Spec):
 class FileClaim(Spec):
     """The released file: the digest of its bytes, and the address of its content whatever the format.
 
-    rows, columns: its shape, by which the same data in another format is told from other data.
+    rows, columns: its shape, by which the same data in another format is told from other data. kind: of a model, the rows are
+    those of the table that it was trained on, the columns what it reads and, last, what it predicts.
     """
 
     name: str
@@ -37,6 +38,7 @@ class FileClaim(Spec):
     content_address: str | NotAssessed
     rows: Annotated[int, Field(ge=0)]
     columns: tuple[ColumnClaim, ...]
+    kind: Literal["table", "model"] = "table"
 
 
 class DocumentClaim(Spec):
@@ -84,6 +86,7 @@ class CriterionClaim(Spec):
     decision: Decision
     reason: str
     subgroup: str | None = None
+    false_positive_rate: float | None = None
 
 
 class Claim(Spec):
@@ -150,12 +153,21 @@ class MaskClaim(Spec):
 
 
 class DataClaim(Spec):
-    """The data. sampling_fraction: the share of the population in the source; sampled: what then left records out of it."""
+    """The data. sampling_fraction: the share of the population in the source; sampled: what then left records out of it.
+
+    rows_control: of rows_in, those that were set aside before masking, to measure whether the release tells who is in it.
+    rows_outside: rows of another table, of people who are declared not to be in the source, used for the same.
+    """
 
     unit: str | NotAssessed
     persons: int | NotAssessed
     rows_in: int
     rows_out: int
+    rows_control: int = 0
+    rows_outside: int = 0
+    rows_belong_to: Literal["records", "nobody"] = Field(
+        default="records", description="nobody: a fully synthetic table, as declared; whose row is whose has no answer there"
+    )
     sampling_fraction: float | NotAssessed
     sampled: tuple[MaskClaim, ...]
     period: str | NotAssessed
@@ -174,6 +186,7 @@ class AttackModel(Spec):
     declared_knows: Texts
     participation_known: bool
     targets: float
+    records: float = Field(default=1.0, description="of the source's, the share that the intruder holds, at random")
     insiders: Texts
     maximum_risk: float | NotAssessed = Field(description="worst `max_record_risk`, by the declared intruder; no insider's")
     average_risk: float | NotAssessed = Field(description="worst `reidentification`, by the declared intruder; no insider's")

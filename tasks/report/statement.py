@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import calendar
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from tasks.attack.membership.methods import MembershipResult
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.canonical import canonical
 from tasks.microdata.table import Microdata
-from tasks.report import residual
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.masks.pram import matrix_in_words
 from tasks.report.page import Stamp
@@ -49,11 +49,16 @@ from tasks.report.predicate import (
     WorkingPartyCriteria,
     WorkingPartyCriterion,
 )
-from tasks.report.words import linkage_settings, reason_in_words
+from tasks.report.views import residual
+from tasks.report.views.nobody import settings_of_nobody
+from tasks.report.words.sentences import linkage_settings, reason_in_words
+from tasks.score.catalogue import MEASURES
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Criterion
+from tasks.train.card import ModelCard
 
 REVIEW_MONTHS = 24
+_IMITATED = "the learner and its parameters, and the steps that masked its training table"
 _SINGLING_OUT = (
     "records_exposed",
     "max_record_risk",
@@ -61,6 +66,8 @@ _SINGLING_OUT = (
     "known_reidentification",
     "k_anonymity",
     "k_anonymity_subset",
+    "uniques_released",
+    "replicated_uniques",
 )
 _LINKABILITY = ("reidentification", "truth_among_nearest", "mean_candidate_set_size")
 _INFERENCE = ("linked_value_disclosed", "rank_interval_disclosure", "sd_interval_disclosure", "same_value_disclosure")
@@ -143,6 +150,12 @@ def columns_of(table: Microdata) -> tuple[ColumnClaim, ...]:
     return tuple(ColumnClaim(name=name, type=str(table.column(name).type)) for name in table.names)
 
 
+def columns_of_model(card: ModelCard) -> tuple[ColumnClaim, ...]:
+    """What a released model reads, in its order, and last what it predicts."""
+    target = ColumnClaim(name=card.target, type=card.target_type)
+    return (*(ColumnClaim(name=one.name, type=one.type) for one in card.inputs), target)
+
+
 def months_later(moment: datetime, months: int) -> datetime:
     """The same day and time so many months later; the last day of the month where that day does not exist."""
     years, month = divmod(moment.month - 1 + months, 12)
@@ -178,7 +191,7 @@ def _claim(content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...], ver
 
 
 def _criterion(content: Content, line: PolicyLine, criterion: Criterion) -> CriterionClaim:
-    fields = _without(asdict(criterion), "line", "estimate", "reason")
+    fields = _without(asdict(criterion), "line", "estimate", "reason", "caution")
     return CriterionClaim(**fields, reason=reason_in_words(line, criterion, content.counts_behind(criterion)))
 
 
@@ -191,10 +204,34 @@ def _file(content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...]) -> F
         content_address=stamp.content_address or NOT_ASSESSED,
         rows=content.rows_out,
         columns=columns,
+        kind="table" if content.model is None else "model",
     )
 
 
 def _attacks(content: Content) -> tuple[AttackClaim, ...]:
+    return (*_linkage_attacks(content), *_membership_attacks(content))
+
+
+def _membership_attacks(content: Content) -> Iterator[AttackClaim]:
+    asks = "who is in the file" if content.model is None else "who taught the model"
+    for result in content.membership:
+        yield AttackClaim(
+            attack=result.attack,
+            method=result.method,
+            intruder="whole record",
+            status=result.status,
+            knows_data=result.knows,
+            knows_mechanism=_IMITATED if result.shadows else "nothing",
+            settings=f"{asks}; evaluates: {result.evaluates}{_imitations(result)}",
+            reason=result.reason,
+        )
+
+
+def _imitations(result: MembershipResult) -> str:
+    return f"; {result.shadows} shadow models" if result.shadows else ""
+
+
+def _linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:
     return tuple(
         AttackClaim(
             attack=result.attack,
@@ -203,7 +240,7 @@ def _attacks(content: Content) -> tuple[AttackClaim, ...]:
             status=result.status,
             knows_data=result.knows_data,
             knows_mechanism=result.knows_mechanism,
-            settings=linkage_settings(result),
+            settings=settings_of_nobody(result) if content.of_nobody else linkage_settings(result),
             reason=result.reason,
         )
         for result in content.attacks
@@ -212,9 +249,8 @@ def _attacks(content: Content) -> tuple[AttackClaim, ...]:
 
 def _not_claimed(content: Content) -> NotClaimed:
     omitted = tuple(OmissionClaim(attack=one.attack, reason=one.reason) for one in content.omitted)
-    return NotClaimed(
-        anonymity_in_law=residual.NOT_IN_LAW, attacks_omitted=omitted, attacks_not_in_catalogue=residual.NOT_IN_CATALOGUE
-    )
+    not_asked = () if any(one.evaluates == "this file" for one in content.membership) else (residual.MEMBERSHIP,)
+    return NotClaimed(anonymity_in_law=residual.NOT_IN_LAW, attacks_omitted=omitted, attacks_not_in_catalogue=not_asked)
 
 
 def _working_party(content: Content) -> WorkingPartyCriteria:
@@ -228,9 +264,14 @@ def _working_party(content: Content) -> WorkingPartyCriteria:
 def _risk_criterion(content: Content, measures: tuple[str, ...]) -> WorkingPartyCriterion:
     """The worst policy line on one of the measures, of equal ones that of the first measure and the worst figure.
 
-    Where there is none, the worst figure of the first measure, undecided upon.
+    Where there is none, the worst figure of the first measure, undecided upon. Of rows that belong to nobody the measures that
+    can be measured there, but for k-anonymity, in which nobody hides.
     """
     attacks = content.attack_ids or NOT_ASSESSED
+    if content.of_nobody:
+        measures = tuple(one for one in measures if MEASURES[one].of_nobody and not one.startswith("k_anonymity"))
+    if not measures:
+        return WorkingPartyCriterion(attacks=NOT_ASSESSED, measure=NOT_ASSESSED, value=NOT_ASSESSED, decision=NOT_ASSESSED)
     lines = [one for name in measures for one in content.verdict.criteria if one.measure == name]
     if not lines:
         value = _risk(content, measures[0])
@@ -262,8 +303,11 @@ def _data(content: Content, stamp: Stamp, source_digest: str) -> DataClaim:
     return DataClaim(
         unit=context.unit or NOT_ASSESSED,
         persons=NOT_ASSESSED if content.persons is None else content.persons,
-        rows_in=content.rows_in,
+        rows_in=content.rows_read,
+        rows_control=content.control or 0,
+        rows_outside=content.outside or 0,
         rows_out=0 if stamp.released_file is None else content.rows_out,
+        rows_belong_to="nobody" if content.of_nobody else "records",
         sampling_fraction=context.sampling_fraction or NOT_ASSESSED,
         sampled=tuple(_mask_claim(step) for step in content.mechanisms if isinstance(step, Sampling)),
         period=context.period or NOT_ASSESSED,
@@ -277,8 +321,9 @@ def _attack_model(content: Content) -> AttackModel:
     insiders = dict.fromkeys(extra_knowledge(result.intruder) for result in content.attacks)
     return AttackModel(
         declared_knows=content.known,
-        participation_known=content.intruder.participation_known,
+        participation_known=content.model is None and content.intruder.participation_known,
         targets=content.intruder.targets,
+        records=content.intruder.records,
         insiders=tuple(name for name in insiders if name),
         maximum_risk=_risk(content, "max_record_risk"),
         average_risk=_risk(content, "reidentification"),
@@ -289,7 +334,8 @@ def _attack_model(content: Content) -> AttackModel:
 
 
 def _risk(content: Content, measure: str) -> float | NotAssessed:
-    found = (content.worst(measure, declared=True), content.worst_of_files(measure))
+    declared = True if MEASURES[measure].by_attack else None
+    found = (content.worst(measure, declared=declared), content.worst_of_files(measure))
     worst = content.largest(one for one in found if one is not None)
     return NOT_ASSESSED if worst is None or worst.value is None else worst.value
 
@@ -309,9 +355,9 @@ def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
             mask=tuple(step.method for step in content.steps_on(attribute.name)),
             parameters=_parameters(content, attribute.name),
             known_to_intruder=attribute.name in content.known,
-            published=attribute.published,
+            published=attribute.published and content.model is None,
             published_as_pseudonym=attribute.name in content.pseudonymised,
-            published_unmasked=attribute.published and not content.steps_on(attribute.name),
+            published_unmasked=attribute.published and content.model is None and not content.steps_on(attribute.name),
             derived_from=attribute.derived_from,
             epsilon=epsilons.get(attribute.name, NOT_ASSESSED),
         )

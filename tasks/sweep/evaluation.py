@@ -181,8 +181,9 @@ class _Scene:
             self.attacked[asked] = attack(
                 *(self.table, masked, self.schema, mechanisms, spec, intruder),
                 alignment=self.alignment,
-                targets=self._targets(share) if holder is None else self._targets_in_file(holder, share),
+                targets=self._targets(share * intruder.records) if holder is None else self._targets_in_file(holder, share),
                 file=None if holder is None else self._files.tables[holder.table],
+                held=self._targets(intruder.records) if intruder.records < 1 else None,
             )
         return self.attacked[asked]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tasks.report import views
+from tasks.report.views import overview
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
 
 def cards(content, *lines):
-    return views.tiles(replace(content, policy=lines, verdict=decide(lines, content.estimates)))
+    return overview.tiles(replace(content, policy=lines, verdict=decide(lines, content.estimates)))
 
 
 KEPT = (

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.microdata.schema import Scale
-from tasks.report import figures
 from tasks.report.charts.bounds import mark_text
 from tasks.report.charts.canvas import TEXT, printable, short, width_of
 from tasks.report.charts.columns import Column, draw_columns
 from tasks.report.charts.rows import Row, draw_rows
 from tasks.report.content import Content
 from tasks.report.page import render
+from tasks.report.views import figures
 
 HOSTILE = (
     "<script>alert(1)</script>", "</svg></title><img src=x onerror=alert(1)>", "$\\frac{1}{0}$ and $",

@@ -8,7 +8,7 @@ import pytest
 
 from tasks.attack.learned.facts import HeldOut, LearnedFacts
 from tasks.attack.learned.learned_linkage import KINDS
-from tasks.report.learned_views import FAMILIES, learned_view
+from tasks.report.views.learned import FAMILIES, learned_view
 
 FACTS = LearnedFacts(
     family="weighted_mean", metric=False, records=200, rate=0.8, euclidean=0.5, chance=0.01, sure=0.79, bound=None,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.report.numbers import beside_limit, count, in_unit, limit_in_unit, number, share
+from tasks.report.words.numbers import beside_limit, count, in_unit, limit_in_unit, number, share
 
 SHARES = st.floats(0, 1, allow_nan=False)
 

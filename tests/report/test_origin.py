@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.report import origin, residual, views
 from tasks.report.content import public_edition
-from tasks.report.meanings import meaning
 from tasks.report.page import render
+from tasks.report.views import origin, overview, residual
+from tasks.report.words.meanings import meaning
 from tasks.score.verdict import decide
 
 
@@ -56,7 +56,7 @@ def of_persons(certified):
 
 def test_figures_of_persons_say_persons(of_persons):
     assert of_persons.counts == "persons"
-    shown = {tile.title: tile for tile in views.tiles(of_persons)}
+    shown = {tile.title: tile for tile in overview.tiles(of_persons)}
     assert shown["Re-identification rate"].people == "about 94 of 944 persons"
     assert shown["k-anonymity"].value.replace("\u202f", " ") == "10 persons"
     assert shown["k-anonymity"].limit.replace("\u202f", " ") == "at least 10 persons"
@@ -71,7 +71,7 @@ def test_figures_of_persons_say_persons(of_persons):
 
 
 def test_what_was_rounded_to_none_is_not_said_to_be_none(certified):
-    rows = dict(zip(("popul", "age"), views.attribute_losses(certified)[1], strict=False))
+    rows = dict(zip(("popul", "age"), overview.attribute_losses(certified)[1], strict=False))
     assert rows["popul"].cells[-1].replace("\u202f", " ") == "under 0.0005 sd"
 
 

@@ -16,8 +16,8 @@ from tasks.attack.threat import Omission
 from tasks.microdata.schema import Schema
 from tasks.report import page as page_module
 from tasks.report.content import public_edition
-from tasks.report.meanings import MEANINGS
 from tasks.report.page import Stamp, render, stamped
+from tasks.report.words.meanings import MEANINGS
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Verdict, decide
 

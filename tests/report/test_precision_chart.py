@@ -12,8 +12,8 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Microdata
 from tasks.report.charts.editions import RULES
 from tasks.report.charts.precision import Asserted, Precision, precision
-from tasks.report.figures import precision_figures
 from tasks.report.page import render
+from tasks.report.views.figures import precision_figures
 
 
 def outcomes(margin, right):

@@ -15,7 +15,7 @@ from tasks.report.charts.reliability import Claim, Reliability, reliability
 from tasks.report.charts.waterfall import Fall, draw_waterfall
 from tasks.report.content import public_edition
 from tasks.report.page import render
-from tasks.report.probable_views import probable_view
+from tasks.report.views.probable import probable_view
 
 WEIGHTS = (
     Weight("age", "equal", 0.8123, 0.0512, 3.9878),

@@ -17,17 +17,17 @@ from tasks.mask.categories.promise import Randomisation
 from tasks.mask.categories.warner import Warner
 from tasks.microdata.canonical import canonical
 from tasks.microdata.schema import Attribute, Role, Scale
-from tasks.report import words
 from tasks.report.content import Content, public_edition
-from tasks.report.estimated import estimated_views
 from tasks.report.masks.words import told
-from tasks.report.missing import missing_in_words
 from tasks.report.page import Stamp, render
 from tasks.report.predicate import MadeBy, Predicate, Recorded
-from tasks.report.randomised import randomised_in_words
-from tasks.report.residual import residual_risks
 from tasks.report.statement import predicate
-from tasks.report.views import disclosure_rows
+from tasks.report.views.estimated import estimated_views
+from tasks.report.views.missing import missing_in_words
+from tasks.report.views.overview import disclosure_rows
+from tasks.report.views.randomised import randomised_in_words
+from tasks.report.views.residual import residual_risks
+from tasks.report.words import sentences
 from tasks.score.policy import PolicyLine
 
 RETENTION = Pram(method="pram", attributes=("educ",), retention=0.8)
@@ -87,7 +87,7 @@ def test_the_step_in_words(certified, step, title, phrase):
     assert told(step, certified.schema).title == title
     assert told(step, certified.schema).attribute(EDUC) == phrase
     sentence = told(step, certified.schema).text
-    assert sentence.startswith(f"In {words.listed(step.attributes)}, every cell by itself was drawn anew")
+    assert sentence.startswith(f"In {sentences.listed(step.attributes)}, every cell by itself was drawn anew")
     assert phrase.removeprefix("randomised: ") in sentence
     assert ("chances in the matrix are not published" in sentence) == (step is MATRIX)
 
@@ -138,7 +138,7 @@ def test_both_kinds_of_intervals_stand_side_by_side(certified):
 
 def test_policy_lines_on_both_kinds_of_intervals():
     line = PolicyLine(measure="sd_interval_disclosure", at_most=0.5, attribute="age", p_percent=5.0)
-    assert "within 5 % of a standard deviation" in words.requirement(line).replace("\u202f", " ")
+    assert "within 5 % of a standard deviation" in sentences.requirement(line).replace("\u202f", " ")
 
 
 def test_the_content_survives_being_stored_and_the_page_draws(randomised):

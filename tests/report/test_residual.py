@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tasks.microdata.estimate import Estimate
-from tasks.report import residual
-from tasks.report.meanings import MEANINGS
+from tasks.report.views import residual
+from tasks.report.words.meanings import MEANINGS
 from tasks.score.catalogue import LOSS
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
@@ -139,7 +139,7 @@ def test_known_limits(certified):
         "PCG64",
         "random order",
         "Rows are counted, not persons",
-        "membership",
+        "Membership",
     ):
         assert said in told
     counted = replace(certified, persons=900, context=certified.context.model_copy(update={"prior_releases": ()}))

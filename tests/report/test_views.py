@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from tasks.mask.categories.pram import Pram
 from tasks.microdata.schema import Schema
-from tasks.report.origin import told_of_the_rows
-from tasks.report.views import MOST_SINGLE, disclosure_rows, treatment_rows
+from tasks.report.views.origin import told_of_the_rows
+from tasks.report.views.overview import MOST_SINGLE, disclosure_rows, treatment_rows
 
 
 def test_attributes_treated_alike_share_a_row_where_there_are_many(certified):

@@ -10,9 +10,10 @@ from tasks.attack.threat import ATTACKS as RUNNABLE
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
-from tasks.report import meanings, words
+from tasks.microdata.words import listed
 from tasks.report.content import public_edition
 from tasks.report.masks.words import told
+from tasks.report.words import meanings, sentences
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Verdict, decide
@@ -26,13 +27,13 @@ def test_every_measure_attack_role_and_decision_has_words():
     assert set(MEASURES) <= set(meanings.MEANINGS)
     assert all(meanings.MEANINGS[measure.name].analyst for measure in LOSS)
     assert all(meaning.sentence.endswith(".") and meaning.title for meaning in meanings.MEANINGS.values())
-    assert set(words.ATTACKS) == set(RUNNABLE)
-    assert set(words.ROLES) == set(Role)
-    assert set(words.DECISIONS) == {"pass", "fail", "undecided"}
+    assert set(sentences.ATTACKS) == set(RUNNABLE)
+    assert set(sentences.ROLES) == set(Role)
+    assert set(sentences.DECISIONS) == {"pass", "fail", "undecided"}
 
 
 def test_listed():
-    assert [words.listed(names) for names in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == ["", "a", "a and b", "a, b and c"]
+    assert [listed(names) for names in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == ["", "a", "a and b", "a, b and c"]
 
 
 def test_masks(certified):
@@ -69,17 +70,17 @@ def test_masks(certified):
 def test_why_a_column_is_not_published(role):
     attribute = Attribute(name="x", role=role, scale=Scale.NUMERIC, decided_by="declared", derived_from=("y", "z"))
     if role in UNPUBLISHED:
-        assert words.why_unpublished(attribute).startswith("it ")
-        assert role is not Role.DERIVED or "computed from y and z" in words.why_unpublished(attribute)
+        assert sentences.why_unpublished(attribute).startswith("it ")
+        assert role is not Role.DERIVED or "computed from y and z" in sentences.why_unpublished(attribute)
     else:
         with pytest.raises(ValueError, match="is published"):
-            words.why_unpublished(attribute)
+            sentences.why_unpublished(attribute)
 
 
 def test_an_identifier_is_not_said_to_name_anybody():
     column = Attribute(name="turnover", role=Role.IDENTIFIER, scale=Scale.NUMERIC, decided_by="declared")
-    assert words.why_unpublished(column) == "it is declared an identifier"
-    assert words.why_unpublished(replace(column, decided_by="pipeline")) == "it was found to tell single units apart"
+    assert sentences.why_unpublished(column) == "it is declared an identifier"
+    assert sentences.why_unpublished(replace(column, decided_by="pipeline")) == "it was found to tell single units apart"
 
 
 @pytest.mark.parametrize(
@@ -96,15 +97,19 @@ def test_an_identifier_is_not_said_to_name_anybody():
         (PolicyLine(measure="rank_interval_disclosure", at_most=0.5, attribute="age", p_percent=5.0),
          "Interval disclosure of age (within 5 % of the ranks) at most 50 %"),
         (PolicyLine(measure="k_anonymity", at_least=5.0), "k-anonymity at least 5 records"),
+        (PolicyLine(measure="membership_true_positive_rate", at_most=0.05, false_positive_rate=0.001),
+         "Members surely noticed (wrong about 0.1 % of the others) at most 5 %, worst found among the attacks run"),
+        (PolicyLine(measure="membership_true_positive_rate", at_most=0.05),
+         "Members surely noticed (wrong about 1 % of the others) at most 5 %, worst found among the attacks run"),
     ],
 )  # fmt: skip
 def test_requirements(line, sentence):
-    assert plain(words.requirement(line)) == sentence
+    assert plain(sentences.requirement(line)) == sentence
 
 
 def test_reasons_name_figure_bound_and_limit(certified, refused, undecided):
     kept, broken, left_open = (
-        [plain(words.reason_in_words(line, one)) for line, one in content.lines()]
+        [plain(sentences.reason_in_words(line, one)) for line, one in content.lines()]
         for content in (certified, refused, undecided)
     )
     assert kept[0] == "9.96 % keeps the limit of at most 15 %."
@@ -123,10 +128,10 @@ def test_a_bound_that_fails_is_the_favourable_one(certified):
     line = PolicyLine(measure="reidentification", at_most=0.15)
     (criterion,) = decide((line,), figures).criteria
     assert "Even the more favourable one-sided 95 % bound, 30 %, breaks at most 15 %." in plain(
-        words.reason_in_words(line, criterion)
+        sentences.reason_in_words(line, criterion)
     )
     loose = PolicyLine(measure="reidentification", at_most=0.6)
-    assert plain(words.reason_in_words(loose, decide((loose,), figures).criteria[0])) == (
+    assert plain(sentences.reason_in_words(loose, decide((loose,), figures).criteria[0])) == (
         "The one-sided 95 % bound, 50 %, keeps the limit of at most 60 %."
     )
 
@@ -135,66 +140,68 @@ def test_another_attack_is_blamed(certified):
     line = PolicyLine(measure="reidentification", at_most=0.09, attack="distance_linkage")
     (criterion,) = decide((line,), certified.estimates).criteria
     assert criterion.attack == "transparency"
-    assert words.reason_in_words(line, criterion).endswith("does not say why this one should be accepted.")
+    assert sentences.reason_in_words(line, criterion).endswith("does not say why this one should be accepted.")
 
 
 def test_bounds_say_where_they_come_from(certified, undecided):
-    exact = [words.bound_in_words(one, certified.figure(one.estimate)) for one in certified.verdict.criteria]
+    exact = [sentences.bound_in_words(one, certified.figure(one.estimate)) for one in certified.verdict.criteria]
     assert exact == [""] * 4
-    sampled, none = (words.bound_in_words(one, undecided.figure(one.estimate)) for one in undecided.verdict.criteria)
+    sampled, none = (sentences.bound_in_words(one, undecided.figure(one.estimate)) for one in undecided.verdict.criteria)
     assert plain(sampled) == "16.2 %, from a sample of 200 records"
     assert none == ""
 
 
 def test_verdicts(certified, refused, undecided):
-    assert words.verdict_in_words(certified) == "Certified: all 4 policy lines are kept."
-    assert words.verdict_in_words(refused) == "Not certified: 3 of 4 policy lines are broken."
-    assert words.verdict_in_words(undecided) == "Not certified: both policy lines could not be decided."
+    assert sentences.verdict_in_words(certified) == "Certified: all 4 policy lines are kept."
+    assert sentences.verdict_in_words(refused) == "Not certified: 3 of 4 policy lines are broken."
+    assert sentences.verdict_in_words(undecided) == "Not certified: both policy lines could not be decided."
     one, *others = refused.verdict.criteria
     decisions = [replace(one, decision="fail"), *(replace(other, decision="pass") for other in others)]
     broken = replace(refused, verdict=Verdict("refused", tuple(decisions)))
-    assert words.verdict_in_words(broken) == "Not certified: one of the 4 policy lines is broken."
+    assert sentences.verdict_in_words(broken) == "Not certified: one of the 4 policy lines is broken."
     every = replace(refused, verdict=Verdict("refused", tuple(replace(other, decision="fail") for other in decisions)))
-    assert words.verdict_in_words(every) == "Not certified: all 4 policy lines are broken."
+    assert sentences.verdict_in_words(every) == "Not certified: all 4 policy lines are broken."
     only = replace(refused, policy=refused.policy[:1], verdict=Verdict("refused", tuple(decisions[:1])))
-    assert words.verdict_in_words(only) == "Not certified: its only policy line is broken."
+    assert sentences.verdict_in_words(only) == "Not certified: its only policy line is broken."
     rehearsal = replace(certified, not_for_publication=True)
-    assert words.verdict_in_words(rehearsal) == "Rehearsal: it would be certified, with all 4 policy lines kept."
+    assert sentences.verdict_in_words(rehearsal) == "Rehearsal: it would be certified, with all 4 policy lines kept."
     single = replace(certified, policy=certified.policy[:1], verdict=Verdict("certified", certified.verdict.criteria[:1]))
-    assert words.verdict_in_words(single) == "Certified: its only policy line is kept."
+    assert sentences.verdict_in_words(single) == "Certified: its only policy line is kept."
 
 
 def test_linkage_figures_come_with_direction_scale_and_credit(certified):
-    said = words.linkage_settings(certified.attacks[0])
+    said = sentences.linkage_settings(certified.attacks[0])
     assert said == (
         "Direction: each original record is linked to the release. Scale: both files are scaled by the release's mean and "
         "standard deviation. Credit: a tie of t records earns 1/t."
     )
     turned = replace(certified.attacks[0], direction="to_original", scale_by="own")
-    assert "each released record is linked to the originals" in words.linkage_settings(turned)
-    assert "each file is scaled by its own" in words.linkage_settings(turned)
+    assert "each released record is linked to the originals" in sentences.linkage_settings(turned)
+    assert "each file is scaled by its own" in sentences.linkage_settings(turned)
     bare = replace(certified.attacks[0], direction=None, scale_by=None)
-    assert words.linkage_settings(bare) == "Credit: a tie of t records earns 1/t."
+    assert sentences.linkage_settings(bare) == "Credit: a tie of t records earns 1/t."
 
 
 def test_code_names_do_not_stand_in_sentences():
-    said = words.in_plain_words("after rank_swapping; role quasi_identifier; distance_linkage; my_rank_swapping_2")
+    said = sentences.in_plain_words("after rank_swapping; role quasi_identifier; distance_linkage; my_rank_swapping_2")
     assert said == "after rank swapping; role quasi-identifier; distance-based linkage; my_rank_swapping_2"
-    assert words.attack_named("distance_linkage") == "distance-based linkage"
-    assert words.attack_named("second_try") == "attack \u201csecond_try\u201d"
+    assert sentences.attack_named("distance_linkage") == "distance-based linkage"
+    assert sentences.attack_named("second_try") == "attack \u201csecond_try\u201d"
 
 
 def test_figures_say_whose_they_are(certified):
-    whose = [words.by_whom(certified, one) for one in certified.verdict.criteria]
+    whose = [sentences.by_whom(certified, one) for one in certified.verdict.criteria]
     keys = "popul, age, educ and income"
     assert whose[0] == f"by somebody who knows {keys} and how the masking works (transparency attack)"
     assert whose[1] == f"by somebody who knows {keys} (distance-based linkage)"
     assert whose[2:] == ["", ""]
     line = PolicyLine(measure="reidentification", at_most=0.5, intruder="insider")
     (insider,) = decide((line,), certified.estimates).criteria
-    assert words.by_whom(certified, insider) == "by an insider who also knows PID (transparency attack)"
+    assert sentences.by_whom(certified, insider) == "by an insider who also knows PID (transparency attack)"
     many = certified.intruder.model_copy(update={"knows": tuple(f"a{i}" for i in range(9))})
-    assert words.somebody(replace(certified, intruder=many), "declared", None) == "somebody who knows 9 attributes of a person"
+    assert (
+        sentences.somebody(replace(certified, intruder=many), "declared", None) == "somebody who knows 9 attributes of a person"
+    )
 
 
 def test_rounding_twice_changes_nothing(certified):
@@ -203,6 +210,6 @@ def test_rounding_twice_changes_nothing(certified):
 
 @pytest.mark.parametrize(("found", "verb"), [("12 records", "keep"), ("9.96 %", "keeps")])
 def test_many_records_keep_a_limit(monkeypatch, certified, found, verb):
-    monkeypatch.setattr(words, "found_in_words", lambda *_: found)
+    monkeypatch.setattr(sentences, "found_in_words", lambda *_: found)
     line, one = next((line, one) for line, one in certified.lines() if one.deciding_bound == "value")
-    assert words.reason_in_words(line, one).startswith(f"{found} {verb} the limit of")
+    assert sentences.reason_in_words(line, one).startswith(f"{found} {verb} the limit of")

@@ -9,15 +9,15 @@ import pytest
 from tasks.attack.learned.facts import HeldOut, LearnedFacts
 from tasks.attack.words import describe
 from tasks.microdata.estimate import Estimate
-from tasks.report import residual
-from tasks.report.attack_views import attack_views
 from tasks.report.charts.precision import Asserted, Precision
 from tasks.report.content import Content
-from tasks.report.figures import precision_figures
-from tasks.report.learned_views import learned_view
 from tasks.report.page import render
-from tasks.report.views import policy_rows, tiles
-from tasks.report.words import NOT_DISJOINT, WORST_CASE, somebody
+from tasks.report.views import residual
+from tasks.report.views.attacks import attack_views
+from tasks.report.views.figures import precision_figures
+from tasks.report.views.learned import learned_view
+from tasks.report.views.overview import policy_rows, tiles
+from tasks.report.words.sentences import NOT_DISJOINT, WORST_CASE, somebody
 from tasks.score.verdict import decide
 
 FACTS = LearnedFacts(

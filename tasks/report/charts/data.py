@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tasks.microdata.alignment import Alignment
+from tasks.microdata.alignment import Belonging, OfNobody
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
 from tasks.report.charts.candidates import Candidates, candidates
 from tasks.report.charts.distributions import Distribution, distribution
-from tasks.report.charts.editions import RULES, Edition
+from tasks.report.charts.editions import RULES, Edition, Rule
+from tasks.report.charts.membership import Membership
 from tasks.report.charts.precision import Precision, precision
 from tasks.report.charts.relations import Relations, relations
 from tasks.report.charts.reliability import Reliability, reliability
@@ -28,12 +29,13 @@ class ChartData:
     candidates: tuple[Candidates, ...] = ()
     precision: tuple[Precision, ...] = ()
     reliability: tuple[Reliability, ...] = ()
+    membership: tuple[Membership, ...] = ()
 
 
 def chart_data(
     original: Microdata,
     masked: Microdata,
-    alignment: Alignment,
+    alignment: Belonging,
     schema: Schema,
     touched: frozenset[str],
     outcomes: dict[str, Microdata],
@@ -41,12 +43,16 @@ def chart_data(
 ) -> ChartData:
     """The data of one edition.
 
-    original: the whole source. masked: row for row original.take(alignment.record). touched: the attributes that a mask named.
+    original: the whole source. masked: row for row original.take(alignment.record), or rows of nobody, of which the
+    distributions and relations alone are drawn. touched: the attributes that a mask named.
     outcomes: by attack, those of the declared intruder.
     Where a person has several rows, a bar needs as many times more: enough persons stand behind it, whoever's rows it holds.
     """
-    rule = replace(RULES[edition], least=RULES[edition].least * most_rows_of_a_person(original, schema))
+    rule = drawn_by(original, schema, edition)
     shown = (one for one in schema.attributes if one.published and one.name in touched)
+    if isinstance(alignment, OfNobody):
+        marginals = tuple(distribution(original, masked, one, rule) for one in shown)
+        return ChartData(edition=edition, distributions=marginals, relations=relations(original, masked, schema, touched, rule))
     same_records = original if alignment.complete else original.take(np.asarray(alignment.record))
     return ChartData(
         edition=edition,
@@ -56,6 +62,11 @@ def chart_data(
         precision=tuple(precision(attack, table, rule) for attack, table in outcomes.items()),
         reliability=tuple(reliability(attack, table, rule) for attack, table in outcomes.items() if "claimed" in table.names),
     )
+
+
+def drawn_by(original: Microdata, schema: Schema, edition: Edition) -> Rule:
+    """How finely an edition is drawn where a person may have several rows."""
+    return replace(RULES[edition], least=RULES[edition].least * most_rows_of_a_person(original, schema))
 
 
 def most_rows_of_a_person(original: Microdata, schema: Schema) -> int:

@@ -47,7 +47,7 @@ class Relations:
 def relations(original: Microdata, masked: Microdata, schema: Schema, touched: frozenset[str], rule: Rule) -> Relations:
     """Spearman's rank correlations before and after, of measured and ordinal attributes, over the records that have both.
 
-    original, masked: the same records, row for row. touched: the attributes that a mask named.
+    original, masked: the same records, or two tables of their own. touched: the attributes that a mask named.
     Cost: O(d^2 n) for d attributes. Example: two attributes, none of them touched: no pairs.
     """
     names = [one.name for one in schema.attributes if one.published and one.scale in MEASURED | {Scale.ORDINAL}]

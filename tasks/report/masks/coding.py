@@ -7,7 +7,7 @@ from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import CodingLimits, TopBottomCoding, ends_in_words
 from tasks.microdata.words import listed
 from tasks.report.masks.told import Told
-from tasks.report.numbers import number
+from tasks.report.words.numbers import number
 
 
 def told_coding(step: TopBottomCoding) -> Told:

@@ -6,7 +6,7 @@ from tasks.mask.noise.law import contraction
 from tasks.mask.noise.noise import Noise
 from tasks.microdata.words import listed
 from tasks.report.masks.told import Told
-from tasks.report.numbers import SPACE, number
+from tasks.report.words.numbers import SPACE, number
 
 _KINDS = {
     "independent": "independent",

@@ -10,7 +10,7 @@ from tasks.mask.categories.pram import Pram, transition_matrix
 from tasks.mask.categories.warner import Warner
 from tasks.microdata.words import listed
 from tasks.report.masks.told import Told
-from tasks.report.numbers import number
+from tasks.report.words.numbers import number
 
 _CUT = "An estimate below 0 or above 1 is not to be cut off: it says that the error is larger than the share."
 _GROUPS = (

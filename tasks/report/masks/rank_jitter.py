@@ -6,7 +6,13 @@ from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.microdata.words import listed
 from tasks.report.masks.rank_swapping import ANALYSTS
 from tasks.report.masks.told import Told
-from tasks.report.numbers import SPACE, number
+from tasks.report.words.numbers import SPACE, number
+
+DISPLACEMENTS = (
+    "Rank jitter exchanges no pairs, so that the consistency attack on rank swapping does not apply. That does not make it "
+    "safe: ranks hardly ever move by more than the window, and somebody who knows it and several attributes weighs each row by "
+    "how probable all its displacements are together"
+)
 
 
 def told(step: RankJitter) -> Told:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.words import listed
 from tasks.report.masks.told import Told
-from tasks.report.numbers import SPACE, number
+from tasks.report.words.numbers import SPACE, number
 
 ANALYSTS = (
     "Statistics of one such attribute alone (mean, variance, quantiles, frequencies of its values) are exactly what "

@@ -6,7 +6,7 @@ from tasks.mask.sampling import Sampling
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.words import listed
 from tasks.report.masks.told import Told
-from tasks.report.numbers import SPACE, count, number
+from tasks.report.words.numbers import SPACE, count, number
 
 
 def told(step: Sampling, schema: Schema) -> Told:

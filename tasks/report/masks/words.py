@@ -10,17 +10,28 @@ from tasks.mask.categories.pram import Pram
 from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
-from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.elsewhere.released import Synthetic, Undeclared
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Mechanism
 from tasks.mask.noise.noise import Noise
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.schema import Schema
 from tasks.microdata.words import listed
-from tasks.report.masks import coding, microaggregation, noise, pram, pseudonyms, rank_jitter, rank_swapping, sampling
+from tasks.report.masks import (
+    coding,
+    microaggregation,
+    noise,
+    pram,
+    pseudonyms,
+    rank_jitter,
+    rank_swapping,
+    reverse_mapping,
+    sampling,
+)
 from tasks.report.masks.told import Told
 
 
@@ -47,6 +58,8 @@ def _told(step: Mechanism, schema: Schema) -> Told:
             return rank_swapping.told(step)
         case RankJitter():
             return rank_jitter.told(step)
+        case ReverseMapping():
+            return reverse_mapping.told(step)
         case Pram():
             return pram.told(step)
         case Noise():
@@ -63,6 +76,8 @@ def _told(step: Mechanism, schema: Schema) -> Told:
             return pseudonyms.told(step)
         case Undeclared():
             return _elsewhere(step)
+        case Synthetic():
+            return _synthetic(step)
         case _:
             assert_never(step)
 
@@ -73,4 +88,18 @@ def _elsewhere(step: Undeclared) -> Told:
         text=f"{listed(step.masked)} had been masked before, elsewhere, by a method that nobody declared.",
         missing="The table was masked elsewhere: how missing values were treated there is not known.",
         attribute=lambda _: "masked elsewhere; the method was not declared",
+    )
+
+
+def _synthetic(step: Synthetic) -> Told:
+    return Told(
+        title="Fully synthetic, made elsewhere",
+        text=f"The rows are made up: {listed(step.masked)} were written into rows that belong to nobody, elsewhere, by a "
+        "method that is not known here.",
+        missing="The rows belong to nobody: a gap in one says nothing of a person, and how gaps were made is not known.",
+        attribute=lambda _: "synthetic, in rows that belong to nobody",
+        analysts=(
+            "Estimates from synthetic rows have the error of the synthesis beside that of sampling; a standard error that is "
+            "computed as for a sample leaves the first out.",
+        ),
     )

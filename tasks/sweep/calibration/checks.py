@@ -24,6 +24,7 @@ from tasks.mask.methods import Masking
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.randomness import stream
@@ -52,6 +53,7 @@ SHARES = (0.3, 1.0)
 _step = TypeAdapter[Masking](Masking).validate_python
 _MICRO: Masking = Microaggregation(method="microaggregation", attributes=("age", "size"), k=3)
 _SWAP: Masking = RankSwapping(method="rank_swapping", attributes=("size", "age"), window_percent=20.0)
+_JITTER: Masking = RankJitter(method="rank_jitter", attributes=("size", "age"), window_percent=20.0)
 _PRAM: Masking = Pram(method="pram", attributes=("grade", "group"), retention=0.7)
 _JOINT: Masking = Pram(method="pram", attributes=("grade", "group"), retention=0.5, jointly=True)
 _NOISE: Masking = Noise(method="noise", kind="independent", attributes=("size",), sd_percent=50.0)
@@ -61,7 +63,8 @@ _ANYWHERE: Masking = RankSwapping(method="rank_swapping", attributes=("size",), 
 FOLLOWED: dict[str, Steps] = {
     "microaggregation": (_MICRO,),
     "rank swapping": (_SWAP,),
-    "rank jitter": (RankJitter(method="rank_jitter", attributes=("size", "age"), window_percent=20.0),),
+    "rank jitter": (_JITTER,),
+    "reverse mapping": (_MICRO, ReverseMapping(method="reverse_mapping", attributes=("age", "size"))),
     "PRAM": (_PRAM,),
     "joint PRAM": (_JOINT,),
     "independent noise": (_NOISE,),
@@ -80,6 +83,7 @@ LAWS: dict[str, tuple[tuple[str, ...], Steps]] = {
     "joint PRAM": (("grade", "group"), (_JOINT,)),
     "independent noise": (("size",), (_NOISE,)),
     "correlated noise": (("age", "size"), (_BOTH,)),
+    "rank jitter": (("size", "age"), (_JITTER,)),
     "PRAM and noise": (("grade", "size"), (Pram(method="pram", attributes=("grade",), retention=0.7), _NOISE)),
 }
 EXCHANGED: dict[str, Steps] = {
@@ -90,6 +94,7 @@ EXCHANGED: dict[str, Steps] = {
     ),
 }  # whatever exchanges values in pairs
 _TRANSPARENCY = Transparency(method="transparency")
+_MARGINALS = Transparency(method="transparency", matching="marginals")
 _CONSISTENCY = Consistency(method="consistency")
 _LINKAGE = DistanceLinkage(method="distance_linkage")
 _POSITION = RowPosition(method="row_position")
@@ -169,6 +174,9 @@ def _of_null() -> Iterator[Check]:
     yield from _of_probabilities()
     for mask, steps in FOLLOWED.items():
         yield _null("transparency", f"rows dealt out, {mask}", _TRANSPARENCY, partial(worlds.rows_dealt_out, null.N, steps))
+    yield _null(
+        "transparency, marginals", "rows dealt out, rank jitter", _MARGINALS, partial(worlds.rows_dealt_out, null.N, (_JITTER,))
+    )
     for mask, steps in EXCHANGED.items():
         yield _null("consistency", f"rows dealt out, {mask}", _CONSISTENCY, partial(worlds.rows_dealt_out, null.N, steps))
     yield from _of_learners()
@@ -185,6 +193,8 @@ def _of_probabilities() -> Iterator[Check]:
         world, subject = partial(make, null.N, steps), "posterior at the truth"
         nothing = partial(posterior_finds_nothing, subject, scene, _PROBABLE, world)
         yield Check("null", _PROBABLE.method, subject, scene, nothing)
+        together = partial(posterior_finds_nothing, f"{subject}, one to one", scene, _PROBABLE_TOGETHER, world)
+        yield Check("null", _PROBABLE.method, f"{subject}, one to one", scene, together)
     subject, scene = "probabilistic_linkage, supervised", "other people of the same law"
     run = partial(reads_nothing_off, subject, scene, _ORACLE, partial(worlds.drawn_apart, null.N, ()))
     yield Check("null", _ORACLE.method, subject, scene, run)

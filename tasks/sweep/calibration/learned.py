@@ -53,7 +53,7 @@ def _said(spec: LearnedLinkage, make: MakeWorld, rng: np.random.Generator) -> _S
     others = result.learned.records // 2
     credit = result.learned.held_out.other_half * others
     rate = float(result.outcomes.floats("credit").mean())
-    return _Said(rate, result.chance, credit, others / world.masked.n)
+    return _Said(rate, result.learned.chance, credit, others / world.masked.n)
 
 
 def _of_the_other_half(subject: str, scene: str, said: list[_Said]) -> Finding:

@@ -163,7 +163,7 @@ def _range(column: list[object]) -> float:
 def _ratio(facts: ProbableFacts, name: str, own: object, shown: object, wide: float) -> float:
     weights = [one for one in facts.weights if one.attribute == name]
     first = next(one for one in weights if one.said == "not alike" or _holds(one.said, own, shown, wide))
-    return first.m / first.u
+    return (first.m or 0.0) / first.u
 
 
 def _holds(said: str, own: object, shown: object, wide: float) -> bool:

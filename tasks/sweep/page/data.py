@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.microdata.errors import InputError
-from tasks.report.meanings import meaning
-from tasks.report.numbers import limit_in_unit
+from tasks.report.words.meanings import meaning
+from tasks.report.words.numbers import limit_in_unit
 from tasks.score.catalogue import MEASURES
 from tasks.score.policy import DECLARED, PolicyLine
 from tasks.sweep.frontier import Region, frontier, on_the_map, policy_region

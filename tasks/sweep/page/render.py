@@ -17,7 +17,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.microdata.words import listed
-from tasks.report.numbers import count, in_unit
+from tasks.report.words.numbers import count, in_unit
 from tasks.sweep.page.columns import as_json
 from tasks.sweep.page.content import Axis, Moved, PageData, Spread, View
 from tasks.sweep.page.still import KINDS, SHAPES, shape, still_map

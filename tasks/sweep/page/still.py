@@ -13,7 +13,7 @@ from matplotlib.transforms import IdentityTransform
 from numpy.typing import NDArray
 
 from tasks.report.charts.canvas import INK, LINE, SOFT, TEXT, Sheet, sheet, short, svg
-from tasks.report.numbers import in_unit
+from tasks.report.words.numbers import in_unit
 from tasks.sweep.page.content import Floats, PageData, View
 
 HEIGHT = 262.0

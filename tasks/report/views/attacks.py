@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.attack.outcomes.outcome import AttackResult
+from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge, held_file, is_insider
-from tasks.report.learned_views import LearnedView, learned_view
-from tasks.report.meanings import meaning
-from tasks.report.numbers import in_unit, number, share
-from tasks.report.probable_views import ProbableView, probable_view
-from tasks.report.residual import gain_over_baselines
-from tasks.report.rows import Bar, FigureRow, TextRow, figure_text, people_text, unit_of
-from tasks.report.words import attack_title, caution, in_plain_words, intruder_in_words, linkage_settings
+from tasks.report.views.learned import LearnedView, learned_view
+from tasks.report.views.nobody import settings_of_nobody
+from tasks.report.views.probable import ProbableView, probable_view
+from tasks.report.views.residual import gain_over_baselines
+from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, people_text, unit_of
+from tasks.report.words.meanings import meaning
+from tasks.report.words.numbers import in_unit, number, share
+from tasks.report.words.sentences import attack_title, caution, in_plain_words, intruder_in_words, linkage_settings
 from tasks.score.catalogue import LINKAGE
 from tasks.score.policy import DECLARED
 
@@ -88,10 +90,14 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
         infers=in_plain_words(own.infers),
         knows_data=own.knows_data,
         knows_mechanism=in_plain_words(own.knows_mechanism),
-        settings=linkage_settings(own),
-        rates=tuple(_rate_row(one) for one in figures if one.intruder == DECLARED and one.measure in RATES),
+        settings=settings_of_nobody(own) if content.of_nobody else linkage_settings(own),
+        rates=tuple(
+            _rate_row(one)
+            for one in figures
+            if one.intruder == DECLARED and one.measure in RATES and one.reason != ROWS_OF_NOBODY
+        ),
         insider_heads=tuple(meaning(name, content.counts).title for name in measured),
-        insiders=tuple(_insider_rows([one for one in figures if is_insider(one)], measured)),
+        insiders=tuple(_insider_rows([one for one in figures if is_insider(one)], measured)) if measured else (),
         file_heads=tuple(meaning(name, content.counts).title for name in in_files),
         files=tuple(_file_rows(results, of_files, in_files)),
         files_know=tuple(TextRow(head=held_file(one.intruder), cells=(one.knows_data,)) for one in _with_files(results)),

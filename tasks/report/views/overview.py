@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasks.ingest.methods import ColumnReport
+from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.words import listed
 from tasks.report.content import Content
 from tasks.report.masks.words import told
-from tasks.report.meanings import MEANINGS, meaning
-from tasks.report.numbers import SPACE, beside_limit, count, in_unit, limit_in_unit, number, share
-from tasks.report.rows import Bar, FigureRow, TextRow, figure_text, nearly_none, people_text, unit_of
-from tasks.report.words import (
+from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, nearly_none, people_text, unit_of
+from tasks.report.words.meanings import MEANINGS, meaning
+from tasks.report.words.numbers import SPACE, beside_limit, count, in_unit, limit_in_unit, number, share
+from tasks.report.words.sentences import (
     DECISIONS,
     ROLES,
     WORST_CASE,
@@ -103,7 +104,7 @@ def tiles(content: Content) -> tuple[Tile, ...]:
 def all_exact(content: Content) -> bool:
     """Were all records attacked, so that no figure of the policy is estimated from a sample?"""
     bounds = {criterion.deciding_bound for criterion in content.verdict.criteria}
-    return content.intruder.targets == 1.0 and bounds == {"value"}
+    return content.intruder.targets == content.intruder.records == 1.0 and bounds == {"value"}
 
 
 def _is_on_insiders(line: PolicyLine) -> bool:
@@ -253,6 +254,7 @@ def loss_rows(content: Content) -> tuple[FigureRow, ...]:
             note=" ".join(filter(None, [MEANINGS[one.measure].analyst, _sentence(one.reason)])),
         )
         for one in content.losses()
+        if one.reason != ROWS_OF_NOBODY
     )
 
 
@@ -346,14 +348,18 @@ def source_facts(content: Content) -> tuple[tuple[str, str], ...]:
         ("Source", f"{report.source} ({report.format})"),
         ("Encoding", report.encoding),
         ("Delimiter", separators.get(report.delimiter or "", report.delimiter)),
-        ("Rows read", count(content.rows_in)),
-        ("Rows released", f"{count(content.rows_out)}{'' if content.certified else ' would be'}"),
+        ("Rows read", count(content.rows_read)),
+        ("Rows that taught the model", count(content.rows_out)) if content.model else _rows_released(content),
         ("Released to", f"{context.environment}{'' if context.recipients is None else f': {listed(context.recipients)}'}"),
     )
     facts = [(term, text) for term, text in (*stated, *_context_facts(content)) if text is not None]
     unstated = [term.lower() for term, text in _context_facts(content) if text is None]
     told = [("Not stated", f"{listed(unstated)}: not assessed")] if unstated else []
     return (*facts, *told)
+
+
+def _rows_released(content: Content) -> tuple[str, str]:
+    return "Rows released", f"{count(content.rows_out)}{'' if content.certified else ' would be'}"
 
 
 def _context_facts(content: Content) -> tuple[tuple[str, str | None], ...]:

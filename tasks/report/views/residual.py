@@ -12,13 +12,17 @@ from tasks.microdata.words import listed
 from tasks.report.content import Content, extra_knowledge, held_file, is_insider
 from tasks.report.masks.followed import followed_in_words
 from tasks.report.masks.pseudonyms import residual_risk
+from tasks.report.masks.rank_jitter import DISPLACEMENTS
 from tasks.report.masks.rank_swapping import KNOWN_LIMIT
-from tasks.report.meanings import MEANINGS
-from tasks.report.numbers import count, in_unit, share
-from tasks.report.randomised import randomised_in_words
-from tasks.report.rows import unit_of
-from tasks.report.unlimited import NO_LINE, is_limited, not_limited
-from tasks.report.words import (
+from tasks.report.views.membership import worst_of_membership
+from tasks.report.views.model import found_of_model, limits_of_model, model_in_words, not_limited_of_model
+from tasks.report.views.nobody import found_of_nobody, limits_of_nobody, nobody_in_words, not_limited_of_nobody
+from tasks.report.views.randomised import randomised_in_words
+from tasks.report.views.rows import unit_of
+from tasks.report.views.unlimited import NO_LINE, is_limited, not_limited
+from tasks.report.words.meanings import MEANINGS
+from tasks.report.words.numbers import count, in_unit, share
+from tasks.report.words.sentences import (
     NOT_DISJOINT,
     WORST_CASE,
     attack_named,
@@ -28,19 +32,29 @@ from tasks.report.words import (
     uses_the_masking,
 )
 
-NOT_IN_CATALOGUE = ("membership inference",)
+MEMBERSHIP = "membership inference"
 _LONGEST_REASON = 160
 NOT_IN_LAW = "This is not a determination of anonymity in law."
+_LAW = f"{NOT_IN_LAW} It says what the attacks listed found on {{}}, with the knowledge stated, on the day of issue."
+_WORST = (
+    'Every risk is the worst found among the attacks run; "not broken" means not broken by them. A stronger attack may '
+    "exist or appear, and the release is then to be measured again."
+)
 
 
 def residual_risks(content: Content) -> tuple[str, ...]:
     """The largest remaining risks as sentences, the insiders' figures among them; never empty."""
+    if content.model is not None:
+        return (*model_in_words(content), *found_of_model(content))
     told = (
+        *nobody_in_words(content),
+        *found_of_nobody(content),
         *_declared(content),
         *_insiders(content),
         *_files(content),
+        *filter(None, (worst_of_membership(content),)),
         *_asserted(content),
-        *_values(content),
+        *(() if content.of_nobody else _values(content)),
         *_intervals(content),
         *_unmasked_keys(content),
         *_pairs_of_swaps(content),
@@ -53,15 +67,22 @@ def residual_risks(content: Content) -> tuple[str, ...]:
 
 
 def summary(content: Content) -> tuple[str, ...]:
-    """The sentences under the verdict: what the declared intruder found, and the insider and the file that found most."""
+    """The sentences under the verdict: what the declared intruder found, and the insider and the file that found most.
+
+    Of rows that belong to nobody that they do, and what could be measured.
+    """
+    if content.model is not None:
+        return (*model_in_words(content), *found_of_model(content))
     told, _ = _leading(content)
-    return (*told, *_not_run(content))
+    return (*nobody_in_words(content), *found_of_nobody(content), *told, *_not_run(content))
 
 
 def unlimited(content: Content) -> tuple[str, ...]:
     """The sentences beside the verdict, under a heading that says so, about alarming figures that no policy line limits."""
+    if content.model is not None:
+        return tuple(not_limited_of_model(content))
     _, free = _leading(content)
-    return (*free, *not_limited(content))
+    return (*free, *(not_limited_of_nobody(content) if content.of_nobody else not_limited(content)))
 
 
 def _leading(content: Content) -> tuple[list[str], list[str]]:
@@ -76,6 +97,8 @@ def _leading(content: Content) -> tuple[list[str], list[str]]:
 
 def fitness(content: Content) -> tuple[str, ...]:
     """What the release is fit for, as sentences: the losses measured on the whole table, and `kept_and_unknown`."""
+    if content.model is not None:
+        return (*found_of_model(content)[1:], "Not assessed: fairness, calibration, and how it does on other populations.")
     measured = (one for one in content.losses() if one.value is not None)
     losses = (
         f"{MEANINGS[one.measure].title}: {in_unit(one.value or 0.0, one.unit)}. {MEANINGS[one.measure].analyst}"
@@ -87,7 +110,8 @@ def fitness(content: Content) -> tuple[str, ...]:
 def kept_and_unknown(content: Content) -> tuple[str, ...]:
     """Which attributes kept their distributions exactly, and which uses nobody assessed."""
     untouched = [name for name in content.schema.published if name not in content.masked]
-    where = "among the released records exactly the distribution" if content.absent else "exactly the distribution"
+    fewer = content.absent or content.control is not None
+    where = "among the released records exactly the distribution" if fewer else "exactly the distribution"
     kept = f"Published unchanged, so that each has {where} it has in the source: {listed(untouched)}."
     return (
         *([kept] if untouched else []),
@@ -97,13 +121,15 @@ def kept_and_unknown(content: Content) -> tuple[str, ...]:
 
 def known_limits(content: Content) -> tuple[str, ...]:
     """What this report does not say, and what it rests on."""
+    if content.model is not None:
+        return (_LAW.format("this model"), _WORST, *limits_of_model(content), _units(content), _random_choices(content),
+                _editions(content))  # fmt: skip
     return (
-        f"{NOT_IN_LAW} It says what the attacks listed found on this table, with the knowledge stated, on the day of issue.",
-        'Every risk is the worst found among the attacks run; "not broken" means not broken by them. A stronger attack may '
-        "exist or appear, and the release is then to be measured again.",
-        f"Not run, because this version does not have them: {listed(NOT_IN_CATALOGUE)}.",
+        _LAW.format("this table"),
+        _WORST,
         *followed_in_words(content.mechanisms),
-        "Membership (whether somebody can tell that a person is in the table) is not assessed.",
+        worst_of_membership(content) or "Membership (whether somebody can tell that a person is in the table) is not assessed.",
+        *limits_of_nobody(content),
         _participation(content),
         _units(content),
         _releases_before(content),
@@ -270,13 +296,14 @@ def _pairs_of_swaps(content: Content) -> Iterator[str]:
 
 
 def _jittered_ranks(content: Content) -> Iterator[str]:
-    if any(step.method == "rank_jitter" for step in content.mechanisms):
-        yield (
-            "Rank jitter exchanges no pairs, so that the consistency attack on rank swapping does not apply. That does not "
-            "make it safe: the attacks run here find more records the more attributes are known, and one by the likelihood of "
-            "all displacements together, which is not in this version's catalogue, is known to find most of a file where a "
-            "dozen attributes are known and the window is not wide."
-        )
+    if not any(step.method == "rank_jitter" for step in content.mechanisms):
+        return
+    figures = content.figures("reidentification", declared=True)
+    worst = content.largest(one for one in figures if content.method_of(one.attack) == "transparency")
+    said = "gave no figure here, so that this is not assessed"
+    if worst is not None:
+        said = f"links {_figure(worst)} of the {worst.counts} here, by all that the declared intruder knows"
+    yield f"{DISPLACEMENTS}. The transparency attack, which does so, {said}."
 
 
 def _not_run(content: Content) -> Iterator[str]:
@@ -299,13 +326,19 @@ def _figure(estimate: Estimate) -> str:
 
 def _participation(content: Content) -> str:
     knows = "knows" if content.intruder.participation_known else "does not know"
+    if content.of_nobody:
+        return "The intruder is taken to know the attributes exactly as the source holds them, of every record."
     held = any(held_file(one.intruder) for one in content.attacks)
     files = " Who holds an external file knows what that says." if held else ""
-    told = "The intruder is taken to know the attributes exactly as the source holds them, and"
+    part = content.intruder.records
+    of = "" if part == 1 else f" of {share(part)} of the {content.counts}, drawn at random,"
+    told = f"The intruder is taken to know the attributes{of} exactly as the source holds them, and"
     return f"{told} {knows} who is in the release.{files}"
 
 
 def _units(content: Content) -> str:
+    if content.persons is None and content.model is not None:
+        return "Rows are counted, not persons: where several belong to one person, nothing here is said of the person."
     if content.persons is None:
         return (
             "Rows are counted, not persons: where several rows belong to one person, groups of k rows may hold fewer persons."
@@ -331,15 +364,19 @@ def _row_order(content: Content) -> str:
 
 
 def _random_choices(content: Content) -> str:
+    if content.model is not None and content.model.trained_on == "elsewhere":
+        return "The model was trained elsewhere; how its random choices were made, and who can repeat them, is not known here."
     if content.masked_elsewhere:
         tool = "by means that nobody named" if content.tool is None else f"with {content.tool}"
+        made = "made" if content.of_nobody else "masked"
         return (
-            f"The table was masked elsewhere, {tool}. Its method and parameters are known only as they were declared; whether "
+            f"The table was {made} elsewhere, {tool}. Its method and parameters are known only as they were declared; whether "
             "there was a seed, how it was drawn and who holds it is not known here."
         )
+    undone = "repeats the training" if content.model is not None else "undoes the masking"
     return (
         "All random choices come from PCG64 with a secret seed of 256 bits. PCG64 is a generator for statistics, not for "
-        "cryptography. Whoever holds the seed undoes the masking; it is in none of the published files."
+        f"cryptography. Whoever holds the seed {undone}; it is in none of the published files."
     )
 
 

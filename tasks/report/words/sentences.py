@@ -12,11 +12,12 @@ from tasks.microdata.units import Counts
 from tasks.microdata.words import listed
 from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge, held_file
-from tasks.report.meanings import meaning
-from tasks.report.numbers import SPACE, beside_limit, count, limit_in_unit, number
-from tasks.report.rows import nearly_none
+from tasks.report.views.rows import nearly_none
+from tasks.report.words.meanings import meaning
+from tasks.report.words.numbers import SPACE, beside_limit, count, limit_in_unit, number, share
 from tasks.score.catalogue import MEASURES
-from tasks.score.policy import FILE, INSIDER, PolicyLine
+from tasks.score.linkage import ONE_SHARE
+from tasks.score.policy import FILE, INSIDER, PolicyLine, rate_of
 from tasks.score.rounding import STATISTICS
 from tasks.score.verdict import Criterion, Decision
 
@@ -33,6 +34,7 @@ _CODE_NAMES = {
     "distance_linkage": "distance-based linkage",
     "rank_swapping": "rank swapping",
     "rank_jitter": "rank jitter",
+    "reverse_mapping": "reverse mapping",
     "pram": "PRAM",
     "quasi_identifier": "quasi-identifier",
     "quasi_identifiers": "quasi-identifiers",
@@ -118,6 +120,8 @@ def _who_knows(content: Content, intruder: str, attack: str | None) -> str:
         return "somebody who has the source's rows in their order"
     if content.method_of(attack) == "profile_linkage":
         return "somebody with a file of another schema"
+    if content.intruder.records < 1:
+        names += f" of {share(content.intruder.records)} of the {content.counts}"
     return f"somebody who knows {names}{' and how the masking works' if uses_the_masking(content, attack) else ''}"
 
 
@@ -166,6 +170,8 @@ def requirement(line: PolicyLine, counts: Counts = "records") -> str:
     of = f" of {line.attribute}" if line.attribute is not None else ""
     of_what = "a standard deviation" if line.measure == "sd_interval_disclosure" else "the ranks"
     within = "" if line.p_percent is None else f" (within {number(line.p_percent)}{SPACE}% of {of_what})"
+    rate = rate_of(line)
+    within += "" if rate is None else f" (wrong about {limit_in_unit(rate, 'share')} of the others)"
     return f"{meaning(line.measure, counts).title}{of}{within} {_bounds(line)} {limit_in_unit(line.limit, unit)}{_scope(line)}"
 
 
@@ -209,7 +215,18 @@ def bound_in_words(criterion: Criterion, estimate: Estimate | None) -> str:
 
 
 def reason_in_words(line: PolicyLine, criterion: Criterion, counts: Counts = "records") -> str:
-    """Why a line is kept, broken or not decided."""
+    """Why a line is kept, broken or not decided, and what the figure is not about."""
+    told = _reason_in_words(line, criterion, counts)
+    if criterion.caution is None:
+        return told
+    told = told.replace(_MORE_TARGETS, ".") if criterion.caution == ONE_SHARE else told
+    return f"{told} {criterion.caution[:1].upper()}{criterion.caution[1:]}."
+
+
+_MORE_TARGETS = ": more targets would decide."
+
+
+def _reason_in_words(line: PolicyLine, criterion: Criterion, counts: Counts) -> str:
     if criterion.deciding_value is None:
         return f"{criterion.reason[:1].upper()}{in_plain_words(criterion.reason[1:])}."
     found = found_in_words(criterion, counts)
@@ -225,7 +242,7 @@ def reason_in_words(line: PolicyLine, criterion: Criterion, counts: Counts = "re
         case "fail":
             return f"Even the more favourable one-sided 95{SPACE}% bound, {found}, breaks {demand}.{blamed}"
         case "undecided":
-            return f"{bound} breaks the limit of {demand}, the other keeps it: more targets would decide.{blamed}"
+            return f"{bound} breaks the limit of {demand}, the other keeps it{_MORE_TARGETS}{blamed}"
         case _:
             assert_never(criterion.decision)
 

@@ -21,10 +21,10 @@ from tasks.report.charts.relations import Pair
 from tasks.report.charts.rows import Row, draw_rows
 from tasks.report.charts.subgroups import Subgroups, subgroups
 from tasks.report.content import Content, extra_knowledge
-from tasks.report.meanings import meaning
-from tasks.report.numbers import count, in_unit, number, share
-from tasks.report.rows import TextRow
-from tasks.report.words import NOT_DISJOINT, attack_named, attack_title, in_plain_words, uses_all_true_links
+from tasks.report.views.rows import TextRow
+from tasks.report.words.meanings import meaning
+from tasks.report.words.numbers import count, in_unit, number, share
+from tasks.report.words.sentences import NOT_DISJOINT, attack_named, attack_title, in_plain_words, uses_all_true_links
 from tasks.score.policy import DECLARED, INSIDER, cannot_fail
 
 _WIDEST_MARK = 9

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tasks.mask.categories.promise import Randomisation
 from tasks.microdata.words import listed
 from tasks.report.content import Content
-from tasks.report.numbers import number
+from tasks.report.words.numbers import number
 
 
 def randomised_in_words(content: Content) -> Iterator[str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.attack.learned.facts import LearnedFacts
-from tasks.report.numbers import SPACE, count, share
-from tasks.report.rows import Bar, FigureRow
-from tasks.report.words import WORST_CASE
+from tasks.report.views.rows import Bar, FigureRow
+from tasks.report.words.numbers import SPACE, count, share
+from tasks.report.words.sentences import WORST_CASE
 
 FAMILIES = {
     "weighted_mean": "weighted means of the squared differences of the attributes",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
-from tasks.report.numbers import SPACE
-from tasks.report.words import attack_named, somebody
+from tasks.report.words.numbers import SPACE
+from tasks.report.words.sentences import attack_named, somebody
 from tasks.score.policy import PolicyLine, cannot_fail, is_by
 
 NO_LINE = "No policy line limits this."

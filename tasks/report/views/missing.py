@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tasks.microdata.words import listed
 from tasks.report.content import Content
 from tasks.report.masks.words import told
-from tasks.report.numbers import count
+from tasks.report.words.numbers import count
 
 
 def missing_in_words(content: Content) -> tuple[str, ...]:
@@ -16,8 +16,10 @@ def missing_in_words(content: Content) -> tuple[str, ...]:
     masked = [name for name in content.masked if name in missing]
     if not masked:
         return ()
+    if content.of_nobody:
+        return tuple(dict.fromkeys(_treatments(content, set(masked))))
     exact = content.edition == "internal" or _gaps_are_released(content)
-    counts = listed(f"{name} ({count(missing[name])} of {count(content.rows_in)})" if exact else name for name in masked)
+    counts = listed(f"{name} ({count(missing[name])} of {count(content.rows_read)})" if exact else name for name in masked)
     told = (
         f"Missing values stay missing in the release and are visible there: {counts}. Whoever knows that a person gave no "
         "answer can look for the gap."

@@ -8,8 +8,8 @@ from textwrap import shorten
 from tasks.mask.categories.marginals import EstimatedShare, EstimatedShares
 from tasks.microdata.words import listed
 from tasks.report.content import Content
-from tasks.report.numbers import count, number, share
-from tasks.report.rows import TextRow
+from tasks.report.views.rows import TextRow
+from tasks.report.words.numbers import count, number, share
 
 TOLD = (
     "The original shares among the released records, estimated without bias from the counts in the release and the rule above: "

@@ -8,7 +8,7 @@ from tasks.microdata.schema import Scale
 from tasks.microdata.words import listed
 from tasks.report.content import Content
 from tasks.report.masks.words import told
-from tasks.report.numbers import count, share
+from tasks.report.words.numbers import count, share
 
 
 def masked_by(content: Content) -> str:
@@ -18,6 +18,8 @@ def masked_by(content: Content) -> str:
     if not content.masked_elsewhere:
         return f"{done}."
     tool = "by means that nobody named" if content.tool is None else f"with {content.tool}"
+    if content.of_nobody:
+        return f"Made elsewhere, {tool}; its rows belong to nobody: {listed(content.masked)}."
     return f"Elsewhere, {tool}. As declared: {done}."
 
 
@@ -33,7 +35,13 @@ def not_published(content: Content) -> tuple[str, ...]:
 
 def told_of_the_rows(content: Content) -> Iterator[str]:
     """Sentences on where the masked table comes from, its digits, its order, and the records that are not in it."""
-    if content.masked_elsewhere:
+    if content.of_nobody:
+        tool = "by a tool that nobody named" if content.tool is None else f"with {content.tool}"
+        yield (
+            f"This table was made elsewhere, {tool}; here it was attacked and measured as it came. How it was made is not "
+            "known here, and whether that was differentially private neither."
+        )
+    elif content.masked_elsewhere:
         tool = "by a tool that nobody named" if content.tool is None else f"with {content.tool}"
         yield (
             f"This table was masked elsewhere, {tool}; here it was attacked and measured as it came. The method and its "
@@ -43,6 +51,10 @@ def told_of_the_rows(content: Content) -> Iterator[str]:
         yield "Masked numbers are published with as many decimals as the source shows."
     order = "a random order" if content.keep_row_order is None else f"the source's order: {content.keep_row_order}"
     yield f"The rows are in {order.rstrip('.')}."
+    if content.control is not None:
+        part = share(content.control / content.rows_read)
+        of = f"{count(content.control)} of {count(content.rows_read)} rows of the source ({part})"
+        yield f"{of} were set aside before masking."
     if content.absent > 0:
         part = share(content.absent / content.rows_in)
         yield f"{count(content.absent)} of {count(content.rows_in)} records of the source ({part}) are not in the release."

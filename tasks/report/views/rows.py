@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
-from tasks.report.numbers import count, in_unit
+from tasks.report.words.numbers import count, in_unit
 from tasks.score.rounding import STATISTICS
 
 _OF_THE_TARGETS = ("reidentification", "records_exposed", "truth_among_nearest")  # `groups_exposed` counts groups

@@ -10,9 +10,9 @@ from tasks.report.charts.lines import draw_shares
 from tasks.report.charts.reliability import Reliability
 from tasks.report.charts.waterfall import Fall, draw_waterfall
 from tasks.report.content import Content
-from tasks.report.figures import Figure, safe
-from tasks.report.numbers import count, number, share
-from tasks.report.rows import TextRow
+from tasks.report.views.figures import Figure, safe
+from tasks.report.views.rows import TextRow
+from tasks.report.words.numbers import count, number, share
 
 PATTERNS_DRAWN = 3
 _DASH = "\u2013"
@@ -27,6 +27,7 @@ NOT_CALIBRATED = (
     "The probabilities come from a model in which attributes agree independently of each other, given whether a pair is true. "
     "Real attributes do not quite: the probabilities order the guesses well and need not be true as numbers."
 )
+TOO_SURE = " Where only two or three records compete for the same rows, the likelier one is taken to be too sure."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ def probable_view(facts: ProbableFacts, content: Content, attack: str) -> Probab
     least = 10 if content.edition == "public" else 3
     return ProbableView(
         intro=_intro(facts),
-        warning=NOT_CALIBRATED,
+        warning=NOT_CALIBRATED + (TOO_SURE if facts.jointly else ""),
         thresholds="" if found is None else _thresholds(found),
         errors=() if found is None else tuple(_errors(found)),
         classes=() if found is None else _classes(found),
@@ -74,10 +75,11 @@ def _intro(facts: ProbableFacts) -> str:
             f" It begins with the assumption that {share(facts.kept)} of the values of each attribute were kept, but for those "
             "that look as if they were published as they are."
         )
+    together = " The probabilities are those of all records together, no row being two records'." if facts.jointly else ""
     return (
         f"All {count(facts.n_pairs)} pairs of a record and a released row were compared, none left out beforehand; "
         f"{count(round(facts.n_matches))} true pairs are expected among them. What an agreement tells was found "
-        f"{_ESTIMATES[facts.estimate]}.{kept}"
+        f"{_ESTIMATES[facts.estimate]}.{kept}{together}"
     )
 
 
@@ -110,7 +112,8 @@ def _classes(found: Classes) -> tuple[TextRow, ...]:
 
 def _weights(facts: ProbableFacts) -> Iterator[TextRow]:
     for one in facts.weights:
-        bits = "none" if one.bits is None else _signed(one.bits)
+        nothing = "none" if one.m is not None else _DASH
+        bits = nothing if one.bits is None else _signed(one.bits)
         yield TextRow(head=f"{one.attribute}: {one.said}", cells=(_rate(one.m), _rate(one.u), bits))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tasks.microdata.units import Counts
-from tasks.report.numbers import SPACE
+from tasks.report.words.numbers import SPACE
+
+THE_FILE = "the file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,45 @@ MEANINGS = {
         "Absent, and yet linked",
         "The share of the attacked records outside the release that the intruder links to somebody all the same, and wrongly.",
     ),
+    "model_accuracy": Meaning(
+        "Accuracy of the model",
+        "Of people who did not teach the model, the share whose class it names first.",
+    ),
+    "membership_auc": Meaning(
+        "Members told from others",
+        "How often somebody who is in the file looks more like a member to the attack than somebody who is not: 1/2 is "
+        "guessing, 1 tells everybody.",
+    ),
+    "membership_advantage": Meaning(
+        "Membership advantage",
+        "Of those who are in the file, the share that the attack takes for members, less the share of the others whom it takes "
+        "for members too: 0 is guessing.",
+    ),
+    "membership_precision": Meaning(
+        "Right about membership", "Of those whom the attack takes for members, the share that are in the file."
+    ),
+    "membership_recall": Meaning(
+        "Members noticed",
+        "Of those who are in the file, the share that the attack takes for members; taking everybody for one would give all.",
+    ),
+    "membership_f1": Meaning("Membership F1", "Both in one: 2 x precision x recall / (precision + recall)."),
+    "membership_attribute_risk": Meaning(
+        "miaAR", "Of those who are in the file, the share that the attack takes for members, which is recall alone."
+    ),
+    "membership_true_positive_rate": Meaning(
+        "Members surely noticed",
+        "Of those who are in the file, the share that looks more like a member than nearly everybody who is not.",
+    ),
+    "subgroup_membership_auc": Meaning(
+        "Members told from others, in a subgroup", "The same among the people of one part of the table."
+    ),
+    "subgroup_membership_advantage": Meaning(
+        "Membership advantage in a subgroup", "The same among the people of one part of the table."
+    ),
+    "subgroup_share_of_most_exposed": Meaning(
+        "Share of the most exposed",
+        "Of the tenth of the members whom the attack is surest of, the share that belongs to one part of the people.",
+    ),
     "records_absent": Meaning(
         "Records absent",
         "The share of the source's records that are not in the release: left out, suppressed or sampled away.",
@@ -104,6 +145,27 @@ MEANINGS = {
     "k_anonymity_subset": Meaning(
         "k-anonymity over some attributes",
         "The smallest number of released records that look alike on these attributes, for an intruder who knows no more.",
+    ),
+    "uniques_released": Meaning(
+        "People alone in the source, shown again",
+        "The share of all records that nobody else of the source equals in the quasi-identifiers, and that some row of the "
+        "table equals: who knows such a person finds rows that seem to be theirs.",
+    ),
+    "replicated_uniques": Meaning(
+        "Replicated uniques",
+        "The same where exactly one row equals them: alone in the source, and alone in the table.",
+    ),
+    "marginal_difference": Meaning(
+        "Difference of distributions",
+        "The largest difference of the cumulative shares of an attribute in the source and in the table; of categories half "
+        "the sum of the differences of their shares. For the table the mean over the published attributes.",
+        "No share that is read off an attribute, of a category or up to a bound, is off by more than that attribute's figure.",
+    ),
+    "propensity_ratio": Meaning(
+        "Told apart by a model (S_pMSE)",
+        "How much better a logistic regression on ranks, squares and products tells the rows of the table from the records of "
+        "the source than it would by luck.",
+        "About 1: the tables cannot be told apart in means, spreads and pairwise relations; above 10: analyses will differ.",
     ),
     "sse_percent": Meaning(
         "Information loss (SSE)",
@@ -149,9 +211,10 @@ MEANINGS = {
 }
 
 
-def meaning(measure: str, counts: Counts = "records") -> Meaning:
-    """The words on a measure, said of what its figure counts."""
+def meaning(measure: str, counts: Counts = "records", members_of: str = THE_FILE) -> Meaning:
+    """The words on a measure, said of what its figure counts, and of what members are in: the file, a model's training set."""
     words = MEANINGS[measure]
+    words = replace(words, sentence=words.sentence.replace(THE_FILE, members_of))
     if counts == "records":
         return words
     if measure.startswith("k_anonymity"):

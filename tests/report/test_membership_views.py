@@ -1,0 +1,194 @@
+"""Who is in the file: the curve worked by hand, what the public edition leaves out, and the page with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS, MembershipResult
+from tasks.microdata.estimate import Estimate
+from tasks.report.charts.editions import RULES
+from tasks.report.charts.membership import Membership, Noticed, draw_membership, membership
+from tasks.report.page import render
+from tasks.report.views.membership import membership_intro, membership_views, worst_of_membership
+from tasks.report.views.residual import known_limits
+from tasks.report.words.membership import MEANS, TITLES, of_attack
+from tasks.train.card import ModelCard
+
+POINTS = (Noticed(0.01, 0.2), Noticed(0.1, 0.5), Noticed(1.0, 1.0))
+
+
+def result(method="closest_record", **changes):
+    about = {
+        "attack": method,
+        "method": method,
+        "evaluates": "this file",
+        "infers": "takes the near for members",
+        "knows": "the record",
+    }
+    return MembershipResult(**{**about, **changes})
+
+
+def figure(measure, value, attack="closest_record", **changes):
+    return Estimate(measure=measure, value=value, attack=attack, unit="share", basis="control_group", **changes)
+
+
+def asked(content, **changes):
+    figures = (
+        figure("membership_auc", 0.8, chance=0.5),
+        figure("membership_recall", 0.71),
+        figure("membership_advantage", 0.5),
+    )
+    few = figure(
+        "membership_true_positive_rate", None, status="not_applicable", reason="not estimable: fewer than 1,000 non-members",
+        parameters=(("false_positive_rate", 0.01),),
+    )  # fmt: skip
+    rare = figure("subgroup_membership_auc", 0.9, attribute="age", subgroup="highest values", n_targets=24)
+    shown = replace(content.charts, membership=(Membership(attack="closest_record", points=POINTS),))
+    estimates = (*content.estimates, *figures, few, rare)
+    return replace(content, **{"membership": (result(),), "control": 40, "estimates": estimates, "charts": shown, **changes})
+
+
+def test_worked_points():
+    """100 members and 100 others: 5 members above all others, 45 more above 9 others of 10, the rest alike."""
+    scores = np.concatenate([np.full(5, 3.0), np.full(45, 2.0), np.zeros(50), np.full(10, 1.0), np.zeros(90)])
+    member = np.arange(200) < 100
+    points = {edition: membership("a", scores, member, rule).points for edition, rule in RULES.items()}
+    early = [Noticed(rate, 0.5) for rate in (0.05, 0.1, 0.2, 0.5)]
+    assert points["internal"] == (*early, Noticed(1.0, 1.0))
+    assert points["public"] == (*early[1:], Noticed(1.0, 1.0))
+
+
+def test_public_points_have_two_digits():
+    rng = np.random.default_rng(0)
+    scores, member = rng.normal(size=4000), np.arange(4000) < 2000
+    for point in membership("a", scores, member, RULES["public"]).points:
+        assert f"{point.members:.2g}" == f"{point.members:g}"
+        assert point.others >= 0.005
+
+
+def test_the_picture_has_logarithmic_axes():
+    drawn = draw_membership(POINTS, key="k", title="t", description="d")
+    root = ElementTree.fromstring(drawn)  # noqa: S314  our own drawing
+    texts = {one.text.replace("\u202f", " ") for one in root.iter() if one.tag.endswith("text") and one.text}
+    assert {"1 %", "10 %", "100 %"} <= texts
+    assert "50 %" not in texts
+
+
+def test_what_it_means_for_one_respondent(certified):
+    (view,) = membership_views(asked(certified))
+    assert view.plain.startswith(
+        "of 100 people who are in the file the attack takes 71 for members, and of 100 who are not, 21."
+    )
+    assert [row.value.replace("\u202f", " ") for row in view.rates] == ["80 %", "50 %", "71 %", "\u2013"]
+    assert "Not estimable: fewer than 1,000 non-members." in view.rates[-1].sentence
+    assert [row.head for row in view.subgroups] == ["age: highest values"]
+    assert worst_of_membership(asked(certified)).startswith("Whether somebody is in the file: of 100 people")
+
+
+def test_an_attack_that_tells_nothing_is_said_to_be_a_coin(certified):
+    content = asked(certified)
+    flat = tuple(replace(one, value=0.03) if one.measure == "membership_advantage" else one for one in content.estimates)
+    (view,) = membership_views(replace(content, estimates=flat))
+    assert "hardly more than a coin" in view.plain
+
+
+def most_exposed(part, attribute, value, chance, low, attack="closest_record"):
+    return figure("subgroup_share_of_most_exposed", value, attack, attribute=attribute, subgroup=part, chance=chance, low=low,
+                  high=min(1.0, 2 * value), n_targets=200)  # fmt: skip
+
+
+PARTS = (
+    most_exposed("lowest values", "age", 0.06, 0.05, 0.03),
+    most_exposed("rare categories", "vote", 0.21, 0.05, 0.12),
+    most_exposed("missing values", "income", 0.2, 0.1, 0.101),
+)
+
+
+def test_who_is_most_exposed(certified):
+    """Sorted by how many times its share; in words those whose bound is above their share of the members."""
+    content = asked(certified)
+    (view,) = membership_views(replace(content, estimates=(*content.estimates, *PARTS)))
+    assert [(row.head, row.cells[1].replace("\u202f", " "), row.cells[2]) for row in view.exposed] == [
+        ("vote: rare categories", "5.0 %", "4.2"),
+        ("income: missing values", "10 %", "2"),
+        ("age: lowest values", "5.0 %", "1.2"),
+    ]
+    assert " ".join(view.exposed_in_words).replace("\u202f", " ") == (
+        "People with rare categories of vote are 5.0 % of the members and 21 % of those whom the attack is surest of. People "
+        "without a value of income are 10 % of the members and 20 % of those whom the attack is surest of."
+    )
+    page = render(replace(content, estimates=(*content.estimates, *PARTS)))
+    assert "Who is most exposed, by part of the people" in page and "21\u202f%" in page
+
+
+def test_a_part_stands_out_by_its_bound_alone(certified):
+    content = asked(certified)
+    (view,) = membership_views(replace(content, estimates=(*content.estimates, PARTS[0])))
+    assert view.exposed_in_words == ("No part of the people stands out clearly among those whom the attack is surest of.",)
+    area = (replace(one, low=0.48, high=0.9) if one.measure == "membership_auc" else one for one in content.estimates)
+    (view,) = membership_views(replace(content, estimates=(*area, *PARTS)))
+    assert "no better than a coin" in view.exposed_in_words[-1]
+    many = tuple(replace(PARTS[1], attribute=f"a{i}") for i in range(5))
+    (view,) = membership_views(replace(content, estimates=(*content.estimates, *many)))
+    assert view.exposed_in_words[-1] == "2 other parts stand out too."
+    few = figure("subgroup_share_of_most_exposed", None, attribute="age", subgroup="lowest values", status="not_applicable",
+                 reason="a tenth of the members who were asked about is fewer than 10")  # fmt: skip
+    (view,) = membership_views(replace(content, estimates=(*content.estimates, few)))
+    assert view.exposed == () and "fewer than 10." in view.exposed_in_words[0]
+
+
+CARD = ModelCard(algorithm="RandomForestClassifier", parameters={}, inputs=(), target="vote", target_type="string",
+                 classes=("a", "b"), trained_on="original", rows=900, trusted=())  # fmt: skip
+
+
+@pytest.mark.parametrize("control", [40, None])
+def test_of_a_model_the_attacks_ask_who_is_in_its_training_set(certified, control):
+    offline = result("likelihood_ratio", attack="likelihood_ratio_offline", shadows=16)
+    attacks = (result("gap"), result("loss_threshold"), result("shadow_models", shadows=8), offline, result("likelihood_ratio"))
+    content = asked(certified, membership=attacks, model=CARD, control=control)
+    figures = (replace(one, attack="gap") if one.attack == "closest_record" else one for one in content.estimates)
+    content = replace(content, estimates=tuple(figures))
+    views = membership_views(content)
+    assert [view.title for view in views] == [
+        "Right or wrong", "Size of the error", "Shadow models", "Likelihood ratio (LiRA), offline", "Likelihood ratio (LiRA)",
+    ]  # fmt: skip
+    assert all(view.means for view in views) and len({view.means for view in views}) == 5
+    assert [view.imitations for view in views] == [
+        "", "", *(f"It used {k} imitations of the model (shadow models)." for k in (8, 16)), "",
+    ]  # fmt: skip
+    told = [*membership_intro(content), worst_of_membership(content), *(view.plain for view in views)]
+    told += [f"{row.title} {row.sentence}" for view in views for row in view.rates]
+    assert "the file" not in " ".join(told) and "masking" not in " ".join(told)
+    assert views[0].plain.startswith("of 100 people who are in the training set of the model the attack takes 71 for members")
+
+
+def test_every_attack_on_a_model_has_words():
+    for spec in DEFAULT_MODEL_ATTACKS:
+        assert of_attack(TITLES, spec.id or spec.method, spec.method) and of_attack(MEANS, spec.id or spec.method, spec.method)
+    assert of_attack(TITLES, "mine", "gap") == "Right or wrong" and of_attack(MEANS, "closest_record", "closest_record") is None
+
+
+@pytest.mark.parametrize("control", [40, None])
+def test_the_page_says_whether_the_file_was_asked_about(certified, control):
+    evaluates = "this file" if control else "mechanism, not this file"
+    page = render(asked(certified, control=control, membership=(result(evaluates=evaluates),)))
+    assert 'id="membership"' in page
+    assert ("Rehearsed: nobody was set aside" in page) is (control is None)
+    assert ("40 rows of the source were set aside at random" in page) is (control is not None)
+    assert "is not assessed" not in " ".join(known_limits(asked(certified, control=control)))
+
+
+def test_an_attack_that_did_not_run_says_why(certified):
+    silent = result(status="not_applicable", reason="too few people")
+    page = render(asked(certified, membership=(silent,)))
+    assert "not applicable: too few people" in page
+
+
+def test_without_such_attacks_nothing_is_said_but_that(certified):
+    assert membership_intro(certified) == ()
+    assert 'id="membership"' not in render(certified)
+    assert "Membership (whether somebody can tell that a person is in the table) is not assessed." in known_limits(certified)
