@@ -2,8 +2,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PARALLEL ?= --numprocesses 3 --dist loadfile
-PARALLEL_SLOW ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
+PARALLEL ?= --numprocesses 3 --no-loadscope-reorder
+PARALLEL_SLOW ?= --numprocesses 4 --no-loadscope-reorder
 RELEASE ?= params/releases/anes96.yaml
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \

@@ -21,8 +21,7 @@ _SESSION = Path(tempfile.mkdtemp(prefix="sdcert-tests-"))
 atexit.register(shutil.rmtree, _SESSION, ignore_errors=True)
 
 os.environ["SDCERT_HOME"] = str(_SESSION / "home")
-if "PYTEST_XDIST_WORKER" not in os.environ:  # what is compiled serves all workers
-    os.environ["SDCERT_COMPILED"] = str(_SESSION / "compiled")
+os.environ.setdefault("SDCERT_COMPILED", str(_SESSION / "compiled"))  # what is compiled serves all workers
 for _name in ("PREFECT_API_URL", "PREFECT_HOME", "PREFECT_RESULTS_LOCAL_STORAGE_PATH", "MLFLOW_TRACKING_URI", "MPLCONFIGDIR"):
     os.environ.pop(_name, None)
 
@@ -31,20 +30,63 @@ from tasks.runtime.settings import prepare_environment  # noqa: E402  # the home
 prepare_environment()
 
 
+# Seconds with four processes on two cores: what takes long begins first, else it would run when the others are done.
 LONGEST = (
-    "test_processes",
-    "test_serve",
-    "test_serve_postgresql",
-    "test_calibration",
-    "test_serve_full_disk",
-    "test_replay_causes",
+    "test_serve",  # 1040
+    "test_serve_postgresql",  # 470
+    "test_serve_full_disk",  # 330
+    "test_calibration",  # 1080
+    "test_processes",  # 930
+    "test_replay_causes",  # 490
+    "test_ledger_mutations",  # 450
+    "test_sweep_resume",  # 340
+    "test_secrets",  # 170
+    "test_certify",  # 140
+    "test_released",  # 130
+    "test_trail",  # 130
+    "test_share_of_records",  # 110
+    "test_reports",  # 110
+    "test_wrong_inputs",  # 100
+    "test_backup_and_restore",  # 95
+    "test_sweep_dask",  # 90
+    "test_golden_releases",  # 90
+    "test_learned_laws",  # 80
+    "test_sweep",  # 70
+    "test_membership_releases",  # 70
+    "test_tell_server",  # 70
+    "test_certificate_mutations",  # 70
+    "test_sweep_postgresql",  # 65
+    "test_same_table",  # 55
+    "test_refined",  # 55
+    "test_external_file_releases",  # 50
+    "test_init",  # 50
+    "test_verify",  # 45
+    "test_attack_laws",  # 45
 )
+EACH_BY_ITSELF = {"test_calibration", "test_processes", "test_replay_causes", "test_ledger_mutations", "test_sweep_resume"}
 
 
 def pytest_collection_modifyitems(items):
-    """Files that take many minutes come first: begun last, they would run when the other processes are done."""
+    """Longest files first."""
     place = {name: at for at, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
+
+
+def unit_of(nodeid: str) -> str:
+    """What is dealt out as one: the tests of a file, in one process; of some long files each test by itself."""
+    file = nodeid.partition("::")[0]
+    return nodeid if Path(file).stem in EACH_BY_ITSELF else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+    return Scheduling(config, log)
 
 
 @pytest.fixture
@@ -95,6 +137,25 @@ def reference() -> Path:
 
 
 @pytest.fixture(scope="session")
+def table():
+    """A function: columns by name, scales and roles by name -> (table, schema); default: numeric quasi-identifiers."""
+
+    from tasks.microdata.schema import Attribute, Role, Scale, Schema
+    from tasks.microdata.table import Microdata
+
+    def made(columns, *, scales=None, roles=None):
+        data = Microdata.of(columns)
+        scales, roles = scales or {}, roles or {}
+        attributes = (
+            Attribute(name, roles.get(name, Role.QUASI_IDENTIFIER), scales.get(name, Scale.NUMERIC), "declared")
+            for name in data.names
+        )
+        return data, Schema(tuple(attributes))
+
+    return made
+
+
+@pytest.fixture(scope="session")
 def prefect(shared_places):
     """One temporary Prefect server for all tests that run flows; its address."""
     from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_DATABASE_CONNECTION_URL
@@ -103,6 +164,20 @@ def prefect(shared_places):
     with prefect_test_harness(server_startup_timeout=120):
         shared_places.append(Path(PREFECT_SERVER_DATABASE_CONNECTION_URL.value().partition("///")[2]).parent)
         yield PREFECT_API_URL.value()
+
+
+@pytest.fixture(scope="session")
+def made_store(tmp_path_factory) -> Path:
+    """An empty tracking store as MLflow makes it, for a second and more: made once, copied for each test."""
+    from tasks.runtime.tracking import open_client
+
+    home, before = tmp_path_factory.mktemp("mlflow") / "home", os.environ["SDCERT_HOME"]
+    os.environ["SDCERT_HOME"] = str(home)
+    try:
+        open_client()
+    finally:
+        os.environ["SDCERT_HOME"] = before
+    return home / "mlflow.db"
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,11 @@ def http_receiver() -> tuple[Receiver, ThreadingHTTPServer]:
             self.send_response(receiver.status)
             self.end_headers()
 
+        def do_GET(self) -> None:
+            time.sleep(receiver.seconds)
+            self.send_response(receiver.status)
+            self.end_headers()
+
         def log_message(self, *_: Any) -> None:
             return
 

@@ -115,7 +115,7 @@ class Serving:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        until(lambda: not self._killed(), 60)
+        until(lambda: not self._killed(), 180)
 
     def _killed(self) -> list[psutil.Process]:
         found = self.processes()

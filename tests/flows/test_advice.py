@@ -156,6 +156,7 @@ METHODS = {
     "matrix": ({**EXCHANGED, "matrix": {"a": {"a": 1.0}}}, "Let less stay by the `matrix`", "let more stay by the `matrix`"),
     "noise": ({"method": "noise", "attributes": ["age"], "kind": "correlated", "sd_percent": 10.0},
               "Raise `sd_percent` of masking step 1 (now 10)", "lower `sd_percent` of masking step 1 (now 10; more risk)"),
+    "reverse mapping": ({"method": "reverse_mapping", "attributes": ["age"]}, "mask more in the steps before it", "lose less"),
     "rounding": ({"method": "rounding", "attributes": None, "bases": {"age": 5.0, "pay": 500.0}, "kind": "deterministic"},
                  "Raise the `bases` of masking step 1 (now age 5 and pay 500)",
                  "lower the `bases` of masking step 1 (now age 5 and pay 500; more risk)"),
@@ -199,7 +200,7 @@ def test_every_method_there_is_has_sentences_of_its_own():
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_without_groups_are_said_to_keep_no_k(name):
     step = METHODS[name][0]
-    without = step["method"] in {"rank_swapping", "rank_jitter", "pram", "noise"}
+    without = step["method"] in {"rank_swapping", "rank_jitter", "reverse_mapping", "pram", "noise"}
     assert any("makes no groups" in way for way in stronger(0, step, line("k_anonymity", 5, 1))) == without
 
 

@@ -37,7 +37,7 @@ def test_a_release_is_attacked_by_probabilities(certify, tmp_path):
 
 
 def test_an_unknown_rule_of_likeness_is_told(certify):
-    wrong = {"method": "probabilistic_linkage", "compare": {"age": [{"rule": "similar"}]}}
+    wrong = {"method": "probabilistic_linkage", "compare": {"age": [{"rule": "soundex"}]}}
     ran, _ = certify({"attacks": [PLAIN, TRANSPARENT, wrong]})
     assert ran.code == 2
     assert "same_bin" in ran.err + ran.out

@@ -48,13 +48,13 @@ def test_after_kill_9_the_next_run_ends_correctly(process, tmp_path, place):
     path = write_release(tmp_path / "project")
     module, function = PLACES[place]
     victim = process("-c", KILLED_IN.format(module=module, function=function), *words(path, tmp_path))
-    victim.communicate(timeout=180)
+    victim.communicate(timeout=300)
     assert victim.returncode == -signal.SIGKILL
     half_done = list((tmp_path / "releases").glob("*/[0-9]*")) if place not in APPEARED else []
     assert half_done == []
 
     following = process("-m", "flows.cli", *words(path, tmp_path))
-    _, err = following.communicate(timeout=180)
+    _, err = following.communicate(timeout=300)
     assert following.returncode == 0, err
     manifest = newest_manifest()
     folder = folder_of(tmp_path, manifest)
@@ -70,7 +70,7 @@ def test_two_processes_at_once_compute_each_stage_once(process, tmp_path):
     path = write_release(tmp_path / "project")
     both = [process("-m", "flows.cli", *words(path, tmp_path)) for _ in range(2)]
     for one in both:
-        _, err = one.communicate(timeout=180)
+        _, err = one.communicate(timeout=300)
         assert one.returncode == 0, err
     from flows.history import manifests
 
@@ -87,7 +87,7 @@ CHANGES = {
     "tasks/mask/partitions/mdav.py": {"mask", "attack", "score", "report"},
     "tasks/attack/nearest.py": {"attack", "score", "report"},
     "tasks/score/loss.py": {"score", "report"},
-    "tasks/report/words.py": {"report"},
+    "tasks/report/words/sentences.py": {"report"},
 }
 
 
@@ -106,7 +106,7 @@ def test_a_changed_algorithm_file_recomputes_its_stage_and_what_follows(process,
 
     def stages() -> set[str]:
         ran = process("-m", "flows.cli", *words(path, tmp_path), checkout=checkout)
-        _, err = ran.communicate(timeout=180)
+        _, err = ran.communicate(timeout=300)
         assert ran.returncode == 0, err
         return {name.split()[0] for name in computed(newest_manifest())}
 
@@ -133,7 +133,7 @@ def test_a_changed_compiled_function_in_another_file_changes_the_numbers(process
         )
         for _ in range(2):
             ran = process("-c", "from tasks.mask.outer_test import outer; print(outer(1.0))", checkout=checkout)
-            answers.append(ran.communicate(timeout=60)[0].strip())
+            answers.append(ran.communicate(timeout=300)[0].strip())
     assert answers == ["11.0", "11.0", "21.0", "21.0"]
 
 
@@ -145,7 +145,7 @@ def test_the_temporary_server_of_a_killed_run_is_ended_by_the_next(tmp_path, hom
     environment |= {"PYTHONPATH": str(ROOT), "SDCERT_HOME": str(home), "PREFECT_HOME": str(home / "prefect")}
     code = KILLED_IN.format(module="tasks.mask.task", function="mask")
     victim = subprocess.run(
-        [sys.executable, "-c", code, *map(str, words(path, tmp_path))], env=environment, cwd=tmp_path, timeout=240, check=False
+        [sys.executable, "-c", code, *map(str, words(path, tmp_path))], env=environment, cwd=tmp_path, timeout=300, check=False
     )
     assert victim.returncode == -signal.SIGKILL
     orphans = servers_of(home)
@@ -154,11 +154,11 @@ def test_the_temporary_server_of_a_killed_run_is_ended_by_the_next(tmp_path, hom
         [sys.executable, "-m", "flows.cli", *map(str, words(path, tmp_path))],
         env=environment,
         cwd=tmp_path,
-        timeout=240,
+        timeout=300,
         check=False,
     )
     assert following.returncode == 0
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while servers_of(home) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert servers_of(home) == []
@@ -178,7 +178,7 @@ def servers_of(home: Path) -> list[int]:
 @pytest.mark.slow
 def test_a_planted_pickle_in_the_records_is_refused(process, tmp_path, home):
     path = write_release(tmp_path / "project")
-    assert process("-m", "flows.cli", *words(path, tmp_path)).wait(timeout=180) == 0
+    assert process("-m", "flows.cli", *words(path, tmp_path)).wait(timeout=300) == 0
     canary = tmp_path / "executed"
     for record in (home / "records").iterdir():
         content = json.loads(record.read_text())
@@ -187,7 +187,7 @@ def test_a_planted_pickle_in_the_records_is_refused(process, tmp_path, home):
             content["result"] = pickled_command(f"touch {canary}")
             record.chmod(0o600)
             record.write_text(json.dumps(content))
-    assert process("-m", "flows.cli", *words(path, tmp_path)).wait(timeout=180) == 0
+    assert process("-m", "flows.cli", *words(path, tmp_path)).wait(timeout=300) == 0
     assert not canary.exists()
     assert len(computed(newest_manifest())) == len(newest_manifest()["stages"])
 
@@ -222,7 +222,7 @@ def test_ctrl_c_on_a_terminal_ends_at_once_with_130(tmp_path, home):
         text=True,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while not list((home / "draws").glob("*.current")) and time.monotonic() < deadline:
         time.sleep(0.2)
     time.sleep(2)

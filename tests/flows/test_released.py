@@ -138,7 +138,7 @@ WRONG = {
     "no such file": ({"table": "maskd.csv"}, "did you mean `masked.csv`?"),
     "an empty file": ({"spoil": lambda text: ""}, "empty"),
     "an unknown way to align": ({"align": "rows"}, "released.align"),
-    "a synthetic table": ({"align": "none"}, "belong to nobody (fully synthetic) cannot be certified"),
+    "a synthetic table under a policy on people found": ({"align": "none"}, "reidentification cannot be measured"),
     "a mechanism of nothing": ({"mechanism": [{"method": "microaggregation", "attributes": ["aeg"], "k": 3}]}, "age"),
     "an unknown field": ({"tols": "argus"}, "did you mean `tool`?"),
 }

@@ -70,7 +70,7 @@ sys.exit(run(sys.argv[1:]))
 def test_a_run_that_was_killed_is_replayed_as_far_as_it_came(process, replay, tmp_path):
     path = write_release(tmp_path / "project")
     victim = process("-c", KILLED_IN_ATTACK, "certify", path, "--output", tmp_path / "releases")
-    victim.communicate(timeout=180)
+    victim.communicate(timeout=300)
     assert victim.returncode == -signal.SIGKILL
     ran, told = replay(newest_manifest()["run"])
     assert ran.code == 0, ran.err
@@ -142,7 +142,7 @@ def test_changed_code_and_a_changed_lock_are_named(process, checkout, home, tmp_
 
     def ran(*words):
         child = process("-m", "flows.cli", *words, checkout=checkout)
-        out, err = child.communicate(timeout=240)
+        out, err = child.communicate(timeout=300)
         return child.returncode, out, err
 
     code, _, err = ran("certify", path, "--output", tmp_path / "releases")

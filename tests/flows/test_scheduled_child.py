@@ -67,12 +67,12 @@ def said(tmp_path: Path, text: str) -> bool:
 
 @pytest.mark.parametrize("code", [0, 1, 3])
 def test_an_exit_code_is_told_as_it_was(kept, code):
-    ending = kept(f"raise SystemExit({code})").wait(20)
+    ending = kept(f"raise SystemExit({code})").wait(90)
     assert (ending.exit_code, ending.stopped) == (code, None)
 
 
 def test_a_signal_is_told_as_its_negative_number(kept):
-    ending = kept("import os; os.kill(os.getpid(), 11)").wait(20)
+    ending = kept("import os; os.kill(os.getpid(), 11)").wait(90)
     assert (ending.exit_code, ending.stopped) == (-signal.SIGSEGV, None)
 
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_started_is_told(tmp_path):
         limit_seconds=1,
         grace_seconds=1,
     )
-    ending = absent.wait(20)
+    ending = absent.wait(90)
     assert (ending.exit_code, ending.stopped) == (None, "not started")
 
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_started_is_told(tmp_path):
 def test_the_limit_ends_what_hangs_and_all_that_it_started(kept, code):
     began = time.monotonic()
     one = kept(code, limit=0.8)
-    ending = one.wait(20)
+    ending = one.wait(90)
     assert ending.stopped == "limit"
     assert ending.exit_code in (-signal.SIGTERM, -signal.SIGKILL)
     assert 0.7 < time.monotonic() - began < 6
@@ -102,23 +102,23 @@ def test_the_limit_ends_what_hangs_and_all_that_it_started(kept, code):
 
 def test_who_listens_has_the_grace_to_end_in_order(kept, tmp_path):
     code = "import signal, sys\ndef end(*_): print('in order', flush=True); sys.exit(5)\nsignal.signal(15, end)\nsignal.pause()"
-    ending = kept(code, limit=0.5, grace=10).wait(20)
+    ending = kept(code, limit=0.5, grace=10).wait(90)
     assert (ending.exit_code, ending.stopped) == (5, "limit")
     assert said(tmp_path, "in order")
 
 
 def test_a_stopped_process_is_killed_too(kept):
-    ending = kept("import os; os.kill(os.getpid(), 19)", limit=0.5).wait(20)
+    ending = kept("import os; os.kill(os.getpid(), 19)", limit=0.5).wait(90)
     assert (ending.exit_code, ending.stopped) == (-signal.SIGKILL, "limit")
 
 
 def test_what_it_left_behind_is_ended_with_it_unless_it_is_to_go_on(kept):
     code = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {WAIT!r}], start_new_session=True)"
     ended = kept(code)
-    assert ended.wait(20).exit_code == 0
+    assert ended.wait(90).exit_code == 0
     assert marked(ended.mark) == []
     left = kept(code, leave=True)
-    assert left.wait(20).exit_code == 0
+    assert left.wait(90).exit_code == 0
     (survivor,) = [one for one in marked(left.mark) if one.pid != left._keeper.pid]
     assert survivor.pid not in {one.pid for one in orphans()}
     assert (left.alive, left.guarding) == (False, True)
@@ -130,7 +130,7 @@ def test_asked_for_its_end_it_ends(kept, tmp_path):
     one = kept(DEAF)
     until(lambda: said(tmp_path, "deaf"))
     one.ask()
-    assert one.wait(20).stopped == "asked"
+    assert one.wait(90).stopped == "asked"
 
 
 def test_a_keeper_that_is_killed_takes_nothing_with_it(kept, tmp_path):
@@ -139,7 +139,7 @@ def test_a_keeper_that_is_killed_takes_nothing_with_it(kept, tmp_path):
     until(lambda: said(tmp_path, "three") and len(marked(one.mark)) >= 5)
     keeper = psutil.Process(one._keeper.pid)
     keeper.kill()
-    ending = one.wait(20)
+    ending = one.wait(90)
     assert (ending.exit_code, ending.stopped) == (None, "keeper lost")
     assert marked(one.mark) == []
 
@@ -184,7 +184,7 @@ def test_a_process_kept_by_a_kept_one_belongs_to_both(kept, tmp_path):
 
 def test_output_is_private_and_bounded_and_its_end_is_kept(kept, tmp_path):
     most = 200_000
-    kept("for i in range(100_000): print(i, 'x' * 20)", most_bytes=most).wait(30)
+    kept("for i in range(100_000): print(i, 'x' * 20)", most_bytes=most).wait(90)
     parts = [tmp_path / "out", tmp_path / "out.1"]
     assert all(part.stat().st_mode & 0o777 == 0o600 and part.stat().st_size <= most + (1 << 16) for part in parts)
     assert parts[0].read_text().splitlines()[-1].startswith("99999 ")
@@ -200,14 +200,14 @@ def test_output_that_cannot_be_written_stops_nobody(tmp_path):
         limit_seconds=20,
         grace_seconds=1,
     )
-    assert one.wait(30).exit_code == 0
+    assert one.wait(90).exit_code == 0
 
 
 def test_the_process_kept_can_be_interrupted_as_any_other(kept):
     """Signals that its keeper does not heed must not reach it as ignored."""
     ending = kept(
         "import signal; assert signal.getsignal(2) is signal.default_int_handler; assert signal.getsignal(1) == 0"
-    ).wait(20)
+    ).wait(90)
     assert ending.exit_code == 0
 
 

@@ -73,7 +73,7 @@ def test_no_secret_leaves_the_private_folders(process, tmp_path, home, change):
     path = write_release(tmp_path / "project", spec, text=survey(canary=True))
     out = tmp_path / "releases"
     ran = process("-m", "flows.cli", "certify", path, "--output", out, PREFECT_LOGGING_LEVEL="DEBUG")
-    stdout, stderr = ran.communicate(timeout=180)
+    stdout, stderr = ran.communicate(timeout=300)
     assert ran.returncode == code, stderr
     found = searched(tmp_path)
     assert {"home/ledger/ledger.jsonl", "home/ledger/head.json", "home/mlflow.db"} <= found
@@ -123,11 +123,11 @@ def test_prefects_database_holds_no_secret(process, tmp_path, home, prefect, cha
 
     path = write_release(tmp_path / "project", CHANGES[change][0], text=survey(canary=True))
     ran = process("-m", "flows.cli", "certify", path, "--output", tmp_path / "releases", PREFECT_LOGGING_LEVEL="DEBUG")
-    _, err = ran.communicate(timeout=180)
+    _, err = ran.communicate(timeout=300)
     manifest = newest_manifest()
     answers = []
     for what in ("flow_runs", "task_runs", "logs", "artifacts", "events"):
-        reply = httpx.post(f"{prefect}/{what}/filter", json={"limit": 50} if what == "events" else {"limit": 200}, timeout=30)
+        reply = httpx.post(f"{prefect}/{what}/filter", json={"limit": 50} if what == "events" else {"limit": 200}, timeout=120)
         assert reply.status_code == 200, reply.text
         answers.append(reply.text)
     text = "".join(answers)

@@ -10,7 +10,9 @@ from typing import ClassVar
 
 import httpx
 import pytest
+from receivers import http_receiver
 
+from flows.console import certify
 from flows.console.doctor import schedules
 from flows.scheduled import serve
 from tasks.microdata.errors import InputError
@@ -108,6 +110,21 @@ def test_a_server_that_is_named_must_answer(monkeypatch):
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     with pytest.raises(InputError, match="no Prefect server answers"):
         serve.address_of(None)
+
+
+def test_a_server_that_is_slow_to_answer_is_there_and_one_that_is_silent_is_not(monkeypatch):
+    receiver, server = http_receiver()
+    receiver.seconds = 1.0
+    monkeypatch.setenv("PREFECT_API_URL", receiver.url("/api"))
+    monkeypatch.setattr(certify, "SECONDS_TO_CONNECT", 0.5)
+    try:
+        certify.check_server()
+        monkeypatch.setattr(certify, "SECONDS_TO_ANSWER", 0.5)
+        with pytest.raises(InputError, match=r"no Prefect server answers there \(ReadTimeout\)"):
+            certify.check_server()
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_the_password_of_the_database_goes_to_the_server_alone(home, monkeypatch):

@@ -86,7 +86,8 @@ def test_a_trial_has_the_figures_of_a_release_with_the_same_masking_seed_and_att
         {"method": "sampling", "share": 0.9},
     ]
     file = {"table": "register.csv", "key": "person_id", "attributes": ["town", "age"], "convert": {"age": {"times": 1.0}}}
-    intruder = {"targets": 0.5, "curve": True, "files": [{**file, "name": "register"}, {**file, "attributes": ["age"]}]}
+    intruder = {"targets": 0.5, "records": 0.6, "curve": True}
+    intruder |= {"files": [{**file, "name": "register"}, {**file, "attributes": ["age"]}]}
     people = survey().splitlines(keepends=True)
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "register.csv").write_text("".join([people[0], *people[:20:-1], "7,30,1,2,yes\n"]))
@@ -108,6 +109,8 @@ def test_a_trial_has_the_figures_of_a_release_with_the_same_masking_seed_and_att
     assert len(row.figures) > 50
     for name, targets in (("register", 30), ("2", 30)):  # half of 60 people of the survey and one other
         assert of_run[f"reidentification|distance_linkage|file:{name}"]["n_targets"] == targets
+    held = of_run["reidentification|distance_linkage|declared"]
+    assert (held["n_targets"], held["basis"], held["low"] < held["value"]) == (0.3 * ROWS, "sampled_targets", True)
     for name, figure in row.figures.items():
         told = figure if isinstance(figure, dict) else {"value": figure}
         for field, value in told.items():

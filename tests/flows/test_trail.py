@@ -31,10 +31,9 @@ def test_a_certified_run_is_written_down_in_three_entries(certify, tmp_path):
     assert ended.outcome == "certified"
     folder = folder_of(tmp_path, manifest)
     predicate = statement_in(folder)["predicate"]
-    assert ended.released.model_dump() == {
-        **predicate["claim"]["file"],
-        "columns": tuple(predicate["claim"]["file"]["columns"]),
-    }
+    claimed = predicate["claim"]["file"]
+    assert claimed.pop("kind") == "table"
+    assert ended.released.model_dump() == {**claimed, "columns": tuple(claimed["columns"])}
     assert {one.name for one in ended.documents} == {"report.html", "scorecard.json"}
     assert [line["decision"] for line in ended.criteria] == ["pass"]
     assert {one.name: one.masks for one in ended.attributes}["age"] == ("microaggregation",)

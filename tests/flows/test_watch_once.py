@@ -12,7 +12,8 @@ import pytest
 from release_files import RELEASE, survey
 from watches import Certifier, drop, failure, watch_of, write_watch
 
-from flows.stages import carried_out, looked_at
+from flows.course import looked_at
+from flows.stages import carried_out
 from flows.watch import once, quarantine
 from flows.watch.identity import release_key
 from flows.watch.once import look_once

@@ -1,25 +1,11 @@
-"""A home with the tables of MLflow's store, which take ten seconds to make: made once, copied for each test."""
+"""A home with the tables of MLflow's store."""
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 import pytest
-
-
-@pytest.fixture(scope="session")
-def made_store(tmp_path_factory):
-    from tasks.runtime.tracking import open_client
-
-    home, before = tmp_path_factory.mktemp("mlflow") / "home", os.environ["SDCERT_HOME"]
-    os.environ["SDCERT_HOME"] = str(home)
-    try:
-        open_client()
-    finally:
-        os.environ["SDCERT_HOME"] = before
-    return home / "mlflow.db"
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def test_a_posterior_that_peeks_is_caught(monkeypatch):
 
 
 def test_a_misstated_chance_is_caught(monkeypatch):
-    changed(monkeypatch, lambda result: replace(result, probable=replace(result.probable, present=0.5)))
+    changed(monkeypatch, lambda result: replace(result, probable=replace(result.probable, dealt_out=0.025)))
     found = nothing()
     assert not found.holds
     assert "in 20 tables" in found.reason
