@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from flows.course import Made
 from flows.publish import CERTIFICATE, UNCERTIFIED, sha256
 from flows.release import ReleaseSpec
 from flows.trail import Trail
@@ -12,30 +13,43 @@ from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded,
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.envelope import STATEMENT, seal
 from tasks.audit.signing.keys import SigningKey
-from tasks.microdata.table import Microdata
 from tasks.report.content import Content
 from tasks.report.page import Stamp
-from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, DocumentClaim, Sweep
+from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, ColumnClaim, DocumentClaim, Sweep
 from tasks.report.publication import encode, file_name
-from tasks.report.statement import REVIEW_MONTHS, columns_of, months_later, predicate, statement
-from tasks.runtime.artifacts import content_address
+from tasks.report.statement import REVIEW_MONTHS, columns_of, columns_of_model, months_later, predicate, statement
+from tasks.runtime.artifacts import Ref, Store, content_address
 from tasks.runtime.draws import SEED_ENTROPY_BITS
+from tasks.train.card import ModelCard
+
+MODEL_FILE = "model.skops"
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedFile:
-    """The released table as a file. sha256: of its bytes; content_address: of its content, whatever the format."""
+    """What is released, as a file. sha256: of its bytes; content_address: of a table's content, whatever the format.
+
+    Of a model, whose content has one form, both are the same; rows are those of its training table, and columns what it reads
+    and, last, what it predicts.
+    """
 
     name: str
     content: bytes
     sha256: str
-    table: Microdata
     content_address: str
+    rows: int
+    columns: tuple[ColumnClaim, ...]
 
     @classmethod
-    def of(cls, table: Microdata, release: ReleaseSpec) -> ReleasedFile:
+    def of(cls, made: Made, release: ReleaseSpec) -> ReleasedFile:
+        """The file of a table or a model that was made."""
+        store = Store()
+        if made.card is not None:
+            content, card = store.file(Ref(made.released)), store.record(Ref(made.card), ModelCard)
+            return cls(MODEL_FILE, content, sha256(content), sha256(content), card.rows, columns_of_model(card))
+        table = store.table(Ref(made.released))
         name, content = file_name(release.publish.format), encode(table, release.publish.format)
-        return cls(name, content, sha256(content), table, content_address(table))
+        return cls(name, content, sha256(content), content_address(table), table.n, columns_of(table))
 
     @property
     def subject(self) -> tuple[str, str, str]:
@@ -48,8 +62,7 @@ class ReleasedFile:
     @property
     def claimed(self) -> ReleasedTable:
         name, digest, address = self.subject
-        columns = columns_of(self.table)
-        return ReleasedTable(name=name, sha256=digest, content_address=address, rows=self.table.n, columns=columns)
+        return ReleasedTable(name=name, sha256=digest, content_address=address, rows=self.rows, columns=self.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +106,7 @@ class Ending:
             source_digest=self.source.partition(":")[2],
             recorded=self.trail.recorded,
             made_by=self.trail.made_by,
-            columns=() if self.file is None else columns_of(self.file.table),
+            columns=() if self.file is None else self.file.columns,
             documents=self.documents,
             previous_certificate=previous,
             policy_version=self.release.policy_version,
@@ -130,7 +143,7 @@ def _attributes(content: Content) -> tuple[MaskedAttribute, ...]:
             name=one.name,
             role=str(one.role),
             masks=tuple(step.method for step in content.steps_on(one.name)),
-            published=one.published or one.name in content.pseudonymised,
+            published=content.model is None and (one.published or one.name in content.pseudonymised),
         )
         for one in content.schema.attributes
     )

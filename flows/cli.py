@@ -168,7 +168,9 @@ app.command()(restore)
 
 
 @app.command()
-def methods(stage: Annotated[str | None, typer.Argument(help="mask, attack or score", show_default=False)] = None) -> int:
+def methods(
+    stage: Annotated[str | None, typer.Argument(help="mask, attack, membership or score", show_default=False)] = None,
+) -> int:
     """The methods of a stage, and their parameters. Masks: also what an intruder who knows them can do."""
     from flows.console.tables import print_methods
 

@@ -14,17 +14,17 @@ from pydantic import TypeAdapter
 
 from flows.certificate import Ending, ReleasedFile
 from flows.console.words import criterion_in_words
+from flows.course import Made
 from flows.publish import Draft, as_json, drafted, settle_latest, sha256
 from flows.record import Journal
 from flows.release import ReleaseSpec
-from flows.stages import Made
 from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
 from tasks.report.page import Stamp, stamped
 from tasks.report.predicate import DocumentClaim
-from tasks.report.residual import summary
+from tasks.report.views.residual import summary
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.draws import seed_of
 from tasks.runtime.files import write_whole
@@ -43,7 +43,7 @@ def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> d
     store = Store()
     measured, content = store.record(Ref(made.score), Score), store.record(Ref(made.page["content"]), Content)
     verdict = content.verdict.verdict
-    file = ReleasedFile.of(store.table(Ref(made.released)), release) if content.certified else None
+    file = ReleasedFile.of(made, release) if content.certified else None
     chosen = release.sweep
     stamp = Stamp(
         run=journal.run,

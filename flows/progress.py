@@ -8,11 +8,15 @@ from typing import Protocol
 from rich.console import Console
 from rich.status import Status
 
+EVERY_SECONDS = 30.0
+
 
 class Listener(Protocol):
-    """Hears when a step of a flow begins and ends."""
+    """Hears when a step of a flow begins and ends, and how far one of many parts is."""
 
     def began(self, step: str) -> None: ...
+
+    def went(self, step: str, done: int, of: int, seconds: float) -> None: ...
 
     def ended(self, step: str, seconds: float, how: str) -> None: ...
 
@@ -23,22 +27,37 @@ class Silent:
     def began(self, step: str) -> None:
         return
 
+    def went(self, step: str, done: int, of: int, seconds: float) -> None:
+        return
+
     def ended(self, step: str, seconds: float, how: str) -> None:
         return
 
 
 class Lines:
-    """One line per finished step, and on a terminal a spinner while it runs."""
+    """One line per finished step; of a step of many parts, how long it will still take: on a terminal beside a spinner, else
+    on a line each half minute.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._told_at = 0.0
         self._status = Status("starting Prefect", console=console) if console.is_terminal else None
         if self._status is not None:
             self._status.start()
 
     def began(self, step: str) -> None:
+        self._told_at = 0.0
         if self._status is not None:
             self._status.update(step)
+
+    def went(self, step: str, done: int, of: int, seconds: float) -> None:
+        left = f"{step}: {done} of {of}, about {_duration(seconds / done * (of - done))} left"
+        if self._status is not None:
+            self._status.update(left)
+        elif seconds - self._told_at >= EVERY_SECONDS and done < of:
+            self._told_at = seconds
+            self._console.print(left, highlight=False, markup=False)
 
     def ended(self, step: str, seconds: float, how: str) -> None:
         self._console.print(f"{step:<34} {how:<9} {seconds:6.1f} s", highlight=False, markup=False)
@@ -46,6 +65,10 @@ class Lines:
     def close(self) -> None:
         if self._status is not None:
             self._status.stop()
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 listener: ContextVar[Listener] = ContextVar("listener", default=Silent())  # noqa: B039  # Silent holds no state

@@ -112,9 +112,12 @@ class Journal:
         listener.get().began(f"{title} ({len(jobs)})")
         started, cached_before = time.monotonic(), len(self.cached)
         running = {name: self._prepared(task, name, arguments).submit(*arguments) for name, arguments in jobs.items()}
-        produced = [self._kept(name, _state_of(future)) for name, future in running.items()]
+        produced = []
+        for done, (name, future) in enumerate(running.items(), 1):
+            produced.append(self._kept(name, _state_of(future)))
+            listener.get().went(title, done, len(jobs), time.monotonic() - started)
         cached = len(self.cached) - cached_before
-        how = "cached" if cached == len(jobs) else f"{len(jobs) - cached} computed"
+        how = "cached" if cached == len(jobs) else f"{len(jobs) - cached} computed{f', {cached} cached' if cached else ''}"
         self._told(f"{title} ({len(jobs)})", title, time.monotonic() - started, how)
         return produced
 

@@ -4,14 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from flows.meant import nearer
 from tasks.attack.linkage.external import names_of
+from tasks.attack.membership.methods import (
+    DEFAULT_MODEL_ATTACKS,
+    DEFAULT_TABLE_ATTACKS,
+    AnyModelAttack,
+    AnyTableAttack,
+    MembershipAttack,
+    attack_name,
+)
 from tasks.attack.methods import Attack
-from tasks.attack.threat import IntruderSpec, Omission, attack_id, check_attacks, default_attacks, intruders, links_files
+from tasks.attack.threat import (
+    IntruderSpec,
+    Omission,
+    attack_id,
+    check_attacks,
+    default_attacks,
+    intruders,
+    links_files,
+    reads_rows_of_nobody,
+)
 from tasks.classify.methods import ClassifyPlan
 from tasks.ingest.checks.expectations import Expectation
 from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec
@@ -30,6 +49,8 @@ from tasks.report.publication import Context, Publish
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
 from tasks.score.methods import ALWAYS, Measure
 from tasks.score.policy import Known, Policy, check_policy
+from tasks.score.synthetic.uniques import Uniques
+from tasks.train.spec import ModelSpec
 
 
 class SweepOrigin(Spec):
@@ -40,6 +61,13 @@ class SweepOrigin(Spec):
     points_tried: Annotated[int, Field(ge=1)]
 
 
+class Published(Spec):
+    """What is released where it is no table: a model, trained on the source or on what the masking made of it."""
+
+    model: ModelSpec
+
+
+ControlShare = Annotated[float, Field(gt=0, le=0.5)]
 UNIT_KEYS = {"person": Role.PERSON, "group": Role.GROUP}
 
 
@@ -57,12 +85,24 @@ class ReleaseSpec(Spec):
     expect: tuple[Expectation, ...] = ()
     masking: Annotated[tuple[Masking, ...], Field(min_length=1)] | None = None
     released: ReleasedSpec | None = Field(None, description="a table that was masked elsewhere, instead of `masking`")
+    release: Published | None = Field(None, description="what is released where it is no table: `{model: ...}`")
+    control: ControlShare | SourceSpec | None = Field(
+        None,
+        description="the share of the records (persons) that is set aside before masking and never released, so that it can be "
+        "measured whether the release tells who is in it; or a table of people of the same kind who are not in the source",
+    )
     keep_row_order: Reason | None = Field(
         None, description="why the rows are published in the source's order; default: shuffled"
     )
     intruder: IntruderSpec = IntruderSpec()
     attacks: Annotated[tuple[Attack, ...], Field(min_length=1)] | None = Field(
         None, description="default: every attack that the masks must face"
+    )
+    membership: tuple[MembershipAttack, ...] | None = Field(
+        None,
+        description="attacks that tell who is in the file, or who taught the model; default: all of them if there is a "
+        "`control` or a model is released, else none. Without a control they are rehearsed on random halves of the source, "
+        "which is about how the release is made and not about the release",
     )
     omit: tuple[Omission, ...] = ()
     measures: tuple[Measure, ...] = ()
@@ -85,10 +125,70 @@ class ReleaseSpec(Spec):
 
     @model_validator(mode="after")
     def _masked_here_or_elsewhere(self) -> ReleaseSpec:
-        if (self.masking is None) == (self.released is None):
+        if self.release is None and (self.masking is None) == (self.released is None):
             raise ValueError("a release has either `masking` (steps to carry out) or `released` (a table masked elsewhere)")
         if self.released is not None and self.released.align == "key" and self.key is None:
             raise ValueError("`released.align: key` needs `key: <column>`, the column that tells the rows apart in both tables")
+        return self
+
+    @model_validator(mode="after")
+    def _rows_of_nobody_are_asked_for_nobody(self) -> ReleaseSpec:
+        intervals = [one.measure for one in self.measures if isinstance(one, RankIntervalDisclosure | SdIntervalDisclosure)]
+        uniques = [one.measure for one in self.measures if isinstance(one, Uniques)]
+        if uniques and not self.of_nobody:
+            raise ValueError(f"`{uniques[0]}` is measured only where the rows belong to nobody (`released: {{align: none}}`)")
+        for given, what in (
+            (intervals, f"`measures` asks for {', '.join(intervals)}, which compare records with their own rows"),
+            (self.keep_row_order, "`keep_row_order` is about the source's order, in which no row of nobody stands"),
+            (self.intruder.files, "the external files of the intruder are matched with the rows of their people"),
+        ):
+            if given and self.of_nobody:
+                raise ValueError(f"{what}: take it out, because the rows of this table belong to nobody (`align: none`)")
+        return self
+
+    @model_validator(mode="after")
+    def _a_model_is_no_table(self) -> ReleaseSpec:
+        model = self.model
+        if model is None:
+            return self
+        defaults = {"intruder": IntruderSpec(), "publish": Publish(), "measures": (), "omit": ()}
+        for name in ("released", "attacks", "keep_row_order", *defaults):
+            if getattr(self, name) != defaults.get(name):
+                raise ValueError(f"`{name}` is about a released table, and this file releases a model: take it out")
+        if self.membership == ():
+            raise ValueError("a model is attacked before it is released: take `membership: []` out")
+        if model.file is not None and self.masking is not None:
+            raise ValueError("`masking` comes too late for a model that was fitted already (`release.model.file`): take it out")
+        if model.file is not None and self.control is None:
+            raise ValueError(
+                "a model that was fitted elsewhere cannot be rehearsed: nobody here knows how it was fitted. Name people who "
+                "did not teach it: `control: {table: <path>}`"
+            )
+        if model.trained_on == "masked" and self.masking is None:
+            raise ValueError("`trained_on: masked` needs `masking`, the steps that make the table it is trained on")
+        if model.trained_on == "original" and self.masking is not None:
+            raise ValueError("`masking` has no effect on a model that is `trained_on: original`: take one of them out")
+        return self
+
+    @model_validator(mode="after")
+    def _control_has_no_member(self) -> ReleaseSpec:
+        made_elsewhere = self.released is not None or (self.model is not None and self.model.file is not None)
+        if made_elsewhere and isinstance(self.control, float):
+            what = "model was fitted" if self.released is None else "table was made"
+            raise ValueError(
+                f"a share cannot be set aside any more: this {what} elsewhere from all records. Name people who are not in the "
+                "source: `control: {table: <path>}`"
+            )
+        if self.membership and self.released is not None and self.control is None:
+            raise ValueError("this table was made elsewhere: membership needs people not in it, `control: {table: <path>}`")
+        own, kind = (AnyModelAttack, "model") if self.model is not None else (AnyTableAttack, "table")
+        strange = [spec.method for spec in self.membership_attacks if not isinstance(spec, own)]
+        if strange:
+            raise ValueError(f"membership attack `{strange[0]}` is not one on a {kind}, which this file releases: take it out")
+        ids = [attack_name(spec) for spec in self.membership_attacks] + [attack_id(spec) for spec in self.attacks_to_run]
+        repeated = [name for name, times in Counter(ids).items() if times > 1]
+        if repeated:
+            raise ValueError(f"two attacks are called `{repeated[0]}`: give each an `id` of its own")
         return self
 
     @model_validator(mode="after")
@@ -107,9 +207,45 @@ class ReleaseSpec(Spec):
 
     @property
     def attacks_to_run(self) -> tuple[Attack, ...]:
+        if self.model is not None:
+            return ()
         if self.attacks is not None:
             return self.attacks
         return default_attacks(self.steps, self.omit, keeps_row_order=self.keep_row_order is not None)
+
+    @property
+    def membership_attacks(self) -> tuple[MembershipAttack, ...]:
+        if self.membership is not None:
+            return self.membership
+        if self.model is not None:
+            return DEFAULT_MODEL_ATTACKS
+        return () if self.control is None else DEFAULT_TABLE_ATTACKS
+
+    @property
+    def model(self) -> ModelSpec | None:
+        """The model that is released, told what it is trained on; None: a table is released."""
+        if self.release is None:
+            return None
+        spec = self.release.model
+        chosen = spec.trained_on or ("original" if self.masking is None else "masked")
+        return spec if spec.learner is None else spec.model_copy(update={"trained_on": chosen})
+
+    @property
+    def control_share(self) -> float | None:
+        """The share that is set aside; None: nobody is, or those of the control have a table of their own."""
+        return self.control if isinstance(self.control, float) else None
+
+    @property
+    def control_plan(self) -> IngestPlan | None:
+        """What is needed to read the table of people who are not in the source; None: there is none."""
+        if not isinstance(self.control, SourceSpec):
+            return None
+        return IngestPlan(source=self.control, attributes=self.attributes)
+
+    @property
+    def of_nobody(self) -> bool:
+        """Is the table fully synthetic, so that its rows belong to nobody?"""
+        return self.released is not None and self.released.align == "none"
 
     @property
     def steps(self) -> tuple[Masking, ...]:
@@ -136,8 +272,9 @@ class ReleaseSpec(Spec):
     def report_plan(self) -> ReportPlan:
         parts = {name: getattr(self, name) for name in ReportPlan.model_fields if name in type(self).model_fields}
         parts["intruder"] = self.intruder.model_copy(update={"files": ()})  # where they are is nobody's business
+        told = {"control_table": self.control_plan is not None}
         elsewhere = {"masked_elsewhere": self.released is not None, "tool": self.released and self.released.tool}
-        return ReportPlan(**{**parts, **elsewhere, "series": self.lineage})
+        return ReportPlan(**{**parts, **elsewhere, "series": self.lineage, "of_nobody": self.of_nobody, **told})
 
     def public_content(self) -> dict[str, Any]:
         """The spec as plain values for the tracking server: without the seed, the place of the source, and its categories."""
@@ -146,6 +283,8 @@ class ReleaseSpec(Spec):
         values = {"order", "missing", "categories", "hierarchy"}
         left_out: Any = {"seed": True, "source": True, "released": place, "expect": True, "attributes": {"__all__": values}}
         left_out["masking"] = cells
+        left_out["control"] = isinstance(self.control, SourceSpec)
+        left_out["release"] = {"model": {"file": True}}
         left_out |= {"attacks": {"__all__": {"compare"}}, "intruder": {"holds", "files"}}
         content: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude=left_out, exclude_none=True)
         return content
@@ -153,17 +292,29 @@ class ReleaseSpec(Spec):
 
 def load_release(path: Path) -> ReleaseSpec:
     """Read and check a release file without touching its data. InputError says what is wrong, where, and what to do."""
+    try:
+        return _loaded(path)
+    except InputError as error:
+        raise nearer(error, path) from None
+
+
+def _loaded(path: Path) -> ReleaseSpec:
     document = read_document(path)
     release = validated(ReleaseSpec, document)
     keeps_row_order = release.keep_row_order is not None
     try:
-        check_attacks(release.attacks_to_run, release.omit, release.steps, keeps_row_order=keeps_row_order)
+        if release.model is None:
+            check_attacks(release.attacks_to_run, release.omit, release.steps, keeps_row_order=keeps_row_order)
         check_policy(release.policy, known_of(release))
         names_of(release.intruder.files)
     except InputError as error:
         raise located(error, path) from None
     found = {name: source.resolved(path.parent) for name in ("source", "released") if (source := getattr(release, name))}
     files = tuple(file.resolved(path.parent) for file in release.intruder.files)
+    if isinstance(release.control, SourceSpec):
+        found["control"] = release.control.resolved(path.parent)
+    if release.release is not None:
+        found["release"] = Published(model=release.release.model.resolved(path.parent))
     found["intruder"] = release.intruder.model_copy(update={"files": files})
     try:
         if release.masking is not None:
@@ -201,9 +352,13 @@ def known_of(release: ReleaseSpec, schema: Schema | None = None) -> Known:
     """What a policy line may name: as far as the release file alone tells, or with the schema of its table."""
     known = Known(
         attacks=tuple(attack_id(attack) for attack in release.attacks_to_run),
+        membership=tuple(attack_name(spec) for spec in release.membership_attacks),
+        of_model=release.model is not None,
         not_of_files=tuple(attack_id(attack) for attack in release.attacks_to_run if not links_files(attack)),
         p_percent=_widths(release, "rank_interval_disclosure"),
         sd_percent=_widths(release, "sd_interval_disclosure"),
+        of_nobody=release.of_nobody,
+        not_of_nobody=tuple(attack_id(attack) for attack in release.attacks_to_run if not reads_rows_of_nobody(attack)),
     )
     if schema is None:
         return known

@@ -5,102 +5,116 @@ from __future__ import annotations
 import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
 
 # isort: split
-from collections.abc import Callable, Mapping
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
 
-from prefect import Task
-
+from flows.course import Course, Made, Masked, kept, seen
+from flows.models import model_carried_out
 from flows.release import ReleaseSpec, known_of
 from tasks.attack.linkage.external import names_of, plan_of
 from tasks.attack.linkage.whose import refuse_unfit_file
-from tasks.attack.task import attack_release
+from tasks.attack.membership.inference import scores_of
+from tasks.attack.membership.methods import TableAttack, attack_name
+from tasks.attack.task import attack_release, choose_people, infer_membership
 from tasks.attack.threat import Intruder, attack_id, holders, intruders
 from tasks.classify.task import classify_attributes
+from tasks.ingest.external import placed
 from tasks.ingest.methods import IngestReport
 from tasks.ingest.task import file_digest, ingest_file, ingest_source, source_digest
+from tasks.mask.control import refuse_small_control
 from tasks.mask.pseudonyms import Pseudonyms
-from tasks.mask.task import Steps, adopt_table, mask_table
+from tasks.mask.task import Steps, adopt_table, fit_control, mask_table, set_aside_control
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
+from tasks.microdata.units import units_of
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.caching import Produced
 from tasks.runtime.draws import pseudonym_key_of
 from tasks.score.policy import check_policy
 from tasks.score.task import score_release
+from tasks.train.task import model_digest
 
+CONTROL_TABLE = "ingest control"
 Attempted = Callable[[str, str, str], str]  # source, source file, masking -> draw
-looked_at: ContextVar[Mapping[str, str]] = ContextVar("looked_at", default={})  # noqa: B039  # never changed in place
-"""Keyed digests of `source` and `released` as a watch saw them: what came in their place since then is not certified."""
-
-
-class Course(Protocol):
-    """How stages are run: a `Journal` caches and records them, a replay computes them and compares."""
-
-    def stage(self, task: Task[..., Produced], name: str, *arguments: Any) -> Produced: ...
-
-    def together(self, task: Task[..., Produced], title: str, jobs: dict[str, tuple[Any, ...]]) -> list[Produced]: ...
-
-    def warn(self, notes: tuple[str, ...]) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What the stages of one release made, by address."""
-
-    source: str
-    released: str
-    score: str
-    page: Produced
-    draw: str
 
 
 def carried_out(course: Course, release: ReleaseSpec, attempted: Attempted) -> Made:
     """The six stages of a release, run as a course runs them: by a journal, or by a replay that records nothing."""
-    digest = _seen("source", source_digest(release.source))
-    source = course.stage(ingest_source, "ingest", _kept(release.ingest_plan), digest)
-    schema = course.stage(classify_attributes, "classify", source["data"], _kept(release.classify_plan))["schema"]
+    digest = seen("source", source_digest(release.source))
+    source = course.stage(ingest_source, "ingest", kept(release.ingest_plan), digest)
+    schema = course.stage(classify_attributes, "classify", source["data"], kept(release.classify_plan))["schema"]
     course.warn(Store().record(Ref(source["report"]), IngestReport).notes)
     check_policy(release.policy, known_of(release, Store().record(Ref(schema), Schema)))
     files = _files(course, release, source["data"], schema)
-    draw, table = _mask(course, release, source["data"], schema, partial(attempted, source["data"], digest))
-    masked = (source["data"], table["masked"], table["alignment"], schema, table["mechanisms"])
-    results = _attack(course, release, schema, table, masked, draw, files)
-    scores = course.stage(
-        score_release, "score", *masked, results, *(_kept(release.measures, tuple), _kept(release.policy, tuple))
-    )
+    masked = _mask(course, release, source["data"], schema, partial(attempted, source["data"], digest))
+    people: Produced = {}
+    if release.membership_attacks:
+        data, shown, alignment, schema, mechanisms = masked.aligned
+        whence = "source" if release.control_plan is None else "another table"
+        told = (data, masked.control, whence, shown, alignment, schema, mechanisms, masked.draw)
+        people = course.stage(choose_people, "people", *told)
+    if release.model is not None:
+        return model_carried_out(course, release, release.model, source, masked, people)
+    results = _attack(course, release, masked, files)
+    members = _membership(course, release, masked, people)
+    wanted = (kept(release.measures, tuple), kept(release.policy, tuple))
+    scores = course.stage(score_release, "score", *masked.aligned, results, *wanted, members, people)
     page = course.stage(
         write_report,
         "report",
-        *(_kept(release.report_plan), source["data"], source["report"], schema, table["masked"], table["released"]),
-        *(table["alignment"], table["mechanisms"], results, scores["score"]),
+        *(kept(release.report_plan), masked.data, source["report"], schema, masked.table["masked"], masked.table["released"]),
+        *(masked.table["alignment"], masked.table["mechanisms"], results, scores["score"], members, people, masked.control),
     )
-    return Made(source["data"], table["released"], scores["score"], page, draw)
+    return Made(source["data"], masked.table["released"], scores["score"], page, masked.draw)
 
 
-def _mask(
-    course: Course, release: ReleaseSpec, data: str, schema: str, attempted: Callable[[str], str]
-) -> tuple[str, Produced]:
+def _mask(course: Course, release: ReleaseSpec, data: str, schema: str, attempted: Callable[[str], str]) -> Masked:
     """Mask the table, or adopt the one that was masked elsewhere; the attempt is written down before it is made."""
     row_order = "shuffled" if release.keep_row_order is None else "kept"
-    plan = release.adoption_plan
-    if plan is None:
-        steps = _kept(release.masking, Steps)
-        draw = attempted(steps)
-        table = course.stage(mask_table, "mask", data, schema, steps, draw, row_order, _pseudonym_key(release, draw))
+    outside = _people_outside(course, release, data, schema)
+    share, plan = release.control_share, release.adoption_plan
+    if plan is not None:
+        wanted, digest = kept(plan), seen("released", source_digest(plan.released))
+        draw = attempted(":".join([wanted, digest, *([outside] if outside else [])]))
+        table = course.stage(adopt_table, "mask", data, schema, wanted, digest, draw, row_order)
+        if source_digest(plan.released) != digest:
+            what, remedy = "the released table changed while it was read", "run again when it is complete"
+            raise InputError("released-changed", "released", what, "a table at rest", remedy)
         course.warn(Store().record(Ref(table["notes"]), tuple[str, ...]))
-        return draw, table
-    kept, digest = _kept(plan), _seen("released", source_digest(plan.released))
-    draw = attempted(f"{kept}:{digest}")
-    table = course.stage(adopt_table, "mask", data, schema, kept, digest, draw, row_order)
-    if source_digest(plan.released) != digest:
-        what, remedy = "the released table changed while it was read", "run again when it is complete"
-        raise InputError("released-changed", "released", what, "a table at rest", remedy)
+        return Masked(draw, data, outside, schema, table)
+    if share is not None:  # before the attempt is counted
+        store = Store()
+        refuse_small_control(units_of(store.table(Ref(data)), store.record(Ref(schema), Schema)), share)
+    steps = kept(release.masking or (), Steps)
+    aside = [] if share is None else [str(share)]
+    draw = attempted(":".join([steps, *aside, *([outside] if outside else []), *_of_model(release)]))
+    if share is not None:
+        made = course.stage(set_aside_control, "control", data, schema, str(share), draw)
+        data, outside = made["data"], made["control"]
+    if release.masking is None:
+        nothing = {"masked": data, "released": data, "alignment": "", "mechanisms": steps}
+        return Masked(draw, data, outside, schema, nothing)
+    table = course.stage(mask_table, "mask", data, schema, steps, draw, row_order, _pseudonym_key(release, draw))
     course.warn(Store().record(Ref(table["notes"]), tuple[str, ...]))
-    return draw, table
+    return Masked(draw, data, outside, schema, table)
+
+
+def _of_model(release: ReleaseSpec) -> tuple[str, ...]:
+    """What is attempted of a model besides masking what it is trained on."""
+    if release.model is None:
+        return ()
+    return (kept(release.model), *([] if release.model.file is None else [model_digest(release.model)]))
+
+
+def _people_outside(course: Course, release: ReleaseSpec, data: str, schema: str) -> str:
+    """The table of people who are not in the source, in its columns; empty: none is named."""
+    plan = release.control_plan
+    if plan is None:
+        return ""
+    with placed("control"):
+        read = course.stage(ingest_source, CONTROL_TABLE, kept(plan), seen("control", source_digest(plan.source)))
+    return course.stage(fit_control, "control", data, schema, read["data"], release.key or "")["control"]
 
 
 def _pseudonym_key(release: ReleaseSpec, draw: str) -> str:
@@ -110,29 +124,32 @@ def _pseudonym_key(release: ReleaseSpec, draw: str) -> str:
     return pseudonym_key_of(release.lineage) if release.seed is None else draw
 
 
-def _attack(
-    course: Course,
-    release: ReleaseSpec,
-    schema: str,
-    table: Produced,
-    masked: tuple[str, ...],
-    draw: str,
-    files: tuple[tuple[Intruder, str], ...],
-) -> list[Produced]:
+def _attack(course: Course, release: ReleaseSpec, masked: Masked, files: tuple[tuple[Intruder, str], ...]) -> list[Produced]:
     """Every attack by every intruder, side by side; the order of the results is the order of the plan."""
     store = Store()
-    found = intruders(release.intruder, store.record(Ref(schema), Schema), store.table(Ref(table["released"])))
+    shown = None if release.of_nobody else store.table(Ref(masked.table["released"]))  # no knowledge curve of rows of nobody
+    found = intruders(release.intruder, store.record(Ref(masked.schema), Schema), shown)
     attackers: list[tuple[Intruder, tuple[str, ...]]] = [(one, ()) for one in found]
     attackers += [(holder, (address,)) for holder, address in files]
     jobs = {
         f"attack {attack_id(attack)} ({intruder.name})": (
-            *masked,
-            *(_kept(attack), _kept(intruder), str(release.intruder.targets), draw, *file),
+            *masked.aligned,
+            *(kept(attack), kept(intruder), str(release.intruder.targets), masked.draw, *file),
         )
         for intruder, file in attackers
         for attack in release.attacks_to_run
     }
     return course.together(attack_release, "attack", jobs)
+
+
+def _membership(course: Course, release: ReleaseSpec, masked: Masked, people: Produced) -> list[Produced]:
+    """What every attack that tells who is in the file says of the people, side by side."""
+    jobs = {}
+    for spec in release.membership_attacks:
+        linkage = scores_of(spec, release.attacks_to_run)
+        told = (kept(spec, TableAttack), "" if linkage is None else kept(linkage))
+        jobs[f"membership {attack_name(spec)}"] = (people, masked.schema, *told)
+    return course.together(infer_membership, "membership", jobs) if jobs else []
 
 
 def _files(course: Course, release: ReleaseSpec, data: str, schema: str) -> tuple[tuple[Intruder, str], ...]:
@@ -144,7 +161,7 @@ def _files(course: Course, release: ReleaseSpec, data: str, schema: str) -> tupl
     plans = [plan_of(file, i, original, attributes, release.attributes) for i, file in enumerate(specs)]
     names = names_of(specs)
     made = [
-        course.stage(ingest_file, f"ingest {name}", _kept(plan), file_digest(plan))
+        course.stage(ingest_file, f"ingest {name}", kept(plan), file_digest(plan))
         for name, plan in zip(names, plans, strict=True)
     ]
     for produced in made:
@@ -155,14 +172,3 @@ def _files(course: Course, release: ReleaseSpec, data: str, schema: str) -> tupl
         if holder.file is not None:
             refuse_unfit_file(original, attributes, table, holder.file)
     return tuple((holder, produced["data"]) for holder, produced in zip(found, made, strict=True))
-
-
-def _seen(name: str, digest: str) -> str:
-    if looked_at.get().get(name, digest) != digest:
-        what, remedy = "the table changed after it was looked at", "nothing: the next look sees what is there then"
-        raise InputError(f"{name}-changed", name, what, "a table at rest", remedy)
-    return digest
-
-
-def _kept(part: object, kind: object = None) -> str:
-    return Store().put_record(part, kind)

@@ -17,6 +17,8 @@ from flows.console.words import criterion_in_words
 from flows.progress import Lines, listener
 from tasks.microdata.errors import InputError
 
+SECONDS_TO_CONNECT, SECONDS_TO_ANSWER = 10, 60
+
 
 def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, new_draw: bool) -> int:
     """Run the flow, tell how it goes on stderr, and end with the verdict, the deciding figures and the files."""
@@ -81,8 +83,9 @@ def check_server() -> None:
     address = os.environ.get("PREFECT_API_URL")
     if address is None:
         return
+    patience = httpx.Timeout(SECONDS_TO_CONNECT, read=SECONDS_TO_ANSWER)  # a busy server is slow to answer
     try:
-        httpx.get(f"{address.rstrip('/')}/health", timeout=10).raise_for_status()
+        httpx.get(f"{address.rstrip('/')}/health", timeout=patience).raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         what = f"no Prefect server answers there ({type(error).__name__})"
         remedy = "start it (`prefect server start`), correct the address, or unset PREFECT_API_URL for a temporary server"
@@ -138,7 +141,7 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
     internal = manifest_path(scorecard["run"]).with_name("report-internal.html")
     say(f"  for you alone, with exact figures: {internal}")
     if scorecard["verdict"] != "certified":
-        say("  no table was written: a release that is not certified leaves its report alone")
+        say("  nothing else was written: a release that is not certified leaves its report alone")
         _print_advice(say, advice(scorecard, manifest))
 
 

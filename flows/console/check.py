@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,23 +10,29 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
+from flows.console.cautions import cautions
 from flows.console.inert import shown
 from flows.console.parameters import with_parameters
-from tasks.microdata.errors import InputError
+from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Role
 
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
-    from tasks.mask.methods import Mechanism
-    from tasks.microdata.schema import Schema
+    from tasks.attack.threat import Intruder
+    from tasks.mask.methods import Masking, Mechanism
+    from tasks.microdata.schema import Attribute, Schema
     from tasks.microdata.table import Microdata
+    from tasks.train.spec import ModelSpec
 
 
 _DECIDED = {"declared": "declared", "pipeline": "found from the column"}
 
 
 def print_plan(path: Path) -> int:
-    """Say what a release file would do, and how its table would be classified. Reads its tables; masks and writes nothing."""
+    """Say what a release file would do, and how its table would be classified. Reads its tables; masks and writes nothing.
+
+    Raises InputError as `load_release`, and for what a run would refuse when it has read the tables.
+    """
     from flows.release import load_release, located
 
     release = load_release(path)
@@ -46,15 +53,23 @@ def print_plan(path: Path) -> int:
     say("")
     say("Attributes:")
     for attribute in examined.schema.attributes:
-        masked = attribute.name in examined.masked
-        hidden = "published as a keyed pseudonym" if attribute.name in examined.pseudonymised else "not published"
-        fate = hidden if not attribute.published else "masked" if masked else "published unmasked"
+        fate = _fate(attribute, examined, release)
         say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
-    for note in (*examined.notes, *_unmasked_keys(examined)):
+    unmasked = [] if release.model is not None else _unmasked_keys(examined)
+    for note in (*examined.notes, *unmasked, *cautions(release)):
         say(f"warning: {note}")
     say("")
     say(f"{path}: the release file fits its table; nothing was masked or written")
     return 0
+
+
+def _fate(attribute: Attribute, examined: _Examined, release: ReleaseSpec) -> str:
+    masked = "masked" if attribute.name in examined.masked else "unmasked"
+    if not attribute.published:
+        return "published as a keyed pseudonym" if attribute.name in examined.pseudonymised else "not published"
+    if release.model is not None:
+        return f"{masked}; not published, a model may be taught by it"
+    return "masked" if masked == "masked" else "published unmasked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +81,7 @@ class _Examined:
     schema: Schema
     masked: frozenset[str]
     pseudonymised: frozenset[str]
-    intruders: list[str]
+    intruders: tuple[Intruder, ...]
     notes: tuple[str, ...]
     files: tuple[tuple[str, str], ...] = ()
 
@@ -83,8 +98,22 @@ def _unmasked_keys(examined: _Examined) -> list[str]:
     ]
 
 
+def _left(data: Microdata, schema: Schema, control: float | None) -> Microdata:
+    """As many rows as are left to be masked where a control is set aside; which ones a run draws."""
+    import numpy as np
+
+    from tasks.mask.control import set_aside
+    from tasks.microdata.units import units_of
+
+    if control is None:
+        return data
+    rest, _ = set_aside(units_of(data, schema), control, rng=np.random.default_rng(0))
+    return data.take(rest)
+
+
 def _examined(release: ReleaseSpec) -> _Examined:
     from flows.release import known_of
+    from tasks.attack.linkage.holding import held
     from tasks.attack.threat import intruders
     from tasks.classify.methods import classify
     from tasks.ingest.methods import ingest
@@ -99,22 +128,65 @@ def _examined(release: ReleaseSpec) -> _Examined:
     check_policy(release.policy, known_of(release, schema))
     published, notes = found.data.select(schema.published), found.report.notes
     steps = resolved_steps(release.masking or (), schema, "masking")
-    refuse_unfit(found.data, schema, steps)
+    refuse_unfit(_left(found.data, schema, release.control_share), schema, steps)
     notes = (*notes, *better_matrices(found.data, schema, steps))
     mechanisms: tuple[Mechanism, ...] = steps
     if release.adoption_plan is not None:
         adopted = adopt(found.data, schema, release.adoption_plan)
         mechanisms, published, notes = adopted.mechanisms, adopted.data, (*notes, *adopted.notes)
+    if release.model is not None:
+        _refuse_unfit_model(release.model, found.data, schema, steps)
     files, told = _files(release, found.data, schema)
-    names = [*(intruder.name for intruder in intruders(release.intruder, schema, published)), *files]
+    people = _people_outside(release, found.data, schema)
+    who: tuple[Intruder, ...] = ()
+    if release.model is None:
+        who = intruders(release.intruder, schema, None if release.of_nobody else published)
+        held(found.data, schema, release.intruder.holds)
     masked = frozenset(name for step in mechanisms for name in step.masked)
     replaced = frozenset(name for step in steps if isinstance(step, Pseudonyms) for name in step.attributes)
-    plan_of_files = tuple(("ingest", f"{name}, {what}") for name, what in files.items())
-    return _Examined(found.report.source, found.data.n, schema, masked, replaced, names, (*notes, *told), plan_of_files)
+    read = (*people, *((holder.name, what) for holder, what in files))
+    plan_of_files = tuple(("ingest", f"{name}, {what}") for name, what in read)
+    who = (*who, *(holder for holder, _ in files))
+    return _Examined(found.report.source, found.data.n, schema, masked, replaced, who, (*notes, *told), plan_of_files)
 
 
-def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[dict[str, str], tuple[str, ...]]:
-    """What there is in each external file of the intruder, by who holds it; and notes."""
+def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
+    """InputError for a model that cannot be trained on the table, or read from its file."""
+    from tasks.attack.membership.imitations import as_asked
+    from tasks.train.examples import coding_of, coding_of_file, refuse_rare_classes
+    from tasks.train.model import answers_of, refuse_silent
+    from tasks.train.skops_file import classes_of, frame_of, read_model
+    from tasks.train.spec import WHERE, file_content
+
+    if spec.learner is not None:
+        with suppress(NotApplicable):
+            trained_on = as_asked(data, schema, steps)
+            refuse_rare_classes(coding_of(spec, schema, trained_on).examples(trained_on), spec)
+        return
+    model = read_model(file_content(spec), f"{WHERE}.file")
+    coding = coding_of_file(spec, schema, frame_of(model), classes_of(model), data)
+    examples = coding.examples(data)
+    refuse_rare_classes(examples, spec)
+    refuse_silent(spec, answers_of(model, coding.classes), examples.frame, "the source")
+
+
+def _people_outside(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[tuple[str, str], ...]:
+    """The table of people who are not in the source, and how many they are, where the release file names one."""
+    from tasks.ingest.external import placed
+    from tasks.ingest.methods import ingest
+    from tasks.mask.control import fitted_control
+
+    plan = release.control_plan
+    if plan is None:
+        return ()
+    with placed("control"):
+        read = ingest(plan)
+    people = fitted_control(original, read.data, schema, release.key)
+    return (("control", f"{plan.source.label}: {people.n:,} rows of people who are not in the source"),)
+
+
+def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:
+    """Who holds an external file of the intruder, and what there is in it; and notes."""
     from tasks.attack.linkage.external import plan_of
     from tasks.attack.linkage.whose import refuse_unfit_file
     from tasks.attack.threat import holders
@@ -123,38 +195,67 @@ def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[d
     specs = release.intruder.files
     plans = [plan_of(file, i, original, schema, release.attributes) for i, file in enumerate(specs)]
     found = [read_external(read_file(plan), plan) for plan in plans]
-    said: dict[str, str] = {}
+    said: list[tuple[Intruder, str]] = []
     for one, spec, read in zip(
         holders(release.intruder, schema, tuple(read.data.names for read in found)), specs, found, strict=True
     ):
         if one.file is not None:
             matched = refuse_unfit_file(original, schema, read.data, one.file)
             there = f"{matched.n_in_source:,} of {matched.n_persons:,} {matched.counts} are in the source"
-            said[one.name] = f"{spec.label}: {', '.join(one.knows)}; {there}"
+            said.append((one, f"{spec.label}: {', '.join(one.knows)}; {there}"))
     return said, tuple(note for read in found for note in read.notes)
 
 
-def plan(release: Any, intruders: list[str]) -> list[tuple[str, str]]:
+def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[str, str]]:
     """The stages of a release, each with what it will do, one line a part."""
     order = "shuffled" if release.keep_row_order is None else f"in the source's order: {release.keep_row_order}"
     rows = [("ingest", f"{release.source.label}; {_counted(len(release.expect), 'expectation')}")]
     rows.append(("classify", f"{_counted(len(release.attributes), 'attribute')} declared; every other one by its evidence"))
+    if release.control_share is not None:
+        rows.append(("control", f"{100 * release.control_share:.3g} % set aside at random, and never released"))
     rows += [("mask", with_parameters(step)) for step in release.masking or ()]
     if release.released is not None:
         declared = "; ".join(map(with_parameters, release.released.mechanism)) or "by a method that is not declared"
-        rows.append(("mask", f"taken from {release.released.label}, aligned by {release.released.align}; masked {declared}"))
-    rows += [("attack", f"{with_parameters(attack)} by {_listed(intruders)}") for attack in release.attacks_to_run]
+        whose = f"aligned by {release.released.align}; masked {declared}"
+        whose = "fully synthetic: its rows belong to nobody" if release.of_nobody else whose
+        rows.append(("mask", f"taken from {release.released.label}, {whose}"))
+    if release.model is not None:
+        rows.append(("train", _model_in_words(release.model)))
+    if intruders:
+        rows.append(("intruder", _declared_in_words(intruders[0], release.intruder.targets)))
+    names = _listed([intruder.name for intruder in intruders])
+    rows += [("attack", f"{with_parameters(attack)} by {names}") for attack in release.attacks_to_run]
+    asks = "who is in the file" if release.model is None else "who taught the model"
+    rows += [("attack", f"{with_parameters(attack)} on {asks}") for attack in release.membership_attacks]
     rows += [("attack", f"{omission.attack} is omitted: {omission.reason}") for omission in release.omit]
     added = "".join(f"; {with_parameters(measure)}" for measure in release.measures)
     rows.append(("score", f"the measures that always run{added}"))
     rows += [("policy", _line_in_words(line)) for line in release.policy]
-    rows.append(
-        (
-            "report",
-            f"released.{release.publish.format} and certificate.json (if certified; rows {order}), report.html, scorecard.json",
-        )
-    )
+    released = f"released.{release.publish.format}" if release.model is None else "model.skops"
+    shown_rows = f"; rows {order}" if release.model is None else ""
+    rows.append(("report", f"{released} and certificate.json (if certified{shown_rows}), report.html, scorecard.json"))
     return rows
+
+
+def _model_in_words(spec: ModelSpec) -> str:
+    if spec.learner is None:
+        return f"nothing: the model in {Path(str(spec.file)).name} is released as it is, which predicts {spec.target}"
+    return f"{with_parameters(spec.learner)} on the {spec.trained_on} table, to predict {spec.target}"
+
+
+def _declared_in_words(declared: Intruder, targets: float) -> str:
+    """What the declared intruder knows, holds of it and of how many records; insiders hold the original values of as many."""
+    from tasks.attack.linkage.holding import in_words
+
+    whose = "all records" if declared.records == 1 else f"{100 * declared.records:.3g} % of the records, drawn at random"
+    told = [f"knows {', '.join(declared.knows)} of {whose}"]
+    if declared.holds:
+        told.append(f"holds {in_words(declared.holds)} instead of the original values, in linkage (insiders: the originals)")
+    if targets < 1:
+        told.append(f"{100 * targets:.3g} % of these records are scored")
+    if not declared.participation_known:
+        told.append("does not know who is in the release")
+    return "; ".join(told)
 
 
 def _listed(intruders: list[str]) -> str:

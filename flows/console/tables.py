@@ -16,7 +16,7 @@ from flows.history import status_of
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 
-STAGES = ("mask", "attack", "score")
+STAGES = ("mask", "train", "attack", "membership", "score")
 WIDTH_OF_PIPES = 100
 
 
@@ -84,8 +84,12 @@ def described(stage: str) -> tuple[dict[str, str], ...]:
     match stage:
         case "mask":
             from tasks.mask.methods import describe
+        case "train":
+            from tasks.train.learners import describe
         case "attack":
             from tasks.attack.words import describe
+        case "membership":
+            from tasks.attack.membership.methods import describe
         case _:
             from tasks.score.methods import describe
     return describe()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from tasks.mask.methods import Masking
+from tasks.score.membership.catalogue import DECIDING
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail
 
 WANTED = {
@@ -17,13 +19,24 @@ WANTED = {
     ("k_anonymity", DECLARED): "on the smallest group of records that look alike (k_anonymity)",
 }
 
+UNIQUES = ("uniques_released", "replicated_uniques")
+OF_NOBODY = (
+    (("linked_value_disclosed",), "on the confidential values that the rows nearest to a person tell (linked_value_disclosed)"),
+    (UNIQUES, "on people who are alone in the source and have a row like them (uniques_released, replicated_uniques)"),
+)
+
 
 def unlimited(scorecard: dict[str, Any], spec: dict[str, Any]) -> list[str]:
     """Phrases that end `no limit ...`, in the order of `WANTED`; a limit that no release can break limits nothing.
 
     scorecard: the public one. spec: the release file as the manifest holds it. Where values move, k bounds nothing and need not
-    be limited; nor need the largest risk where exposed records and known links are: one lucky guess makes it 1.
+    be limited; nor need the largest risk where exposed records and known links are: one lucky guess makes it 1. Of rows that
+    belong to nobody it is what can be measured there that wants a limit.
     """
+    if spec.get("release") is not None:
+        return list(_of_model(spec))
+    if (spec.get("released") or {}).get("align") == "none":
+        return list(_of_nobody(scorecard, spec))
     lines = [PolicyLine.model_validate_json(json.dumps(line)) for line in spec["policy"]]
     limited = {(line.measure, (line.intruder or DECLARED).partition(":")[0]) for line in lines if not cannot_fail(line)}
     needless = set()
@@ -36,6 +49,21 @@ def unlimited(scorecard: dict[str, Any], spec: dict[str, Any]) -> list[str]:
         needless.add(("max_record_risk", DECLARED))
     missing = [words for what, words in WANTED.items() if what not in limited | needless]
     return [*missing, *_found_for_certain(scorecard, limited)]
+
+
+def _of_model(spec: dict[str, Any]) -> Iterator[str]:
+    lines = [PolicyLine.model_validate_json(json.dumps(line)) for line in spec["policy"]]
+    if not any(line.measure in DECIDING and not cannot_fail(line) for line in lines):
+        yield f"on how well members of its training set are told from others ({', '.join(DECIDING)})"
+
+
+def _of_nobody(scorecard: dict[str, Any], spec: dict[str, Any]) -> Iterator[str]:
+    lines = [PolicyLine.model_validate_json(json.dumps(line)) for line in spec["policy"]]
+    limited = {line.measure for line in lines if not cannot_fail(line)}
+    measured = {figure["measure"] for figure in scorecard["estimates"] if figure["value"] is not None}
+    for measures, words in OF_NOBODY:
+        if measured.intersection(measures) and limited.isdisjoint(measures):
+            yield words
 
 
 def _found_for_certain(scorecard: dict[str, Any], limited: set[tuple[str, str]]) -> list[str]:

@@ -19,12 +19,16 @@ from tasks.audit.certificates.verification import Verification, small_file, stat
 from tasks.audit.signing.envelope import LARGEST_BYTES
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
-from tasks.report.predicate import Predicate
+from tasks.report.predicate import Claim, FileClaim, Predicate
 from tasks.runtime.settings import Home
 
 BESIDE = ("certificate.json", "statement.json")
 T = TypeVar("T")
 REFUSAL = {"verdict"}, {"verdict", "date"}  # what fails of a statement that is genuine and certifies nothing
+REHEARSED_FIGURE = "Rehearsed on random halves of the source"  # in the reason of a criterion
+REHEARSED_ATTACK = "evaluates: mechanism, not this file"  # in the settings of an attack
+MEMBERSHIP = "membership inference"  # among what was not tried
+_REHEARSED = "rehearsed: about how the release is made, not about this release"
 _WORDS = {True: "matches", False: "DOES NOT MATCH", None: "note"}
 
 
@@ -70,9 +74,16 @@ def conclusion(found: Verification, name: str) -> str:
         warned = " BUT another certificate of the same data was revoked: ask the issuer." if found.warned else ""
         of = f"the certificate of {found.predicate.release} (run {found.predicate.run})"
         if found.document is not None:
-            return f"{name} is {found.document}, issued with {of}; the released table was not looked at.{warned}"
+            what = kind_of(found.predicate)
+            return f"{name} is {found.document}, issued with {of}; the released {what} was not looked at.{warned}"
         return f"{name} is what {of} speaks of.{warned}"
     return f"Do not rely on it: {name} and this certificate do not stand the check of {' and '.join(found.failed)}."
+
+
+def kind_of(predicate: Predicate) -> str:
+    """What was released: `table`, `model`, or `file` where nothing was."""
+    claimed = predicate.claim.file
+    return claimed.kind if isinstance(claimed, FileClaim) else "file"
 
 
 def _signature(found: Verification) -> str:
@@ -85,17 +96,34 @@ def _refusal(predicate: Predicate) -> str:
 
 def _claims(predicate: Predicate) -> Iterator[str]:
     claim, denied = predicate.claim, predicate.not_claimed
-    attacks = ", ".join(dict.fromkeys(one.attack for one in claim.attacks if one.status == "ok")) or "none"
-    yield f"Claimed on {predicate.issued_at:%Y-%m-%d}, to be reviewed by {predicate.review_by:%Y-%m-%d}, attacked by {attacks}:"
+    issued, review = f"{predicate.issued_at:%Y-%m-%d}", f"{predicate.review_by:%Y-%m-%d}"
+    yield f"Claimed on {issued}, to be reviewed by {review}, {_attacked_by(claim)}:"
     for criterion in claim.criteria:
-        yield f"  {criterion.decision:<10}{criterion_in_words(criterion.model_dump())}"
+        caution = _REHEARSED if REHEARSED_FIGURE in criterion.reason else None
+        yield f"  {criterion.decision:<10}{criterion_in_words({**criterion.model_dump(), 'caution': caution})}"
     yield from _of_insiders(predicate)
+    if predicate.data.rows_belong_to == "nobody":
+        yield "Its rows belong to nobody, as declared: it is fully synthetic, and who could be found again was not measured."
     yield "Not claimed:"
     yield f"  {denied.anonymity_in_law}"
     for omitted in denied.attacks_omitted:
         yield f"  left out: {omitted.attack} ({omitted.reason})"
     for absent in denied.attacks_not_in_catalogue:
-        yield f"  not tried: {absent}"
+        only = " on this file (rehearsed)" if absent == MEMBERSHIP and _rehearsed(claim) else ""
+        yield f"  not tried: {absent}{only}"
+
+
+def _attacked_by(claim: Claim) -> str:
+    """`attacked by transparency; rehearsed: closest_record`: an attack in a rehearsal was not one on this file."""
+    rehearsed = _rehearsed(claim)
+    told = [one.attack for one in claim.attacks if one.status == "ok" and one.attack not in rehearsed]
+    ending = f"; rehearsed: {', '.join(rehearsed)}" if rehearsed else ""
+    return f"attacked by {', '.join(dict.fromkeys(told)) or 'none'}{ending}"
+
+
+def _rehearsed(claim: Claim) -> list[str]:
+    found = (one.attack for one in claim.attacks if one.status == "ok" and REHEARSED_ATTACK in one.settings)
+    return list(dict.fromkeys(found))
 
 
 def _of_insiders(predicate: Predicate) -> Iterator[str]:
@@ -164,7 +192,7 @@ def _refuse_signed(file: Path) -> None:
         return
     kind, names = found
     there = [name for name in (*names, "report.html") if Path(name).name == name and (file.parent / name).is_file()]
-    which = f"{file.parent / there[0]}" if there else "the released table, or report.html"
+    which = f"{file.parent / there[0]}" if there else "the released file, or report.html"
     add = "" if file.name in BESIDE or kind.startswith(("an approval", "a revocation")) else f" --certificate {file}"
     remedy = f"name the file that it speaks of: sdcert verify {which}{add}"
     raise InputError("certificate-given", "RELEASED_FILE", f"this is {kind}", "the released file", shown(remedy), str(file))

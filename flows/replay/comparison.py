@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal
 
+from flows.certificate import ReleasedFile
+from flows.models import FITTED_MODEL
 from flows.replay.changes import Changes
 from flows.replay.recorded import Recorded
 from flows.replay.rerun import Rerun, failure_in_words, without_token
 from flows.replay.rows import row_change
+from flows.stages import CONTROL_TABLE
 from tasks.attack.linkage.external import FILE
 from tasks.audit.ledger.entries import ReleasedTable
 from tasks.microdata.errors import SdcertError
-from tasks.report.publication import encode
-from tasks.runtime.artifacts import Damaged, Ref, Store, content_address
+from tasks.runtime.artifacts import Damaged, Ref, Store
 from tasks.runtime.failures import StageFailure
 
 Kind = Literal["data", "code", "lock", "packages", "platform", "inputs", "unknown", "unexplained"]
@@ -143,8 +144,10 @@ def _flat(arguments: Any) -> Iterator[str]:
 
 def _digest_place(name: str, run: Recorded) -> int:
     """Which argument of a stage is the digest of a file that it reads; -1: it reads none."""
-    if name == "ingest" or is_of_a_file(name):
+    if name in ("ingest", CONTROL_TABLE) or is_of_a_file(name):
         return 1
+    if name == FITTED_MODEL:
+        return 3
     return 3 if name == "mask" and run.release.adoption_plan is not None else -1
 
 
@@ -161,6 +164,8 @@ def _moved(name: str, run: Recorded, moved: tuple[str, ...]) -> frozenset[int]:
 
 def _data(name: str, run: Recorded, again: Rerun) -> Cause:
     part, whose, key = "masked" if name == "mask" else "data", _whose(name), run.release.key if name == "ingest" else None
+    if name == FITTED_MODEL:
+        return Cause("data", f"the file of {whose} has other bytes")
     store, now = Store(), again.stages[name][part]
     if run.stages[name][part] == now:
         return Cause("data", f"the file of {whose} has other bytes, and the same rows")
@@ -175,20 +180,20 @@ def _whose(stage: str) -> str:
     """What a stage reads from a file."""
     if is_of_a_file(stage):
         return f"the intruder's {stage.removeprefix('ingest ')}"
-    return "the released table" if stage == "mask" else "the source"
+    return {"mask": "the released table", CONTROL_TABLE: "the control", FITTED_MODEL: "the model"}.get(stage, "the source")
 
 
 def _released_file(then: ReleasedTable, again: Rerun, changes: Changes) -> StageFound:
     if again.made is None:
         return StageFound(RELEASED_FILE, "not reached", causes=(Cause("inputs", "the replay ended before it"),))
-    table = Store().table(Ref(again.made.released))
-    digest = hashlib.sha256(encode(table, again.run.release.publish.format)).hexdigest()
-    parts = {"sha256": digest == then.sha256, "content_address": content_address(table) == then.content_address}
+    file = ReleasedFile.of(again.made, again.run.release)
+    parts = {"sha256": file.sha256 == then.sha256, "content_address": file.content_address == then.content_address}
     unlike = tuple(name for name, same in parts.items() if not same)
     if not unlike:
         return StageFound(RELEASED_FILE, "identical")
-    if again.stages["mask"] != again.run.stages["mask"]:
-        return StageFound(RELEASED_FILE, "follows", unlike, (Cause("inputs", "mask"),))
+    made_by = next((name for name in ("model", "train", "mask") if name in again.run.stages), "mask")
+    if again.stages.get(made_by) != again.run.stages[made_by]:
+        return StageFound(RELEASED_FILE, "follows", unlike, (Cause("inputs", made_by),))
     causes = tuple(_made_otherwise(again.rooms["report"], changes, True, False))
     return StageFound(RELEASED_FILE, "differs", unlike, causes)
 
@@ -237,7 +242,7 @@ def _public(error: Exception) -> str:
 
 def _remarks(run: Recorded, again: Rerun) -> Iterator[str]:
     """What a reader should know besides."""
-    for name in ("ingest", "mask", *(name for name in run.inputs if is_of_a_file(name))):
+    for name in ("ingest", CONTROL_TABLE, "mask", *(name for name in run.inputs if is_of_a_file(name))):
         if _other_data(name, run, again) and again.stages.get(name) == run.stages.get(name, {}):
             yield f"the file of {_whose(name)} has other bytes than then, and the same content"
     if run.ended is None:

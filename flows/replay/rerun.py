@@ -18,10 +18,11 @@ from typing import Any
 
 from prefect import Task
 
+from flows.course import Made
 from flows.progress import listener
 from flows.release import ReleaseSpec
 from flows.replay.recorded import WHERE, Recorded
-from flows.stages import Made, carried_out
+from flows.stages import carried_out
 from tasks.attack.linkage.external import FILE, FileSpec, names_of
 from tasks.ingest.external import placed
 from tasks.ingest.sources import SourceSpec, reachable

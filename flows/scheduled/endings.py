@@ -111,7 +111,7 @@ def _verdict(facts: dict[str, Any], outcome: Outcome) -> Ended:
         return _with(Ended("COMPLETED", "Completed", "", ("certified",)), facts, "certified")
     if verdict not in ("refused", "undecided"):
         return _silent(outcome)
-    return _with(Ended("COMPLETED", verdict.capitalize(), "", (verdict,)), facts, f"{verdict}: no table was written")
+    return _with(Ended("COMPLETED", verdict.capitalize(), "", (verdict,)), facts, f"{verdict}: nothing was released")
 
 
 def _silent(outcome: Outcome) -> Ended:

@@ -81,6 +81,14 @@ def _base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSpec]:
     if base.released is not None:
         what = "the base release has a table that was masked elsewhere: there is nothing to vary in how it is masked"
         raise _at(document, ("base",), what, "a base with `masking`", "certify that table by itself", spec.base)
+    if base.model is not None:
+        what = "the base release is a model, and a sweep masks and attacks a table"
+        raise _at(document, ("base",), what, "a base that releases a table", "certify that model by itself", spec.base)
+    if base.control is not None or base.membership_attacks:
+        does = "sets a control aside" if base.control is not None else "rehearses its masking on halves"
+        what = f"the base release {does} to ask who is in the file, and a sweep masks and attacks the whole table"
+        allowed, remedy = "a base without `control` and `membership`", "add them to the release that is promoted"
+        raise _at(document, ("base",), what, allowed, remedy, spec.base)
     return read_document(path), base
 
 

@@ -17,9 +17,9 @@ from typing import Any, Literal
 from prefect import flow
 
 from flows.console.inert import shown
+from flows.course import looked_at
 from flows.publish import settle_latest
 from flows.release import ReleaseSpec
-from flows.stages import looked_at
 from flows.trail import ASKED_BY_FLOW_RUN
 from flows.watch import quarantine
 from flows.watch.decide import Look, decide, overdue
@@ -42,7 +42,10 @@ Event = Literal["certified", "refused", "undecided", "quarantined", "review_due"
 AT_REST = {"source-changed", "released-changed"}
 UNREACHABLE = {"no-server", "ledger-busy"}
 UNREAD = {"file-name", "file-too-large"}  # nothing of such a file is read
-STAGES = ("ingest", "classify", "mask", "adopt", "attack", "score", "report")
+STAGES = (
+    *("ingest", "classify", "control", "fit control", "mask", "adopt", "train", "adopt model", "people", "ask", "shadows"),
+    *("attack", "membership", "model membership", "score", "score model", "report", "report model"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,14 @@ from tasks.attack.comparison import ScaleBy
 from tasks.attack.consistency.consistency import Consistency, link_by_consistency
 from tasks.attack.learned.learned_linkage import LearnedLinkage, link_by_learning
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, Pairs, link_by_distance, permuted_chance
-from tasks.attack.linkage.holding import held
+from tasks.attack.linkage.holding import held as as_held
 from tasks.attack.linkage.whose import scene_of_file
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import AttackResult, Scene, outcomes_of, searching_records
 from tasks.attack.probabilistic.linking import link_probably
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
+from tasks.attack.reading import read_of_nobody
 from tasks.attack.row_position import RowPosition, link_by_position
 from tasks.attack.threat import NEEDS_ORIGINALS, Intruder, attack_id, links_files
 from tasks.attack.transparency.posterior import posterior
@@ -26,7 +27,7 @@ from tasks.attack.transparency.transparency import Transparency, link_by_mechani
 from tasks.attack.words import INFERS, in_pairs, known_data, known_from_file, known_steps, soundness, unclear
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
-from tasks.microdata.alignment import Alignment
+from tasks.microdata.alignment import Alignment, Belonging, OfNobody
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
@@ -45,21 +46,24 @@ def attack(
     spec: Attack,
     intruder: Intruder,
     *,
-    alignment: Alignment,
+    alignment: Belonging,
     targets: Integers,
     file: Microdata | None = None,
+    held: Integers | None = None,
 ) -> AttackResult:
     """Let one intruder attack a masked table, and score how the targets fare.
 
-    The intruder holds every record; `targets` chooses whose outcome is scored. Where the schema names a person key, the targets
-    are the persons of these rows, of whom the intruder holds all rows (see `fare`).
+    The intruder holds every record, or a share; `targets` chooses whose outcome is scored. Where the schema names a person key,
+    the targets are the persons of these rows, of whom the intruder holds all rows (see `fare`).
 
     Parameters
     ----------
     original, masked: n and m <= n rows; row i of `masked` is the released form of record `alignment.record[i]`. The attack does
-        not use this, the scoring does; of `alignment.place` an attack may use the order of the released file.
+        not use this, the scoring does; of `alignment.place` an attack may use the order of the released file. Rows may belong
+        to nobody (`reading`): then m is any number.
     mechanisms: the masking steps as they were applied. targets: rows of the original, shape (t,), t >= 1, absent ones included.
     file: what the holder of an external file holds, as it was read; the targets are then rows of `scene_of_file`'s original.
+    held: the records that he holds, of whom the targets are some, and persons stand there with all rows; default: all.
 
     Returns the result; an attack that cannot run has a status and a reason instead of outcomes, never a rate of 0. So has one
     whose steps rule out the true row of a record that is released: they are not what was done, and its rate would say
@@ -68,79 +72,125 @@ def attack(
     not clear which rows are whose.
     """
     scene = scene_of(Scene.of(original, masked, schema, alignment), schema, intruder, file)
+    if isinstance(alignment, OfNobody):
+        return read_of_nobody(scene, schema, spec, intruder, targets)
     intruder = _as_the_attack_says(spec, intruder)
-    blank = _unanswered(spec, intruder, mechanisms, scene)
+    his = scene if held is None else scene.of_held(np.sort(held))
+    blank = replace(_unanswered(spec, intruder, mechanisms, scene), chance=his.chance(searched=_is_searched(spec)))
     try:
-        links, remark = links_of(scene, schema, mechanisms, spec, intruder, targets)
-        _check_that_true_rows_are_left(links, scene.alignment)
+        links, remark = _links_of_held(scene, schema, mechanisms, spec, intruder, targets, held)
+        _check_that_true_rows_are_left(links, scene.alignment, held)
     except NotApplicable as answer:
         return replace(blank, status="not_applicable", reason=answer.reason)
     except AttackFailed as answer:
         return replace(blank, status="failed", reason=answer.reason)
     hidden = () if intruder.greedy else schema.with_role(Role.CONFIDENTIAL)
     secrets = tuple(name for name in hidden if name not in intruder.knows)
-    sound = intruder.participation_known and (alignment.complete or _is_sampled(mechanisms))
+    sound = intruder.participation_known and (scene.alignment.complete or _is_sampled(mechanisms))
     outcomes = outcomes_of(scene, links, secrets, targets, searched=blank.direction == "to_original", sound=sound)
+    blank = replace(blank, links_depend=held is not None and _depend_on_the_others(spec))
     done = replace(blank, knows_mechanism=blank.knows_mechanism + remark, outcomes=outcomes, probable=links.probable)
     if links.learned is not None:
         return replace(done, chance=links.learned.chance, chance_kind="permutation", learned=links.learned)
     if links.probable is not None and links.probable.chance is not None:
         return replace(done, chance=links.probable.chance, chance_kind="permutation")
     if isinstance(spec, DistanceLinkage) and spec.is_fitted:
-        own = held(scene.original, schema, intruder.holds)
-        chance = permuted_chance(own, masked, schema, spec, intruder.knows, _pairs(scene))
+        own = as_held(his.original, schema, intruder.holds)
+        chance = permuted_chance(own, masked, schema, spec, intruder.knows, _pairs(his))
         return replace(done, chance=chance, chance_kind="permutation")
     if isinstance(spec, DistanceLinkage | ProfileLinkage | ProbabilisticLinkage) and spec.matching == "one_to_one":
-        return _of_an_assignment(done, links, scene)
+        return _of_an_assignment(done, links, his)
     return done
 
 
 def _of_an_assignment(done: AttackResult, links: Links, scene: Scene) -> AttackResult:
     """Where more search than can be found, some are given nothing, and chance is less."""
-    if links.n_given == len(links.search_class):
+    searched = done.direction == "to_original"
+    if links.n_given == (scene.masked.n if searched else scene.original.n):
         return done
-    chance = scene.chance(searched=done.direction == "to_original", n_given=links.n_given)
-    return replace(done, chance=chance, n_given=links.n_given)
+    chance = scene.chance(searched=searched, n_given=links.n_given)
+    whole = 1 if searched else scene.alignment.n_records / scene.original.n  # of who holds a share: as if he held all
+    return replace(done, chance=chance, n_given=round(links.n_given * whole))
+
+
+def _links_of_held(
+    scene: Scene,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    spec: Attack,
+    intruder: Intruder,
+    targets: Integers,
+    held: Integers | None,
+) -> tuple[Links, str]:
+    """`links_of` for somebody who holds some of the records: what he finds, said of all of them."""
+    if held is None:
+        return links_of(scene, schema, mechanisms, spec, intruder, targets)
+    if _is_searched(spec):
+        raise NotApplicable("the released rows search all records of the source, and he holds a share of them")
+    his = np.sort(held)
+    if not np.isin(targets, his).all():
+        raise ValueError("targets are among the records that the intruder holds")
+    at = np.searchsorted(his, targets)
+    links, remark = links_of(scene.of_held(his), schema, mechanisms, spec, intruder, at, held=his)
+    return links.of_held(his, scene.original.n), remark
 
 
 def links_of(
-    scene: Scene, schema: Schema, mechanisms: tuple[Mechanism, ...], spec: Attack, intruder: Intruder, targets: Integers
+    scene: Scene,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    spec: Attack,
+    intruder: Intruder,
+    targets: Integers,
+    *,
+    held: Integers | None = None,
 ) -> tuple[Links, str]:
-    """The links of the targets at least, and what else is to be said of the intruder's knowledge of the masking."""
-    original, masked = scene.original, scene.masked
+    """The links of the targets at least, and what else is to be said of the intruder's knowledge of the masking.
+
+    held: where the scene is that of somebody who holds a share of the records, which these are in the source.
+    """
+    original, masked, n_records = scene.original, scene.masked, scene.alignment.n_records
     if intruder.file is not None and not links_files(spec) and not isinstance(spec, ProfileLinkage):
         raise NotApplicable(NEEDS_ORIGINALS)
     match spec:
         case DistanceLinkage():
             if spec.is_fitted and scene.units.counts == "persons":
                 raise NotApplicable("the covariance of the differences is defined for tables of one row per person")
-            own = held(original, schema, intruder.holds)
+            own = as_held(original, schema, intruder.holds)
             return link_by_distance(own, masked, schema, spec, intruder.knows, _pairs(scene)), ""
         case Transparency() | Consistency():
             few = int(scene.released.sizes.max()) if scene.units.counts == "persons" else 0
             needed = searching_records(scene.units, targets)
             complete, sampled = scene.alignment.complete, _is_sampled(mechanisms)
-            present = scene.alignment.record if sampled and intruder.participation_known and not complete else None
+            knows_who = sampled and intruder.participation_known and not complete
+            there = scene.alignment.record if held is None else np.flatnonzero(np.isin(held, scene.alignment.record))
+            present = there if knows_who else None
+            if present is not None and not len(present):
+                raise NotApplicable("no record that the intruder holds is in the release")
             who = (original, masked, schema, mechanisms, intruder.knows)
             if isinstance(spec, Consistency):
-                links, names = link_by_consistency(*who, few=few, searching=needed, present=present)
+                links, names = link_by_consistency(*who, few=few, searching=needed, present=present, n_records=n_records)
                 return links, in_pairs(names) + soundness(intruder, complete=complete, sampled=sampled)
-            if spec.matching == "one_to_one" and not (complete and intruder.participation_known):
+            if spec.matching != "likeliest" and not (complete and intruder.participation_known):
                 raise NotApplicable("one to one, he has to know that all his records are in the release")
-            links, knowledge = link_by_mechanism(*who, few=few, searching=needed, present=present, matching=spec.matching)
-            if spec.probabilities and intruder.participation_known and (complete or present is not None):
-                links = replace(links, posterior=posterior(links))
+            links, knowledge = link_by_mechanism(
+                *who, few=few, searching=needed, present=present, matching=spec.matching, n_records=n_records
+            )
+            told = spec.probabilities and held is None and intruder.participation_known and (complete or present is not None)
+            links = replace(links, posterior=(links.posterior or posterior(links)) if told else None)
             return links, unclear(knowledge) + soundness(intruder, complete=complete, sampled=sampled)
         case RowPosition():
+            if held is not None:
+                raise NotApplicable("who holds a share of the records does not know where they stand in the source")
             return link_by_position(scene.alignment.order, original.n), ""
         case ProfileLinkage():
             if spec.knows is not None and intruder.name != "declared":
                 raise NotApplicable("the attack says itself what its intruder knows: nobody else is asked")
-            own = held(original, schema, intruder.holds)
+            own = as_held(original, schema, intruder.holds)
             return link_by_profile(own, masked, schema, spec, spec.knows or intruder.knows)
         case LearnedLinkage():
             _check_can_learn(scene, intruder)
-            own, prove = held(original, schema, intruder.holds), intruder.name == "declared"
+            own, prove = as_held(original, schema, intruder.holds), intruder.name == "declared"
             return link_by_learning(own, masked, schema, spec, intruder.knows, _pairs(scene), prove=prove), ""
         case ProbabilisticLinkage():
             return link_probably(scene, schema, spec, intruder, _pairs(scene))
@@ -180,11 +230,12 @@ def _pairs(scene: Scene) -> Pairs:
     return Pairs(scene.alignment.record, np.arange(scene.masked.n))
 
 
-def _check_that_true_rows_are_left(links: Links, alignment: Alignment) -> None:
+def _check_that_true_rows_are_left(links: Links, alignment: Alignment, held: Integers | None) -> None:
     """Raises AttackFailed where the sound set of a released record lacks its own row. Only the evaluator can know this."""
     if links.conditions is None:
         return
-    outside = links.rules_out(alignment.record, np.arange(len(alignment.record)))
+    rows = np.arange(len(alignment.record)) if held is None else np.flatnonzero(np.isin(alignment.record, held))
+    outside = links.rules_out(alignment.record[rows], rows)
     if outside.any():
         whose = "records" if alignment.complete else "released records"
         otherwise = "" if alignment.complete else ", or were applied before or after records were left out"
@@ -194,9 +245,23 @@ def _check_that_true_rows_are_left(links: Links, alignment: Alignment) -> None:
         )
 
 
+def _depend_on_the_others(spec: Attack) -> bool:
+    """Does who is linked depend on which other records the intruder holds?"""
+    if isinstance(spec, Consistency | LearnedLinkage):
+        return True
+    if isinstance(spec, DistanceLinkage) and spec.is_fitted:
+        return True
+    return not isinstance(spec, RowPosition) and spec.matching in ("one_to_one", "marginals")
+
+
+def _is_searched(spec: Attack) -> bool:
+    """Do the released rows search for the intruder's records?"""
+    return isinstance(spec, DistanceLinkage | LearnedLinkage) and spec.direction == "to_original"
+
+
 def _unanswered(spec: Attack, intruder: Intruder, mechanisms: tuple[Mechanism, ...], scene: Scene) -> AttackResult:
     """The result of an attack before it has run."""
-    direction = spec.direction if isinstance(spec, DistanceLinkage | LearnedLinkage) else "to_release"
+    direction = "to_original" if _is_searched(spec) else "to_release"
     return AttackResult(
         attack=attack_id(spec),
         method=spec.method,

@@ -18,7 +18,9 @@ from tasks.attack.row_position import RowPosition
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.images import joint_codes, row_codes
 from tasks.mask.methods import Mechanism
+from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Names, Reason, Share, Spec
@@ -35,6 +37,7 @@ ATTACKS = {
     "learned_linkage": LearnedLinkage,
     "probabilistic_linkage": ProbabilisticLinkage,
 }
+MARGINALS = Transparency(method="transparency", id="transparency_marginals", matching="marginals")
 MOST_RUNGS = 13  # of the knowledge curve one by one; with more attributes these many are known
 RUNGS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 INSIDER_ROLES = (Role.CONFIDENTIAL, Role.WEIGHT, Role.OTHER)
@@ -47,6 +50,8 @@ class IntruderSpec(Spec):
     knows: attributes whose original values he knows of every record; default: all quasi-identifiers.
     targets: the share of the records whose linkage is scored, a simple random sample.
     participation_known: does he know that his records are in the release?
+    records: the share of the source's records that he holds, drawn at random: the targets are among these, and what takes all
+        records, such as repeating a partition, he cannot do. Who holds an external file holds that instead.
     holds: what his own file says of some of these attributes instead of the original values: `{age: {rounded_to: 5}}`. It is of
         use to him in distance-based linkage; the other attacks, and the insiders, hold the original values all the same.
     curve: attack also as somebody who knows only the first 1, 2, ... of these attributes, for the curve of the report.
@@ -56,6 +61,7 @@ class IntruderSpec(Spec):
 
     knows: Names | None = None
     targets: Share = 1.0
+    records: Share = 1.0
     participation_known: bool = True
     holds: Holdings = ()
     curve: bool = True
@@ -76,12 +82,13 @@ class Intruder:
     `declared`; or `insider:<attribute>`, who also knows one other published attribute; or `knowing:<i>`, who knows the
     first i of the declared intruder's attributes in a greedy order, which `greedy` says; or `file:<name>`, who holds the
     records of an external file, which `file` says how to use.
-    holds: what his file says of some attributes instead of the original values.
+    holds: what his file says of some attributes instead of the original values. records: the share of the records he holds.
     """
 
     name: str
     knows: tuple[str, ...]
     participation_known: bool = True
+    records: float = 1.0
     greedy: bool = False
     holds: tuple[tuple[str, Holding], ...] = ()
     file: FileUse | None = None
@@ -116,11 +123,11 @@ def intruders(spec: IntruderSpec, schema: Schema, released: Microdata | None = N
     """
     knows = _known(spec, schema)
     _check_holds(spec, knows)
-    declared = Intruder("declared", knows, spec.participation_known, holds=spec.holds)
+    declared = Intruder("declared", knows, spec.participation_known, spec.records, holds=spec.holds)
     keys = schema.with_role(Role.QUASI_IDENTIFIER)
     unknown = [name for name in keys if name not in declared.knows][:1]  # who knows all keys is one intruder, whatever his name
     insiders = (
-        Intruder(f"insider:{name}", tuple(dict.fromkeys((*keys, name))), spec.participation_known)
+        Intruder(f"insider:{name}", tuple(dict.fromkeys((*keys, name))), spec.participation_known, spec.records)
         for name in (*unknown, *schema.with_role(*INSIDER_ROLES))
     )
     curve = () if released is None or not spec.curve else _curve(declared, released)
@@ -156,6 +163,15 @@ def links_files(spec: AnyAttack) -> bool:
     return by_distance or (isinstance(spec, ProfileLinkage) and spec.knows is None)
 
 
+def reads_rows_of_nobody(spec: AnyAttack) -> bool:
+    """Does the attack find something on rows that belong to nobody: the values of those nearest to a record?
+
+    A distance that is learned or fitted needs to know who is who, an assignment that nobody's row is another's as well, a
+    mechanism or an order that there is something to follow; weights by likelihood that there are matches.
+    """
+    return isinstance(spec, DistanceLinkage) and spec.matching == "nearest" and not spec.is_fitted
+
+
 def required(mechanism: Mechanism) -> tuple[str, ...]:
     """The attacks that a table masked in this way must face."""
     return ("distance_linkage", "transparency") if mechanism.can_be_followed else ("distance_linkage",)
@@ -167,12 +183,15 @@ def default_attacks(
     """One of each attack that the release requires, or that answers its steps, and that `omit` does not leave out.
 
     That is what the steps require (plain linkage where there are none), the attack by row position on a release that keeps
-    the source's row order, and the consistency attack on values that were exchanged in pairs.
+    the source's row order, the consistency attack on values that were exchanged in pairs, and on ranks that were jittered a
+    second transparency attack that weighs all records together, where nobody is left out.
     """
     left_out = {omission.attack for omission in omit}
     names = _required(steps, keeps_row_order=keeps_row_order)
     names += ("consistency",) if any(isinstance(step, RankSwapping) for step in steps) else ()
-    return tuple(ATTACKS[name](method=name) for name in names if name not in left_out)
+    alone = tuple(ATTACKS[name](method=name) for name in names if name not in left_out)
+    jittered = any(isinstance(step, RankJitter) for step in steps) and not any(isinstance(step, Sampling) for step in steps)
+    return (*alone, *((MARGINALS,) if jittered and "transparency" not in left_out else ()))
 
 
 def attack_id(spec: AnyAttack) -> str:

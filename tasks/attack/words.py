@@ -42,7 +42,7 @@ def describe() -> tuple[dict[str, str], ...]:
             "what it does": INFERS["transparency"],
             "knows of the data": "the original values of the known attributes, of all records",
             "knows of the masking": "the steps and their parameters, not the seed",
-            "parameters": "id, matching (likeliest, one_to_one), probabilities (true: also posterior_at_truth)",
+            "parameters": "id, matching (likeliest, one_to_one, marginals), probabilities (true: also posterior_at_truth)",
         },
         {
             "method": "consistency",
@@ -82,7 +82,7 @@ def describe() -> tuple[dict[str, str], ...]:
             "knows of the data": "the original values of the known attributes, of all records; with `supervised` who is who",
             "knows of the masking": "nothing; an assumption of what share of the values it kept",
             "parameters": "id, estimate (tied, plain, supervised), assumed (kept, weight), compare (per attribute a ladder of "
-            "exact, within, same_bin), interactions, false_links, missed, matching (likeliest, one_to_one)",
+            "exact, within, same_bin, similar), interactions, false_links, missed, matching (likeliest, one_to_one)",
         },
     )
 
@@ -92,6 +92,7 @@ def known_data(spec: AnyAttack, intruder: Intruder, *, complete: bool) -> str:
     there = "that each of them is in the release" if complete else "of those that are in the release, that they are"
     if not intruder.participation_known:
         there = "not whether a record is in the release"
+    every = "every record" if intruder.records == 1 else f"{100 * intruder.records:.3g} % of the records, drawn at random"
     if isinstance(spec, RowPosition):
         return f"the order of the source's records, and {there}"
     chosen = " (those that leave the released records least alike, chosen one by one)" if intruder.greedy else ""
@@ -103,10 +104,22 @@ def known_data(spec: AnyAttack, intruder: Intruder, *, complete: bool) -> str:
         there += ", how many of them" if not intruder.participation_known else ""
         there += "; and who is who, of which nobody but the owner of the data knows all" if spec.knows_who_is_who else ""
     if intruder.holds and isinstance(spec, DistanceLinkage | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage):
-        return (
-            f"{listed(intruder.knows)} of every record{chosen}, in a file of his own: {in_words(intruder.holds)}; and {there}"
-        )
-    return f"the original {listed(intruder.knows)} of every record{chosen}, and {there}"
+        return f"{listed(intruder.knows)} of {every}{chosen}, in a file of his own: {in_words(intruder.holds)}; and {there}"
+    return f"the original {listed(intruder.knows)} of {every}{chosen}, and {there}"
+
+
+def infers_of_nobody(spec: AnyAttack) -> str:
+    """What an attack does where the released rows belong to nobody."""
+    if not isinstance(spec, DistanceLinkage):
+        return INFERS[spec.method]
+    return f"{spec.rule}; the most frequent confidential value among them is the guess"
+
+
+def known_whoever_is_in_it(intruder: Intruder) -> str:
+    """What an intruder knows of the data who attacks rows that belong to nobody, whoever went into them."""
+    held = f", in a file of his own: {in_words(intruder.holds)}" if intruder.holds else ", as it has them"
+    whose = "every record" if intruder.records == 1 else f"{100 * intruder.records:.3g} % of the records"
+    return f"{listed(intruder.knows)} of {whose} of the source{held}"
 
 
 def known_from_file(intruder: Intruder, scene: Scene) -> str:

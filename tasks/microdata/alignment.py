@@ -1,4 +1,4 @@
-"""Which released row is whose: the evaluator's knowledge, never an intruder's."""
+"""Which released row is whose, or that none is anybody's: the evaluator's knowledge, never an intruder's."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from tasks.microdata.errors import NotApplicable
 from tasks.microdata.table import Booleans, Integers, Microdata
 
 ABSENT = -1
+ROWS_OF_NOBODY = "the rows of the release belong to nobody (a fully synthetic table): whose row is whose has no answer"
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,7 @@ class Alignment:
             self.record[0] >= 0 and self.record[-1] < self.n_records and np.all(np.diff(self.record) > 0)
         ):
             raise ValueError("the records of the masked rows ascend within the source")
-        if not np.array_equal(np.sort(self.place), np.arange(len(self.place))):
-            raise ValueError("the places are a permutation of the released rows")
+        _check_places(self.place)
 
     @classmethod
     def complete_in(cls, order: Integers) -> Alignment:
@@ -50,6 +51,11 @@ class Alignment:
 
     def as_table(self) -> Microdata:
         return Microdata.of({"record": pa.array(self.record, pa.int64()), "place": pa.array(self.place, pa.int64())})
+
+    @property
+    def n_rows(self) -> int:
+        """m, the number of masked rows."""
+        return len(self.place)
 
     @property
     def complete(self) -> bool:
@@ -72,3 +78,53 @@ class Alignment:
     def order(self) -> Integers:
         """Shape (m,): the masked row that stands in each row of the released file."""
         return np.argsort(self.place)
+
+
+@dataclass(frozen=True)
+class OfNobody:
+    """How the m rows of a table that belong to nobody stand in the released file.
+
+    place: shape (m,): row i is row place[i] of the released file. n_records: of the source, of whom none has a row.
+    It has no records to ask for, so that what needs to know whose row is whose cannot be computed on it by mistake: `owned`
+    refuses it, and everything else is an error of types.
+    """
+
+    place: Integers
+    n_records: int
+
+    def __post_init__(self) -> None:
+        _check_places(self.place)
+
+    def as_table(self) -> Microdata:
+        return Microdata.of({"place": pa.array(self.place, pa.int64())})
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.place)
+
+    @property
+    def order(self) -> Integers:
+        """Shape (m,): the row that stands in each row of the released file."""
+        return np.argsort(self.place)
+
+
+Belonging = Alignment | OfNobody
+
+
+def belonging_of(table: Microdata, n_records: int) -> Belonging:
+    """The inverse of `as_table` of either."""
+    if "record" in table.names:
+        return Alignment.of_table(table, n_records)
+    return OfNobody(np.array(table.column("place").to_numpy(), dtype=np.int64), n_records)
+
+
+def owned(belonging: Belonging) -> Alignment:
+    """The alignment of rows that belong to records; raises NotApplicable, with the reason, where they belong to nobody."""
+    if isinstance(belonging, OfNobody):
+        raise NotApplicable(ROWS_OF_NOBODY)
+    return belonging
+
+
+def _check_places(place: Integers) -> None:
+    if not np.array_equal(np.sort(place), np.arange(len(place))):
+        raise ValueError("the places are a permutation of the released rows")

@@ -213,7 +213,8 @@ def message_of(detail: ErrorDetails) -> str:
         case "model_type" | "model_attributes_type" | "dict_type":
             return "a mapping is expected (name: value)"
         case "string_too_short":
-            return "the text is empty"
+            least = detail["ctx"]["min_length"]
+            return "the text is empty" if least == 1 else f"at least {least} characters are needed here"
         case "string_type":
             return "a text is expected; put quotes around a number"
         case _:

@@ -29,7 +29,7 @@ from tasks.runtime.shared import shared_place
 Ref = NewType("Ref", str)
 T = TypeVar("T")
 
-SUFFIX = {"table": ".parquet", "record": ".json", "page": ".html"}
+SUFFIX = {"table": ".parquet", "record": ".json", "page": ".html", "file": ".bin"}
 
 
 class Damaged(Exception):
@@ -37,7 +37,7 @@ class Damaged(Exception):
 
 
 class Store:
-    """Tables (Parquet), records (JSON of a pydantic model or a dataclass) and pages (HTML) under one folder and one key.
+    """Tables (Parquet), records (JSON of a pydantic model or a dataclass), pages (HTML) and files under one folder and one key.
 
     The folder is that of the home, or a place that several homes of the same key share (`SDCERT_STORE_URL`).
     """
@@ -55,7 +55,8 @@ class Store:
         """Raises Damaged where the file is missing, unreadable, or not what the address says."""
         content = self._read(ref, "table")
         try:
-            table = Microdata(pq.read_table(io.BytesIO(content)).combine_chunks())
+            # no threads: at the end of a loaded process one that is still there ends it by an abort (seen twice)
+            table = Microdata(pq.read_table(io.BytesIO(content), use_threads=False, pre_buffer=False).combine_chunks())
             address = self._table_address(table)
         except (pa.ArrowException, TypeError, ValueError, OSError):  # ValueError: a text that is no longer UTF-8
             raise Damaged(ref) from None
@@ -84,6 +85,13 @@ class Store:
         content = self._read(ref, "page")
         return self._checked(ref, content, self.digest(content)).decode()
 
+    def put_file(self, content: bytes) -> Ref:
+        return self._put("file", self.digest(content), lambda: content)
+
+    def file(self, ref: Ref) -> bytes:
+        content = self._read(ref, "file")
+        return self._checked(ref, content, self.digest(content))
+
     def intact(self, ref: Ref) -> bool:
         """Is the artifact there, and what its address says?"""
         try:
@@ -92,6 +100,8 @@ class Store:
                     self.table(ref)
                 case "page":
                     self.page(ref)
+                case "file":
+                    self.file(ref)
                 case _:
                     content = self._read(ref, "record")
                     self._checked(ref, content, self.digest(content))

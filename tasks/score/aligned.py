@@ -1,4 +1,4 @@
-"""The original and the masked table side by side, row for row, and what was done between them."""
+"""The original and the masked table side by side, row for row or each as a whole, and what was done between them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,13 @@ from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
 
 
 @dataclass(frozen=True, slots=True)
-class Aligned:
-    """What the measures compare: row i of `masked` is the masked version of row i of `original`.
-
-    The alignment is the evaluator's knowledge; no intruder has it, and the released file is shuffled.
-    """
+class Beside:
+    """What measures of whole tables compare: of any number of rows each, whose rows may have nothing to do with each other."""
 
     original: Microdata
     masked: Microdata
     schema: Schema
     mechanisms: tuple[Mechanism, ...]
-
-    def __post_init__(self) -> None:
-        if self.original.n != self.masked.n:
-            raise ValueError("the original and the masked table have the same number of rows")
 
     def touched(self, *scales: Scale) -> tuple[Attribute, ...]:
         """The published attributes of the given scales that a step masked, in the order of the table."""
@@ -36,10 +29,22 @@ class Aligned:
         return tuple(attribute for attribute in self.schema.attributes if attribute.published and attribute.scale in scales)
 
     def positions(self, attribute: Attribute) -> tuple[Floats, Floats]:
-        """Two arrays of shape (n,): where the original and the masked values stand; NaN is missing."""
+        """Two arrays of shapes (n,) and (m,): where the original and the masked values stand; NaN is missing."""
         return self.original.positions(attribute), self.masked.positions(attribute)
 
     def codes(self, name: str) -> tuple[Integers, Integers]:
-        """Two arrays of shape (n,): equal values have equal codes; missing is -1."""
+        """Two arrays of shapes (n,) and (m,): equal values have equal codes; missing is -1."""
         original, masked = shared_codes(self.original.column(name), self.masked.column(name))
         return original, masked
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned(Beside):
+    """What the measures of records compare: row i of `masked` is the masked version of row i of `original`.
+
+    The alignment is the evaluator's knowledge; no intruder has it, and the released file is shuffled.
+    """
+
+    def __post_init__(self) -> None:
+        if self.original.n != self.masked.n:
+            raise ValueError("the original and the masked table have the same number of rows")

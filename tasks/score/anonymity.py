@@ -12,8 +12,8 @@ from tasks.microdata.schema import Role
 from tasks.microdata.spec import Names, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Integers, Microdata, shared_codes
-from tasks.microdata.units import units_of
-from tasks.score.aligned import Aligned
+from tasks.microdata.units import Units, units_of
+from tasks.score.aligned import Aligned, Beside
 
 
 class KAnonymitySubset(Spec):
@@ -23,7 +23,7 @@ class KAnonymitySubset(Spec):
     attributes: Names
 
 
-def k_anonymity(tables: Aligned) -> Estimate:
+def k_anonymity(tables: Beside) -> Estimate:
     """Size of the smallest group of released records, or persons, that agree on ALL published quasi-identifiers.
 
     Meaning: an intruder who knows every quasi-identifier exactly as it is published is left with k records or more.
@@ -35,7 +35,8 @@ def k_anonymity(tables: Aligned) -> Estimate:
 
     Returns records in 1..n, exact; n where no quasi-identifier is published. No chance level: it is a property of the release,
     not a guess. Where values were swapped, randomised or had noise added, k bounds nothing, because the records that look alike
-    are not those of the people who look so: `reason` says so, also where a method that nobody declared may have done it.
+    are not those of the people who look so: `reason` says so, also where a method that nobody declared may have done it. Rows
+    that belong to nobody are counted each by itself.
     Cost: O(n log n) for each attribute.
     Source: Samarati and Sweeney 1998; Torra 2020.
 
@@ -44,7 +45,7 @@ def k_anonymity(tables: Aligned) -> Estimate:
     return _estimate(tables, "k_anonymity", tables.schema.with_role(Role.QUASI_IDENTIFIER), attribute=None)
 
 
-def k_anonymity_subset(tables: Aligned, spec: KAnonymitySubset) -> Estimate:
+def k_anonymity_subset(tables: Beside, spec: KAnonymitySubset) -> Estimate:
     """`k_anonymity` over the named quasi-identifiers alone; never below k over all of them.
 
     Raises InputError for a name that is not a published quasi-identifier.
@@ -74,8 +75,10 @@ def class_of_row(data: Microdata, names: tuple[str, ...]) -> Integers:
     return classes
 
 
-def _estimate(tables: Aligned, measure: str, names: tuple[str, ...], *, attribute: str | None) -> Estimate:
-    units = units_of(tables.original, tables.schema)
+def _estimate(tables: Beside, measure: str, names: tuple[str, ...], *, attribute: str | None) -> Estimate:
+    n = tables.masked.n
+    rows = Units(np.arange(n, dtype=np.int64), n, "records")
+    units = units_of(tables.original, tables.schema) if isinstance(tables, Aligned) else rows
     held = np.unique(class_of_row(tables.masked, names) * units.n_units + units.of_row)
     k = float(np.bincount(held // units.n_units).min())
     return Estimate(
@@ -92,12 +95,14 @@ def _estimate(tables: Aligned, measure: str, names: tuple[str, ...], *, attribut
     )
 
 
-def _caution(tables: Aligned, names: tuple[str, ...]) -> str | None:
+def _caution(tables: Beside, names: tuple[str, ...]) -> str | None:
     if not names:
         return "no quasi-identifier is published, so all records look alike"
     moved = [step.method for step in tables.mechanisms if step.values_move and set(step.masked) & set(names)]
     if not moved:
         return None
+    if "synthetic" in moved:
+        return "k bounds nothing: the rows belong to nobody, so that nobody hides among those that look alike"
     if set(moved) == {"undeclared"}:
         how = "nobody declared how the table was masked"
         return f"{how}: where values were swapped, randomised or had noise added, k bounds nothing"

@@ -16,19 +16,19 @@ from scipy.stats import rankdata
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.table import Floats
-from tasks.score.aligned import Aligned
+from tasks.score.aligned import Beside
 from tasks.score.catalogue import MEASURES
 
 Column = tuple[Floats, Floats]  # of one attribute: the original and the masked values
 UNDEFINED = "an attribute is constant, or has too few values, in the original or in the release"
 
 
-def association_estimates(tables: Aligned) -> tuple[Estimate, ...]:
+def association_estimates(tables: Beside) -> tuple[Estimate, ...]:
     """The measures of this file, in the order of its text."""
     return (covariance_difference(tables), *correlation_differences(tables), rank_correlation_difference(tables))
 
 
-def covariance_difference(tables: Aligned) -> Estimate:
+def covariance_difference(tables: Beside) -> Estimate:
     """Mean absolute difference of variances and covariances, in units of the original's standard deviations.
 
     Meaning: by how much a principal component or a regression sees another spread.
@@ -48,7 +48,7 @@ def covariance_difference(tables: Aligned) -> Estimate:
     return _summary("covariance_difference", changes, np.mean)
 
 
-def correlation_differences(tables: Aligned) -> tuple[Estimate, Estimate]:
+def correlation_differences(tables: Beside) -> tuple[Estimate, Estimate]:
     """Mean and largest absolute difference of Pearson's correlations of published numeric attributes.
 
     Meaning: the mean says what the table lost, the largest what the analysis lost that suffers most.
@@ -70,7 +70,7 @@ def correlation_differences(tables: Aligned) -> tuple[Estimate, Estimate]:
     )
 
 
-def rank_correlation_difference(tables: Aligned) -> Estimate:
+def rank_correlation_difference(tables: Beside) -> Estimate:
     """Mean absolute difference of Spearman's rank correlations of published numeric and ordinal attributes.
 
     Formula in words: as `correlation_difference`, on average ranks. It is the measure of association for ordinal codes.
@@ -86,7 +86,7 @@ def rank_correlation_difference(tables: Aligned) -> Estimate:
     return _summary("rank_correlation_difference", changes, np.mean)
 
 
-def _varying(tables: Aligned, *scales: Scale) -> list[Attribute]:
+def _varying(tables: Beside, *scales: Scale) -> list[Attribute]:
     """The published attributes of the given scales but for constants that stayed constant: they have no relation to lose."""
     return [one for one in tables.of_scale(*scales) if not all(_constant(column) for column in tables.positions(one))]
 
@@ -96,7 +96,7 @@ def _constant(values: Floats) -> bool:
     return len(present) > 0 and bool(present.min() == present.max())
 
 
-def _masked_pairs(tables: Aligned, pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def _masked_pairs(tables: Beside, pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     masked = {attribute.name for attribute in tables.touched(*Scale)}
     return (pair for pair in pairs if masked & set(pair))
 
@@ -140,7 +140,7 @@ def _rank_correlation(a: Floats, b: Floats) -> float:
     return _correlation(a, b) if both.all() else _correlation(_ranks(a[both]), _ranks(b[both]))
 
 
-def _ranked(tables: Aligned, attribute: Attribute) -> Column:
+def _ranked(tables: Beside, attribute: Attribute) -> Column:
     original, masked = tables.positions(attribute)
     return _ranks(original), _ranks(masked)
 

@@ -5,39 +5,10 @@ Light to import, so that a release file can be checked against it before anythin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from tasks.score.measure import HIGHEST, LOWEST, RARE, SUBGROUPS, Measure
+from tasks.score.membership.catalogue import MEMBERSHIP
 
-Better = Literal["lower", "higher"]
-Subject = Literal["table", "attribute", "table_and_attribute"]
-
-
-LOWEST, HIGHEST, RARE = "lowest values", "highest values", "rare categories"
-SUBGROUPS = (LOWEST, HIGHEST, RARE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
-    """What is known of a measure before it is computed.
-
-    better: the direction a publisher wants; None: the figure is a baseline for another one and decides nothing.
-    largest: the top of its range, None where there is none (the bottom is 0 for all).
-    about: one figure per table, one per attribute, or both.
-    by_attack: is there one figure per attack and intruder? by_subgroup: one per subgroup of the targets as well, and only for
-    the declared intruder?
-    """
-
-    name: str
-    says: str
-    unit: str
-    better: Better | None
-    about: Subject
-    largest: float | None = None
-    by_attack: bool = False
-    by_subgroup: bool = False
-    takes_p_percent: bool = False
-    chance: str = "none"
-
+__all__ = ["HIGHEST", "LOWEST", "MEASURES", "RARE", "SUBGROUPS", "Measure"]
 
 LINKAGE = (
     Measure(
@@ -162,6 +133,7 @@ LINKAGE = (
         largest=1,
         by_attack=True,
         chance="the release's most frequent value guessed for everybody (majority)",
+        of_nobody=True,
     ),
     Measure(
         name="linked_value_control",
@@ -171,6 +143,7 @@ LINKAGE = (
         about="attribute",
         largest=1,
         by_attack=True,
+        of_nobody=True,
     ),
 )
 DISCLOSURE = (
@@ -209,6 +182,7 @@ DISCLOSURE = (
         unit="records",
         better="higher",
         about="table",
+        of_nobody=True,
     ),
     Measure(
         name="k_anonymity_subset",
@@ -216,6 +190,31 @@ DISCLOSURE = (
         unit="records",
         better="higher",
         about="attribute",
+        of_nobody=True,
+    ),
+    Measure(
+        name="uniques_released",
+        says="share of the source's people whose combination of quasi-identifiers nobody else there has, and that some row of "
+        "a fully synthetic release shows",
+        unit="share",
+        better="lower",
+        about="table_and_attribute",
+        largest=1,
+        chance="the same for rows drawn column by column from the release's own frequencies (independent_columns)",
+        of_nobody=True,
+        only_of_nobody=True,
+    ),
+    Measure(
+        name="replicated_uniques",
+        says="share of the source's people whose combination of quasi-identifiers nobody else there has, and that exactly one "
+        "row of a fully synthetic release shows (synthpop's repU)",
+        unit="share",
+        better="lower",
+        about="table_and_attribute",
+        largest=1,
+        chance="the same for rows drawn column by column from the release's own frequencies (independent_columns)",
+        of_nobody=True,
+        only_of_nobody=True,
     ),
 )
 LOSS = (
@@ -255,6 +254,7 @@ LOSS = (
         unit="sd",
         better="lower",
         about="attribute",
+        of_nobody=True,
     ),
     Measure(
         name="covariance_difference",
@@ -262,6 +262,7 @@ LOSS = (
         unit="sd^2",
         better="lower",
         about="table",
+        of_nobody=True,
     ),
     Measure(
         name="correlation_difference",
@@ -270,6 +271,7 @@ LOSS = (
         better="lower",
         about="table",
         largest=2,
+        of_nobody=True,
     ),
     Measure(
         name="largest_correlation_difference",
@@ -278,6 +280,7 @@ LOSS = (
         better="lower",
         about="table",
         largest=2,
+        of_nobody=True,
     ),
     Measure(
         name="rank_correlation_difference",
@@ -286,6 +289,38 @@ LOSS = (
         better="lower",
         about="table",
         largest=2,
+        of_nobody=True,
+    ),
+    Measure(
+        name="marginal_difference",
+        says="largest difference of the cumulative shares of an attribute in the source and in a fully synthetic release; of "
+        "categories half the sum of the differences of their shares",
+        unit="share",
+        better="lower",
+        about="table_and_attribute",
+        largest=1,
+        of_nobody=True,
+        only_of_nobody=True,
+    ),
+    Measure(
+        name="propensity_ratio",
+        says="how much better a logistic regression tells the rows of a fully synthetic release from the source's records than "
+        "it would if both came from one population (S_pMSE): about 1 if they do",
+        unit="ratio",
+        better="lower",
+        about="table",
+        of_nobody=True,
+        only_of_nobody=True,
     ),
 )
-MEASURES = {measure.name: measure for measure in (*LINKAGE, *DISCLOSURE, *LOSS)}
+MODEL_ACCURACY = Measure(
+    name="model_accuracy",
+    says="share of people who did not teach the model whose class it names first, ties counting their share",
+    unit="share",
+    better="higher",
+    about="table",
+    largest=1,
+    only_of_model=True,
+    chance="always the most frequent class among them",
+)
+MEASURES = {measure.name: measure for measure in (*LINKAGE, *MEMBERSHIP, MODEL_ACCURACY, *DISCLOSURE, *LOSS)}

@@ -11,6 +11,7 @@ import numpy as np
 from tasks.attack.linkage.known import asserted
 from tasks.attack.outcomes.outcome import AttackResult, Scene
 from tasks.attack.threat import CURVE
+from tasks.microdata.alignment import ROWS_OF_NOBODY, OfNobody
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.interval import Interval, bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.schema import Role, Schema
@@ -19,7 +20,6 @@ from tasks.score.catalogue import LINKAGE, MEASURES
 from tasks.score.policy import DECLARED
 from tasks.score.subgroups import FEWEST, Subgroup
 
-ALL_BUT_ROUNDING = 1 - 1e-9
 EXPOSED_FROM = 0.5 - 1e-12  # the mean credit of a person's rows may miss one half in the last bits
 WITH_PROBABILITIES = ("probabilistic_linkage",)  # methods that always have them, where they run
 OF_THE_CURVE = ("reidentification", "records_exposed")
@@ -62,6 +62,8 @@ def linkage_estimates(
     Chance: 1/n for credit, less where an assignment leaves some without a guess (`Scene.chance`); for a confidential value the
     release's most frequent one guessed for everybody; none for others.
     Raises ValueError where more targets were scored than there are.
+    Where the rows of the release belong to nobody, the values are all that is left: every other figure is not applicable, and
+    the control is that of `outcomes_of_nobody`.
     Cost: O(targets).
     Source: SCIENCE sections 1 and 2; Torra 2024 (Reid, K.Reid), with ties shared; the control is anonymeter's idea.
 
@@ -71,6 +73,9 @@ def linkage_estimates(
     if result.status != "ok" or result.outcomes is None:
         return tuple(_without_value(result, file))
     sample = _Sample(result, result.outcomes, scene.units.n_units, scene)
+    if isinstance(scene.belonging, OfNobody):
+        unknown = _without_value(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
+        return (*(one for one in unknown if not MEASURES[one.measure].of_nobody), *_values(sample, file))
     if _is_of_the_curve(result):
         return tuple(one for one in _rates(sample) if one.measure in OF_THE_CURVE)
     figures = (_rates(sample), _known(sample), _absent(sample), _groups(sample, file), _subgroups(sample, file))
@@ -153,6 +158,8 @@ class _Sample:
         attribute: str | None = None,
         subgroup: str | None = None,
     ) -> Estimate:
+        if self.result.links_depend:
+            interval = _of_any_share(measure, interval)
         return Estimate(
             measure=measure,
             attack=self.result.attack,
@@ -162,20 +169,36 @@ class _Sample:
             value=value,
             low=value if self.exact else interval.low,
             high=value if self.exact else interval.high,
+            reason=ONE_SHARE if self.result.links_depend else None,
             unit=MEASURES[measure].unit,
             basis="exact" if self.exact else "sampled_targets",
             credit=credit,
             n_targets=self.outcomes.n,
-            n_in_release=int(self.truths("in_release").sum()),
+            n_in_release=int(self.truths("in_release").sum()) if "in_release" in self.outcomes.names else None,
             counts=self.result.counts,
         )
 
 
+ONE_SHARE = (
+    "who is linked depends on which records he holds: what holds of this share bounds no other one from above, and limits are "
+    "not shown to be kept"
+)
 LEARNED_FROM_ALL = (
     "the margin is calibrated on people whose links the distance was learned from, as it was from those of the people counted: "
     "no intruder can assert as much"
 )
+LINKED_TO_OTHERS = (
+    "read off the records of other people, as they stand in the source, because no released row is the target's own: what "
+    "follows of such people from what the intruder knows"
+)
 _SAMPLED_MARGINS = "whose margin is large enough is found on all targets, and only a sample of them was scored"
+
+
+def _of_any_share(measure: str, interval: Interval) -> Interval:
+    """The interval without the end that would show a limit to be kept."""
+    if MEASURES[measure].better == "higher":
+        return Interval(0.0, interval.high)
+    return Interval(interval.low, MEASURES[measure].largest or 1.0)
 
 
 def _rates(sample: _Sample) -> Iterator[Estimate]:
@@ -191,16 +214,13 @@ def _rates(sample: _Sample) -> Iterator[Estimate]:
 
 
 def _at_truth(sample: _Sample) -> Estimate:
-    """Its chance is that of probabilities which add up to as much over the rows; of persons only where that is 1."""
+    """Its chance is that of the same probabilities, were the released rows dealt out anew."""
     found, facts = sample.mean("posterior_at_truth", sample.outcomes.floats("posterior")), sample.result.probable
     if facts is None:
         return replace(found, chance=sample.result.chance, chance_kind=sample.result.chance_kind)
     if facts.chance_at_truth is not None:
         return replace(found, chance=facts.chance_at_truth, chance_kind="permutation")
-    if sample.result.counts == "persons" and facts.present < ALL_BUT_ROUNDING:
-        return found
-    chance = sample.scene.chance(searched=False) * min(facts.present, 1.0)
-    return replace(found, chance=chance, chance_kind="uniform_guess")
+    return replace(found, chance=facts.dealt_out, chance_kind=None if facts.dealt_out is None else "uniform_guess")
 
 
 def _known(sample: _Sample) -> Iterator[Estimate]:
@@ -226,7 +246,7 @@ def _absent(sample: _Sample) -> Iterator[Estimate]:
     present = sample.part(there, n_there)
     rate = present.mean("reidentification_present", present.outcomes.floats("credit"))
     chance = _chance(sample, sample.scene, released) if n_there else None
-    if n_there and sample.result.chance_kind == "permutation":
+    if n_there and sample.result.chance is not None and sample.result.chance_kind == "permutation":
         chance = sample.result.chance * len(released) / n_there  # of the absent nobody is linked rightly
     yield replace(rate, chance=chance, chance_kind=sample.result.chance_kind)
     absent = sample.part(~there, len(released) - n_there)
@@ -271,7 +291,10 @@ def _values(sample: _Sample, file: _File) -> Iterator[Estimate]:
         linked = part.mean("linked_value_disclosed", part.outcomes.floats(f"linked:{name}"), attribute=name)
         chance = majority_chance(file.scene, name) if told.any() else None
         yield replace(linked, chance=chance, chance_kind="majority")
-        yield part.mean("linked_value_control", part.outcomes.floats(f"control:{name}"), attribute=name)
+        if f"control:{name}" in part.outcomes.names:
+            control = part.mean("linked_value_control", part.outcomes.floats(f"control:{name}"), attribute=name)
+            nobodys = isinstance(sample.scene.belonging, OfNobody) and control.status == "ok"
+            yield replace(control, basis="control_group", reason=LINKED_TO_OTHERS) if nobodys else control
 
 
 def majority_chance(scene: Scene, name: str) -> float:
@@ -316,7 +339,8 @@ def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[st
         return ()
     match measure:
         case "reidentification_present":
-            return () if (file.scene.released.sizes > 0).all() else ((None, None),)
+            nobodys = isinstance(file.scene.belonging, OfNobody)
+            return () if nobodys or (file.scene.released.sizes > 0).all() else ((None, None),)
         case "posterior_at_truth":
             return ((None, None),) if result.method in WITH_PROBABILITIES else ()
         case "groups_exposed":

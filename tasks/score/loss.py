@@ -17,7 +17,7 @@ import numpy as np
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.table import Booleans, Floats
-from tasks.score.aligned import Aligned
+from tasks.score.aligned import Aligned, Beside
 from tasks.score.catalogue import MEASURES
 
 CellLoss = Callable[[Floats, Floats], float]
@@ -89,7 +89,7 @@ def cells_changed(tables: Aligned) -> tuple[Estimate, ...]:
     return (_loss("cells_changed", float(np.mean(list(shares.values())))), *parts)
 
 
-def mean_difference(tables: Aligned) -> tuple[Estimate, ...]:
+def mean_difference(tables: Beside) -> tuple[Estimate, ...]:
     """Distance between the mean of the original and of the release, in standard deviations of the original.
 
     Formula in words: |mean of the masked values - mean of the original values| / sd. Each mean is over the values present in
@@ -153,7 +153,7 @@ def _attribute_loss(measure: str, name: str, loss: float) -> Estimate:
     return _loss(measure, loss, attribute=name)
 
 
-def _mean_difference(tables: Aligned, attribute: Attribute) -> Estimate:
+def _mean_difference(tables: Beside, attribute: Attribute) -> Estimate:
     original, masked = tables.positions(attribute)
     before, after = original[_present(original)], masked[_present(masked)]
     if len(before) == 0 or len(after) == 0:

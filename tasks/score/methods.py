@@ -9,12 +9,12 @@ from pydantic import Field
 
 from tasks.attack.outcomes.outcome import AttackResult, Scene
 from tasks.mask.methods import Mechanism
-from tasks.microdata.alignment import Alignment
+from tasks.microdata.alignment import Belonging, OfNobody
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
-from tasks.score.aligned import Aligned
+from tasks.score.aligned import Aligned, Beside
 from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
 from tasks.score.association import association_estimates
 from tasks.score.catalogue import MEASURES
@@ -28,8 +28,10 @@ from tasks.score.interval_disclosure import (
 from tasks.score.linkage import linkage_estimates
 from tasks.score.loss import loss_estimates
 from tasks.score.subgroups import subgroups_of
+from tasks.score.synthetic.figures import figures_of_nobody
+from tasks.score.synthetic.uniques import Uniques
 
-AnyMeasure = RankIntervalDisclosure | SdIntervalDisclosure | KAnonymitySubset
+AnyMeasure = RankIntervalDisclosure | SdIntervalDisclosure | KAnonymitySubset | Uniques
 Measure = Annotated[AnyMeasure, Field(discriminator="measure")]
 ALWAYS: tuple[AnyMeasure, ...] = (RankIntervalDisclosure(), SdIntervalDisclosure())
 
@@ -42,7 +44,7 @@ def score(
     results: tuple[AttackResult, ...],
     measures: tuple[Measure, ...],
     *,
-    alignment: Alignment,
+    alignment: Belonging,
     n_targets: int,
     files: Mapping[str, Scene] | None = None,
 ) -> tuple[Estimate, ...]:
@@ -57,14 +59,14 @@ def score(
     files: the scenes of the results of who holds an external file, by the intruder's name.
 
     Returns the figures in a fixed order: the attacks in the order given, disclosure, loss; no two have one id. Linkage is about
-    all targets; disclosure and loss are about the released records, and `records_absent` says how many are not.
+    all targets; disclosure and loss are about the released records, and `records_absent` says how many are not. Where the rows
+    belong to nobody, what compares a record with its row is not applicable, and measures of whole tables take its place.
     Raises InputError where a measure does not fit the table, or two results are of the same attack and intruder; ValueError
     where the tables do not fit their alignment, or there are not so many targets.
     """
     scene = Scene.of(original, masked, schema, alignment)
     if n_targets != scene.units.n_units:
         raise ValueError(f"there are {scene.units.n_units} {scene.units.counts}, not {n_targets} targets")
-    tables = Aligned(original if alignment.complete else original.take(alignment.record), masked, schema, mechanisms)
     subgroups = subgroups_of(original, schema, scene.units)
     scenes = files or {}
     by_attack = (
@@ -72,6 +74,9 @@ def score(
         for result in results
         for estimate in linkage_estimates(result, scenes.get(result.intruder, scene), schema, subgroups)
     )
+    if isinstance(alignment, OfNobody):
+        return _distinct((*by_attack, *figures_of_nobody(Beside(original, masked, schema, mechanisms), measures)))
+    tables = Aligned(original if alignment.complete else original.take(alignment.record), masked, schema, mechanisms)
     chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _chosen(tables, spec))
     always = (*same_value_disclosure(tables), k_anonymity(tables))
     loss = (_records_absent(scene), *loss_estimates(tables), *association_estimates(tables))
@@ -80,7 +85,7 @@ def score(
 
 def describe() -> tuple[dict[str, str], ...]:
     """One row per measure, for `sdcert methods score`."""
-    wanted = {"lower": "lower is better", "higher": "higher is better", None: "a baseline: decides nothing"}
+    wanted = {"lower": "lower is better", "higher": "higher is better", None: "a baseline or read beside one: decides nothing"}
     return tuple(
         {
             "measure": measure.name,
@@ -101,6 +106,9 @@ def _chosen(tables: Aligned, spec: Measure) -> tuple[Estimate, ...]:
             return sd_interval_disclosure(tables, spec)
         case KAnonymitySubset():
             return (k_anonymity_subset(tables, spec),)
+        case Uniques():
+            what = f"{spec.measure} is measured where the rows of the release belong to nobody"
+            raise InputError("measure-of-nobody", "measures", what, "a release with `align: none`", "take it out", spec.measure)
         case _:
             assert_never(spec)
 

@@ -8,16 +8,20 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Percent, Reason, Slug, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.score.catalogue import MEASURES, SUBGROUPS, Measure
+from tasks.score.membership.catalogue import DECIDING, FALSE_POSITIVE_RATES, NOT_ALONE, PARTS
 
 Direction = Literal["at_most", "at_least"]
 NATURAL: dict[str, Direction] = {"lower": "at_most", "higher": "at_least"}
 DECLARED = "declared"
 INSIDER = "insider"
 FILE = "file"
+OF_SEVERAL = ("k_anonymity_subset", "uniques_released", "replicated_uniques")  # whose attribute is a list of attributes
+Rate = Annotated[float, Field(json_schema_extra={"enum": list(FALSE_POSITIVE_RATES)})]
 
 
 class PolicyLine(Spec):
@@ -29,9 +33,11 @@ class PolicyLine(Spec):
     intruder: `declared`; `insider` (the worst of all insiders), or one of them, e.g. `insider:vote`; `file` (the worst of who
         holds one of the intruder's files), or one of them, e.g. `file:register`; default: the declared one and all his files.
     attribute: which attribute; default: the figure of the table, or the worst of the attributes where there is none.
-    subgroup: which part of the targets, for figures by subgroup: `lowest values`, `highest values` or `rare categories`;
-        default: the worst of them.
+    subgroup: which part of the targets, for figures by subgroup: `lowest values`, `highest values` or `rare categories`, of
+        membership `missing values` too; default: the worst of them.
     p_percent: which width, for interval disclosure.
+    false_positive_rate: 0.001 or 0.01, the share of the others taken for members, for membership_true_positive_rate; default:
+        both, which is decided at 0.01: the share of members is larger there, and estimable wherever it is at 0.001.
     """
 
     measure: Name
@@ -42,6 +48,7 @@ class PolicyLine(Spec):
     intruder: Name | None = None
     subgroup: Name | None = None
     p_percent: Percent | None = None
+    false_positive_rate: Rate | None = None
     accept_other_attacks: Reason | None = None
 
     @model_validator(mode="after")
@@ -72,19 +79,33 @@ Policy = Annotated[tuple[PolicyLine, ...], Field(min_length=1)]
 class Known:
     """What is known of a release when its policy is checked; None: not known yet, so not checked.
 
-    attacks: ids that will run. not_of_files: of those that no holder of an external file can carry out.
+    attacks: ids that will run. not_of_files: of those that no holder of an external file can carry out. membership: ids of the
+    attacks that tell who is in the file.
     intruders: `declared`, `insider:<attribute>`, `file:<name>`. attributes: names of the table.
+    of_model: is a model released, and no table?
+    of_nobody: do the rows of the release belong to nobody? not_of_nobody: of the attacks, those that then say nothing.
     p_percent, sd_percent: widths of rank intervals, and of intervals by standard deviations, that will be measured.
     measures: names of those that will be computed.
     """
 
     attacks: tuple[str, ...] | None = None
+    membership: tuple[str, ...] | None = None
     not_of_files: tuple[str, ...] = ()
     intruders: tuple[str, ...] | None = None
     attributes: tuple[str, ...] | None = None
+    of_model: bool | None = None
+    of_nobody: bool | None = None
+    not_of_nobody: tuple[str, ...] = ()
     p_percent: tuple[float, ...] | None = None
     sd_percent: tuple[float, ...] | None = None
     measures: tuple[str, ...] | None = None
+
+
+def rate_of(line: PolicyLine) -> float | None:
+    """The false positive rate at which a line is decided; None: its measure has none."""
+    if not MEASURES[line.measure].takes_false_positive_rate:
+        return None
+    return max(FALSE_POSITIVE_RATES) if line.false_positive_rate is None else line.false_positive_rate
 
 
 def is_by(intruder: str, asked: str | None) -> bool:
@@ -108,6 +129,23 @@ def check_policy(policy: tuple[PolicyLine, ...], known: Known, where: str = "pol
         )
     for i, line in enumerate(policy):
         _check_line(line, known, f"{where}[{i}]")
+    _check_not_alone(policy, where)
+
+
+def _check_not_alone(policy: tuple[PolicyLine, ...], where: str) -> None:
+    """Raises InputError where only figures are limited that an attack moves by taking more people for members."""
+    limited = {line.measure for line in policy if not cannot_fail(line)}
+    if limited.isdisjoint(DECIDING):
+        for i, line in enumerate(policy):
+            if line.measure in NOT_ALONE:
+                raise InputError(
+                    code="recall-alone",
+                    where=f"{where}[{i}].measure",
+                    what=f"{line.measure} alone says nothing: an attack that takes everybody for a member has the largest",
+                    allowed=f"a line on {' or '.join(DECIDING)} beside it",
+                    remedy="limit one of these, which compare members with people who are not in the file",
+                    value=line.measure,
+                )
 
 
 def cannot_fail(line: PolicyLine) -> bool:
@@ -123,13 +161,46 @@ def _check_line(line: PolicyLine, known: Known, where: str) -> None:
     _check_limit(line, measure, where)
     _check_fields(line, measure, where)
     _check_exists(line.measure, known.measures, f"{where}.measure", "measure")
-    _check_exists(line.attack, known.attacks, f"{where}.attack", "attack")
+    _check_membership(measure, known, where)
+    _check_what_is_released(measure, known, where)
+    attacks = known.membership if measure.of_membership else known.attacks
+    _check_exists(line.attack, attacks, f"{where}.attack", "attack")
     _check_can_attack(line, known, f"{where}.attack")
-    _check_exists(line.subgroup, SUBGROUPS, f"{where}.subgroup", "subgroup")
+    _check_whose_rows(line, measure, known, where)
+    _check_exists(line.subgroup, PARTS if measure.of_membership else SUBGROUPS, f"{where}.subgroup", "subgroup")
     _check_intruder(line.intruder, known.intruders, f"{where}.intruder")
-    if measure.name != "k_anonymity_subset":
+    if measure.name not in OF_SEVERAL:
         _check_exists(line.attribute, known.attributes, f"{where}.attribute", "attribute")
     _check_width(line, known, f"{where}.p_percent")
+    _check_rate(line, f"{where}.false_positive_rate")
+
+
+def _check_membership(measure: Measure, known: Known, where: str) -> None:
+    if not measure.of_membership or known.membership != ():
+        return
+    raise InputError(
+        code="membership-not-asked",
+        where=f"{where}.measure",
+        what=f"{measure.name} is not measured: no attack of this release asks who is in the file",
+        allowed="a release with `control: <share>`, or with `membership` to rehearse the masking on random halves",
+        remedy="set a `control` aside (0.2, say), or take the line out",
+        value=measure.name,
+    )
+
+
+def _check_what_is_released(measure: Measure, known: Known, where: str) -> None:
+    """Raises InputError for a measure of a table where a model is released, or of a model where a table is."""
+    if known.of_model is None or measure.of_membership or measure.only_of_model == known.of_model:
+        return
+    fitting = [one.name for one in MEASURES.values() if one.better and (one.only_of_model or one.of_membership)]
+    raise InputError(
+        code="measure-of-model" if measure.only_of_model else "measure-of-table",
+        where=f"{where}.measure",
+        what=f"{measure.name} is about a released {'model' if measure.only_of_model else 'table'}, and this release has none",
+        allowed=", ".join(fitting) if known.of_model else "a measure of a table: `sdcert methods score` lists them",
+        remedy="take the line out",
+        value=measure.name,
+    )
 
 
 def _measure(name: str, where: str) -> Measure:
@@ -150,9 +221,9 @@ def _check_limit(line: PolicyLine, measure: Measure, where: str) -> None:
         raise InputError(
             code="baseline-in-policy",
             where=f"{where}.measure",
-            what=f"{measure.name} is a baseline that other figures are compared with; it says nothing about this release",
+            what=f"{measure.name} is a baseline, or read beside one: alone it says nothing about this release",
             allowed=", ".join(name for name, other in MEASURES.items() if other.better is not None),
-            remedy="limit the measure that it is the baseline of",
+            remedy="limit one of these",
         )
     meant = NATURAL[measure.better]
     if line.direction != meant:
@@ -165,10 +236,11 @@ def _check_limit(line: PolicyLine, measure: Measure, where: str) -> None:
             value=line.limit,
         )
     if measure.largest is not None and line.limit > measure.largest:
+        passing = "every" if meant == "at_most" else "no"
         raise InputError(
             code="limit-out-of-range",
             where=f"{where}.{line.direction}",
-            what=f"{measure.name} runs from 0 to {measure.largest:g}, so every release would pass",
+            what=f"{measure.name} runs from 0 to {measure.largest:g}, so {passing} release would pass",
             allowed=f"0 to {measure.largest:g}",
             remedy=f"{line.limit:g} percent is {line.limit / 100:g}" if measure.largest == 1 else "lower it",
             value=line.limit,
@@ -176,12 +248,14 @@ def _check_limit(line: PolicyLine, measure: Measure, where: str) -> None:
 
 
 def _check_fields(line: PolicyLine, measure: Measure, where: str) -> None:
+    by_intruder = measure.by_attack and not measure.of_membership
     for field, given, taken in (
         ("attack", line.attack, measure.by_attack),
-        ("intruder", line.intruder, measure.by_attack and not (measure.by_subgroup and line.intruder != DECLARED)),
+        ("intruder", line.intruder, by_intruder and not (measure.by_subgroup and line.intruder != DECLARED)),
         ("subgroup", line.subgroup, measure.by_subgroup),
         ("attribute", line.attribute, measure.about != "table"),
         ("p_percent", line.p_percent, measure.takes_p_percent),
+        ("false_positive_rate", line.false_positive_rate, measure.takes_false_positive_rate),
     ):
         if given is not None and not taken:
             raise InputError(
@@ -233,6 +307,46 @@ def _check_can_attack(line: PolicyLine, known: Known, where: str) -> None:
     )
 
 
+def _check_whose_rows(line: PolicyLine, measure: Measure, known: Known, where: str) -> None:
+    """Raises InputError where it is known from the release file alone that a line could never be decided."""
+    if known.of_nobody is False and measure.only_of_nobody:
+        raise InputError(
+            code="measure-of-nobody",
+            where=f"{where}.measure",
+            what=f"{measure.name} is measured only where the rows belong to nobody (`released: {{align: none}}`)",
+            allowed=", ".join(
+                one.name for one in MEASURES.values() if one.better and not (one.only_of_nobody or one.only_of_model)
+            ),
+            remedy="name one of these",
+            value=line.measure,
+        )
+    if not known.of_nobody:
+        return
+    if not measure.of_nobody:
+        raise InputError(
+            code="measure-of-somebody",
+            where=f"{where}.measure",
+            what=f"{measure.name} cannot be measured, and the line never be decided: {ROWS_OF_NOBODY}",
+            allowed=", ".join(
+                one.name
+                for one in MEASURES.values()
+                if one.better is not None and one.of_nobody and (known.membership or not one.of_membership)
+            ),
+            remedy="limit what can be measured, or give the table with whose row is whose (`align: row` or `key`)",
+            value=line.measure,
+        )
+    if line.attack in known.not_of_nobody:
+        others = [attack for attack in known.attacks or () if attack not in known.not_of_nobody]
+        raise InputError(
+            code="attack-of-somebody",
+            where=f"{where}.attack",
+            what=f"`{line.attack}` says nothing here, and the line could never be decided: {ROWS_OF_NOBODY}",
+            allowed=", ".join(others) or "no attack of this release",
+            remedy="name one of these, or take `attack` out",
+            value=line.attack,
+        )
+
+
 def _check_exists(name: str | None, known: Iterable[str] | None, where: str, kind: str) -> None:
     if name is None or known is None or name in known:
         return
@@ -257,4 +371,17 @@ def _check_width(line: PolicyLine, known: Known, where: str) -> None:
         allowed=", ".join(f"{p:g}" for p in widths),
         remedy=f"add it: `measures: [{{measure: {line.measure}, p_percent: [{line.p_percent:g}]}}]`",
         value=line.p_percent,
+    )
+
+
+def _check_rate(line: PolicyLine, where: str) -> None:
+    if line.false_positive_rate is None or line.false_positive_rate in FALSE_POSITIVE_RATES:
+        return
+    raise InputError(
+        code="unknown-rate",
+        where=where,
+        what="the share of members is not measured at this false positive rate, so the line would match nothing",
+        allowed=", ".join(f"{rate:g}" for rate in FALSE_POSITIVE_RATES),
+        remedy="0.1 percent is 0.001, 1 percent is 0.01",
+        value=line.false_positive_rate,
     )

@@ -11,6 +11,9 @@ and keep 6 digits, enough to be compared with published ones. Differences of sta
 significant digits of a tiny difference would give the original's statistic all the more exactly. Rates of attacks, k and
 counts of changed cells stay as they are: they are counts of people, and the certificate has to be checked against them.
 
+So are the rates by which a control of other people is measured that stands for rows of nobody: the release is not in them,
+only the source. They have 2 digits.
+
 Rates of subgroups are the exception, and with them the numbers of their targets: who is in a tail or a rare category of the
 original is not public, an exact rate is a fraction whose denominator counts them, and its numerator is an equation about which
 released records are theirs. The rates have 2 digits, the numbers 2 digits and whole tens (2 digits of 47 would be all of it).
@@ -32,18 +35,31 @@ STATISTICS = frozenset(
         "correlation_difference",
         "largest_correlation_difference",
         "rank_correlation_difference",
+        "marginal_difference",
+        "propensity_ratio",
     }
 )
-HIDDEN_DENOMINATORS = frozenset({"subgroup_reidentification", "groups_exposed"})
+HIDDEN_DENOMINATORS = frozenset(
+    {
+        "subgroup_reidentification",
+        "groups_exposed",
+        "subgroup_membership_auc",
+        "subgroup_membership_advantage",
+        "subgroup_share_of_most_exposed",
+    }
+)
 ERRORS = frozenset({"sse_percent", "il1s"})
-ORIGINAL_FREQUENCIES = frozenset({"majority", "all_pairs"})
+ORIGINAL_FREQUENCIES = frozenset({"majority", "all_pairs", "independent_columns"})
 FEW, MANY = 2, 6
 DECIMALS = 3
 
 
 def public(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
     """The figures rounded for the public edition; see the head of this file. Same order, same ids."""
-    return tuple(_public(estimate, digits(estimate.measure, estimate.attribute, estimates)) for estimate in estimates)
+    return tuple(
+        _public(one, FEW if one.basis == "control_group" and one.measure == "linked_value_control" else kept)
+        for one, kept in ((one, digits(one.measure, one.attribute, estimates)) for one in estimates)
+    )
 
 
 def public_criteria(criteria: tuple[Criterion, ...], estimates: tuple[Estimate, ...]) -> tuple[Criterion, ...]:

@@ -9,7 +9,9 @@ from typing import Literal
 from tasks.attack.threat import NEEDS_ORIGINALS
 from tasks.microdata.estimate import Estimate
 from tasks.score.catalogue import MEASURES
-from tasks.score.policy import DECLARED, FILE, Direction, Known, PolicyLine, check_policy, is_by
+from tasks.score.linkage import ONE_SHARE
+from tasks.score.membership.figures import REHEARSED
+from tasks.score.policy import DECLARED, FILE, Direction, Known, PolicyLine, check_policy, is_by, rate_of
 
 Decision = Literal["pass", "fail", "undecided"]
 Bound = Literal["low", "high", "value"]
@@ -27,7 +29,8 @@ class Criterion:
 
     line: its place in the policy. attack, intruder, attribute, subgroup, estimate: those of the figure that decided (`estimate`
     is its id), or those the line asks for where no figure did. deciding_bound, deciding_value: which end of the interval was
-    compared with the limit; `value` where the figure has no interval or the interval is a point.
+    compared with the limit; `value` where the figure has no interval or the interval is a point. caution: what the figure that
+    decided is not about, as it says itself. false_positive_rate: at which the line is decided, of a measure that has rates.
     """
 
     line: int
@@ -44,6 +47,8 @@ class Criterion:
     reason: str
     estimate: str | None
     subgroup: str | None = None
+    caution: str | None = None
+    false_positive_rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,8 @@ def _criterion(place: int, line: PolicyLine, estimates: tuple[Estimate, ...]) ->
         reason=found.reason,
         estimate=figure.id,
         subgroup=figure.subgroup,
+        caution=figure.reason if figure.reason in (REHEARSED, ONE_SHARE) else None,
+        false_positive_rate=rate_of(line),
     )
 
 
@@ -136,7 +143,9 @@ def is_about(estimate: Estimate, line: PolicyLine) -> bool:
     """Is the figure one of those that a line covers? The attack that a line may name is another question."""
     if estimate.measure != line.measure or not _same_subject(estimate, line):
         return False
-    if line.p_percent is not None and dict(estimate.parameters).get("p_percent") != line.p_percent:
+    asked = (("p_percent", line.p_percent), ("false_positive_rate", rate_of(line)))
+    given = dict(estimate.parameters)
+    if any(number is not None and given.get(name) != number for name, number in asked):
         return False
     return estimate.intruder is None or is_by(estimate.intruder, line.intruder)
 
@@ -219,6 +228,9 @@ def _compared(estimate: Estimate, line: PolicyLine, decision: Decision, compared
 
 def _unanswered(place: int, line: PolicyLine, covered: list[Estimate]) -> Criterion:
     why = "no attack that this line covers is applicable" if covered else "no figure answers this line"
+    reasons = {estimate.reason for estimate in covered}
+    if len(reasons) == 1 and None not in reasons:
+        why = f"no attack that this line covers gives the figure: {reasons.pop()}"
     return Criterion(
         line=place,
         measure=line.measure,
@@ -234,4 +246,5 @@ def _unanswered(place: int, line: PolicyLine, covered: list[Estimate]) -> Criter
         reason=why,
         estimate=None,
         subgroup=line.subgroup,
+        false_positive_rate=rate_of(line),
     )

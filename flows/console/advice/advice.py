@@ -8,8 +8,8 @@ from typing import Any
 from flows.console.advice.masks import attributes_of, stronger, weaker
 from flows.console.inert import shown
 from tasks.microdata.words import listed
-from tasks.report.numbers import beside_limit, limit_in_unit
-from tasks.score.catalogue import LINKAGE, LOSS, MEASURES
+from tasks.report.words.numbers import beside_limit, limit_in_unit
+from tasks.score.catalogue import LINKAGE, LOSS, MEASURES, MODEL_ACCURACY
 from tasks.score.policy import INSIDER
 
 _LINKAGE = {measure.name for measure in LINKAGE}
@@ -41,12 +41,24 @@ def advice(scorecard: dict[str, Any], manifest: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(said))
 
 
+def _on_sampling(intruder: dict[str, Any]) -> str:
+    if (intruder.get("records") or 1.0) < 1:
+        return "The intruder holds some of the records: with `intruder: {records: 1.0}` there is no doubt about the others."
+    return "Attack every record (`intruder: {targets: 1.0}`): then there is no sampling error left to doubt."
+
+
 def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
     place = f"policy line {line['line'] + 1}"
     if line["decision"] == "undecided":
         yield f"{place} ({line['measure']}) could not be decided: {shown(line['reason'])}."
-        if line["deciding_bound"] in ("low", "high"):
-            yield "Attack every record (`intruder: {targets: 1.0}`): then there is no sampling error left to doubt."
+        if MEASURES[line["measure"]].of_membership or MEASURES[line["measure"]].only_of_model:
+            yield "Ask about more people: a larger `control` makes the interval narrower; or hold the release back further."
+        elif line["deciding_bound"] in ("low", "high"):
+            yield _on_sampling(spec.get("intruder") or {})
+    elif spec.get("release") is not None:
+        yield _on_a_model(line, place)
+    elif (spec.get("released") or {}).get("align") == "none":
+        yield _on_rows_of_nobody(line, place)
     elif line["attack"] is not None and line["attack"] in _by_position(spec):
         yield _SHUFFLE
     elif (line["intruder"] or "").startswith(INSIDER):
@@ -58,6 +70,32 @@ def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, 
     else:
         there = f" {ELSEWHERE}" if spec.get("released") else ""
         yield f"Mask {_of(line)}more strongly{there}, or raise the limit of {place} if you can answer for it."
+
+
+def _on_a_model(line: dict[str, Any], place: str) -> str:
+    if line["measure"] == MODEL_ACCURACY.name:
+        return (
+            "The model is right too seldom: give it more or better features, let it learn more finely (deeper trees, smaller "
+            f"leaves, a weaker penalty), which tells more of who taught it; or lower the limit of {place}."
+        )
+    return (
+        "The model tells too much of who taught it: hold it back (shallower trees, larger leaves, a stronger penalty), let it "
+        f"learn from a masked table (`masking`), or raise the limit of {place} if you can answer for it."
+    )
+
+
+def _on_rows_of_nobody(line: dict[str, Any], place: str) -> str:
+    told = f"{line['measure']}{' of ' + shown(line['attribute']) if line['attribute'] else ''}"
+    if line["measure"] in _LOSS:
+        return (
+            f"The synthetic table is too far from the source ({told}): make it anew {ELSEWHERE}, by a model that keeps more of "
+            f"how attributes go together (more risk); or raise the limit of {place}, if it is still fit for its purpose."
+        )
+    return (
+        f"The synthetic rows tell too much ({told}): make the table anew, by a model that keeps less of single records (fewer "
+        "attributes, coarser values, larger groups behind each drawn value, or noise with a known bound), or leave the "
+        f"attribute out; or raise the limit of {place}, if you can answer for it."
+    )
 
 
 def _by_position(spec: dict[str, Any]) -> set[str]:

@@ -17,7 +17,7 @@ _MOST = 5  # attributes whose parameters are written out
 _BY_ATTRIBUTE = {"rounding": "bases", "top_bottom_coding": "limits", "recoding": "recode"}
 _SINGLE = {"max_record_risk", "records_exposed"}
 _JOINTLY = "mask its attributes by microaggregation, together with the others"
-_WITHOUT_GROUPS = {"rank_swapping", "rank_jitter", "pram", "noise"}
+_WITHOUT_GROUPS = {"rank_swapping", "rank_jitter", "reverse_mapping", "pram", "noise"}
 Fields = dict[str, Any]
 
 
@@ -74,6 +74,8 @@ def stronger(place: int, step: Fields, line: Fields) -> Iterator[str]:
                 f"Lower `{_sampled(step)}` of {named}{_now(step, _sampled(step))}; but who is in the sample stays as easy to "
                 "find: mask the other columns more strongly as well."
             )
+        case "reverse_mapping":
+            yield f"{named.capitalize()} (reverse_mapping) hands values back by rank: mask more in the steps before it."
         case "pseudonyms":
             return
         case other:
@@ -102,6 +104,8 @@ def weaker(step: Fields, named: str) -> Iterator[str]:
             yield f"recode into more categories or narrower bands in {named} ({risk})"
         case "sampling":
             yield f"raise `{_sampled(step)}` of {named}{_now(step, _sampled(step), risk)}"
+        case "reverse_mapping":
+            yield f"take {named} (reverse_mapping) out: the masked values lose less than values at their ranks"
         case "pseudonyms":
             return
         case method:

@@ -18,6 +18,7 @@ from flows.console.audit.lookup import (
     asker_of,
     hint,
     in_brief,
+    is_model,
     name_of,
     opened,
     query_of,
@@ -74,7 +75,8 @@ def origin_of(index: Index, path: Path, query: Query) -> Origin:
     """Where a file comes from: issued as it is, the same data as a release, or the source of runs."""
     sha256 = _sha256(path)
     if issued := index.issued(sha256):
-        roles = dict.fromkeys(f"{_ROLES[role]} ({shown(name)})" for _, role, name in issued)
+        named = {(role, name): run for run, role, name in issued}  # the same bytes are of one kind, whichever run issued them
+        roles = dict.fromkeys(f"{_role(index, run, role)} ({shown(name)})" for (role, name), run in named.items())
         return Origin(replace(query, sha256=sha256), f"byte for byte {' and '.join(roles)} of:")
     source = source_digest_of(path)
     if source is not None and index.count(Query(source_file=source)):
@@ -85,8 +87,19 @@ def origin_of(index: Index, path: Path, query: Query) -> Origin:
     return _same_content(index, path, query)
 
 
+def _role(index: Index, run: str, role: str) -> str:
+    """What a file was to the run that issued it, in words."""
+    if role != "released":
+        return _ROLES[role]
+    return f"the released {'model' if _released_a_model(index, run) else 'table'}"
+
+
+def _released_a_model(index: Index, run: str) -> bool:
+    ended = index.run(run).ended
+    return ended is not None and ended.released is not None and is_model(ended.released)
+
+
 _ROLES = {
-    "released": "the released table",
     "document": "a document",
     "certificate": "the signed certificate or statement",
     "approval": "an approval",
@@ -114,14 +127,16 @@ def _sha256(path: Path) -> str:
         what = "this is not a file" if path.exists() else "there is no such file"
     except OSError as error:
         what = f"the file cannot be read ({error.strerror})"
-    raise InputError("no-file", f"{WHERE} FILE", what, "a released table, a document, a certificate or a source",
+    raise InputError("no-file", f"{WHERE} FILE", what, "a released file, a document, a certificate or a source",
                      "give the path of a file; runs are found by `--release` and the like", str(path))  # fmt: skip
 
 
 def _same_content(index: Index, path: Path, query: Query) -> Origin:
     """The same data in another format, or what comes nearest. Imports the readers of tables, which take a second."""
     shape = _shape(path)
-    candidates = [] if shape is None else index.contents_of_shape(shape)
+    of_shape = [] if shape is None else index.contents_of_shape(shape)
+    models = {run for run, _ in of_shape[:_CANDIDATES] if _released_a_model(index, run)}
+    candidates = [(run, address) for run, address in of_shape if run not in models]
     content = path.read_bytes() if candidates else b""
     for run, address in candidates[:_CANDIDATES]:
         how = _read_as(content, path.name, index.run(run))

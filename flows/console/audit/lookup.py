@@ -12,7 +12,7 @@ from typing import Any
 
 from flows.console.inert import shown
 from flows.console.moments import day_of, moment
-from tasks.audit.ledger.entries import Entry
+from tasks.audit.ledger.entries import Entry, ReleasedTable
 from tasks.audit.ledger.ledger import Line
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import VERDICTS, Query
@@ -193,6 +193,11 @@ def keyring() -> Keyring:
     except InputError as error:
         sys.stderr.write(f"warning: no signature can be checked: {error.what} ({shown(error.where)})\n")
         return Keyring()
+
+
+def is_model(released: ReleasedTable) -> bool:
+    """Is a released file a model? Its content has one form: the address of the content is that of the bytes."""
+    return released.content_address == released.sha256
 
 
 def in_brief(found: Found, said: Said) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from rich.text import Text
 from flows.console.audit.lookup import (
     Said,
     in_brief,
+    is_model,
     name_of,
     opened,
     said_of,
@@ -240,7 +241,8 @@ def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
     if ended.not_for_publication:
         yield "rehearsal", "not for publication, whatever the verdict"
     if table is not None:
-        yield table.name, f"{table.rows:,} rows, {len(table.columns)} columns"
+        trained = "trained on " if is_model(table) else ""
+        yield table.name, f"{trained}{table.rows:,} rows, {len(table.columns)} columns"
         yield "  SHA-256", table.sha256
         yield "  content", table.content_address
     yield from ((document.name, document.sha256) for document in ended.documents)

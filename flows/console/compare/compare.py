@@ -20,17 +20,20 @@ from flows.history import manifests, status_of
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.suggestion import did_you_mean
-from tasks.report.numbers import in_unit, limit_in_unit
+from tasks.report.words.numbers import in_unit, limit_in_unit
 from tasks.runtime.settings import Home
 from tasks.score.catalogue import LOSS, MEASURES
+from tasks.score.membership.figures import REHEARSED
 from tasks.score.policy import DECLARED, INSIDER
 from tasks.score.rounding import public
 
 WHERE = "sdcert compare RUN"
 BEST = " *"
 RISKS = ("reidentification", "max_record_risk", "records_exposed", "linked_value_disclosed", "known_reidentification")
+MEMBERSHIP = ("membership_auc", "membership_advantage")
+ACCURACY = "model_accuracy"
 _ESTIMATES: TypeAdapter[tuple[Estimate, ...]] = TypeAdapter(tuple[Estimate, ...])
-TITLES = {"policy": "Policy lines", "risks": "Risks: the worst over the attacks run", "losses": "Losses"}
+TITLES = {"policy": "Policy lines", "risks": "Risks: the worst over the attacks run", "losses": "Losses", "use": "Use"}
 _SHOWN = 5
 
 
@@ -46,6 +49,12 @@ class Run:
     def data(self) -> str | None:
         produced: str | None = self.manifest["stages"].get("ingest", {}).get("produced", {}).get("data")
         return produced
+
+    @property
+    def target(self) -> str | None:
+        """What the released model predicts; None where a table is released."""
+        model = (self.manifest["spec"].get("release") or {}).get("model")
+        return None if model is None else str(model.get("target"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,7 @@ def compare_runs(names: Sequence[str], *, as_json: bool) -> int:
         "policy": tuple(_policy_rows(found)),
         "risks": tuple(_risk_rows(found)),
         "losses": tuple(_loss_rows(found)),
+        "use": tuple(_use_rows(found)),
     }
     changed = differences([run.manifest["spec"] for run in found])
     if len({run.data for run in found}) > 1:
@@ -150,13 +160,15 @@ def _policy_rows(found: Sequence[Run]) -> Iterable[Row]:
 def _line_key(line: dict[str, Any]) -> tuple[Any, ...]:
     who = (line["intruder"] or "").partition(":")[0]
     return (line["measure"], who, line["attribute"] if MEASURES[line["measure"]].about == "attribute" else None,
-            line["p_percent"], line["direction"], line["limit"])  # fmt: skip
+            line["p_percent"], line.get("false_positive_rate"), line["direction"], line["limit"])  # fmt: skip
 
 
 def _line_in_words(line: dict[str, Any]) -> str:
     unit = MEASURES[line["measure"]].unit
     who = ", insider" if (line["intruder"] or "").startswith(INSIDER) else ""
     width = f", p = {line['p_percent']:g} %" if line["p_percent"] is not None else ""
+    rate = line.get("false_positive_rate")
+    width += f", {100 * rate:g} % of the others" if rate is not None else ""
     of = f" of {shown(line['attribute'])}" if MEASURES[line["measure"]].about == "attribute" and line["attribute"] else ""
     return f"{line['measure']}{of}{who}{width}: {line['direction'].replace('_', ' ')} {limit_in_unit(line['limit'], unit)}"
 
@@ -171,7 +183,34 @@ def _risk_rows(found: Sequence[Run]) -> Iterable[Row]:
             values = tuple(_worst(run.estimates, measure, who) for run in found)
             if any(value is not None for value in values):
                 yield _row(f"{measure}, {told}", measure, values)
-    yield _row("k_anonymity", "k_anonymity", tuple(_of_table(run.estimates, "k_anonymity") for run in found))
+    for measure in ("k_anonymity", "uniques_released", "replicated_uniques"):
+        values = tuple(_of_table(run.estimates, measure) for run in found)
+        always = measure == "k_anonymity" and any(run.target is None for run in found)
+        if always or any(value is not None for value in values):
+            yield _row(measure, measure, values)
+    for measure in MEMBERSHIP:
+        yield from _asked_rows(found, measure, "worst attack")
+
+
+def _asked_rows(found: Sequence[Run], measure: str, told: str, remark: str = "") -> Iterable[Row]:
+    """The worst figure of each run, if any has one. A rehearsal is about how a release is made: no file is compared with it."""
+    worst = [_worst_asked(run.estimates, measure) for run in found]
+    if not any(worst):
+        return
+    rehearsed = [one.reason == REHEARSED for one in worst if one is not None]
+    letters = [run.letter for run, one in zip(found, worst, strict=True) if one is not None and one.reason == REHEARSED]
+    if any(rehearsed) and not all(rehearsed):
+        remark = remark or f"not compared: rehearsed of {', '.join(letters)}"
+    note = f", rehearsed: {', '.join(letters)}" if letters else ""
+    yield _row(f"{measure}, {told}{note}", measure, tuple(None if one is None else one.value for one in worst), remark)
+
+
+def _use_rows(found: Sequence[Run]) -> Iterable[Row]:
+    """How often a model is right, which is compared where the models answer the same question."""
+    targets = {run.target for run in found if run.target is not None}
+    yield from _asked_rows(
+        found, ACCURACY, "of others", "not compared: they predict other attributes" if len(targets) > 1 else ""
+    )
 
 
 def _loss_rows(found: Sequence[Run]) -> Iterable[Row]:
@@ -190,6 +229,13 @@ def _worst(estimates: Iterable[Estimate], measure: str, who: str) -> float | Non
     values = [e.value for e in mine if e.value is not None]
     better = MEASURES[measure].better
     return (min if better == "higher" else max)(values) if values else None
+
+
+def _worst_asked(estimates: Iterable[Estimate], measure: str) -> Estimate | None:
+    """The worst figure over the attacks that ask who is in the file, or who taught the model; None: it was not measured."""
+    mine = [one for one in estimates if one.measure == measure and one.subgroup is None and one.value is not None]
+    sign = -1 if MEASURES[measure].better == "higher" else 1
+    return max(mine, key=lambda one: sign * (one.value or 0.0), default=None)
 
 
 def _of_table(estimates: Iterable[Estimate], measure: str) -> float | None:
@@ -228,8 +274,9 @@ def _print(found: Sequence[Run], sections: dict[str, tuple[Row, ...]], changed: 
 
 
 def _titled(title: str, rows: Sequence[Row]) -> str:
-    marked = any(row.best for row in rows)
-    return TITLES[title] + next((f" ({row.remark})" for row in rows if row.remark), f" ({BEST.strip()} best)" if marked else "")
+    told = [f"{BEST.strip()} best"] if any(row.best for row in rows) else []
+    told += dict.fromkeys(row.remark for row in rows if row.remark)
+    return f"{TITLES[title]} ({'; '.join(told)})" if told else TITLES[title]
 
 
 def _table(title: str, rows: Sequence[Row], found: Sequence[Run]) -> Table:

@@ -50,7 +50,7 @@ class Check:
 class Verification:
     """What was found. predicate: what the certificate says, once its signature was found good; None otherwise.
 
-    sha256: of the certificate. document: the name of the document that the file is, where it is not the released table.
+    sha256: of the certificate. document: the name of the document that the file is, where it is not the released file.
     """
 
     checks: tuple[Check, ...]
@@ -158,7 +158,7 @@ def _other_version(kind: Any) -> str:
 
 
 def _subject(predicate: Predicate) -> list[dict[str, Any]]:
-    """The subject that a statement must have: the released table, or the report where nothing was released."""
+    """The subject that a statement must have: the released file, or the report where nothing was released."""
     claimed = predicate.claim.file
     if isinstance(claimed, FileClaim):
         content = {} if claimed.content_address == "not assessed" else {"sdcertContent": claimed.content_address}
@@ -184,12 +184,14 @@ def _file(path: Path, sha256: str, document: str | None, predicate: Predicate) -
     if path.name in {one.name for one in predicate.documents}:
         return Check("file", False, "the document is not, byte for byte, the one that was issued under this name")
     if not isinstance(claimed, FileClaim):
-        return Check("file", False, "it is none of the documents of a release that published no table")
+        return Check("file", False, "it is none of the documents of a release that published nothing else")
     return _content(path, claimed)
 
 
 def _content(path: Path, claimed: FileClaim) -> Check:
     """Imports the readers of tables, which take seconds, only where the bytes are other ones."""
+    if claimed.kind == "model":
+        return Check("file", False, "its bytes are not those of the released model, whose content has no other form")
     if claimed.content_address == "not assessed":
         return Check("file", False, "its bytes are not those of the released file, and no address of the content is stated")
     if path.stat().st_size > LARGEST_TABLE_BYTES:

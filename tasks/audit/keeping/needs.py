@@ -23,11 +23,12 @@ from tasks.audit.ledger.entries import CertificateRevoked, Entry, RunBegan, RunE
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.rows import entry_of
 from tasks.microdata.errors import InputError
+from tasks.runtime.artifacts import SUFFIX
 from tasks.runtime.settings import Home
 
 Reason = Literal["certified", "in progress", "newest of its series", "young"]
 Links = Callable[[str], frozenset[str]]
-ADDRESS = re.compile(rb"\b(?:table|record|page):[0-9a-f]{64}\b")
+ADDRESS = re.compile(rf"\b(?:{'|'.join(SUFFIX)}):[0-9a-f]{{64}}\b".encode())
 
 
 @dataclass(frozen=True, slots=True)

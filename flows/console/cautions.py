@@ -1,0 +1,74 @@
+"""What `sdcert check` warns of: parts of a release file that are legal, and cannot give what they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tasks.attack.learned.learned_linkage import LearnedLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
+from tasks.attack.row_position import RowPosition
+from tasks.attack.threat import AnyAttack, attack_id, reads_rows_of_nobody
+from tasks.attack.transparency.transparency import Transparency
+from tasks.microdata.alignment import ROWS_OF_NOBODY
+from tasks.score.policy import FILE, PolicyLine, cannot_fail
+
+if TYPE_CHECKING:
+    from flows.release import ReleaseSpec
+
+BOUNDED_FROM_BELOW = ("max_record_risk", "groups_exposed")  # a share of the targets says what the largest is at least
+
+
+def cautions(release: ReleaseSpec) -> list[str]:
+    """Warnings on attacks that are asked for and cannot answer, and on policy lines that no release could keep.
+
+    Pure: nothing is read. Each names its place in the release file.
+    """
+    return [*_silent_attacks(release), *_lines_on_a_share(release)]
+
+
+def _silent_attacks(release: ReleaseSpec) -> Iterator[str]:
+    for i, attack in enumerate(release.attacks or ()):
+        place = f"attacks[{i}] ({attack_id(attack)})"
+        if release.of_nobody and not reads_rows_of_nobody(attack):
+            yield f"{place} will end as not applicable, because {ROWS_OF_NOBODY}; take it out"
+        elif release.intruder.records < 1 and (why := _needs_all_records(attack)) is not None:
+            yield (
+                f"{place} will end as not applicable to the declared intruder and to insiders: {why}, and they hold a share of "
+                f"the records (`intruder.records: {release.intruder.records:g}`)"
+            )
+
+
+def _needs_all_records(attack: AnyAttack) -> str | None:
+    """Why somebody who holds a share of the records cannot carry the attack out; None: he can."""
+    match attack:
+        case RowPosition():
+            return "who carries it out knows where each record stands in the source"
+        case Transparency(matching="one_to_one" | "marginals"):
+            return "it weighs all records of the source together"
+        case DistanceLinkage(direction="to_original") | LearnedLinkage(direction="to_original"):
+            return "the released rows search all records of the source"
+        case _:
+            return None
+
+
+def _lines_on_a_share(release: ReleaseSpec) -> Iterator[str]:
+    for i, line in enumerate(release.policy):
+        fields = _fields_that_leave_out(release, line)
+        if line.measure in BOUNDED_FROM_BELOW and fields and not cannot_fail(line):
+            given = " and ".join(f"`intruder.{name}: {getattr(release.intruder, name):g}`" for name in fields)
+            yield (
+                f"policy[{i}] ({line.measure}) can only fail or stay undecided, so that the release is never certified: with "
+                f"{given} not every record is looked at, and the others may be found more easily; write 1.0 there, or limit "
+                "another measure"
+            )
+
+
+def _fields_that_leave_out(release: ReleaseSpec, line: PolicyLine) -> list[str]:
+    """The fields of the intruder that leave records out of what a line is about.
+
+    Who holds an external file holds that, whatever share of the source's records the others hold.
+    """
+    of_files = (line.intruder or "").startswith(FILE)
+    shares = {"records": 1.0 if of_files else release.intruder.records, "targets": release.intruder.targets}
+    return [name for name, share in shares.items() if share < 1]
