@@ -13,7 +13,7 @@ from prefect.blocks.notifications import SlackWebhook
 from prefect.events import Event
 from prefect.events.schemas.automations import AutomationCore
 from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect.states import Crashed, Pending, Running, State
+from prefect.states import Crashed, Running, State
 from prefect_servers import prefect_server
 from receivers import http_receiver
 from release_files import CANARY, survey
@@ -25,7 +25,6 @@ from flows.telling.tell import tell_of
 pytestmark = pytest.mark.slow
 SECRET = "T0KEN-of-the-webhook-77aa"
 SOON = timedelta(seconds=10)  # Prefect's shortest
-LATE_SECONDS = 30.0  # on a busy machine the server reads many seconds later what has happened
 
 
 @pytest.fixture
@@ -99,9 +98,8 @@ def test_one_message_for_each_thing_that_is_told(certify, server, webhook, tmp_p
 
 def test_what_dies_without_a_word_is_told_by_the_server(server, webhook, tmp_path):
     client, run = server.client, lambda: server.client.create_flow_run_from_deployment(server.deployment).id
-    late_after = timedelta(seconds=LATE_SECONDS)
     for _ in range(2):
-        names = ensure_automations(client, [block_of("stewards"), block_of("nobody")], late=late_after, silent=SOON)
+        names = ensure_automations(client, [block_of("stewards"), block_of("nobody")], late=SOON, silent=SOON)
     assert set(names) == {CRASHED_NAME, LATE_NAME, LOST_NAME}
     assert sorted(one.name for one in client.read_automations()) == sorted(names)
     time.sleep(3)  # the server reads them again
@@ -110,7 +108,6 @@ def test_what_dies_without_a_word_is_told_by_the_server(server, webhook, tmp_pat
     client.set_flow_run_state(crashed, Crashed(message=f"{CANARY['vote']} in {tmp_path}"), force=True)
     client.set_flow_run_state(other, Crashed(), force=True)  # no deployment of ours
     client.set_flow_run_state(late, State(type="SCHEDULED", name="Late"), force=True)
-    too_slow, began = _late_but_in_time(client, run)
     client.set_flow_run_state(lost, Running(), force=True)
     _heartbeat(client, lost)
 
@@ -118,32 +115,15 @@ def test_what_dies_without_a_word_is_told_by_the_server(server, webhook, tmp_pat
         return [content["subject"] for _, content in webhook.got if str(run) in content["text"]]
 
     _within(120, lambda: all(told(one) for one in (crashed, late, lost)), webhook)
-    time.sleep(max(began + LATE_SECONDS - time.monotonic(), 0) + 12)
+    time.sleep(12)
     assert [told(one) for one in (crashed, late, lost)] == [
         ["sdcert: certify-survey crashed"],
         ["sdcert: certify-survey did not start"],
         ["sdcert: certify-survey crashed"],
     ]
-    assert len(webhook.got) == 3 + sum(len(told(one)) for one in too_slow), webhook.got
+    assert len(webhook.got) == 3, webhook.got  # who begins in time is not told: test_automations
     assert client.read_flow_run(lost).state.name == "Crashed"
     _nothing_secret(webhook.texts, tmp_path)
-
-
-def _late_but_in_time(client, made):
-    """A run that is late and begins in less than half of the time allowed; another one where this machine was too slow.
-
-    Returns the runs that began too slowly, which may be told, and when the right one was called late.
-    """
-    too_slow = []
-    for _ in range(5):
-        one, began = made(), time.monotonic()
-        client.set_flow_run_state(one, State(type="SCHEDULED", name="Late"), force=True)
-        time.sleep(2)  # the server may take events of one moment in any order
-        client.set_flow_run_state(one, Pending(), force=True)
-        if time.monotonic() - began < LATE_SECONDS / 2:
-            return too_slow, began
-        too_slow.append(one)
-    raise AssertionError("the server takes too long to set two states")
 
 
 def test_a_receiver_that_refuses_leaves_no_address_in_the_servers_log(server, webhook):
