@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from prefect.artifacts import create_markdown_artifact
-from pydantic import TypeAdapter
 
 from flows.certificate import Ending, ReleasedFile
 from flows.console.words import criterion_in_words
@@ -25,7 +24,7 @@ from tasks.report.content import Content
 from tasks.report.page import Stamp, stamped
 from tasks.report.predicate import DocumentClaim
 from tasks.report.views.residual import summary
-from tasks.runtime.artifacts import Ref, Store
+from tasks.runtime.artifacts import Ref, Store, adapter_of
 from tasks.runtime.draws import seed_of
 from tasks.runtime.files import write_whole
 from tasks.score.estimates import Score
@@ -121,7 +120,7 @@ def scorecard_of(
 
 
 def _plain(record: Estimate | Criterion) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(TypeAdapter(type(record)).dump_json(record))
+    plain: dict[str, Any] = json.loads(adapter_of(type(record)).dump_json(record))
     if isinstance(record, Estimate):
         plain["parameters"] = dict(record.parameters)
     return plain

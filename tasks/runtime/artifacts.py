@@ -32,6 +32,16 @@ T = TypeVar("T")
 SUFFIX = {"table": ".parquet", "record": ".json", "page": ".html", "file": ".bin"}
 
 
+_adapters: dict[Any, TypeAdapter[Any]] = {}
+
+
+def adapter_of(kind: Any) -> TypeAdapter[Any]:
+    """What writes and reads records of a kind: made once a process, for to make it costs more than to write most records."""
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
+
+
 class Damaged(Exception):
     """An artifact is gone, or is not what its address says."""
 
@@ -64,7 +74,7 @@ class Store:
 
     def put_record(self, record: object, kind: Any = None) -> Ref:
         """Store anything that pydantic can write as JSON; `kind` is its type where that is not its class."""
-        content = TypeAdapter(kind or type(record)).dump_json(record, by_alias=True)
+        content = adapter_of(kind or type(record)).dump_json(record, by_alias=True)
         return self._put("record", self.digest(content), lambda: content)
 
     @overload
@@ -75,7 +85,7 @@ class Store:
 
     def record(self, ref: Ref, kind: Any) -> Any:
         content = self._read(ref, "record")
-        return TypeAdapter(kind).validate_json(self._checked(ref, content, self.digest(content)))
+        return adapter_of(kind).validate_json(self._checked(ref, content, self.digest(content)))
 
     def put_page(self, text: str) -> Ref:
         content = text.encode()
