@@ -18,11 +18,16 @@ looked_at: ContextVar[Mapping[str, str]] = ContextVar("looked_at", default={})  
 
 
 class Course(Protocol):
-    """How stages are run: a `Journal` caches and records them, a replay computes them and compares."""
+    """How stages are run: a `Journal` caches and records them, a replay computes them and compares.
+
+    each: how many of what the title names a job makes; they are counted for who waits.
+    """
 
     def stage(self, task: Task[..., Produced], name: str, *arguments: Any) -> Produced: ...
 
-    def together(self, task: Task[..., Produced], title: str, jobs: dict[str, tuple[Any, ...]]) -> list[Produced]: ...
+    def together(
+        self, task: Task[..., Produced], title: str, jobs: dict[str, tuple[Any, ...]], *, each: int = 1
+    ) -> list[Produced]: ...
 
     def warn(self, notes: tuple[str, ...]) -> None: ...
 

@@ -69,8 +69,7 @@ def _shadows(
         for first in range(0, number, TOGETHER)
     }
     named = {f"shadow models {kind} {first + 1}-{first + TOGETHER}": job for (kind, first), job in jobs.items()}
-    title = f"{TOGETHER * len(named)} shadow models"
-    found = course.together(train_shadows, title, named) if named else []
+    found = course.together(train_shadows, "shadow models", named, each=TOGETHER) if named else []
     by_kind: dict[str, list[Produced]] = {}
     for (kind, _), one in zip(jobs, found, strict=True):
         by_kind.setdefault(kind, []).append(one)

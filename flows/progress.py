@@ -12,11 +12,11 @@ EVERY_SECONDS = 30.0
 
 
 class Listener(Protocol):
-    """Hears when a step of a flow begins and ends, and how far one of many parts is."""
+    """Hears when a step of a flow begins and ends, and how far one of many parts is: `cached` of those done took no time."""
 
     def began(self, step: str) -> None: ...
 
-    def went(self, step: str, done: int, of: int, seconds: float) -> None: ...
+    def went(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None: ...
 
     def ended(self, step: str, seconds: float, how: str) -> None: ...
 
@@ -27,7 +27,7 @@ class Silent:
     def began(self, step: str) -> None:
         return
 
-    def went(self, step: str, done: int, of: int, seconds: float) -> None:
+    def went(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
         return
 
     def ended(self, step: str, seconds: float, how: str) -> None:
@@ -51,13 +51,15 @@ class Lines:
         if self._status is not None:
             self._status.update(step)
 
-    def went(self, step: str, done: int, of: int, seconds: float) -> None:
-        left = f"{step}: {done} of {of}, about {_duration(seconds / done * (of - done))} left"
+    def went(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
+        told = f"{step}: {done} of {of}"
+        if done > cached:
+            told += f", about {_duration(seconds / (done - cached) * (of - done))} left"
         if self._status is not None:
-            self._status.update(left)
+            self._status.update(told)
         elif seconds - self._told_at >= EVERY_SECONDS and done < of:
             self._told_at = seconds
-            self._console.print(left, highlight=False, markup=False)
+            self._console.print(told, highlight=False, markup=False)
 
     def ended(self, step: str, seconds: float, how: str) -> None:
         self._console.print(f"{step:<34} {how:<9} {seconds:6.1f} s", highlight=False, markup=False)

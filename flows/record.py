@@ -107,18 +107,22 @@ class Journal:
         self._told(name, name, time.monotonic() - started, "cached" if name in self.cached else "computed")
         return produced
 
-    def together(self, task: Task[..., Produced], title: str, jobs: dict[str, tuple[Any, ...]]) -> list[Produced]:
+    def together(
+        self, task: Task[..., Produced], title: str, jobs: dict[str, tuple[Any, ...]], *, each: int = 1
+    ) -> list[Produced]:
         """Run one stage for several names to arguments side by side; results in the order of the jobs."""
-        listener.get().began(f"{title} ({len(jobs)})")
+        of = each * len(jobs)
+        listener.get().began(f"{title} ({of})")
         started, cached_before = time.monotonic(), len(self.cached)
         running = {name: self._prepared(task, name, arguments).submit(*arguments) for name, arguments in jobs.items()}
         produced = []
         for done, (name, future) in enumerate(running.items(), 1):
             produced.append(self._kept(name, _state_of(future)))
-            listener.get().went(title, done, len(jobs), time.monotonic() - started)
-        cached = len(self.cached) - cached_before
-        how = "cached" if cached == len(jobs) else f"{len(jobs) - cached} computed{f', {cached} cached' if cached else ''}"
-        self._told(f"{title} ({len(jobs)})", title, time.monotonic() - started, how)
+            served = each * (len(self.cached) - cached_before)
+            listener.get().went(title, each * done, of, time.monotonic() - started, cached=served)
+        cached = each * (len(self.cached) - cached_before)
+        how = "cached" if cached == of else f"{of - cached} computed{f', {cached} cached' if cached else ''}"
+        self._told(f"{title} ({of})", title, time.monotonic() - started, how)
         return produced
 
     def note(self, **facts: Any) -> None:

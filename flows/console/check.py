@@ -18,6 +18,7 @@ from tasks.microdata.schema import Role
 
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
+    from tasks.attack.membership.methods import AnyModelAttack, AnyTableAttack
     from tasks.attack.threat import Intruder
     from tasks.mask.methods import Masking, Mechanism
     from tasks.microdata.schema import Attribute, Schema
@@ -56,7 +57,7 @@ def print_plan(path: Path) -> int:
         fate = _fate(attribute, examined, release)
         say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
     unmasked = [] if release.model is not None else _unmasked_keys(examined)
-    for note in (*examined.notes, *unmasked, *cautions(release)):
+    for note in (*examined.notes, *unmasked, *cautions(release, examined.schema)):
         say(f"warning: {note}")
     say("")
     say(f"{path}: the release file fits its table; nothing was masked or written")
@@ -209,14 +210,16 @@ def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[l
 def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[str, str]]:
     """The stages of a release, each with what it will do, one line a part."""
     order = "shuffled" if release.keep_row_order is None else f"in the source's order: {release.keep_row_order}"
-    rows = [("ingest", f"{release.source.label}; {_counted(len(release.expect), 'expectation')}")]
-    rows.append(("classify", f"{_counted(len(release.attributes), 'attribute')} declared; every other one by its evidence"))
+    expected = f"; {_counted(len(release.expect), 'expectation')}" if release.expect else ""
+    rows = [("ingest", f"{release.source.label}{expected}")]
+    declared = f"{_counted(len(release.attributes), 'attribute')} declared; every other one by its evidence"
+    rows.append(("classify", declared if release.attributes else "every attribute by its evidence"))
     if release.control_share is not None:
         rows.append(("control", f"{100 * release.control_share:.3g} % set aside at random, and never released"))
     rows += [("mask", with_parameters(step)) for step in release.masking or ()]
     if release.released is not None:
-        declared = "; ".join(map(with_parameters, release.released.mechanism)) or "by a method that is not declared"
-        whose = f"aligned by {release.released.align}; masked {declared}"
+        method = "; ".join(map(with_parameters, release.released.mechanism)) or "by a method that is not declared"
+        whose = f"aligned by {release.released.align}; masked {method}"
         whose = "fully synthetic: its rows belong to nobody" if release.of_nobody else whose
         rows.append(("mask", f"taken from {release.released.label}, {whose}"))
     if release.model is not None:
@@ -226,7 +229,7 @@ def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[st
     names = _listed([intruder.name for intruder in intruders])
     rows += [("attack", f"{with_parameters(attack)} by {names}") for attack in release.attacks_to_run]
     asks = "who is in the file" if release.model is None else "who taught the model"
-    rows += [("attack", f"{with_parameters(attack)} on {asks}") for attack in release.membership_attacks]
+    rows += [("attack", f"{_asking_in_words(attack)} on {asks}") for attack in release.membership_attacks]
     rows += [("attack", f"{omission.attack} is omitted: {omission.reason}") for omission in release.omit]
     added = "".join(f"; {with_parameters(measure)}" for measure in release.measures)
     rows.append(("score", f"the measures that always run{added}"))
@@ -235,6 +238,14 @@ def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[st
     shown_rows = f"; rows {order}" if release.model is None else ""
     rows.append(("report", f"{released} and certificate.json (if certified{shown_rows}), report.html, scorecard.json"))
     return rows
+
+
+def _asking_in_words(attack: AnyModelAttack | AnyTableAttack) -> str:
+    """A membership attack; without a number of shadow models where it uses none."""
+    from tasks.attack.membership.methods import AnyTableAttack, teaching
+
+    idle = not isinstance(attack, AnyTableAttack) and teaching(attack) is None
+    return with_parameters(attack, without=("shadows",) if idle else ())
 
 
 def _model_in_words(spec: ModelSpec) -> str:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 MOST = 12  # entries of a mapping or of nested lists that are written out
+_EMPTY: tuple[object, ...] = ([], {}, (), "")
 
 
-def with_parameters(part: Any) -> str:
-    """`microaggregation attributes age educ, k 5`; what is not given is left out. part: a params model.
+def with_parameters(part: Any, *, without: Collection[str] = ()) -> str:
+    """`microaggregation attributes age educ, k 5`; what is not given or empty is left out. part: a params model.
 
     A mapping is written out as `bases (age 5; income 500)`; of one with more than twelve entries only their number is told.
+    without: names of parameters that have no effect beside the others.
     """
-    given = part.model_dump(mode="json", exclude_none=True)
+    given = part.model_dump(mode="json", exclude_none=True, exclude=set(without))
+    return named_with_parameters(given)
+
+
+def named_with_parameters(fields: Mapping[str, Any]) -> str:
+    """The same of the fields themselves, as a manifest keeps them."""
+    given = {key: value for key, value in fields.items() if value is not None and value not in _EMPTY}
     name = given.pop("method", None) or given.pop("measure")
     return " ".join([name, ", ".join(f"{key} {_in_words(value)}" for key, value in given.items())]).strip()
 
@@ -35,7 +44,7 @@ def _inner(value: Any) -> str:
     """A value inside a mapping or a list: mappings without brackets of their own."""
     if not isinstance(value, dict):
         return _in_words(value)
-    given = {key: part for key, part in value.items() if part is not None}
+    given = {key: part for key, part in value.items() if part is not None and part not in _EMPTY}
     if len(given) > MOST:
         return f"of {len(given):,} entries"
     return ", ".join(f"{key} {_in_words(part)}" for key, part in given.items())

@@ -111,6 +111,8 @@ def _claims(predicate: Predicate) -> Iterator[str]:
     for absent in denied.attacks_not_in_catalogue:
         only = " on this file (rehearsed)" if absent == MEMBERSHIP and _rehearsed(claim) else ""
         yield f"  not tried: {absent}{only}"
+    if predicate.criteria_wp29.note is not None:
+        yield f"  {predicate.criteria_wp29.note}"
 
 
 def _attacked_by(claim: Claim) -> str:

@@ -59,12 +59,14 @@ class Rerun:
         """Compute one stage here and now."""
         return self.together(task, name, {name: arguments})[0]
 
-    def together(self, task: Task[..., Produced], title: str, jobs: dict[str, tuple[Any, ...]]) -> list[Produced]:
+    def together(
+        self, task: Task[..., Produced], title: str, jobs: dict[str, tuple[Any, ...]], *, each: int = 1
+    ) -> list[Produced]:
         """Compute one stage for several names to arguments side by side; results in the order of the jobs."""
         due = [name for name in jobs if name in self.run.stages or self.run.status == "failed"]
         if not due:
             raise CameNoFurther
-        line = title if list(jobs) == [title] else f"{title} ({len(due)})"
+        line = title if list(jobs) == [title] else f"{title} ({each * len(due)})"
         listener.get().began(line)
         started = time.monotonic()
         with ThreadPoolExecutor(ATTACKS_AT_ONCE, thread_name_prefix=title) as pool:

@@ -12,7 +12,19 @@ from markupsafe import Markup
 
 from tasks.report.content import Content
 from tasks.report.masks import words as masks
-from tasks.report.views import attacks, estimated, figures, membership, missing, model, nobody, origin, overview, residual
+from tasks.report.views import (
+    attacks,
+    estimated,
+    figures,
+    membership,
+    membership_summary,
+    missing,
+    model,
+    nobody,
+    origin,
+    overview,
+    residual,
+)
 from tasks.report.words import sentences
 from tasks.report.words.meanings import MEANINGS
 from tasks.report.words.numbers import count
@@ -62,6 +74,7 @@ def render(content: Content) -> str:
         "residual": residual,
         "missing": missing,
         "membership": membership,
+        "membership_summary": membership_summary,
         "nobody": nobody,
         "model": model,
         "origin": origin,

@@ -128,9 +128,12 @@ class WorkingPartyCriterion(Spec):
 
 
 class WorkingPartyCriteria(Spec):
+    """The three risks. note: of a model, of which none is assessed, what the figures of membership mean for them."""
+
     singling_out: WorkingPartyCriterion
     linkability: WorkingPartyCriterion
     inference: WorkingPartyCriterion
+    note: str | None = None
 
 
 class ContextClaim(Spec):

@@ -50,6 +50,7 @@ from tasks.report.predicate import (
     WorkingPartyCriterion,
 )
 from tasks.report.views import residual
+from tasks.report.views.model import working_party_of_model
 from tasks.report.views.nobody import settings_of_nobody
 from tasks.report.words.sentences import linkage_settings, reason_in_words
 from tasks.score.catalogue import MEASURES
@@ -258,6 +259,7 @@ def _working_party(content: Content) -> WorkingPartyCriteria:
         singling_out=_risk_criterion(content, _SINGLING_OUT),
         linkability=_risk_criterion(content, _LINKABILITY),
         inference=_risk_criterion(content, _INFERENCE),
+        note=None if content.model is None else working_party_of_model(content),
     )
 
 

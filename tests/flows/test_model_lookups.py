@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from outcomes import folder_of
 from test_model_releases import LOOSE, STUMP, of_model
 
+from flows.console.audit.papers import Papers
 from flows.console.compare.compare import Run, _risk_rows, _titled, _use_rows
 from tasks.microdata.estimate import Estimate
 from tasks.score.membership.figures import REHEARSED
@@ -24,7 +28,12 @@ def test_a_model_is_called_one_and_a_rehearsal_too(certify, sdcert, tmp_path):
     other = sdcert("verify", table, "--certificate", folder / "certificate.json")
     assert (other.code, "not those of the released model" in other.out) == (1, True)
     assert "byte for byte the released model (model.skops)" in sdcert("audit", "find", folder / "model.skops").out
-    assert "trained on 80 rows, 4 columns" in sdcert("audit", "show", first["run"]).out
+    shown = sdcert("audit", "show", first["run"]).out
+    assert "predicts vote; trained on 80 rows, 4 columns" in shown
+    facts = dict(re.findall(r"^  (learner|predicts|trained on) +(.*?) *$", shown, re.MULTILINE))
+    assert facts["learner"].startswith("decision_tree max_depth 1")
+    assert (facts["predicts"], facts["trained on"]) == ("vote", "the source as it is")
+    assert "are not assessed of a model" in told
     like = tmp_path / "like.csv"
     like.write_text("\n".join(line.partition(",")[2] for line in table.read_text().splitlines()[:-1]) + "\n1.5,2.5,3,yes\n")
     assert "the same columns" not in sdcert("audit", "find", like).out
@@ -62,3 +71,22 @@ def test_a_rehearsal_is_not_compared_with_a_file_nor_an_answer_with_another():
     assert "not compared: rehearsed of B" in _titled("risks", [row])
     (row,) = _use_rows([of("A", 0.7), of("B", 0.6, target="town")])
     assert (row.best, row.remark) == ((), "not compared: they predict other attributes")
+
+
+@pytest.mark.parametrize(
+    ("model", "masking", "told"),
+    [
+        ({"learner": {"method": "naive_bayes", "var_smoothing": 1e-9}, "target": "vote", "target_quantiles": 4}, [{}],
+         {"learner": "naive_bayes var_smoothing 1e-09", "predicts": "vote, cut into 4 classes of about equal size",
+          "trained on": "the masked table"}),
+        ({"learner": {"method": "naive_bayes"}, "target": "vote", "features": ["age", "town"]}, None,
+         {"learner": "naive_bayes", "predicts": "vote", "from": "age, town", "trained on": "the source as it is"}),
+        ({"learner": None, "file": "/home/somebody/m.skops", "target": "vote"}, None,
+         {"file": "m.skops, fitted elsewhere", "predicts": "vote", "trained on": "the source, as the release file declares"}),
+        (None, None, {}),
+    ],
+)  # fmt: skip
+def test_the_private_papers_name_the_model(model, masking, told):
+    papers = object.__new__(Papers)
+    papers.__dict__["_spec"] = {"release": None if model is None else {"model": model}, "masking": masking}
+    assert dict(papers.model()) == told

@@ -58,6 +58,9 @@ def test_a_model_is_trained_attacked_and_published_with_a_certificate_and_no_tab
 
     ran, manifest = certify(of_model())
     assert ran.code == 0, ran.err
+    assert [line.split()[:4] for line in ran.err.splitlines() if line.startswith("shadow")] == [
+        ["shadow", "models", "(8)", "8"]
+    ]
     folder = folder_of(tmp_path, manifest)
     assert {path.name for path in folder.iterdir()} == {"certificate.json", "model.skops", "report.html", "scorecard.json"}
     found = figures(tmp_path, manifest)
@@ -311,3 +314,14 @@ def test_how_long_many_parts_will_still_take_is_told(capsys):
         "shadow models: 4 of 32, about 5 min left",
         "shadow models: 8 of 32, about 4 min left",
     ]
+
+
+def test_what_was_there_already_does_not_shorten_the_time_that_is_left(capsys):
+    """24 of 32 were cached; the next four took a minute, and so will the last."""
+    from rich.console import Console
+
+    lines = Lines(Console(width=100))
+    lines.began("shadow models (32)")
+    lines.went("shadow models", 24, 32, 31.0, cached=24)
+    lines.went("shadow models", 28, 32, 62.0, cached=24)
+    assert capsys.readouterr().out.splitlines() == ["shadow models: 24 of 32", "shadow models: 28 of 32, about 62 s left"]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pydantic import TypeAdapter
 
-from flows.console.parameters import with_parameters
+from flows.console.check import plan
+from flows.console.parameters import named_with_parameters, with_parameters
+from flows.release import ReleaseSpec
 from tasks.mask.methods import Masking
+
+POLICY = [{"measure": "membership_auc", "at_most": 0.7}]
 
 
 def words(**fields: object) -> str:
-    import json
-
     return with_parameters(TypeAdapter(Masking).validate_json(json.dumps(fields)))
 
 
@@ -46,3 +50,33 @@ def test_of_a_long_mapping_its_size_is_told():
 def test_a_list_of_names_is_written_out_however_long():
     names = [f"a{i}" for i in range(30)]
     assert f"attributes {' '.join(names)}, k 3" in words(method="microaggregation", attributes=names, k=3)
+
+
+def release(**fields: object) -> ReleaseSpec:
+    about = {"name": "survey", "source": {"dataset": "anes96"}, "policy": [{"measure": "k_anonymity", "at_least": 2}]}
+    return ReleaseSpec.model_validate_json(json.dumps({**about, **fields}))
+
+
+def test_what_is_empty_is_left_out():
+    fields = {"method": "probabilistic_linkage", "comparisons": {}, "interactions": [], "name": "", "cutoff": 0, "fast": False}
+    assert named_with_parameters(fields) == "probabilistic_linkage cutoff 0, fast no"
+    attack = {"method": "probabilistic_linkage"}
+    told = dict(plan(release(attacks=[attack], masking=[{"method": "pram", "attributes": ["vote"], "retention": 0.8}]), ()))
+    assert "interactions" not in told["attack"] and " ," not in told["attack"]
+    assert told["ingest"] == "dataset anes96"
+    assert told["classify"] == "every attribute by its evidence"
+
+
+def test_attacks_that_use_no_shadow_models_are_told_without_their_number():
+    asking = [
+        {"method": "loss_threshold"},
+        {"method": "loss_threshold", "id": "shadowed", "threshold": "shadow_models"},
+        {"method": "shadow_models", "shadows": 12},
+    ]
+    model = {"learner": {"method": "naive_bayes"}, "target": "vote"}
+    lines = plan(release(release={"model": model}, control=0.25, membership=asking, policy=POLICY), ())
+    assert [what for stage, what in lines if stage == "attack"] == [
+        "loss_threshold threshold training_loss on who taught the model",
+        "loss_threshold id shadowed, threshold shadow_models, shadows 8 on who taught the model",
+        "shadow_models shadows 12 on who taught the model",
+    ]

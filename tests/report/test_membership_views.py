@@ -80,13 +80,49 @@ def test_the_picture_has_logarithmic_axes():
 
 def test_what_it_means_for_one_respondent(certified):
     (view,) = membership_views(asked(certified))
-    assert view.plain.startswith(
-        "of 100 people who are in the file the attack takes 71 for members, and of 100 who are not, 21."
-    )
-    assert [row.value.replace("\u202f", " ") for row in view.rates] == ["80 %", "50 %", "71 %", "\u2013"]
-    assert "Not estimable: fewer than 1,000 non-members." in view.rates[-1].sentence
+    assert view.plain.startswith("of 100 people who are in the file it takes 71 for members, and of 100 who are not, 21.")
+    assert [row.value.replace("\u202f", " ") for row in view.rates] == ["80 %", "50 %", "71 %"]
     assert [row.head for row in view.subgroups] == ["age: highest values"]
-    assert worst_of_membership(asked(certified)).startswith("Whether somebody is in the file: of 100 people")
+    worst = worst_of_membership(asked(certified))
+    assert worst.startswith(
+        "Whether somebody is in the file: of 100 people who are, the attack \u201cclosest_record\u201d takes 71"
+    )
+    assert "21: the worst found among the attacks run." in worst
+
+
+@pytest.mark.parametrize(
+    ("asked_about", "more"), [(40, ()), (30, ("Asked about were 30 records that are not in it, and as many that are.",))]
+)
+def test_how_many_were_asked_about_is_said_where_it_is_not_all_of_them(certified, asked_about, more):
+    auc = figure("membership_auc", 0.8, n_targets=2 * asked_about, n_in_release=asked_about)
+    assert membership_intro(asked(certified, estimates=(auc,)))[2:] == more
+
+
+def test_recall_and_miaar_are_one_row(certified):
+    content = asked(certified)
+    both = (*content.estimates, figure("membership_attribute_risk", 0.71))
+    (view,) = membership_views(replace(content, estimates=both))
+    assert [row.title for row in view.rates if "miaAR" in row.title] == ["Members noticed: recall (miaAR)"]
+
+
+def test_a_rate_at_the_left_end_that_has_a_value_is_told(certified):
+    content = asked(certified)
+    rate = figure("membership_true_positive_rate", 0.031, parameters=(("false_positive_rate", 0.01),), chance=0.01)
+    (view,) = membership_views(replace(content, estimates=(*content.estimates[:-2], rate)))
+    assert view.rates[-1].title.replace("\u202f", " ") == "Members surely noticed, wrong about 1 % of the others"
+    assert view.rates[-1].value.replace("\u202f", " ") == "3.1 %"
+
+
+def test_an_attack_that_says_yes_or_no_has_no_curve(certified):
+    content = asked(certified)
+    flat = (Noticed(0.1, 0.0), Noticed(0.5, 0.0), Noticed(1.0, 1.0))
+    charts = replace(content.charts, membership=(Membership(attack="closest_record", points=flat),))
+    assert membership_views(replace(content, charts=charts))[0].curve == ()
+    late = (Noticed(0.1, 0.0), *POINTS[1:])
+    charts = replace(content.charts, membership=(Membership(attack="closest_record", points=late),))
+    ((drawn,),) = (view.curve for view in membership_views(replace(content, charts=charts)))
+    assert len(drawn.rows) == 3 and "there is no line" in drawn.note
+    assert "there is no line" not in membership_views(content)[0].curve[0].note
 
 
 def test_an_attack_that_tells_nothing_is_said_to_be_a_coin(certified):
@@ -163,7 +199,7 @@ def test_of_a_model_the_attacks_ask_who_is_in_its_training_set(certified, contro
     told = [*membership_intro(content), worst_of_membership(content), *(view.plain for view in views)]
     told += [f"{row.title} {row.sentence}" for view in views for row in view.rates]
     assert "the file" not in " ".join(told) and "masking" not in " ".join(told)
-    assert views[0].plain.startswith("of 100 people who are in the training set of the model the attack takes 71 for members")
+    assert views[0].plain.startswith("of 100 people who are in the training set of the model it takes 71 for members")
 
 
 def test_every_attack_on_a_model_has_words():
@@ -185,7 +221,8 @@ def test_the_page_says_whether_the_file_was_asked_about(certified, control):
 def test_an_attack_that_did_not_run_says_why(certified):
     silent = result(status="not_applicable", reason="too few people")
     page = render(asked(certified, membership=(silent,)))
-    assert "not applicable: too few people" in page
+    assert page.count("not applicable: too few people") == 2
+    assert "For one respondent" not in page
 
 
 def test_without_such_attacks_nothing_is_said_but_that(certified):

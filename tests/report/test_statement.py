@@ -57,7 +57,8 @@ def test_every_field_is_there(certified):
         "attack_catalogue_version", "utility", "residual",
     }  # fmt: skip
     assert set(said["claim"]) == {"verdict", "not_for_publication", "file", "policy", "criteria", "attacks", "date"}
-    assert set(said["criteria_wp29"]) == {"singling_out", "linkability", "inference"}
+    assert set(said["criteria_wp29"]) == {"singling_out", "linkability", "inference", "note"}
+    assert said["criteria_wp29"]["note"] is None
     assert set(said["data"]) == {
         "unit", "persons", "rows_in", "rows_out", "rows_control", "rows_outside", "rows_belong_to",
         "sampling_fraction", "sampled", "period", "special_categories", "source",

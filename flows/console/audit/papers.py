@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.console.audit.lookup import store_key
+from flows.console.parameters import named_with_parameters
 from tasks.audit.lookup.rows import Found
 from tasks.runtime.settings import Home
 
@@ -50,6 +51,28 @@ class Papers:
             parameters = ", ".join(f"{name} = {_in_words(value)}" for name, value in told.items())
             parts = (", ".join(of) if isinstance(of, tuple) else "", parameters)
             yield f"step {number}, {step.method}", "; ".join(part for part in parts if part) or "no parameters"
+
+    def model(self) -> Facts:
+        """Of a released model: the learner with its parameters, what it predicts, and what it was trained on."""
+        release = self._spec.get("release")
+        model = release.get("model") if isinstance(release, dict) else None
+        if not isinstance(model, dict):
+            return
+        learner, file, cut = model.get("learner"), model.get("file"), model.get("target_quantiles")
+        if isinstance(learner, dict) and "method" in learner:
+            yield "learner", named_with_parameters(learner)
+        if file:
+            yield "file", f"{Path(str(file)).name}, fitted elsewhere"
+        yield "predicts", f"{model.get('target')}{f', cut into {cut} classes of about equal size' if cut else ''}"
+        if features := model.get("features"):
+            yield "from", ", ".join(map(str, features))
+        yield "trained on", self._trained_on(model)
+
+    def _trained_on(self, model: dict[str, Any]) -> str:
+        if model.get("file"):
+            return "the source, as the release file declares"
+        chosen = model.get("trained_on") or ("masked" if self._spec.get("masking") else "original")
+        return "the masked table" if chosen == "masked" else "the source as it is"
 
     def where(self) -> Facts:
         yield "manifest", f"{self.path}{self._state}"

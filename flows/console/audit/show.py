@@ -26,7 +26,7 @@ from flows.console.audit.papers import Papers, manifest_path
 from flows.console.inert import shown
 from flows.console.tables import console, trimmed
 from flows.console.words import criterion_in_words
-from tasks.audit.ledger.entries import CertificateRevoked, Entry, ReleaseApproved, RunEnded, RunReplayed
+from tasks.audit.ledger.entries import CertificateRevoked, Entry, ReleaseApproved, ReleasedTable, RunEnded, RunReplayed
 from tasks.audit.ledger.ledger import Line
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
@@ -160,6 +160,8 @@ def sections(found: Found, *, private: bool) -> Iterator[tuple[str, Facts]]:
     yield "What happened since", _since(found)
     yield "Who asked", _asked(found)
     yield "What went in", _went_in(found, papers)
+    if papers is not None:
+        yield "The model", papers.model()
     if found.ended is not None:
         yield "What was done to the attributes", (*_attributes(found.ended), *(papers.masks() if papers else ()))
         yield "What came out", _came_out(found.ended)
@@ -241,8 +243,7 @@ def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
     if ended.not_for_publication:
         yield "rehearsal", "not for publication, whatever the verdict"
     if table is not None:
-        trained = "trained on " if is_model(table) else ""
-        yield table.name, f"{trained}{table.rows:,} rows, {len(table.columns)} columns"
+        yield table.name, f"{_taught(table)}{table.rows:,} rows, {len(table.columns)} columns"
         yield "  SHA-256", table.sha256
         yield "  content", table.content_address
     yield from ((document.name, document.sha256) for document in ended.documents)
@@ -251,6 +252,13 @@ def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
              ("attack catalogue", ended.attack_catalogue_version))  # fmt: skip
     yield from ((what, value) for what, value in named if value is not None)
     yield from (("review by", f"{when(at)} UTC") for at in (ended.review_by,) if at is not None)
+
+
+def _taught(released: ReleasedTable) -> str:
+    """Of a model, what it predicts, which is the last of its columns, before the table that it was trained on."""
+    if not is_model(released):
+        return ""
+    return f"predicts {released.columns[-1].name}; trained on " if released.columns else "trained on "
 
 
 def _since(found: Found) -> Iterator[tuple[str, str]]:

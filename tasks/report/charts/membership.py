@@ -52,9 +52,19 @@ def membership(attack: str, scores: Floats, member: Booleans, rule: Rule) -> Mem
     return Membership(attack=attack, points=tuple(points))
 
 
+def drawable(points: tuple[Noticed, ...]) -> tuple[Noticed, ...]:
+    """The points that a logarithmic axis has a place for, of which a line takes two; empty where there are fewer.
+
+    Example: an attack that says yes or no notices nobody until it takes nearly everybody for a member: it has no line.
+    """
+    shown = tuple(point for point in points if point.members > 0)
+    return shown if len(shown) > 1 else ()
+
+
 def draw_membership(points: tuple[Noticed, ...], *, key: str, title: str, description: str) -> str:
-    """The curve as an SVG, both shares on logarithmic axes; dotted: guessing."""
-    lowest = min(one for point in points for one in (point.others, point.members) if one > 0)
+    """The curve as an SVG, both shares on logarithmic axes; dotted: guessing. points: of which some are `drawable`."""
+    points = drawable(points)
+    lowest = min(one for point in points for one in (point.others, point.members))
     first = next(tick for tick in reversed(TICKS) if tick <= lowest or tick == TICKS[0])
     ticks = [tick for tick in TICKS if tick >= first]
     with sheet(HEIGHT, left=46, right=16, top=12, bottom=40) as drawn:

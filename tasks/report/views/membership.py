@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.estimate import Estimate
-from tasks.report.charts.membership import Membership, draw_membership
+from tasks.report.charts.membership import Membership, draw_membership, drawable
 from tasks.report.content import Content
 from tasks.report.views.figures import Figure, safe
-from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text
+from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text, figure_text, unit_of
 from tasks.report.words.meanings import meaning
 from tasks.report.words.membership import FILE, MEANS, MODEL, PARTS, TITLES, Asked, of_attack
-from tasks.report.words.numbers import count, limit_in_unit, number, share
+from tasks.report.words.numbers import count, in_unit, limit_in_unit, number, share
+from tasks.report.words.sentences import attack_named
 
 AUC, ADVANTAGE = "membership_auc", "membership_advantage"
 RATES = (
@@ -22,19 +23,22 @@ RATES = (
     "membership_precision",
     "membership_recall",
     "membership_f1",
-    "membership_attribute_risk",
     "membership_true_positive_rate",
-)
+)  # miaAR is the recall, and is named with it
 SHARE = "subgroup_share_of_most_exposed"
 _MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembershipView:
-    """One attack: what it does, what it found, and what that means. imitations: how many it trained, as a sentence."""
+    """One attack: what it does, what it found, and what that means. imitations: how many it trained, as a sentence.
+
+    rates: those that have a value; that rates at the left end have none is said once for all attacks, in the summary.
+    """
 
     title: str
     id: str
+    anchor: str
     infers: str
     knows: str
     means: str
@@ -59,10 +63,24 @@ def membership_intro(content: Content) -> tuple[str, ...]:
         return ()
     asked = asked_of(content)
     if content.outside is not None:
-        return asked.asks, f"{count(content.outside)} {asked.outside}"
+        return asked.asks, f"{count(content.outside)} {asked.outside}", *_how_many(content, content.outside)
     if content.control is None:
         return asked.asks, asked.rehearsed
-    return asked.asks, f"{count(content.control)} {asked.set_aside}"
+    return asked.asks, f"{count(content.control)} {asked.set_aside}", *_how_many(content, content.control)
+
+
+def _how_many(content: Content, there: int) -> tuple[str, ...]:
+    """How many were asked about, where these are not all who are known not to be in it."""
+    few = fewest_others(content)
+    counts = next((one.counts for one in content.figures(AUC)), "records")
+    if few is None or few == there:
+        return ()
+    return (f"Asked about were {count(few)} {counts} that are not in it, and as many that are.",)
+
+
+def fewest_others(content: Content) -> int | None:
+    """Of how many who are not in it the attacks were asked, at least; None where no figure says it."""
+    return min((one.n_targets - (one.n_in_release or 0) for one in content.figures(AUC) if one.n_targets), default=None)
 
 
 def membership_views(content: Content) -> tuple[MembershipView, ...]:
@@ -72,47 +90,104 @@ def membership_views(content: Content) -> tuple[MembershipView, ...]:
 
 def worst_of_membership(content: Content) -> str:
     """The sentence on the attack that tells members best; empty where none ran."""
-    worst = content.largest(one for one in content.figures(ADVANTAGE) if one.attack and one.value is not None)
-    if worst is None:
+    worst = _worst(content)
+    answers = None if worst is None else _answers(content, worst.attack or "")
+    if worst is None or answers is None:
         return ""
     asked = asked_of(content)
     rehearsed = f" (rehearsed: {asked.in_short})" if content.rehearsed else ""
-    return f"Whether somebody is in {asked.noun}{rehearsed}: {_plain(content, worst.attack or '')}"
+    return (
+        f"Whether somebody is in {asked.noun}{rehearsed}: of 100 people who are, the {attack_named(worst.attack)} takes "
+        f"{answers[0]} for members, and of 100 who are not {answers[1]}: the worst found among the attacks run. "
+        f"{_so(content, worst.value or 0.0)}"
+    )
+
+
+def told_of_most_exposed(content: Content) -> str:
+    """Which parts of the people stand out to the attack that tells members best; empty where none ran."""
+    worst = _worst(content)
+    told = () if worst is None else _exposed_in_words([one for one in content.estimates if one.attack == worst.attack])
+    return "" if worst is None or not told else f"To the {attack_named(worst.attack)}: {' '.join(told)}"
+
+
+def anchor(place: int) -> str:
+    """What the section on the attack at this place of the plan is called within the page."""
+    return f"membership-{place}"
+
+
+def title_of(result: MembershipResult) -> str:
+    return of_attack(TITLES, result.attack, result.method) or result.method
+
+
+def silence(content: Content, result: MembershipResult) -> str:
+    """Why an attack has no figures; empty where it has."""
+    found = next((one for one in content.estimates if (one.measure, one.attack) == (AUC, result.attack)), None)
+    if result.status == "ok" and found is not None and found.value is None:
+        status, reason = found.status, found.reason
+    elif result.status == "ok":
+        return ""
+    else:
+        status, reason = result.status, result.reason
+    return f"{status.replace('_', ' ')}: {reason or 'no reason was given'}"
+
+
+def _worst(content: Content) -> Estimate | None:
+    return content.largest(one for one in content.figures(ADVANTAGE) if one.attack)
 
 
 def _view(content: Content, result: MembershipResult, place: int) -> MembershipView:
     figures = [one for one in content.estimates if one.attack == result.attack]
-    ran = result.status == "ok"
+    silent = silence(content, result)
+    ran = not silent
     noun = asked_of(content).noun
     return MembershipView(
-        title=of_attack(TITLES, result.attack, result.method) or result.method,
+        title=title_of(result),
         id=result.attack,
+        anchor=anchor(place),
         infers=result.infers,
         knows=result.knows,
         means=of_attack(MEANS, result.attack, result.method) or "",
         imitations=f"It used {count(result.shadows)} imitations of the model (shadow models)." if result.shadows else "",
-        silent="" if ran else f"{result.status.replace('_', ' ')}: {result.reason or 'no reason was given'}",
+        silent=silent,
         plain=_plain(content, result.attack) if ran else "",
-        rates=tuple(_row(one, noun) for name in RATES for one in figures if one.measure == name) if ran else (),
+        rates=tuple(_row(one, noun) for name in RATES for one in figures if one.measure == name and _told(one)) if ran else (),
         subgroups=tuple(_subgroups(figures)),
         exposed_in_words=_exposed_in_words(figures) if ran else (),
         exposed=tuple(map(_exposed_row, _exposed(figures))),
-        curve=tuple(_curve(one, place) for one in _curves(content) if one.attack == result.attack and len(one.points) > 1),
+        curve=tuple(
+            _curve(one, result, place) for one in _curves(content) if one.attack == result.attack and drawable(one.points)
+        ),
     )
+
+
+def _told(one: Estimate) -> bool:
+    """At the left end there is nothing to tell of a rate that so few people cannot show."""
+    return one.value is not None or not one.parameters
 
 
 def _plain(content: Content, attack: str) -> str:
     """What an attack means for one respondent, of 100 people who are in the file and 100 who are not."""
+    answers = _answers(content, attack)
+    if answers is None:
+        return ""
+    advantage = next(one.value or 0.0 for one in content.figures(ADVANTAGE) if one.attack == attack)
+    return (
+        f"of 100 people who are in {asked_of(content).noun} it takes {answers[0]} for members, and of 100 who are not, "
+        f"{answers[1]}. {_so(content, advantage)}"
+    )
+
+
+def _answers(content: Content, attack: str) -> tuple[int, int] | None:
+    """Whom an attack takes for members, of 100 who are and of 100 who are not; None where it has no figures."""
     of = {one.measure: one.value for one in content.estimates if one.attack == attack and one.subgroup is None}
     recall, advantage = of.get("membership_recall"), of.get(ADVANTAGE)
-    if recall is None or advantage is None:
-        return ""
-    hits, wrong = round(100 * recall), round(100 * (recall - advantage))
-    noun = asked_of(content).noun
-    more = f"Who is told that a person is in {noun} by this attack knows more than before."
-    return f"of 100 people who are in {noun} the attack takes {hits} for members, and of 100 who are not, {wrong}. " + (
-        "It tells hardly more than a coin." if abs(advantage) < _HARDLY else more
-    )
+    return None if recall is None or advantage is None else (round(100 * recall), round(100 * (recall - advantage)))
+
+
+def _so(content: Content, advantage: float) -> str:
+    if abs(advantage) < _HARDLY:
+        return "It tells hardly more than a coin."
+    return f"Whoever is told by it that somebody is in {asked_of(content).noun} knows more than before."
 
 
 _HARDLY = 0.1
@@ -127,7 +202,8 @@ def _row(one: Estimate, noun: str) -> FigureRow:
     if one.value is None:
         reason = f"{(one.reason or one.status)[:1].upper()}{(one.reason or one.status)[1:]}."
         return FigureRow(title=title, sentence=f"{words.sentence} {reason}", value="\u2013", chance="")
-    return FigureRow(title=title, sentence=words.sentence, value=figure_text(one), chance=chance, bar=bar)
+    value = in_unit(one.value, unit_of(one))
+    return FigureRow(title=title, sentence=words.sentence, value=value, note=bounds_text(one), chance=chance, bar=bar)
 
 
 def _subgroups(figures: list[Estimate]) -> Iterator[TextRow]:
@@ -177,11 +253,13 @@ def _curves(content: Content) -> tuple[Membership, ...]:
     return content.charts.membership if content.charts else ()
 
 
-def _curve(one: Membership, place: int) -> Figure:
-    title = "Members noticed, by how many others are taken for members"
+def _curve(one: Membership, result: MembershipResult, place: int) -> Figure:
+    title = f"{title_of(result)}: members noticed, by how many others are taken for members"
     rows = tuple(TextRow(head=share(point.others), cells=(share(point.members),)) for point in one.points)
     text = "; ".join(f"{row.head} of the others: {row.cells[0]} of the members" for row in rows) + "."
     key = f"chart-membership-{place}"
     drawn = draw_membership(one.points, key=key, title=title, description=text)
     note = "Logarithmic axes. Dotted: guessing. The left end shows whether single people are given away for sure."
+    if any(not point.members for point in one.points):
+        note += " Where no member is noticed there is no line."
     return Figure(key=key, caption=title, svg=safe(drawn), first="Others", heads=("Members",), rows=rows, note=note)

@@ -8,10 +8,10 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.words import listed
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
-from tasks.report.views.rows import FigureRow, TextRow, figure_text
+from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text, unit_of
 from tasks.report.views.unlimited import is_limited
 from tasks.report.words.meanings import meaning
-from tasks.report.words.numbers import count, share
+from tasks.report.words.numbers import count, in_unit, share
 from tasks.train.card import Input, ModelCard
 
 _WORDS = {
@@ -22,6 +22,7 @@ _WORDS = {
     "GaussianNB": "a naive Bayes model",
     "MLPClassifier": "a neural network",
 }
+_MOST_NAMES = 12
 _KINDS = {
     "number": "number",
     "order": "text of a declared order",
@@ -72,10 +73,22 @@ def limits_of_model(content: Content) -> tuple[str, ...]:
     return (
         "The attacks ask who taught the model. Whether it tells an attribute of somebody (which is what it is made for), or "
         "whether records can be made from it again, is not assessed.",
+        working_party_of_model(content),
         f"The file of the model holds numbers and texts of the table that it was trained on: {held}. They are in the file as "
         "they are, however it is asked.",
         "The intruder is taken to know the record and its true class, to ask for the probability of each class as often as he "
         "likes, and to know the learner with its parameters; his imitations learn from records of the same source.",
+    )
+
+
+def working_party_of_model(content: Content) -> str:
+    """What the figures of membership mean for the three risks of WP29, none of which an attack on a model measures."""
+    how = " (rehearsed: whether it taught a model that was made in the same way)" if content.rehearsed else ""
+    return (
+        "Singling out, linkability and inference (WP29, Opinion 05/2014) are not assessed of a model: the figures of "
+        "membership say how well somebody who has a person's whole record tells, by the attacks run, whether it taught the "
+        f"model{how}, and no more; a low one is no evidence that nobody can be singled out or linked, or that no attribute can "
+        "be inferred."
     )
 
 
@@ -94,6 +107,17 @@ def model_facts(content: Content) -> tuple[tuple[str, str], ...]:
     if content.certified:
         facts.insert(2, ("Classes", listed(card.classes)))
     return tuple(facts)
+
+
+def model_in_short(content: Content) -> tuple[tuple[str, str], ...]:
+    """What the sentences beside the verdict leave out: what the model reads, which classes it names, what was chosen of it."""
+    card = content.model
+    if card is None:
+        return ()
+    facts = [(term, text) for term, text in model_facts(content) if term in ("Classes", "Parameters")]
+    names = [one.name for one in card.inputs]
+    reads = listed(names) if len(names) <= _MOST_NAMES else f"{count(len(names))} columns, listed below"
+    return (("Reads", reads), *facts)
 
 
 def model_inputs(content: Content) -> tuple[TextRow, ...]:
@@ -141,8 +165,10 @@ def _row(one: Estimate) -> FigureRow:
     return FigureRow(
         title=words.title,
         sentence=words.sentence,
-        value=figure_text(one),
+        value=in_unit(one.value, unit_of(one)),
+        note=bounds_text(one),
         chance="" if one.chance is None else share(one.chance),
+        bar=Bar(100 * one.value, chance=None if one.chance is None else 100 * one.chance),
     )
 
 

@@ -279,7 +279,7 @@ def _tile(content: Content, line: PolicyLine, criterion: Criterion) -> Tile:
         status=DECISIONS[criterion.decision],
         value=_beside_limit(estimate, line.limit, unit),
         people="" if estimate is None else people_text(estimate),
-        who=_by_whom(criterion) or "of the whole table",
+        who=_by_whom(criterion) or _of_whom(line),
         limit=f"{bound} {limit_in_unit(line.limit, unit)}",
         bound=bound_in_words(criterion, estimate),
         chance=_chance(estimate),
@@ -294,6 +294,10 @@ def _by_whom(criterion: Criterion) -> str:
     who = intruder_in_words(criterion.intruder or "") if asked else ""
     attack = "" if criterion.attack is None else attack_named(criterion.attack)
     return ", ".join(filter(None, [criterion.attribute, who, attack]))
+
+
+def _of_whom(line: PolicyLine) -> str:
+    return "of people who did not teach it" if MEASURES[line.measure].only_of_model else "of the whole table"
 
 
 def _beside_limit(estimate: Estimate | None, limit: float, unit: str) -> str:

@@ -59,9 +59,15 @@ def figure_text(one: Estimate | None) -> str:
     if one.value == 0 and one.measure in STATISTICS:
         return nearly_none(unit_of(one))
     shown = in_unit(one.value, unit_of(one))
+    bounds = bounds_text(one)
+    return f"{shown} ({bounds})" if bounds else shown
+
+
+def bounds_text(one: Estimate) -> str:
+    """The bounds of a figure, where its targets were sampled; empty for every other."""
     if one.low is None or one.high is None or one.low == one.high:
-        return shown
-    return f"{shown} ({in_unit(one.low, unit_of(one))} to {in_unit(one.high, unit_of(one))})"
+        return ""
+    return f"{in_unit(one.low, unit_of(one))} to {in_unit(one.high, unit_of(one))}"
 
 
 def people_text(estimate: Estimate) -> str:

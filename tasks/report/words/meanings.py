@@ -81,9 +81,9 @@ MEANINGS = {
         "Of people who did not teach the model, the share whose class it names first.",
     ),
     "membership_auc": Meaning(
-        "Members told from others",
-        "How often somebody who is in the file looks more like a member to the attack than somebody who is not: 1/2 is "
-        "guessing, 1 tells everybody.",
+        "Members told from others (AUC)",
+        f"How often somebody who is in the file looks more like a member to the attack than somebody who is not: 50{SPACE}% is "
+        f"guessing, 100{SPACE}% tells everybody.",
     ),
     "membership_advantage": Meaning(
         "Membership advantage",
@@ -91,13 +91,13 @@ MEANINGS = {
         "for members too: 0 is guessing.",
     ),
     "membership_precision": Meaning(
-        "Right about membership", "Of those whom the attack takes for members, the share that are in the file."
+        "Right about membership (precision)", "Of those whom the attack takes for members, the share that are in the file."
     ),
     "membership_recall": Meaning(
-        "Members noticed",
+        "Members noticed: recall (miaAR)",
         "Of those who are in the file, the share that the attack takes for members; taking everybody for one would give all.",
     ),
-    "membership_f1": Meaning("Membership F1", "Both in one: 2 x precision x recall / (precision + recall)."),
+    "membership_f1": Meaning("Membership F1", "Precision and recall in one: 2 x precision x recall / (precision + recall)."),
     "membership_attribute_risk": Meaning(
         "miaAR", "Of those who are in the file, the share that the attack takes for members, which is recall alone."
     ),
