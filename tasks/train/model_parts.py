@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.train.skops_archive import damaged
+from tasks.train.skops_archive import damaged, refusal
 from tasks.train.skops_content import check_predictor
 
 
@@ -50,10 +50,12 @@ def parts_of(model: Any) -> Iterator[Part]:
 def check_compiled_parts(model: Any, where: str) -> None:
     """That each compiled part is where scikit-learn puts it, in an object that asks it within its arrays.
 
+    And that nothing is asked for the importances of trees: they follow from the counts that a file has not.
     Raises InputError. Cost: O(size of the model).
     """
     from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
     from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+    from sklearn.feature_selection import SelectFromModel
     from sklearn.tree import BaseDecisionTree
     from sklearn.tree._tree import Tree
 
@@ -72,13 +74,23 @@ def check_compiled_parts(model: Any, where: str) -> None:
             _check_decision_tree(held, where)
         elif isinstance(held, BaseHistGradientBoosting):
             _check_boosting(held, where)
+        elif isinstance(held, SelectFromModel) and any(isinstance(one.held, Tree) for one in parts_of(held)):
+            what = "a SelectFromModel chooses columns by the importances of trees, which follow from counts of records"
+            raise refusal(
+                "needs-counts", where, what, "choose the columns by a linear model or by RFE: counts are not published"
+            )
 
 
 def _check_decision_tree(tree: Any, where: str) -> None:
+    from sklearn.base import ClassifierMixin
+
     if not hasattr(tree, "tree_"):
         return  # not fitted: a parameter of a forest
     if not isinstance(tree.n_features_in_, Integral) or tree.tree_.n_features != tree.n_features_in_:
         raise damaged(where, "a tree was made for another number of features")
+    classes = len(tree.classes_) if isinstance(tree, ClassifierMixin) else 1
+    if tree.tree_.n_classes.tolist() != [classes] or getattr(tree, "n_classes_", classes) != classes:
+        raise damaged(where, "a tree was made for another number of classes")
 
 
 def _check_boosting(model: Any, where: str) -> None:
@@ -88,3 +100,5 @@ def _check_boosting(model: Any, where: str) -> None:
         raise damaged(where, "gradient boosting with features that it encodes itself is not read")
     for predictor in (one for some in model._predictors for one in some):
         check_predictor(predictor.nodes, int(model.n_features_in_), where)
+        if np.size(predictor.binned_left_cat_bitsets) or np.size(predictor.raw_left_cat_bitsets):
+            raise damaged(where, "a tree without categories has sets of categories")

@@ -18,7 +18,7 @@ import numpy as np
 
 from tasks.microdata.errors import InputError
 from tasks.train.skops_archive import MOST_UNPACKED, damaged, refusal
-from tasks.train.skops_attributes import answering
+from tasks.train.skops_attributes import TEMPLATE, answering
 
 PROTOCOL = 2
 # What skops does not trust of itself and a model here may need, with the only kind of node that may make it. Each is checked:
@@ -65,10 +65,12 @@ _KEEPING = (
     "sklearn.gaussian_process.",
     "sklearn.impute._knn.",
     "sklearn.neighbors.",
+    "sklearn.preprocessing._data.KernelCenterer",
     "sklearn.preprocessing._data.QuantileTransformer",
     "sklearn.semi_supervised.",
     "sklearn.svm._classes.",
 )
+_COLUMNS = "sklearn.compose._column_transformer.ColumnTransformer"
 _SEQUENCES = ("ListNode", "TupleNode", "SetNode")
 _LOADERS = (
     *_SEQUENCES,
@@ -117,9 +119,10 @@ class Content:
             raise untrusted(self._untrusted, self._where)
         return {**root, "protocol": PROTOCOL, "_skops_version": str(schema["_skops_version"])}
 
-    def _node(self, state: Any) -> dict[str, Any]:
+    def _node(self, state: Any, template: bool = False) -> dict[str, Any]:
         loader, name = state["__loader__"], f"{state['__module__']}.{state['__class__']}"
         made = {"__class__": state["__class__"], "__module__": state["__module__"], "__loader__": loader}
+        template = template or state.get(TEMPLATE) is True
         if not all(isinstance(one, str) for one in made.values()):
             raise damaged(self._where, "a type has no name")
         if not self._trusts(loader, name):
@@ -128,26 +131,50 @@ class Content:
         if loader == "JsonNode":
             made["content"] = "".join(state["content"])
         elif loader in _SEQUENCES:
-            content = [self._node(one) for one in state["content"]]
+            content = [self._node(one, template) for one in state["content"]]
             made["content"] = sorted(content, key=json.dumps) if loader == "SetNode" else content
         elif loader == "DictNode":
-            made["content"] = {key: self._node(one) for key, one in state["content"].items()}
+            made["content"] = {key: self._node(one, template) for key, one in state["content"].items()}
             made["key_types"] = self._node(state["key_types"])
             if any(one["__loader__"] != "TypeNode" for one in made["key_types"].get("content", ())):
                 raise damaged(self._where, "the keys of a dictionary have no types")
         elif loader == "NdArrayNode":
-            made |= self._array_node(state, name)
+            made |= self._array_node(state, name, template)
         elif loader == "SliceNode":
             made["content"] = {end: _whole_or_none(state["content"][end]) for end in ("start", "stop", "step")}
         elif loader in ("TreeNode", "LossNode"):
             made |= {"__reduce__": {"args": self._node(state["__reduce__"]["args"])}, "content": self._node(state["content"])}
         elif loader == "RandomGeneratorNode":
             made["content"] = {one: self._node(state["content"][one]) for one in ("bit_generator", "seed_seq")}
-        elif loader in ("DTypeNode", "RandomStateNode") or (loader == "ObjectNode" and state.get("content") is not None):
-            made["content"] = self._node(answering(state["content"], name) if loader == "ObjectNode" else state["content"])
+        elif loader in ("DTypeNode", "RandomStateNode"):
+            made["content"] = self._node(state["content"])
+        elif loader == "ObjectNode" and state.get("content") is not None:
+            kept = answering(state["content"], name, template=template)
+            made["content"] = self._node(self._asked(kept) if name == _COLUMNS else kept, template)
         if name in OWN_NODES and not self._untrusted:
             self._check_compiled(made, name)
         return made
+
+    def _asked(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The attributes of a ColumnTransformer: a part of no columns was never fitted, and is the template still."""
+        values = dict(state["content"])
+        if "transformers_" in values:
+            parts = [self._marked(part) for part in values["transformers_"]["content"]]
+            values["transformers_"] = {**values["transformers_"], "content": parts}
+        return {**state, "content": values}
+
+    def _marked(self, part: dict[str, Any]) -> dict[str, Any]:
+        name, transformer, columns = part["content"]
+        return {**part, "content": [name, {**transformer, TEMPLATE: self._selects_nothing(columns)}, columns]}
+
+    def _selects_nothing(self, columns: dict[str, Any]) -> bool:
+        """Whether a ColumnTransformer takes this for no columns: an empty list, or a mask without a True."""
+        if columns["__loader__"] not in (*_SEQUENCES, "NdArrayNode"):
+            return False
+        if columns["__loader__"] == "NdArrayNode" and columns["type"] == "numpy":
+            chosen = np.load(io.BytesIO(_checked_array(self._members[columns["file"]], self._where)), allow_pickle=False)
+            return chosen.size == 0 or (chosen.dtype == np.bool_ and not chosen.any())
+        return all(one.get("content") == "false" for one in columns["content"])
 
     def _trusts(self, loader: str, name: str) -> bool:
         """Whether such a node is read at all; skops asks about its type too."""
@@ -157,14 +184,14 @@ class Content:
             return name.startswith(_READ) and not name.startswith(_KEEPING) and ".tests." not in name
         return loader in _LOADERS
 
-    def _array_node(self, state: dict[str, Any], name: str) -> dict[str, Any]:
+    def _array_node(self, state: dict[str, Any], name: str, template: bool) -> dict[str, Any]:
         if name in _NUMPY_PLAIN:
             raise damaged(self._where, "an array has a type that skops does not write")
         if state["type"] == "json":
             shape = self._node(state["shape"])
             if shape["__loader__"] != "TupleNode" or len(shape["content"]) != 1:
                 raise damaged(self._where, "an array of objects has not one dimension")
-            return {"type": "json", "content": [self._node(one) for one in state["content"]], "shape": shape}
+            return {"type": "json", "content": [self._node(one, template) for one in state["content"]], "shape": shape}
         data = self._members[state["file"]]
         self._read += len(data)
         if self._read > MOST_UNPACKED:
@@ -238,16 +265,16 @@ def check_predictor(nodes: Any, n_features: int, where: str) -> None:
 
 
 def _depth(left: Any, right: Any, leaf: Any) -> int | None:
-    """How deep the tree of the first node is; None unless every other node is the child of exactly one."""
+    """How deep the tree of the first node is; None unless every other node is below it, as the child of exactly one."""
     n, inner = len(leaf), np.flatnonzero(~leaf)
     children = np.concatenate([left[inner], right[inner]])
     if not np.array_equal(np.sort(children), np.arange(1, n)):
         return None
-    deep, level = 0, np.zeros(1, dtype=np.int64)
+    deep, reached, level = 0, 1, np.zeros(1, dtype=np.int64)
     while len(level := level[~leaf[level]]):
         level = np.concatenate([left[level], right[level]])
-        deep += 1
-    return deep
+        deep, reached = deep + 1, reached + len(level)
+    return deep if reached == n else None
 
 
 def _checked_array(data: bytes, where: str) -> bytes:

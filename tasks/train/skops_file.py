@@ -17,6 +17,7 @@ import numpy as np
 
 from tasks.microdata.errors import InputError
 from tasks.train.model_parts import check_compiled_parts
+from tasks.train.model_sizes import check_sizes
 from tasks.train.skops_archive import SCHEMA, damaged, packed, refusal, unpacked, zipped
 from tasks.train.skops_content import OWN_NODES, Content, untrusted
 
@@ -28,10 +29,12 @@ def written(model: Any) -> bytes:
     """skops' file of a fitted model: the same bytes for the same model, with nothing in it but what it needs to answer.
 
     Of each object its parameters are kept, and the fitted attributes that `skops_attributes.kept_by` names; what somebody
-    attached to the model, or to a part of it, is not. There are no seeds in it, no counts of records in the nodes of trees (and
-    hence no feature importances), nothing of the course of the training, no folder of a cache, one thread and no output. It
-    answers as the model does, bit for bit, and `read_model` reads it. What is kept is not looked into: a parameter may hold
-    what its user put there, and what the model needs may tell of single records: a tree's leaves, the categories of an encoder.
+    attached to the model, or to a part of it, is not. Of an estimator that is a parameter of another the parameters alone are
+    kept, whatever it was fitted to, unless it is the very part that answers. There are no seeds in the file, no counts of
+    records in the nodes of trees (and hence no feature importances), nothing of the course of the training, no folder of a
+    cache, one thread and no output. It answers as the model does, bit for bit, and `read_model` reads it. What is kept is not
+    looked into here: a parameter may hold what its user put there, and what the model needs may tell of single records: a
+    tree's leaves, the categories of an encoder.
 
     Raises InputError for types that `read_model` refuses and for a model that is too large. Cost: O(size of the model).
     """
@@ -48,7 +51,8 @@ def read_model(content: bytes, where: str) -> Any:
     """The fitted classifier in a file that may be hostile. Nothing is ever unpickled.
 
     What skops does not trust is refused but for `OWN_TYPES`, and so are scikit-learn's estimators whose compiled code trusts
-    what it is given (`skops_content`); of the other compiled parts the content is checked.
+    what it is given (`skops_content`); of the other compiled parts the content is checked, and of what was fitted the size
+    (`model_sizes`).
 
     Raises InputError for a pickle, for what is no skops file, is too large or damaged, was written by another version of skops
     or scikit-learn, holds other types, and for what is no fitted classifier with probabilities. Cost: O(size).
@@ -112,6 +116,7 @@ def _read(content: bytes, where: str) -> Any:
             raise untrusted(names, where) from error
         _check_classifier(model, where)
         check_compiled_parts(model, where)
+        check_sizes(model, where)
         hasattr(model, "feature_names_in_")  # a damaged model raises here
         imitation(model, 0)
     return model

@@ -14,10 +14,14 @@ import zipfile
 
 import numpy as np
 import pandas as pd
+import pytest
 from pydantic import TypeAdapter
 
+from tasks.microdata.errors import InputError
 from tasks.train.learners import Learner, classifier
+from tasks.train.skops_file import read_model
 
+WHERE = "release.model.file"
 LEARNERS = {
     "decision_tree": {},
     "random_forest": {"n_estimators": 3},
@@ -59,6 +63,13 @@ def fitted(method):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pipeline(classifier(learner, 3)).fit(*people())
+
+
+def refused(content):
+    with pytest.raises(InputError) as caught:
+        read_model(content, WHERE)
+    assert caught.value.where == WHERE
+    return caught.value
 
 
 def members_of(content):
