@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from tasks.mask.control import FEWEST, LARGEST_SHARE
 from tasks.microdata.document import Document, Path_, read_document, value_at
 from tasks.microdata.errors import InputError
 
@@ -13,6 +14,10 @@ WHOLE_FILE = "(the whole file)"
 _WORD = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
 _LISTS = ("attacks", "membership", "measures")  # of parts that a message may name by their own names
 _NAMES = ("method", "measure", "id")
+# As pydantic says it; what is allowed stands in a line of its own.
+_UNKNOWN = re.compile(r"input tag '([^']*)' found using '(\w+)' does not match any of the expected tags: [^()]*[^() ]")
+_NO_SHARE = re.compile(r"input should be (?:less|greater|a valid)[^()]*[^() ]")
+_SHARE = f"a share above 0 and less than or equal to {LARGEST_SHARE:g}, of {FEWEST} records or more, or a table: {{table: ...}}"
 _SYNTHETIC = "if the table is fully synthetic, say so (`released: {table: ..., align: none}`); else name one of these"
 
 
@@ -25,12 +30,25 @@ def nearer(error: InputError, path: Path) -> InputError:
     """
     if error.code == "measure-of-nobody":
         error = replace(error, remedy=_SYNTHETIC)
+    error = _told_once(error)
     if not error.where.endswith(WHOLE_FILE):
         return error
     document = read_document(path)
     places = (_place(word, document) for word in _WORD.findall(error.what))
     found = next((place for place in places if place is not None), None)
     return error if found is None else replace(error, where=document.where(found))
+
+
+def _told_once(error: InputError) -> InputError:
+    """An unknown method, and a `control` out of range, without what is allowed, which the error says besides.
+
+    Example: `release.model.learner: unknown method `random_forrest``.
+    """
+    if error.where.endswith(": control") and _NO_SHARE.search(error.what):
+        return replace(error, what=_NO_SHARE.sub("no share that can be set aside", error.what), allowed=_SHARE)
+    if _UNKNOWN.search(error.what) is None:
+        return error
+    return replace(error, what=_UNKNOWN.sub(r"unknown \2 `\1`", error.what), allowed=error.allowed.replace("'", ""))
 
 
 def _place(word: str, document: Document) -> Path_ | None:

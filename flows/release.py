@@ -38,6 +38,7 @@ from tasks.ingest.codebooks.codebook_file import load_codebook, merged
 from tasks.ingest.methods import IngestPlan
 from tasks.ingest.sources import SourceSpec
 from tasks.mask.coding.recoding import with_mappings
+from tasks.mask.control import LARGEST_SHARE
 from tasks.mask.elsewhere.adoption import AdoptionPlan, ReleasedSpec
 from tasks.mask.methods import Masking, targets
 from tasks.microdata.document import read_document, validated
@@ -67,7 +68,7 @@ class Published(Spec):
     model: ModelSpec
 
 
-ControlShare = Annotated[float, Field(gt=0, le=0.5)]
+ControlShare = Annotated[float, Field(gt=0, le=LARGEST_SHARE)]
 UNIT_KEYS = {"person": Role.PERSON, "group": Role.GROUP}
 
 

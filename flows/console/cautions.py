@@ -11,20 +11,36 @@ from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import AnyAttack, attack_id, reads_rows_of_nobody
 from tasks.attack.transparency.transparency import Transparency
 from tasks.microdata.alignment import ROWS_OF_NOBODY
+from tasks.microdata.schema import Scale
 from tasks.score.policy import FILE, PolicyLine, cannot_fail
 
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
+    from tasks.microdata.schema import Schema
 
 BOUNDED_FROM_BELOW = ("max_record_risk", "groups_exposed")  # a share of the targets says what the largest is at least
 
 
-def cautions(release: ReleaseSpec) -> list[str]:
-    """Warnings on attacks that are asked for and cannot answer, and on policy lines that no release could keep.
+def cautions(release: ReleaseSpec, schema: Schema) -> list[str]:
+    """Warnings on attacks that are asked for and cannot answer, on policy lines that no release could keep, on odd classes.
 
     Pure: nothing is read. Each names its place in the release file.
     """
-    return [*_silent_attacks(release), *_lines_on_a_share(release)]
+    return [*_silent_attacks(release), *_lines_on_a_share(release), *_numbers_as_classes(release, schema)]
+
+
+def _numbers_as_classes(release: ReleaseSpec, schema: Schema) -> Iterator[str]:
+    """A numeric target that is not cut: the model takes each of its values for a class that is unlike every other."""
+    spec = release.model
+    if spec is None or spec.learner is None or spec.target_quantiles is not None or spec.target not in schema:
+        return
+    recoded = any(step.method == "recoding" and spec.target in (step.named or ()) for step in release.masking or ())
+    if schema[spec.target].scale is Scale.NUMERIC and not recoded:
+        yield (
+            f"release.model.target ({spec.target}) is numeric, and each of its values is a class of its own, without order: "
+            "cut it with `target_quantiles` (4 makes four classes of about equal size), or, if the numbers are codes, declare "
+            f"that: `{spec.target}: {{scale: code}}` under `attributes`"
+        )
 
 
 def _silent_attacks(release: ReleaseSpec) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 
@@ -9,13 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tasks.mask.coincidence import ERROR, evidence_of_copies
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Booleans, Integers, Microdata, shared_codes
 from tasks.microdata.units import Counts, Units, units_of
 
 FEWEST = 20  # persons (records) on either side: half of them choose a threshold, the others are judged by it
+LARGEST_SHARE = 0.5
 WHERE = "control.table"
+_TELLING = (Role.IDENTIFIER, Role.PERSON, Role.GROUP)
 _NUMBER = re.compile(r"(?P<sign>[+-]?)(?P<whole>[0-9]+)(?:\.(?P<part>[0-9]*))?")
 
 
@@ -97,8 +101,9 @@ def _refuse_members(original: Microdata, control: Microdata, fitted: Microdata, 
     """Refuse a control of people who stand in the source: of non-members that are members an attack finds nothing.
 
     Values are compared in their normal form (`_normal`). Nobody may share a key, nor another identifier whose values belong to
-    one unit of the source each. What repeats in the source is shared by chance: an identifier that does, and without a key the
-    whole rows, are refused where more than half of the control shares them, though most of the source's are distinct.
+    one unit of the source each; an identifier that repeats in the source is shared by chance, and refused where more than half
+    of the control shares it, though most of the source's are distinct. A copy may have new identifiers: without them people of
+    the control may resemble those of the source as those of another sample do, and no more (`evidence_of_copies`).
 
     control: its columns as they were read; fitted: in the types of the source. keys: of persons, and `key`.
     Raises InputError, which names columns and counts.
@@ -115,10 +120,64 @@ def _refuse_members(original: Microdata, control: Microdata, fitted: Microdata, 
             n_values = len(np.unique(held[:, 1]))
             if n_values == len(held) or (2 * n_values > len(held) and 2 * found.sum() > len(found)):
                 _refuse_in_both(found, f"as `{name}` says")
-    if not keys:
-        found, n_distinct = _whole_rows_of(fitted, original)
-        if 2 * n_distinct > original.n and 2 * found.sum() > len(found):
-            _refuse_in_both(found, "as they are")
+    names = [name for name in original.names if name not in keys and schema[name].role not in _TELLING]
+    if names:
+        _refuse_copies(original, fitted, schema, names)
+
+
+def _refuse_copies(original: Microdata, control: Microdata, schema: Schema, names: list[str]) -> None:
+    """Refuse a control whose people say what those of the source say more often, or more evenly, than by chance."""
+    rows = _codes_of_rows(control.select(names), original.select(names))
+    (units, _), (of_source, counts) = _sampled(control, schema), _sampled(original, schema)
+    mine, theirs = _codes_of_units((rows[: control.n], units), (rows[control.n :], of_source))
+    if evidence_of_copies(mine, theirs) < -math.log(ERROR):
+        return
+    n_found = int(np.isin(mine, theirs).sum())
+    _, place, times = np.unique(theirs, return_inverse=True, return_counts=True)
+    alike = 100 * float((times[place] > 1).mean())
+    what = (
+        f"{n_found:,} of {len(mine):,} {counts} of the control's table say what {counts} of the source say, in every attribute "
+        f"but identifiers ({alike:.3g} % of the source's own say what others of them say): it is a copy, or holds one"
+    )
+    allowed = (
+        f"people who are not in the source, whatever their identifiers (another sample is refused once in {1 / ERROR:,.0f})"
+    )
+    raise InputError("in-both", WHERE, what, allowed, "take the people of the source out of the table", n_found)
+
+
+def _sampled(table: Microdata, schema: Schema) -> tuple[Integers, str]:
+    """Shape (n,): what was sampled as one, by row: households and enterprises, else persons, else records; and what it is."""
+    for role, counts in ((Role.GROUP, "groups"), (Role.PERSON, "persons")):
+        for name in schema.with_role(role):
+            (codes,) = shared_codes(table.column(name))
+            return np.where(codes < 0, table.n + np.arange(table.n), codes), counts  # without a group: one of its own
+    return np.arange(table.n), "records"
+
+
+def _codes_of_rows(table: Microdata, other: Microdata) -> Integers:
+    """Shape (n + n of the other,): equal where rows say the same."""
+    place = np.zeros(table.n + other.n, dtype=np.int64)
+    for name in table.names:
+        columns = [one.column(name) for one in (table, other)]
+        codes = np.concatenate(shared_codes(*(map(_normal, columns) if pa.types.is_string(columns[0].type) else columns))) + 1
+        _, place = np.unique(place * (codes.max(initial=0) + 1) + codes, return_inverse=True)
+    return np.asarray(place, dtype=np.int64)
+
+
+def _codes_of_units(*tables: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
+    """For the rows and units of two tables a code for each unit: equal where they have the same rows, in whatever order."""
+    mine, theirs = (_rows_of_units(rows, units) for rows, units in tables)
+    numbers: dict[bytes, int] = {}
+    codes = np.array([numbers.setdefault(one, len(numbers)) for one in (*mine, *theirs)], dtype=np.int64)
+    return codes[: len(mine)], codes[len(mine) :]
+
+
+def _rows_of_units(rows: Integers, units: Integers) -> list[bytes]:
+    order = np.lexsort((rows, units))
+    starts = np.flatnonzero(np.diff(units[order], prepend=-1))
+    content, ends = rows[order].tobytes(), np.append(starts[1:], len(rows))
+    size = rows.itemsize
+    return [content[start * size : end * size] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
 def _refuse_without_key(values: pa.Array, name: str) -> None:
@@ -152,15 +211,6 @@ def _normal_text(value: object) -> str | None:
     return f"-{size}" if sign == "-" and size != "0" else size
 
 
-def _whole_rows_of(table: Microdata, other: Microdata) -> tuple[Booleans, int]:
-    """Shape (n,): does each row stand in another table as it is? And how many distinct rows that one has."""
-    pairs = [(table.column(name), other.column(name)) for name in table.names]
-    codes = [shared_codes(*(map(_normal, pair) if pa.types.is_string(pair[0].type) else pair)) for pair in pairs]
-    mine, theirs = (np.ascontiguousarray(np.column_stack([pair[side] for pair in codes])) for side in (0, 1))
-    _, place = np.unique(np.concatenate([mine, theirs]), axis=0, return_inverse=True)
-    return np.isin(place[: table.n], place[table.n :]), len(np.unique(place[table.n :]))
-
-
 def _refuse_in_both(found: Booleans, told: str) -> None:
     n_found = int(found.sum())
     if n_found:
@@ -179,7 +229,7 @@ def refuse_small_control(units: Units, share: float) -> int:
     """How many units are set aside; InputError as `set_aside`."""
     size = round(share * units.n_units)
     if min(size, units.n_units - size) < FEWEST:
-        least, most = FEWEST / units.n_units, 1 - FEWEST / units.n_units
+        least, most = FEWEST / units.n_units, LARGEST_SHARE
         raise InputError(
             code="control-too-small",
             where="control",
