@@ -138,6 +138,8 @@ def test_records_of_failures_are_no_finding(furnished):
     put_cache_record("b" * 32, []).write_text(json.dumps(failure))
     put_cache_record("c" * 32, []).write_text(json.dumps({"metadata": {"serializer": PLAIN}, "result": json.dumps(failure)}))
     put_cache_record("d" * 32, []).write_text(json.dumps(failure | {"__exc_type__": "os.system"}))
+    for i, kind in enumerate(("prefect.exceptions.PrefectHTTPStatusError", "httpx.ReadTimeout")):  # a server without disk
+        put_cache_record(f"{i}" * 32, []).write_text(json.dumps(failure | {"__exc_type__": kind}))
     seen = verify(Home.current(), history(manifests_of(Home.current()), ()))
     assert seen.dangling == 0
     assert [(one.kind, one.subject) for one in seen.findings] == [("record", f"records/{'d' * 32}")]

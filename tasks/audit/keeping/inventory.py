@@ -33,6 +33,8 @@ PLAIN = {
     "loads_kwargs": {},
 }
 STAGE_FAILURE = f"{StageFailure.__module__}.{StageFailure.__qualname__}"
+# What Prefect raises of itself: it speaks of its server and never of values.
+_OF_PREFECT = re.compile(r"prefect\.exceptions\.[A-Z]\w+|(?:httpx|httpcore)\.[A-Z]\w*(?:Error|Timeout)")
 _NAME = re.compile(rf"([0-9a-f]{{64}})({'|'.join(map(re.escape, SUFFIX.values()))})")
 _DRAFT = re.compile(r"\..+\.[0-9a-f]{32}\.tmp|\..+\.key\.[0-9a-f]{16}")
 
@@ -194,8 +196,11 @@ def _is_torn(content: bytes) -> bool:
 
 
 def _is_failure(value: object) -> bool:
-    """Is it what Prefect keeps of an exception that this program lets out?"""
-    return isinstance(value, dict) and value.keys() == {"__exc_type__", "message"} and value["__exc_type__"] == STAGE_FAILURE
+    """Is it what Prefect keeps of an exception that this program lets out, or of its own (a server whose disk is full)?"""
+    if not isinstance(value, dict) or value.keys() != {"__exc_type__", "message"}:
+        return False
+    kind = str(value["__exc_type__"])
+    return kind == STAGE_FAILURE or _OF_PREFECT.fullmatch(kind) is not None
 
 
 def _is_locked(path: Path) -> bool:
