@@ -120,9 +120,18 @@ def _refuse_members(original: Microdata, control: Microdata, fitted: Microdata, 
             n_values = len(np.unique(held[:, 1]))
             if n_values == len(held) or (2 * n_values > len(held) and 2 * found.sum() > len(found)):
                 _refuse_in_both(found, f"as `{name}` says")
-    names = [name for name in original.names if name not in keys and schema[name].role not in _TELLING]
+    names = [name for name in original.names if name not in keys and not _is_identifier(original, fitted, schema, name)]
     if names:
         _refuse_copies(original, fitted, schema, names)
+
+
+def _is_identifier(original: Microdata, control: Microdata, schema: Schema, name: str) -> bool:
+    """What a copy may have anew: identifiers, and what is withheld and occurs once in both tables, as numbers of rows do."""
+    role = schema[name].role
+    if role is not Role.WITHHELD:
+        return role in _TELLING
+    codes = np.concatenate(shared_codes(original.column(name), control.column(name)))
+    return len(np.unique(codes)) == len(codes)
 
 
 def _refuse_copies(original: Microdata, control: Microdata, schema: Schema, names: list[str]) -> None:
@@ -139,9 +148,7 @@ def _refuse_copies(original: Microdata, control: Microdata, schema: Schema, name
         f"{n_found:,} of {len(mine):,} {counts} of the control's table say what {counts} of the source say, in every attribute "
         f"but identifiers ({alike:.3g} % of the source's own say what others of them say): it is a copy, or holds one"
     )
-    allowed = (
-        f"people who are not in the source, whatever their identifiers (another sample is refused once in {1 / ERROR:,.0f})"
-    )
+    allowed = f"people who are not in the source, under any identifiers (of other samples one in {1 / ERROR:,.0f} is refused)"
     raise InputError("in-both", WHERE, what, allowed, "take the people of the source out of the table", n_found)
 
 

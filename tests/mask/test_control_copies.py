@@ -204,6 +204,15 @@ def test_spaces_case_and_missing_values_hide_no_copy(table):
         fitted_control(source, other, schema)
 
 
+@pytest.mark.parametrize("first", [0, 200])
+def test_numbers_of_rows_that_are_withheld_hide_no_copy(table, first):
+    pay = np.random.default_rng(7).integers(0, 10**6, 200)
+    roles = {"no": Role.WITHHELD}
+    source, schema = table({"no": np.arange(200), "pay": pay}, roles=roles)
+    with pytest.raises(InputError, match="200 of 200 records"):
+        fitted_control(source, table({"no": np.arange(first, first + 200), "pay": pay})[0], schema)
+
+
 def test_a_table_of_identifiers_alone_has_nothing_to_compare(table):
     source, schema = table({"id": np.arange(30)}, roles=ROLES)
     fitted_control(source, table({"id": np.arange(30, 60)})[0], schema)
