@@ -9,11 +9,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 from postgres import free_port
+from prefect.client.base import PrefectHttpxSyncClient
 
 SECONDS_TO_START = 240
+
+
+def asked(api: str, method: str, path: str, content: Any = None) -> httpx.Response:
+    """What a server answers. Of a busy database it says 503, come again: Prefect's own client does."""
+    with PrefectHttpxSyncClient(timeout=60) as client:
+        return client.request(method, f"{api}/{path}", json=content)
 
 
 @contextmanager

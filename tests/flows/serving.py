@@ -21,6 +21,7 @@ import pandas as pd
 import psutil
 from outcomes import ROOT
 from postgres import free_port
+from prefect_servers import asked
 from release_files import WRITTEN, survey, write_release
 
 SECONDS_TO_SERVE = 300
@@ -136,8 +137,7 @@ class Serving:
             return False
 
     def ask(self, method: str, path: str, content: Any = None) -> Any:
-        answer = httpx.request(method, f"http://127.0.0.1:{self.port}/api/{path}", json=content, timeout=60)
-        answer.raise_for_status()
+        answer = asked(f"http://127.0.0.1:{self.port}/api", method, path, content)
         return answer.json() if answer.content else None
 
     def deployment(self, name: str) -> dict[str, Any]:

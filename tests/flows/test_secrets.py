@@ -12,6 +12,7 @@ from pathlib import Path
 import leaks
 import pytest
 from outcomes import folder_of, newest_manifest, scorecard_of
+from prefect_servers import asked
 from release_files import CANARY, survey, write_release
 
 OF_A_RUN = {"kind", "run", "release", "series", "outcome", "not_for_publication", "manifest", "stages"}
@@ -119,17 +120,13 @@ def test_no_secret_is_in_what_the_audit_trail_gives_out(certify, sdcert, tmp_pat
 @pytest.mark.parametrize("change", ["certified", "value outside the order"])
 def test_prefects_database_holds_no_secret(process, tmp_path, home, prefect, change):
     """What the session's server answers; its database is searched at the end of the session."""
-    import httpx
-
     path = write_release(tmp_path / "project", CHANGES[change][0], text=survey(canary=True))
     ran = process("-m", "flows.cli", "certify", path, "--output", tmp_path / "releases", PREFECT_LOGGING_LEVEL="DEBUG")
     _, err = ran.communicate(timeout=300)
     manifest = newest_manifest()
     answers = []
     for what in ("flow_runs", "task_runs", "logs", "artifacts", "events"):
-        reply = httpx.post(f"{prefect}/{what}/filter", json={"limit": 50} if what == "events" else {"limit": 200}, timeout=120)
-        assert reply.status_code == 200, reply.text
-        answers.append(reply.text)
+        answers.append(asked(prefect, "POST", f"{what}/filter", {"limit": 50 if what == "events" else 200}).text)
     text = "".join(answers)
     assert (manifest["run"] if change == "certified" else "StageFailure") in text
     wanted = secrets_of(tmp_path)
