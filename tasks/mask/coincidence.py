@@ -22,7 +22,8 @@ def evidence_of_copies(mine: Integers, theirs: Integers) -> float:
     units have in both tables together, chance says how many of them are in one. Of a copy, or a part of one, a rare value has
     units in both tables, and seldom more in `mine`; a common one has as large a share of one table as of the other, more evenly
     than by chance. So a whole copy of a coarse table, in which every value repeats, is noticed as well if there are some ten
-    values. A small part of such a table is not: it is what another sample would be.
+    values. A small part of such a table is not: it is what another sample would be. Parts that were stratified on every
+    attribute share as a copy does, and are taken for one; on all but one they are not (40 of 40, 0 of 40; 24 to 1,800 values).
 
     Formula: mean over the alternatives of prod_v g(c_v) / E[g(C)], times P, where c_v is how many of the k units of the value v
     are in `mine`; C is binomial (k, f), f the share of `mine` in both tables; g(c) = a^[0 < c < k] b^-[c > k / 2] for a rare

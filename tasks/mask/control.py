@@ -149,7 +149,8 @@ def _refuse_copies(original: Microdata, control: Microdata, schema: Schema, name
         f"but identifiers ({alike:.3g} % of the source's own say what others of them say): it is a copy, or holds one"
     )
     allowed = f"people who are not in the source, under any identifiers (of other samples one in {1 / ERROR:,.0f} is refused)"
-    raise InputError("in-both", WHERE, what, allowed, "take the people of the source out of the table", n_found)
+    do = "take the people of the source out of the table; if it was drawn stratified on every attribute, on fewer"
+    raise InputError("in-both", WHERE, what, allowed, do, n_found)
 
 
 def _sampled(table: Microdata, schema: Schema) -> tuple[Integers, str]:

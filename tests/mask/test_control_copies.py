@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import train_test_split
 
 from tasks.mask.coincidence import ERROR, evidence_of_copies
 from tasks.mask.control import fitted_control
@@ -216,3 +217,18 @@ def test_numbers_of_rows_that_are_withheld_hide_no_copy(table, first):
 def test_a_table_of_identifiers_alone_has_nothing_to_compare(table):
     source, schema = table({"id": np.arange(30)}, roles=ROLES)
     fitted_control(source, table({"id": np.arange(30, 60)})[0], schema)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_control_may_be_stratified_on_all_attributes_but_one(seed):
+    """On every attribute it is spread as evenly as a copy is: refused, as the message says."""
+    rng = np.random.default_rng(200 + seed)
+    columns = drawn(rng, (3, 4, 4), 1000)
+    both, every = (
+        np.unique(np.column_stack([columns[name] for name in names]), axis=0, return_inverse=True)[1]
+        for names in (["town", "work"], ["town", "work", "pay"])
+    )
+    for strata, is_copy in ((both, False), (every, True)):
+        common = np.flatnonzero(np.bincount(strata)[strata] > 1)
+        theirs, mine = train_test_split(common, test_size=0.2, stratify=strata[common], random_state=seed)
+        assert (evidence_of_copies(every[mine], every[theirs]) >= LEAST) is is_copy
