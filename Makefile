@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PARALLEL ?= --numprocesses 3 --no-loadscope-reorder
+PARALLEL ?= --numprocesses 4 --no-loadscope-reorder
 PARALLEL_SLOW ?= --numprocesses 4 --no-loadscope-reorder
 RELEASE ?= params/releases/anes96.yaml
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
