@@ -10,6 +10,7 @@ def criterion_in_words(line: dict[str, Any]) -> str:
     value = "has no figure" if line["deciding_value"] is None else f"{line['deciding_value']:.4g}"
     end = " (one-sided 95 % bound)" if line["deciding_bound"] in ("low", "high") else ""
     of = f" of {line['attribute']}" if line["attribute"] else ""
-    by = f", found by {', '.join(filter(None, (line['attack'], line['intruder'])))}" if line["attack"] else ""
+    found = "attack" if line["deciding_value"] is None else "found by"
+    by = f", {found} {', '.join(filter(None, (line['attack'], line['intruder'])))}" if line["attack"] else ""
     note = f" ({line['caution']})" if line.get("caution") else ""
     return f"{line['measure']}{of} {value}{end}; limit {line['direction'].replace('_', ' ')} {line['limit']:g}{by}{note}"

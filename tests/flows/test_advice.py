@@ -9,6 +9,7 @@ import pytest
 from flows.console.advice.advice import advice
 from flows.console.advice.masks import attributes_of, stronger, weaker
 from tasks.mask.methods import describe
+from tasks.score.membership.figures import UNLIKE
 
 
 def line(measure: str, limit: float, value: float | None, **fields: Any) -> dict[str, Any]:
@@ -255,3 +256,12 @@ def test_a_table_masked_elsewhere_has_no_masking_step_to_name():
     assert len(found) == 4
     assert not any("masking step" in sentence for sentence in found)
     assert all("in the tool that made the table" in sentence for sentence in (found[0], found[2], found[3]))
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedy"), [(f"the figure is failed: {UNLIKE}", "draw both at random"), ("wide", "a larger `control`")]
+)
+def test_a_control_of_other_people_is_not_mended_by_more_of_them(reason, remedy):
+    undecided = line("membership_auc", 0.6, None, decision="undecided", reason=reason, attack="gap", deciding_bound=None)
+    (_, told_to_do) = told([undecided], [], spec(None) | {"release": {"model": {}}})
+    assert remedy in told_to_do

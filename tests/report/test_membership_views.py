@@ -132,6 +132,14 @@ def test_an_attack_that_tells_nothing_is_said_to_be_a_coin(certified):
     assert "hardly more than a coin" in view.plain
 
 
+def test_where_an_attack_failed_the_worst_of_the_others_is_not_relied_on(certified):
+    content = asked(certified)
+    other = figure("membership_auc", None, attack="gap", status="failed", reason="the tables differ")
+    told = worst_of_membership(replace(content, estimates=(*content.estimates, other)))
+    assert told.endswith("That is not to be relied on: the attack \u201cgap\u201d failed (the tables differ).")
+    assert "not to be relied on" not in worst_of_membership(content)
+
+
 def most_exposed(part, attribute, value, chance, low, attack="closest_record"):
     return figure("subgroup_share_of_most_exposed", value, attack, attribute=attribute, subgroup=part, chance=chance, low=low,
                   high=min(1.0, 2 * value), n_targets=200)  # fmt: skip

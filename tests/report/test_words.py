@@ -13,6 +13,8 @@ from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
 from tasks.microdata.words import listed
 from tasks.report.content import public_edition
 from tasks.report.masks.words import told
+from tasks.report.views.overview import policy_rows
+from tasks.report.views.rows import figure_text
 from tasks.report.words import meanings, sentences
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.policy import PolicyLine
@@ -213,3 +215,14 @@ def test_many_records_keep_a_limit(monkeypatch, certified, found, verb):
     monkeypatch.setattr(sentences, "found_in_words", lambda *_: found)
     line, one = next((line, one) for line, one in certified.lines() if one.deciding_bound == "value")
     assert sentences.reason_in_words(line, one).startswith(f"{found} {verb} the limit of")
+
+
+def test_a_bound_is_named_and_its_figure_stands_beside_it(certified):
+    place, one = next((at, one) for at, (_, one) in enumerate(certified.lines()) if one.estimate is not None)
+    bound = replace(one, deciding_bound="high", deciding_value=0.2)
+    criteria = tuple(bound if each is one else each for each in certified.verdict.criteria)
+    figure = figure_text(certified.figure(one.estimate))
+    other = replace(certified, verdict=replace(certified.verdict, criteria=criteria))
+    whole, sampled = (policy_rows(content)[place] for content in (certified, other))
+    assert "bound" not in whole.who
+    assert sampled.who == f"one-sided 95\u202f% bound of {figure}, {whole.who}"

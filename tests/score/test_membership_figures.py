@@ -39,6 +39,13 @@ def test_an_attack_to_which_strangers_look_like_members_has_failed():
         assert all((one.value is None) == (one.status != "ok") for one in found)
 
 
+def test_an_advantage_is_the_number_nearest_to_its_fraction():
+    """3 of 5 members less 2 of 5 others is 0.2, as a limit of 0.2 is; the difference of 0.6 and 0.4 is below it."""
+    scores = np.array([1, 1, 1, 0, 0, 1, 1, 0, 0, 0])
+    found = figures(result(scores, 0.5), frame(np.arange(10) < 5))
+    assert 0.6 - 0.4 < found["membership_advantage", ()].value == 0.2
+
+
 def result(scores, threshold=None):
     return MembershipResult(
         attack="gap",

@@ -10,6 +10,7 @@ from flows.console.inert import shown
 from tasks.microdata.words import listed
 from tasks.report.words.numbers import beside_limit, limit_in_unit
 from tasks.score.catalogue import LINKAGE, LOSS, MEASURES, MODEL_ACCURACY
+from tasks.score.membership.figures import UNLIKE
 from tasks.score.policy import INSIDER
 
 _LINKAGE = {measure.name for measure in LINKAGE}
@@ -52,7 +53,13 @@ def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, 
     if line["decision"] == "undecided":
         yield f"{place} ({line['measure']}) could not be decided: {shown(line['reason'])}."
         if MEASURES[line["measure"]].of_membership or MEASURES[line["measure"]].only_of_model:
-            yield "Ask about more people: a larger `control` makes the interval narrower; or hold the release back further."
+            if line["reason"] and UNLIKE in line["reason"]:
+                yield (
+                    "Take the people of the control from the same place as those of the source: draw both at random from one "
+                    "table (whole groups, where there are any) before anything is made of either."
+                )
+            else:
+                yield "Ask about more people: a larger `control` makes the interval narrower; or hold the release back further."
         elif line["deciding_bound"] in ("low", "high"):
             yield _on_sampling(spec.get("intruder") or {})
     elif spec.get("release") is not None:

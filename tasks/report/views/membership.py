@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.words import listed
 from tasks.report.charts.membership import Membership, draw_membership, drawable
 from tasks.report.content import Content
 from tasks.report.views.figures import Figure, safe
@@ -99,8 +100,17 @@ def worst_of_membership(content: Content) -> str:
     return (
         f"Whether somebody is in {asked.noun}{rehearsed}: of 100 people who are, the {attack_named(worst.attack)} takes "
         f"{answers[0]} for members, and of 100 who are not {answers[1]}: the worst found among the attacks run. "
-        f"{_so(content, worst.value or 0.0)}"
+        f"{_failure(content) or _so(content, worst.value or 0.0)}"
     )
+
+
+def _failure(content: Content) -> str:
+    """Which attacks failed, so that the worst of the others tells little; empty where none did."""
+    failed = [one for one in content.estimates if one.measure == AUC and one.status == "failed"]
+    if not failed:
+        return ""
+    attacks = listed(attack_named(one.attack) for one in failed)
+    return f"That is not to be relied on: the {attacks} failed ({failed[0].reason})."
 
 
 def told_of_most_exposed(content: Content) -> str:

@@ -126,12 +126,20 @@ def policy_rows(content: Content) -> tuple[PolicyRow, ...]:
             decision=criterion.decision,
             status=DECISIONS[criterion.decision],
             found=found_in_words(criterion, content.counts_behind(criterion)),
-            who=by_whom(content, criterion),
+            who=_whose(content, criterion),
             note=" ".join(filter(None, [CANNOT_FAIL * cannot_fail(line), _caution(content, criterion)])),
             reason=reason_in_words(line, criterion, content.counts_behind(criterion)),
         )
         for line, criterion in content.lines()
     )
+
+
+def _whose(content: Content, criterion: Criterion) -> str:
+    """Whose figure decided; and of a bound, of which figure."""
+    figure = content.figure(criterion.estimate)
+    bound = criterion.deciding_bound in ("low", "high") and figure is not None and figure.value is not None
+    of = f"one-sided 95{SPACE}% bound of {figure_text(figure)}" if bound else ""
+    return ", ".join(filter(None, [of, by_whom(content, criterion)]))
 
 
 def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:

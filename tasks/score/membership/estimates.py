@@ -170,7 +170,7 @@ def _auc(of: _Judged) -> Estimate:
 
 def _advantage(of: _Judged) -> Estimate:
     counts = of.flags
-    value = counts.true / counts.members - counts.false / counts.others
+    value = (counts.true * counts.others - counts.false * counts.members) / (counts.members * counts.others)
     within = difference_interval(counts.true, counts.members, counts.false, counts.others)
     return of.estimate("membership_advantage", value, within, 0.0)
 
