@@ -138,12 +138,15 @@ class Ending:
 
 
 def _attributes(content: Content) -> tuple[MaskedAttribute, ...]:
+    model = content.model
+    taught = set() if model is None else {model.target, *(one.name for one in model.inputs)}
     return tuple(
         MaskedAttribute(
             name=one.name,
             role=str(one.role),
             masks=tuple(step.method for step in content.steps_on(one.name)),
-            published=content.model is None and (one.published or one.name in content.pseudonymised),
+            published=model is None and (one.published or one.name in content.pseudonymised),
+            taught=one.name in taught,
         )
         for one in content.schema.attributes
     )

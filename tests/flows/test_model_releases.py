@@ -87,6 +87,8 @@ def test_a_model_is_trained_attacked_and_published_with_a_certificate_and_no_tab
     assert verified.code == 0, verified.err
     replayed = sdcert("audit", "replay", manifest["run"])
     assert replayed.code == 0, replayed.out + replayed.err
+    assert manifest["run"] in sdcert("audit", "find", "--touching", "town").out
+    assert "taught the model" in sdcert("audit", "show", manifest["run"]).out
     changed = bytearray((folder / "model.skops").read_bytes())
     changed[len(changed) // 2] ^= 1
     (folder / "model.skops").write_bytes(changed)

@@ -94,7 +94,8 @@ def hint(index: Index, query: Query) -> str:
         known = index.names(option) if value is not None else []
         if value is not None and value not in known:
             near = shown(did_you_mean(value, known, ""))
-            return f"the ledger has no {option} of this name{'; ' + near if near else ''}"
+            none = "run masked or published an attribute" if option == "attribute" else f"entry in the ledger has a {option}"
+            return f"no {none} of this name{'; ' + near if near else ''}"
     return "no run of this home's ledger is like this" if index.size else "the ledger of this home has no entries yet"
 
 

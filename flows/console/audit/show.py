@@ -219,12 +219,12 @@ def _attempts(found: Found) -> Iterator[tuple[str, str]]:
 
 def _attributes(ended: RunEnded) -> Iterator[tuple[str, str]]:
     """Those of one role that were masked alike in one line."""
-    alike: dict[tuple[bool, str, tuple[str, ...]], list[str]] = {}
+    alike: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for one in ended.attributes:
-        alike.setdefault((one.published, one.role, one.masks), []).append(one.name)
-    for (published, role, masks), names in alike.items():
-        told = f"{', '.join(names)}: {role}, {', then '.join(masks) or 'not masked'}"
-        yield "published" if published else "not published", told
+        became = "published" if one.published else "taught the model" if one.taught else "not published"
+        alike.setdefault((became, one.role, one.masks), []).append(one.name)
+    for (became, role, masks), names in alike.items():
+        yield became, f"{', '.join(names)}: {role}, {', then '.join(masks) or 'not masked'}"
 
 
 def _criteria(ended: RunEnded) -> Iterator[tuple[str, str]]:

@@ -51,12 +51,13 @@ class ReleasedTable(Spec):
 
 
 class MaskedAttribute(Spec):
-    """An attribute of the source, how it was masked (empty: not at all), and whether it is published."""
+    """An attribute of the source, how it was masked (empty: not at all), and whether it is published or taught a model."""
 
     name: str
     role: str
     masks: tuple[str, ...]
     published: bool
+    taught: bool = False
 
 
 class LedgerOpened(Spec):

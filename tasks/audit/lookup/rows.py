@@ -180,8 +180,8 @@ def file_rows(number: int, event: Event) -> list[Row]:
 
 
 def touched(attributes: Iterable[MaskedAttribute]) -> tuple[str, ...]:
-    """The attributes that a run masked or published."""
-    return tuple(one.name for one in attributes if one.masks or one.published)
+    """The attributes that a run masked or published, or taught a model with."""
+    return tuple(one.name for one in attributes if one.masks or one.published or one.taught)
 
 
 def set_of(attributes: Iterable[MaskedAttribute]) -> str:
