@@ -146,7 +146,9 @@ def refuse_rare_classes(examples: Examples, spec: ModelSpec) -> None:
     if rare:
         what = f"{rare} class{'es' if rare != 1 else ''} of `{spec.target}` {'have' if rare != 1 else 'has'} too few records"
         allowed = f"at least {FEWEST_OF_A_CLASS} records of each class in the training table"
-        remedy = "join rare classes (a `recoding` step), cut with fewer `target_quantiles`, or predict another attribute"
+        remedy = "fit the model again with rare classes joined, or without their records"
+        if spec.learner is not None:
+            remedy = "join rare classes (a `recoding` step), cut with fewer `target_quantiles`, or predict another attribute"
         raise InputError("rare-class", f"{WHERE}.target", what, allowed, remedy, spec.target)
 
 
