@@ -14,8 +14,9 @@ from tasks.microdata.words import listed
 from tasks.report.content import public_edition
 from tasks.report.masks.words import told
 from tasks.report.views.overview import policy_rows
-from tasks.report.views.rows import figure_text
+from tasks.report.views.rows import unit_of
 from tasks.report.words import meanings, sentences
+from tasks.report.words.numbers import in_unit
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Verdict, decide
@@ -221,7 +222,8 @@ def test_a_bound_is_named_and_its_figure_stands_beside_it(certified):
     place, one = next((at, one) for at, (_, one) in enumerate(certified.lines()) if one.estimate is not None)
     bound = replace(one, deciding_bound="high", deciding_value=0.2)
     criteria = tuple(bound if each is one else each for each in certified.verdict.criteria)
-    figure = figure_text(certified.figure(one.estimate))
+    found = certified.figure(one.estimate)
+    figure = in_unit(found.value, unit_of(found))
     other = replace(certified, verdict=replace(certified.verdict, criteria=criteria))
     whole, sampled = (policy_rows(content)[place] for content in (certified, other))
     assert "bound" not in whole.who

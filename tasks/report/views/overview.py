@@ -136,10 +136,11 @@ def policy_rows(content: Content) -> tuple[PolicyRow, ...]:
 
 def _whose(content: Content, criterion: Criterion) -> str:
     """Whose figure decided; and of a bound, of which figure."""
-    figure = content.figure(criterion.estimate)
-    bound = criterion.deciding_bound in ("low", "high") and figure is not None and figure.value is not None
-    of = f"one-sided 95{SPACE}% bound of {figure_text(figure)}" if bound else ""
-    return ", ".join(filter(None, [of, by_whom(content, criterion)]))
+    figure, whose = content.figure(criterion.estimate), by_whom(content, criterion)
+    if criterion.deciding_bound not in ("low", "high") or figure is None or figure.value is None:
+        return whose
+    bound = f"one-sided 95{SPACE}% bound of {in_unit(figure.value, unit_of(figure))}"
+    return f"{bound} {whose}" if whose.startswith("(") else ", ".join(filter(None, [bound, whose]))
 
 
 def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
