@@ -16,7 +16,7 @@ _LISTS = ("attacks", "membership", "measures")  # of parts that a message may na
 _NAMES = ("method", "measure", "id")
 # As pydantic says it; what is allowed stands in a line of its own.
 _UNKNOWN = re.compile(r"input tag '([^']*)' found using '(\w+)' does not match any of the expected tags: [^()]*[^() ]")
-_NO_SHARE = re.compile(r"input should be (?:less|greater|a valid)[^()]*[^() ]")
+_NO_SHARE = re.compile(r"(?:input should be (?:less|greater)|a number is expected)[^()]*[^() ]")
 _SHARE = f"a share above 0 and less than or equal to {LARGEST_SHARE:g}, of {FEWEST} records or more, or a table: {{table: ...}}"
 _SYNTHETIC = "if the table is fully synthetic, say so (`released: {table: ..., align: none}`); else name one of these"
 

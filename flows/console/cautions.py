@@ -12,7 +12,9 @@ from tasks.attack.threat import AnyAttack, attack_id, reads_rows_of_nobody
 from tasks.attack.transparency.transparency import Transparency
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.schema import Scale
-from tasks.score.policy import FILE, PolicyLine, cannot_fail
+from tasks.score.membership.estimates import others_needed
+from tasks.score.membership.reach import GUESSES, bound_where_nothing_is_told, enough_asked
+from tasks.score.policy import FILE, PolicyLine, cannot_fail, rate_of
 
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
@@ -21,12 +23,18 @@ if TYPE_CHECKING:
 BOUNDED_FROM_BELOW = ("max_record_risk", "groups_exposed")  # a share of the targets says what the largest is at least
 
 
-def cautions(release: ReleaseSpec, schema: Schema) -> list[str]:
+def cautions(release: ReleaseSpec, schema: Schema, asked: int | None = None) -> list[str]:
     """Warnings on attacks that are asked for and cannot answer, on policy lines that no release could keep, on odd classes.
 
+    asked: members and others whom attacks on membership ask about, so many of each; None: there are no such attacks.
     Pure: nothing is read. Each names its place in the release file.
     """
-    return [*_silent_attacks(release), *_lines_on_a_share(release), *_numbers_as_classes(release, schema)]
+    return [
+        *_silent_attacks(release),
+        *_lines_on_a_share(release),
+        *_lines_on_few_people(release, asked),
+        *_numbers_as_classes(release, schema),
+    ]
 
 
 def _numbers_as_classes(release: ReleaseSpec, schema: Schema) -> Iterator[str]:
@@ -77,6 +85,27 @@ def _lines_on_a_share(release: ReleaseSpec) -> Iterator[str]:
                 f"policy[{i}] ({line.measure}) can only fail or stay undecided, so that the release is never certified: with "
                 f"{given} not every record is looked at, and the others may be found more easily; write 1.0 there, or limit "
                 "another measure"
+            )
+
+
+def _lines_on_few_people(release: ReleaseSpec, asked: int | None) -> Iterator[str]:
+    """Upper limits on membership that so few people can hardly show to be kept, whatever the release tells."""
+    if not asked:
+        return
+    whose = "this table" if release.control is None else "a control of this size"
+    people = f"with {whose} attacks ask about {asked:,} members and as many others"
+    for i, line in enumerate(release.policy):
+        place, rate = f"policy[{i}] ({line.measure})", rate_of(line)
+        if line.direction == "at_least" or cannot_fail(line):
+            continue
+        if rate is not None and asked < (needed := others_needed(rate)):
+            yield f"{place} will stay undecided: {people}, and a rate of {100 * rate:g} % needs {needed:,} others"
+        elif line.measure in GUESSES and (bound := bound_where_nothing_is_told(line.measure, asked)) > line.limit:
+            enough = enough_asked(line.measure, line.limit)
+            more = "no number is enough for that" if enough is None else f"it needs at least {enough:,} of each"
+            yield (
+                f"{place} is likely to stay undecided although nothing is told: {people}, and what a guess reaches has a 95 % "
+                f"bound of {bound:.3g} then, beyond {line.limit:g}; {more}"
             )
 
 

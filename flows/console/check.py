@@ -57,7 +57,7 @@ def print_plan(path: Path) -> int:
         fate = _fate(attribute, examined, release)
         say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
     unmasked = [] if release.model is not None else _unmasked_keys(examined)
-    for note in (*examined.notes, *unmasked, *cautions(release, examined.schema)):
+    for note in (*examined.notes, *unmasked, *cautions(release, examined.schema, examined.asked)):
         say(f"warning: {note}")
     say("")
     say(f"{path}: the release file fits its table; nothing was masked or written")
@@ -85,6 +85,7 @@ class _Examined:
     intruders: tuple[Intruder, ...]
     notes: tuple[str, ...]
     files: tuple[tuple[str, str], ...] = ()
+    asked: int | None = None
 
 
 def _unmasked_keys(examined: _Examined) -> list[str]:
@@ -138,7 +139,10 @@ def _examined(release: ReleaseSpec) -> _Examined:
     if release.model is not None:
         _refuse_unfit_model(release.model, found.data, schema, steps)
     files, told = _files(release, found.data, schema)
-    people = _people_outside(release, found.data, schema)
+    outside = _people_outside(release, found.data, schema)
+    people: list[tuple[str, str]] = []
+    if outside is not None and release.control_plan is not None:
+        people = [("control", f"{release.control_plan.source.label}: {outside.n:,} rows of people who are not in the source")]
     who: tuple[Intruder, ...] = ()
     if release.model is None:
         who = intruders(release.intruder, schema, None if release.of_nobody else published)
@@ -148,7 +152,8 @@ def _examined(release: ReleaseSpec) -> _Examined:
     read = (*people, *((holder.name, what) for holder, what in files))
     plan_of_files = tuple(("ingest", f"{name}, {what}") for name, what in read)
     who = (*who, *(holder for holder, _ in files))
-    return _Examined(found.report.source, found.data.n, schema, masked, replaced, who, (*notes, *told), plan_of_files)
+    asked = _asked_of_each(release, found.data, schema, outside)
+    return _Examined(found.report.source, found.data.n, schema, masked, replaced, who, (*notes, *told), plan_of_files, asked)
 
 
 def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
@@ -171,19 +176,35 @@ def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps:
     refuse_silent(spec, answers_of(model, coding.classes), examples.frame, "the source")
 
 
-def _people_outside(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[tuple[str, str], ...]:
-    """The table of people who are not in the source, and how many they are, where the release file names one."""
+def _people_outside(release: ReleaseSpec, original: Microdata, schema: Schema) -> Microdata | None:
+    """People who are not in the source, where the release file names a table of them."""
     from tasks.ingest.external import placed
     from tasks.ingest.methods import ingest
     from tasks.mask.control import fitted_control
 
     plan = release.control_plan
     if plan is None:
-        return ()
+        return None
     with placed("control"):
         read = ingest(plan)
-    people = fitted_control(original, read.data, schema, release.key)
-    return (("control", f"{plan.source.label}: {people.n:,} rows of people who are not in the source"),)
+    return fitted_control(original, read.data, schema, release.key)
+
+
+def _asked_of_each(release: ReleaseSpec, original: Microdata, schema: Schema, outside: Microdata | None) -> int | None:
+    """How many members, and as many others, attacks on membership ask about; None: there are no such attacks."""
+    from tasks.attack.membership.frame import asked_of_each
+    from tasks.mask.control import refuse_small_control
+    from tasks.microdata.units import units_of
+
+    if not release.membership_attacks:
+        return None
+    units = units_of(original, schema)
+    if outside is not None:
+        others = units_of(outside, schema).n_units
+        return asked_of_each(units.n_units, others, units.n_units + others)
+    share = release.control_share
+    others = units.n_units // 2 if share is None else refuse_small_control(units, share)
+    return asked_of_each(units.n_units - others, others, units.n_units)
 
 
 def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:

@@ -172,8 +172,7 @@ def _explained(error: ValidationError, model: type[BaseModel], document: Documen
     chosen = _first_worth_telling(details, places)
     first, place, told = details[chosen], places[chosen], _without_categories(places[chosen])
     value = value_at(document.content, place)
-    n_others = len({other for other in places if not _same(other, place)})
-    more = f" ({n_others} more after this one)" if n_others else ""
+    more = _of_others([other for other in places if not _same(other, place)], document)
     unknown = first["type"] == "extra_forbidden"
     what = f"unknown field `{place[-1]}`{more}" if unknown else f"{dotted(told) or 'the file'}: {message_of(first)}{more}"
     allowed, remedy = _guidance(first, model, place, value)
@@ -182,6 +181,17 @@ def _explained(error: ValidationError, model: type[BaseModel], document: Documen
         shown = functools.reduce(lambda inner, step: {step: inner}, reversed(place[len(told) :]), value)
     where = f"{document.path}, line {document.line_of(place)}: {dotted(told) or '(the whole file)'}"
     return InputError("release-file", where, what, allowed, remedy, shown)
+
+
+def _of_others(places: list[Path_], document: Document) -> str:
+    """How many more places are wrong and on which lines, so that all can be mended before the next try. A place around another
+    is wrong by that other."""
+    places = [place for place in set(places) if not any(place == other[: len(place)] for other in set(places) - {place})]
+    if not places:
+        return ""
+    lines = sorted({document.line_of(place) for place in places})
+    shown = ", ".join(map(str, lines[:5])) + (", ..." if len(lines) > 5 else "")
+    return f" ({len(places)} more after this one: line{'s' * (len(lines) > 1)} {shown})"
 
 
 def _first_worth_telling(details: list[ErrorDetails], places: list[Path_]) -> int:
@@ -217,6 +227,12 @@ def message_of(detail: ErrorDetails) -> str:
             return "the text is empty" if least == 1 else f"at least {least} characters are needed here"
         case "string_type":
             return "a text is expected; put quotes around a number"
+        case "int_type" | "int_parsing" | "int_from_float":
+            return "a whole number is expected, without quotes"
+        case "float_type" | "float_parsing":
+            return "a number is expected, without quotes"
+        case "bool_type" | "bool_parsing":
+            return "true or false is expected"
         case _:
             return _lower(detail["msg"])
 

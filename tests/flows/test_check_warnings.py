@@ -150,3 +150,39 @@ def test_uniques_asked_of_a_masked_table_are_told_how_a_synthetic_one_is_declare
     refused = refusal(tmp_path, {"policy": [{"measure": "uniques_released", "at_most": 0.05}]})
     assert "released: {table: ..., align: none}" in refused.remedy
     assert refused.where.endswith(": policy[0].measure")
+
+
+def limits(measure, at_most, **change):
+    return {"control": 0.25, "policy": [{"measure": measure, "at_most": at_most}], **change}
+
+
+def test_a_control_too_small_for_its_limit_is_warned_of(told):
+    (warning,) = warnings(told(limits("membership_advantage", 0.1)))
+    assert "policy[0] (membership_advantage) is likely to stay undecided although nothing is told" in warning
+    assert "ask about 20 members and as many others" in warning and "it needs at least 295 of each" in warning
+    (warning,) = warnings(told(limits("membership_auc", 0.5)))
+    assert "beyond 0.5; no number is enough for that" in warning
+    (warning,) = warnings(told(limits("membership_true_positive_rate", 0.1)))
+    assert "will stay undecided" in warning and "a rate of 1 % needs 1,000 others" in warning
+
+
+def test_a_table_of_others_and_a_rehearsal_ask_about_as_many_as_there_are(told, tmp_path):
+    names, *rows = survey(105).splitlines()
+    (tmp_path / "others.csv").write_text("\n".join([names, *rows[80:]]) + "\n")
+    (warning,) = warnings(told(limits("membership_auc", 0.6, control={"table": "others.csv"})))
+    assert "with a control of this size attacks ask about 25 members" in warning
+    rehearsed = limits("membership_auc", 0.6, control=None, membership=[{"method": "closest_record"}])
+    (warning,) = warnings(told(rehearsed))
+    assert "with this table attacks ask about 20 members" in warning
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"measure": "membership_advantage", "at_most": 0.5},
+        {"measure": "membership_advantage", "at_most": 1},
+        {"measure": "membership_true_positive_rate", "at_most": 1},
+    ],
+)
+def test_a_limit_that_can_be_kept_is_not_warned_of(told, line):
+    assert warnings(told({"control": 0.25, "policy": [line]})) == []

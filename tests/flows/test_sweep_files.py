@@ -71,8 +71,8 @@ CASES = {
     "a step that is not there": (axis("masking[1].k", values=[3]), "pipelines[0].axes.masking[1].k", "no `[1]`"),
     "the method": (axis("masking[0].method", values=["noise"]), "pipelines[0].axes.masking[0].method", "pipeline of its own"),
     "the source": (axis("source.table", values=["a"]), "pipelines[0].axes.source.table", "cannot vary"),
-    "a value of another type": (axis(K, values=[3, "ten"]), f"pipelines[0].axes.{K}.values[1]", "valid integer"),
-    "a fraction of a record": (axis(K, values=[3, 4.5]), f"pipelines[0].axes.{K}.values[1]", "integer"),
+    "a value of another type": (axis(K, values=[3, "ten"]), f"pipelines[0].axes.{K}.values[1]", "a whole number is expected"),
+    "a fraction of a record": (axis(K, values=[3, 4.5]), f"pipelines[0].axes.{K}.values[1]", "a whole number"),
     "a value that can never be": (axis(K, values=[3, 1]), f"pipelines[0].axes.{K}.values[1]", "greater than or equal to 2"),
     "a range that begins too low": (axis(K, range=[1, 9]), f"pipelines[0].axes.{K}.range[0]", "greater than or equal to 2"),
     "an unknown category": (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from release_files import write_release
 
@@ -51,7 +53,7 @@ def test_an_unknown_learner_is_told_with_the_list_of_learners_once(tmp_path):
 
 def test_an_unknown_method_among_other_mistakes_is_told_so(tmp_path):
     error = refused(written(tmp_path, learner={"method": "forest"}, membership=[{"method": "gapp"}]))
-    assert error.what == "release.model.learner: unknown method `forest` (1 more after this one)"
+    assert re.fullmatch(r"release\.model\.learner: unknown method `forest` \(1 more after this one: line \d+\)", error.what)
     masks = refused(write_release(tmp_path, {"masking": [{"method": "microagregation", "k": 3}]}))
     assert masks.what == "masking[0]: unknown method `microagregation`" and str(masks).count("rank_swapping") == 1
 

@@ -95,6 +95,14 @@ class Frame:
         return means
 
 
+def asked_of_each(n_members: int, n_others: int, n_units: int, target_share: float = TARGET_SHARE) -> int:
+    """How many members are asked about, and as many others: `target_share` of all units, or fewer where there are no more.
+
+    Example: 90 members and 10 of a control: 10.
+    """
+    return min(n_others, n_members, round(target_share * n_units))
+
+
 def frame_of(
     units: Units,
     member: Booleans,
@@ -115,7 +123,7 @@ def frame_of(
     Raises NotApplicable with fewer than 10 targets on either side.
     Cost: O(n). Example: 100 units, 20 of them control: all these, 20 members, and 60 members for the shadows.
     """
-    size = min(int(control.sum()), int(member.sum()), round(target_share * units.n_units))
+    size = asked_of_each(int(member.sum()), int(control.sum()), units.n_units, target_share)
     chosen = [rng.permutation(np.flatnonzero(side))[:size] for side in (member, control)]
     target, calibration = np.zeros((2, units.n_units), dtype=bool)
     for side in chosen:

@@ -22,7 +22,7 @@ from tasks.report.views.rows import bounds_text, unit_of
 from tasks.report.words.meanings import meaning
 from tasks.report.words.numbers import SPACE, count, in_unit, limit_in_unit, share
 from tasks.score.membership.catalogue import FALSE_POSITIVE_RATES
-from tasks.score.membership.estimates import EXPECTED_FALSE
+from tasks.score.membership.estimates import others_needed
 
 LEFT_END = "membership_true_positive_rate"
 NOT_ESTIMABLE = "not estimable"
@@ -138,7 +138,7 @@ def _notes(content: Content, columns: tuple[_Column, ...]) -> Iterator[tuple[str
         yield "Noticed at so many false alarms", _meaning(content, LEFT_END)
     silent = next((column.rates for column in columns if column.rates and not column.figures), ())
     if silent:
-        needed = listed([f"{count(round(EXPECTED_FALSE / rate))} for {limit_in_unit(rate, 'share')}" for rate in silent])
+        needed = listed([f"{count(others_needed(rate))} for {limit_in_unit(rate, 'share')}" for rate in silent])
         few = fewest_others(content)
         there = "" if few is None else f"; the attacks were asked about {count(few)}"
         yield (

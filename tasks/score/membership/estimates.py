@@ -57,6 +57,11 @@ def flags(scores: Floats, member: Booleans, threshold: float) -> Flags:
     return Flags(int((flagged & member).sum()), int(member.sum()), int((flagged & ~member).sum()), int((~member).sum()))
 
 
+def others_needed(rate: float) -> int:
+    """The fewest non-members with whom the share of members at a false positive rate is estimable. Example: 1 %: 1,000."""
+    return round(EXPECTED_FALSE / rate)
+
+
 def membership_estimates(result: MembershipResult, frame: Frame, subgroups: tuple[Subgroup, ...] = ()) -> tuple[Estimate, ...]:
     """The figures of one membership attack.
 
@@ -182,7 +187,7 @@ def _f1(jaccard: float) -> float:
 
 def _at_rate(of: _Judged, rate: float) -> Estimate:
     found, others = curve(of.scores, of.member), int((~of.member).sum())
-    needed = round(EXPECTED_FALSE / rate)
+    needed = others_needed(rate)
     if others < needed:
         blank = of.estimate("membership_true_positive_rate", None, None, rate, TOO_FEW.format(needed=needed))
     else:

@@ -51,7 +51,7 @@ def auc_interval(scores: Floats, member: Booleans) -> Interval:
     return share_interval(area * worth, worth)
 
 
-def difference_interval(hits: int, n: int, other_hits: int, other_n: int) -> Interval:
+def difference_interval(hits: float, n: float, other_hits: float, other_n: float) -> Interval:
     """Bounds for a share less the share of an independent sample.
 
     In words: the distance of each bound from the figure is the root of the sum of squares of those of the two shares' own
