@@ -42,24 +42,30 @@ class Lines:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._told_at = 0.0
+        self._first: tuple[int, float] | None = None
         self._status = Status("starting Prefect", console=console) if console.is_terminal else None
         if self._status is not None:
             self._status.start()
 
     def began(self, step: str) -> None:
-        self._told_at = 0.0
+        self._told_at, self._first = 0.0, None
         if self._status is not None:
             self._status.update(step)
 
     def went(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
         told = f"{step}: {done} of {of}"
         if done > cached:
-            told += f", about {_duration(seconds / (done - cached) * (of - done))} left"
+            told += f", about {_duration(self._seconds_each(done - cached, seconds) * (of - done))} left"
         if self._status is not None:
             self._status.update(told)
         elif seconds - self._told_at >= EVERY_SECONDS and done < of:
             self._told_at = seconds
             self._console.print(told, highlight=False, markup=False)
+
+    def _seconds_each(self, computed: int, seconds: float) -> float:
+        """Of those after the first, which waited for what is made once (imports, machine code)."""
+        before, then = self._first = self._first or (computed, seconds)
+        return (seconds - then) / (computed - before) if computed > before else seconds / computed
 
     def ended(self, step: str, seconds: float, how: str) -> None:
         self._console.print(f"{step:<34} {how:<9} {seconds:6.1f} s", highlight=False, markup=False)

@@ -318,6 +318,21 @@ def test_how_long_many_parts_will_still_take_is_told(capsys):
     ]
 
 
+def test_what_is_made_once_does_not_lengthen_the_time_that_is_left(capsys):
+    """The first four waited for a minute of compiling; each four take half a minute."""
+    from rich.console import Console
+
+    lines = Lines(Console(width=100))
+    for _ in range(2):  # what an earlier step took tells nothing of the next
+        lines.began("shadow models (16)")
+        lines.went("shadow models", 4, 16, 70.0)
+        lines.went("shadow models", 8, 16, 100.0)
+    assert capsys.readouterr().out.splitlines() == 2 * [
+        "shadow models: 4 of 16, about 4 min left",
+        "shadow models: 8 of 16, about 60 s left",
+    ]
+
+
 def test_what_was_there_already_does_not_shorten_the_time_that_is_left(capsys):
     """24 of 32 were cached; the next four took a minute, and so will the last."""
     from rich.console import Console
