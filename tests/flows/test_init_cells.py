@@ -144,6 +144,14 @@ def test_a_code_for_missing_is_spelled_as_in_the_cells(folder):
     assert 'missing: ["-99,0"]' in text
 
 
+def test_words_for_missing_among_categories_are_asked_for(folder):
+    rows = [f"{('m', 'f', 'NA', ' n/a')[i % 4]},{('north', 'south')[i % 2]},{i % 50}" for i in range(200)]
+    draft, text = _written(folder, "words", "sex,region,age", rows)
+    asked = [line for line in " ".join(text.split()).split("# DECIDE: ") if "there is no value" in line]
+    assert len(asked) == 2 and 'missing: [" n/a"]' in asked[0] and 'missing: ["NA"]' in asked[1]
+    assert "missing" not in draft["attributes"]["sex"]
+
+
 def test_sentences_that_repeat_are_asked_whether_they_are_free_text():
     said = ["I did not like the long wait there", "They were all very kind to me", "Nothing at all to say about it"]
     many = [f"{said[i % 3]} on visit {i % 60}" for i in range(200)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.console.draft.cells import AGAIN, GROUP_IT, Reading, missing_codes, spelled
 from tasks.classify.evidence import Facts, facts_of, named_like_identifier, names_people
 from tasks.classify.roles import attribute_of
+from tasks.ingest.columns.numerals import is_missing_word
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.mask.groups.microaggregation import SCALES as GROUPABLE
 from tasks.microdata.errors import InputError
@@ -70,7 +72,12 @@ def drafted(data: Microdata, name: str, reading: Reading) -> Drafted:
     """The proposal for one column, as it is read by `reading`."""
     facts = facts_of(data, name)
     column = _drafted(facts, reading)
-    if column.attribute.role in UNPUBLISHED or facts.kind not in {"integer", "double"}:
+    if column.attribute.role in UNPUBLISHED:
+        return column
+    if facts.kind == "text":
+        words = sorted(word for word in data.column(name).unique().drop_null().to_pylist() if is_missing_word(word))
+        return replace(column, decide=(*column.decide, *map(_word_question, words)))
+    if facts.kind not in {"integer", "double"}:
         return column
     codes = missing_codes(data.floats(name)[~data.missing(name)])
     asked = tuple(_code_question(cell) for code in codes for cell in spelled(code, reading.codes))
@@ -80,6 +87,13 @@ def drafted(data: Microdata, name: str, reading: Reading) -> Drafted:
 
 def _code_question(cell: str) -> str:
     return f'is {cell} a code for missing? Then write `missing: ["{cell}"]`: now it is masked as a number like the others'
+
+
+def _word_question(cell: str) -> str:
+    written = json.dumps(cell)
+    return (
+        f"does {written} mean that there is no value? Then write `missing: [{written}]`: now it is a category like the others"
+    )
 
 
 def _drafted(facts: Facts, reading: Reading) -> Drafted:
