@@ -180,9 +180,8 @@ def _certificate_beside(file: Path) -> Path:
     found = next((path for name in BESIDE if (path := file.parent / name).exists()), None)
     if found is None:
         what = f"neither {BESIDE[0]} nor {BESIDE[1]} stands beside the file"
-        raise InputError(
-            "no-certificate", "--certificate", what, "a certificate", "name it: --certificate FILE", str(file.parent)
-        )
+        where = f"--certificate (looked for in {file.parent.absolute()})"
+        raise InputError("no-certificate", where, what, "a certificate", "name it: --certificate FILE")
     return found
 
 
