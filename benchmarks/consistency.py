@@ -13,19 +13,17 @@ Scale: 100,000 records of 4 columns, 2 percent, and the memory of it, in a proce
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import pandas as pd
 import typer
+from reference import reference
 from scipy.optimize import linear_sum_assignment
 
 from tasks.attack.consistency.belief import beliefs, likeliest
@@ -37,6 +35,7 @@ from tasks.attack.consistency.propagation import propagated
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.transparency import link_by_mechanism
+from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.ranks.by_rank import rank_interval, window_ranks
@@ -83,9 +82,9 @@ LOSSES = (10.0, 25.0, 45.0)
 SCALE_ROWS, SCALE_COLUMNS, SCALE_WINDOW = 100_000, 4, 2.0
 
 
-def table(name: str) -> tuple[Microdata, Schema]:
+def table(name: DatasetName) -> tuple[Microdata, Schema]:
     """The original of a case: all numbers, all quasi-identifiers."""
-    frame = pd.read_csv(Path(os.environ.get("SDCERT_REFERENCE_DATA", "."), f"{name}.csv"))
+    frame = reference(name)
     columns = frame.columns if name == "census" else frame.columns[5:]
     return of_columns({str(column): frame[column].to_numpy() for column in columns})
 

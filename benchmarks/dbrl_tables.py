@@ -12,15 +12,14 @@ numpy.random.default_rng(0)), `larger` (all of Census, EIA, a table of 100,000).
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import pandas as pd
 import typer
+from reference import reference
 from threadpoolctl import threadpool_limits
 
 from tasks.attack.learned.features import Kind, of_matrix
@@ -57,14 +56,6 @@ LIMITS = {"WM": 60.0, "CI": 150.0, "SB": 150.0}
 N = 400
 
 
-def table(name: str) -> pd.DataFrame:
-    """A reference table; stops with a message where there is none."""
-    folder = os.environ.get("SDCERT_REFERENCE_DATA")
-    if not folder or not Path(folder, name).exists():
-        raise typer.BadParameter(f"SDCERT_REFERENCE_DATA must name the folder of {name}")
-    return pd.read_csv(Path(folder, name))
-
-
 def masked(values: Floats, groups: tuple[tuple[int, int], ...]) -> Floats:
     """Each group of columns microaggregated by MDAV on the raw values."""
     made, first = values.copy(), 0
@@ -85,7 +76,7 @@ def scores(values: Floats) -> Floats:
 
 def files(name: str, rng: np.random.Generator, n: int = N) -> tuple[Floats, Floats]:
     """One sample of a problem: (masked, original), both as z-scores."""
-    census = table("census.csv").to_numpy(dtype=float)[:, : sum(count for count, _ in GROUPS[name])]
+    census = reference("census").to_numpy(dtype=float)[:, : sum(count for count, _ in GROUPS[name])]
     original = census[rng.choice(len(census), n, replace=False)]
     return scores(masked(original, GROUPS[name])), scores(original)
 
@@ -186,8 +177,8 @@ def proven(name: str, limit: float | None = None, only: str | None = None) -> li
 
 def larger() -> Iterator[dict[str, object]]:
     """Files beyond the papers': all of Census, EIA in pairs of attributes, 100,000 x 6 with noise that differs by attribute."""
-    census = table("census.csv").to_numpy(dtype=float)[:, :5]
-    eia = table("eia.csv").iloc[:, 5:15].to_numpy(dtype=float)
+    census = reference("census").to_numpy(dtype=float)[:, :5]
+    eia = reference("eia").iloc[:, 5:15].to_numpy(dtype=float)
     rng = np.random.default_rng(0)
     people = rng.normal(size=(100_000, 6)) @ (np.eye(6) + 0.3)
     noisy = people + people.std(axis=0) * rng.normal(size=people.shape) * [0.002, 0.01, 0.02, 0.05, 0.2, 0.4]

@@ -7,7 +7,6 @@ ours: they were measured on another day with the packages named, and only their 
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
 import time
@@ -16,14 +15,15 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import pandas as pd
 import plain_mdav
 import typer
+from reference import reference
 
+from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.categories.pram import Pram, randomise
 from tasks.mask.partitions import mdav, projection, randomised, univariate, v_mdav
 from tasks.mask.partitions.loss import within_groups_loss
@@ -184,9 +184,8 @@ def each_alone(points: Floats, k: int) -> Integers:
 
 
 def partition_losses(full: bool) -> pd.DataFrame:
-    """100 * SSE / SST on the z-scores of the literature's tables; the folder of the tables: SDCERT_REFERENCE_DATA."""
-    folder = Path(os.environ.get("SDCERT_REFERENCE_DATA", "../shared/data"))
-    tables = {"Census, 13 columns": ("census.csv", 0), "EIA, 10 columns": ("eia.csv", 5)}
+    """100 * SSE / SST on the z-scores of the literature's tables."""
+    tables: dict[str, tuple[DatasetName, int]] = {"Census, 13 columns": ("census", 0), "EIA, 10 columns": ("eia", 5)}
     together = {
         "mdav": mdav.partition,
         "v_mdav": v_mdav.partition,
@@ -195,8 +194,8 @@ def partition_losses(full: bool) -> pd.DataFrame:
         "projection": projected,
     }
     rows = []
-    for label, (file, first) in tables.items():
-        values = pd.read_csv(folder / file).iloc[:, first:].to_numpy(float)
+    for label, (name, first) in tables.items():
+        values = reference(name).iloc[:, first:].to_numpy(float)
         points = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
         for k in (3, 5, 10):
             row: dict[str, object] = {"table": label, "k": k}

@@ -12,15 +12,14 @@ Census and household are read from SDCERT_REFERENCE_DATA, anes96 comes with stat
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import typer
+from reference import reference
 from statsmodels.datasets import anes96
 from threadpoolctl import threadpool_limits
 
@@ -37,6 +36,7 @@ from tasks.attack.membership.methods import (
     shadows_needed,
 )
 from tasks.attack.membership.shadows import shadow_pool, trained_shadows
+from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -64,13 +64,12 @@ LEAST_GAP = 0.15  # of the area, between knowing by heart and being regularised
 MOST_SECONDS = 600  # for 64 shadow models of a small learner
 
 
-def table(name: str) -> tuple[Microdata, Schema]:
+def table(name: DatasetName) -> tuple[Microdata, Schema]:
     """The original of a case."""
-    folder = Path(os.environ.get("SDCERT_REFERENCE_DATA", "."))
     if name == "anes96":
         frame = anes96.load_pandas().data.drop(columns="logpopul")
     else:
-        frame = pd.read_csv(folder / f"{name}.csv")[HOUSEHOLD if name == "household" else slice(None)]
+        frame = reference(name)[HOUSEHOLD if name == "household" else slice(None)]
     data = Microdata.of({str(column): frame[column].to_numpy() for column in frame})
     scales = (Scale.CODE if column in CODES else Scale.NUMERIC for column in data.names)
     described = zip(data.names, scales, strict=True)

@@ -19,12 +19,12 @@ import sys
 import time
 from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import typer
+from reference import reference
 from statsmodels.datasets import anes96
 
 from tasks.attack.probabilistic.attenuation import kept_by_files
@@ -56,13 +56,12 @@ MOST_MB, MOST_SECONDS = 300, 5
 
 def table(case: str) -> tuple[Microdata, Schema]:
     """The original of a case."""
-    folder = Path(os.environ.get("SDCERT_REFERENCE_DATA", "."))
     if case.startswith("household"):
-        frame, scale = pd.read_csv(folder / "household.csv")[KEYS], Scale.CODE
+        frame, scale = reference("household")[KEYS], Scale.CODE
     elif case.startswith("anes96"):
         frame, scale = anes96.load_pandas().data[KNOWN].astype(int), Scale.CODE
     else:
-        frame, scale = pd.read_csv(folder / "census.csv").iloc[:, :6], Scale.NUMERIC
+        frame, scale = reference("census").iloc[:, :6], Scale.NUMERIC
     data = Microdata.of({name: frame[name].to_numpy() for name in frame})
     return data, Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, scale, "declared") for name in data.names))
 

@@ -19,9 +19,7 @@ All tables but anes96 are read from SDCERT_REFERENCE_DATA.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -29,12 +27,14 @@ import pandas as pd
 import typer
 from probabilistic import BINS
 from probabilistic import table as table_of_case
+from reference import reference
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
 from tasks.attack.transparency.posterior import posterior
 from tasks.attack.transparency.transparency import link_by_mechanism
+from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, mask
@@ -62,14 +62,14 @@ PUBLISHED = {  # torra-2016, slide 62: percentages of re-identifications
         "PLD": (16.85, 4.79, 2.03, 1.12, 0.69, 0.51, 0.32, 0.23, 0.22, 0.18),
     },
 }
+DATASETS: dict[str, DatasetName] = {"Census": "census", "EIA": "eia"}
 COLUMNS = {"Census": slice(0, 13), "EIA": slice(5, 15)}
 ATTACKS = ("RSLD", "DLD", "PLD")
 
 
 def table(name: str) -> tuple[Microdata, Schema]:
     """A reference table, all its numeric attributes known to be linked by."""
-    folder = Path(os.environ.get("SDCERT_REFERENCE_DATA", "."))
-    frame = pd.read_csv(folder / f"{name.lower()}.csv").iloc[:, COLUMNS[name]]
+    frame = reference(DATASETS[name]).iloc[:, COLUMNS[name]]
     data = Microdata.of({column: frame[column].to_numpy() for column in frame})
     return data, Schema(tuple(Attribute(one, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for one in data.names))
 
