@@ -21,7 +21,7 @@ $(READY): requirements.lock pyproject.toml
 	@echo "installing what requirements.lock names in $(VENV): 1.5 GB, some minutes without a word"
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m pip check --disable-pip-version-check
 	@touch $(READY)
 
