@@ -3,7 +3,7 @@
 Bars: rank swapping of Census (1,080 records) and EIA (4,092, ten columns), both read from SDCERT_REFERENCE_DATA, over so many
 seeds of the mask; who holds all records, or a share of them. Unique: the share of the records whose one row that is left is
 theirs. Links: the share that the largest belief gives, ties shared. Lost: true rows left out, which must be none. Controls: the
-same on columns dealt out independently.
+same on columns dealt out independently, where more than chance would show once in 10,000 is a bar that is not kept.
 Jitter: classic swapping, rank jitter and microaggregation (MDAV) of Census at about equal information loss (100 * SSE / SST,
 z-scored), and what is linked, ties shared, by distance, by transparency, by consistency, and by an attack tailored to ranks
 that move independently: the likelihood of all displacements, each record for itself, and one to one.
@@ -25,32 +25,29 @@ import numpy as np
 import typer
 from reference import reference
 from scipy.optimize import linear_sum_assignment
+from scipy.stats import poisson
 
-from tasks.attack.consistency.belief import beliefs, likeliest
-from tasks.attack.consistency.consistency import MOST_KEPT, link_by_consistency
-from tasks.attack.consistency.displacements import LEAST, copies_of, log_displacement, mid_ranks
-from tasks.attack.consistency.exchanges import Counts, exchange_of
-from tasks.attack.consistency.orbits import Boxes, consistent_pairs
-from tasks.attack.consistency.propagation import propagated
+from tasks.attack.consistency.consistency import link_by_consistency
+from tasks.attack.consistency.displacements import LEAST, log_displacement, mid_ranks
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.methods import mask
-from tasks.mask.ranks.by_rank import rank_interval, window_ranks
+from tasks.mask.methods import Mechanism, mask
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
-from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
+from tasks.microdata.table import Floats, Integers, Microdata
+from tasks.sweep.calibration.findings import LEVEL
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
     """A case, and the least share that its figure must reach."""
 
-    table: str
+    table: DatasetName
     swap: dict[str, Any]
     d: int
     share: float = 1.0
@@ -103,65 +100,44 @@ def measured(bar: Bar, seed: int, *, dealt_out: bool = False) -> dict[str, Any]:
     """One draw of the mask of a case, attacked with a share of the originals."""
     data, schema = table(bar.table)
     step, rng = swap_of(**bar.swap), np.random.default_rng(seed)
-    masked = mask(data, schema, (step,), seed=seed.to_bytes(32, "big"), path=()).data
+    done = mask(data, schema, (step,), seed=seed.to_bytes(32, "big"), path=())
     columns = {
-        name: masked.column(name).take(rng.permutation(data.n) if dealt_out else np.arange(data.n)) for name in data.names
+        name: done.data.column(name).take(rng.permutation(data.n) if dealt_out else np.arange(data.n)) for name in data.names
     }
     order = rng.permutation(data.n)
     shown, truth = Microdata.of(columns).take(order), np.argsort(order)
     known = np.sort(rng.permutation(data.n)[: round(bar.share * data.n)])
     began = time.process_time()
-    figures = _attacked(data.take(known), shown, schema, data.names[: bar.d], step, truth[known])
+    figures = _attacked(data.take(known), shown, schema, data.names[: bar.d], done.mechanisms, truth[known], data.n)
     return {**figures, "seconds": time.process_time() - began}
 
 
 def _attacked(
-    known: Microdata, shown: Microdata, schema: Schema, names: tuple[str, ...], step: RankSwapping, truth: Integers
+    known: Microdata,
+    shown: Microdata,
+    schema: Schema,
+    names: tuple[str, ...],
+    mechanisms: tuple[Mechanism, ...],
+    truth: Integers,
+    n_records: int,
 ) -> dict[str, Any]:
-    counts = Counts(np.ones(known.n, dtype=np.int64), np.ones(shown.n, dtype=np.int64), all_records=known.n == shown.n)
-    places = [(known.positions(schema[name]), shown.positions(schema[name])) for name in names]
-    codes = (shared_codes(known.column(name), shown.column(name)) for name in names)
-    exchanges = tuple(exchange_of(held, now, counts) for held, now in codes)
+    """What the attack of the program finds, and what its sets leave."""
     try:
-        pairs = consistent_pairs(_boxes(places, step), exchanges, MOST_KEPT)
-        pairs = None if pairs is None else propagated(pairs, exchanges, counts)
+        links, _ = link_by_consistency(known, shown, schema, mechanisms, names, n_records=n_records)
     except AttackFailed:
-        return {"unique": 0.0, "links": 0.0, "lost": 0, "left": 0.0, "says": "nothing was exchanged"}
-    if pairs is None:
-        return {"unique": 0.0, "links": 0.0, "lost": 0, "left": float(shown.n), "says": "too many pairs"}
-    prior = np.full(len(pairs.rows), (len(names) - 1) * np.log(shown.n))
-    for held, released in places:
-        before, after = mid_ranks(held, released)[pairs.records], mid_ranks(released, released)[pairs.rows]
-        prior += log_displacement(step, shown.n, before, after, copies_of(released, released)[pairs.rows])
-    there = pairs.rows == truth[pairs.records]
-    among = np.bincount(pairs.records, weights=there, minlength=known.n) > 0
-    sizes = np.diff(pairs.starts)
+        return {"unique": 0.0, "links": 0.0, "lost": 0, "left": 0.0}
+    except NotApplicable:  # too many pairs
+        return {"unique": 0.0, "links": 0.0, "lost": 0, "left": float(shown.n)}
+    everybody = np.arange(known.n)
+    lost = links.rules_out(everybody, truth)
+    assert links.sound_sizes is not None
+    sizes = links.sound_sizes[links.search_class]
     return {
-        "unique": float((among & (sizes == 1)).mean()),
-        "links": _credit(*likeliest(pairs, beliefs(pairs, exchanges, counts, prior)), truth),
-        "lost": int((~among).sum()),
+        "unique": float((~lost & (sizes == 1)).mean()),
+        "links": _of(links, truth),
+        "lost": int(lost.sum()),
         "left": float(sizes.mean()),
-        "says": "",
     }
-
-
-def _boxes(places: list[tuple[Floats, Floats]], step: RankSwapping) -> Boxes:
-    """The windows of the classic variant; of the others no condition."""
-    n, m = (len(values) for values in places[0])
-    if step.window_percent is None:
-        return Boxes(*(np.zeros((size, 1), dtype=np.int64) for size in (n, n, m)))
-    parts = []
-    for held, released in places:
-        low, high = rank_interval(held, released, lambda n: window_ranks(step.window_percent or 0.0, n))
-        values = np.unique(released)
-        parts.append([np.searchsorted(values, one) for one in (low, high, released)])
-    return Boxes(*(np.column_stack(columns) for columns in zip(*parts, strict=True)))
-
-
-def _credit(starts: Integers, rows: Integers, truth: Integers) -> float:
-    sizes = np.diff(starts)
-    own = rows == np.repeat(truth, sizes)
-    return float((own / np.repeat(np.maximum(sizes, 1), sizes)).sum() / len(truth))
 
 
 def bars(seeds: int) -> Iterator[dict[str, Any]]:
@@ -173,9 +149,15 @@ def bars(seeds: int) -> Iterator[dict[str, Any]]:
         worst = min(run[bar.figure] for run in runs)
         lost = sum(run["lost"] for run in runs)
         chance = max((run["links"] for run in controls), default=None)
-        kept = bar.least is None or (worst >= bar.least and lost == 0 and (chance or 0.0) <= 0.01)
+        kept = bar.least is None or (worst >= bar.least and lost == 0 and (chance or 0.0) <= _by_chance(bar, seeds))
         case = f"{bar.table}, {swap_of(**bar.swap).law}, {bar.d} attributes, {bar.share:.0%} of the records"
         yield {"case": case, **means, "worst": worst, "lost": lost, "control": chance, "bar": bar.least, "kept": kept}
+
+
+def _by_chance(bar: Bar, seeds: int) -> float:
+    """The share that the best of so many controls exceeds with a chance of 1e-4, if each links one record on average."""
+    n = round(bar.share * len(reference(bar.table)))
+    return float(poisson.isf(LEVEL / seeds, 1)) / n
 
 
 def jitter() -> Iterator[dict[str, Any]]:

@@ -200,8 +200,9 @@ def conclusions(
     """
     originals = in_kinds_of(originals, released)
     precision = precision_of(together(originals, released.select(originals.names)), originals.names)
-    known = before_masking(originals, complete=n_records in (None, originals.n))
-    view = View(known, originals, originals, released, schema, precision)
+    of_source = originals.n if n_records is None else n_records
+    known = before_masking(originals, complete=of_source == originals.n)
+    view = View(known, originals, originals, released, schema, precision, all_released=released.n == of_source)
     last = max((i for i, step in enumerate(mechanisms) if isinstance(step, Sampling)), default=len(mechanisms))
     for i, step in enumerate(mechanisms):
         view = replace(view, knowledge=_concluded(view, step, mechanisms[i + 1 :]))

@@ -155,7 +155,7 @@ def among_sampled(view: View, present: Integers) -> View:
     unclear = [name for part in view.knowledge.shown if not part.certain for name in part.names]
     rows = np.arange(view.released.n, dtype=np.int64)
     knowledge = replace(view.knowledge.doubting(unclear).of_rows(present, rows), complete=len(present) == view.released.n)
-    return replace(view, knowledge=knowledge, originals=view.originals.take(present))
+    return replace(view, knowledge=knowledge, originals=view.originals.take(present), all_released=True)
 
 
 def _sample_size(spec: Sampling, units: Units, n_strata: int, where: str) -> int:

@@ -105,7 +105,8 @@ class View:
     """What an intruder has when he follows one step: what he concluded before, his records, and the released table.
 
     originals: his records as they were before the first step, row i of them is record i of `knowledge`. table: all of them,
-    where the others are one stratum. released: the released rows, in any order.
+    where the others are one stratum. released: the released rows, in any order. all_released: are these the rows of all records
+    of the source, of which his may be a share?
     """
 
     knowledge: Knowledge
@@ -114,6 +115,7 @@ class View:
     released: Microdata
     schema: Schema
     precision: Precision
+    all_released: bool = False
 
     def of_rows(self, rows: Integers, released: Integers) -> View:
         """The same for some of the records and some of the released rows."""

@@ -72,7 +72,8 @@ def concluded_within(view: View, names: tuple[str, ...], reach: Reach) -> Knowle
     A permutation keeps the column's values, so they can be ranked in the released table itself: a value with ranks lo..hi there
     shows one with ranks lo - reach..hi + reach at the furthest (ties widen the interval). This holds if the step is the last
     one on the attribute. Where records were left out, before or after the step, the ranks are those of the rows that are left
-    or those of all: the interval covers both. Of an attribute that he is not certain of before the step nothing follows.
+    or those of all, for which he takes his own: the interval covers both. Of an attribute that he is not certain of before the
+    step nothing follows.
     """
     knowledge = view.knowledge
     for name in names:
@@ -81,15 +82,15 @@ def concluded_within(view: View, names: tuple[str, ...], reach: Reach) -> Knowle
             continue
         attribute = view.schema[name]
         own, released = knowledge.believed.positions(attribute), view.released.positions(attribute)
-        low, high = _interval(own, released, reach)
+        low, high = _interval(own, released, reach, all_released=view.all_released)
         rest = knowledge.without((name,))
         knowledge = replace(rest, between=(*rest.between, Between(name, low, high)))
     return knowledge
 
 
-def _interval(values: Floats, released: Floats, reach: Reach) -> tuple[Floats, Floats]:
+def _interval(values: Floats, released: Floats, reach: Reach, *, all_released: bool) -> tuple[Floats, Floats]:
     low, high = rank_interval(values, released, reach)
-    if len(released) == len(values):
+    if all_released:
         return low, high
     low_of_all, high_of_all = rank_interval(values, values, reach)
     return np.minimum(low, low_of_all), np.maximum(high, high_of_all)
