@@ -3,8 +3,8 @@
 Models: three tables, each split at random into halves as often as there are seeds, a model trained on one half; three random
 forests of 100 trees: one that knows its training set by heart (full depth, no bootstrap), one with bootstrap (full depth), one
 that is regularised (depth 4, leaves of 20); the first and the last also where 15 % of the labels are another class's (noise).
-Each attack on each, with 16 shadow models of either kind, trained once for all of them: the area under the curve, the advantage,
-the share of members flagged at 1 % of the others (where there are 1,000), CPU seconds. Exit 1 where the regularised forest is
+Each attack on each, with 16 shadow models of either kind, trained once for all: the area under the curve, the advantage, the
+share of members flagged at 1 % of the others (where there are 1,000), CPU seconds. Exit 1 where the regularised forest is
 not 0.15 of the area below the one that knows its records by heart (of each the worst attack), or where of the latter, with
 noise, shadow models or likelihood ratios have less than 0.95.
 Tables: the same halves, one of them released: as it is, and microaggregated (MDAV, all numeric columns together).
