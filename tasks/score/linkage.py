@@ -234,8 +234,8 @@ def _known(sample: _Sample) -> Iterator[Estimate]:
         right = sample.truths("named_right")
         claims = asserted(sample.outcomes.floats("margin"), right)
         caution = None if sample.result.learned is None else LEARNED_FROM_ALL
-        yield replace(sample.share("known_links", claims), reason=caution)
-        yield replace(sample.share("known_reidentification", claims & right), reason=caution)
+        yield replace(sample.mean("known_links", claims), reason=caution)
+        yield replace(sample.mean("known_reidentification", claims * right), reason=caution)
 
 
 def _absent(sample: _Sample) -> Iterator[Estimate]:

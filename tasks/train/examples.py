@@ -121,7 +121,7 @@ def coding_of_file(
         raise InputError("wrong-features", f"{WHERE}.target", what, "the attribute that it predicts", "name that", spec.target)
     features = tuple(Feature(name, "as_read") for name in names)
     made = _coding(spec, schema, features, people)
-    strange = int((~np.isin(class_names(np.asarray(list(classes))), class_names(made.classes))).sum())
+    strange = int((class_places(np.asarray(list(classes)), made.classes) < 0).sum())
     if strange:
         what = f"{strange} of the model's classes are no value of `{spec.target}` in the source"
         remedy = "name the attribute that the model predicts, and the table that it was fitted on"
@@ -129,14 +129,32 @@ def coding_of_file(
     return made
 
 
-def class_names(classes: np.ndarray[Any, Any]) -> list[str]:
-    """The names of classes, whole numbers alike however they are written: 1, 1.0 and `1.0` are one class."""
-    texts = [str(one) for one in classes.tolist()]
+def class_places(asked: np.ndarray[Any, Any], classes: np.ndarray[Any, Any]) -> Integers:
+    """Shape of `asked`: the place of each class among `classes`, -1 where it is none of them.
+
+    By what they say; where that leaves some without a place, by their numbers, however they are written (1, 1.0 and `1.0` are
+    one class), if these are numbers that all differ, on either side. One rule for both sides: else a class that is written
+    otherwise on one of them (`01` beside `001`) would lose all classes their places.
+    """
+    texts = [[str(one) for one in side.tolist()] for side in (asked, classes)]
+    exact = _places(*texts)
+    if (exact >= 0).all():
+        return exact
+    numbers = [_numbers(side) for side in texts]
+    return exact if numbers[0] is None or numbers[1] is None else _places(numbers[0], numbers[1])
+
+
+def _places(asked: list[str], among: list[str]) -> Integers:
+    return np.asarray(pd.Index(among).get_indexer(pd.Index(asked)), dtype=np.int64)
+
+
+def _numbers(texts: list[str]) -> list[str] | None:
+    """One spelling for each number; None where a text is none, or two are the same."""
     try:
         numbers = [f"{float(text):.15g}" for text in texts]
     except ValueError:
-        return texts
-    return numbers if len(set(numbers)) == len(set(texts)) else texts
+        return None
+    return numbers if len(set(numbers)) == len(numbers) else None
 
 
 def refuse_rare_classes(examples: Examples, spec: ModelSpec) -> None:

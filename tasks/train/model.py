@@ -13,7 +13,7 @@ import pandas as pd
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Microdata
-from tasks.train.examples import Coding, Examples, Feature, class_names, coding_of, coding_of_file
+from tasks.train.examples import Coding, Examples, Feature, class_places, coding_of, coding_of_file
 from tasks.train.learners import AnyLearner, NaiveBayes, classifier
 from tasks.train.skops_file import classes_of, frame_of, imitation
 from tasks.train.spec import WHERE, ModelSpec
@@ -122,13 +122,17 @@ def coding_for(spec: ModelSpec, schema: Schema, model: Any, training: Microdata,
 
 
 def answers_of(model: Any, classes: np.ndarray[Any, Any]) -> Predict:
-    """What a fitted model answers, by class of `classes`; a class that it does not know has probability 0."""
-    places = pd.Index(class_names(classes)).get_indexer(pd.Index(class_names(np.asarray(model.classes_))))
-    known = places >= 0
+    """What a fitted model answers, by class of `classes`; a class that it does not know has probability 0.
+
+    Raises ValueError where a class of the model is none of them.
+    """
+    places = class_places(np.asarray(model.classes_), classes)
+    if (places < 0).any():
+        raise ValueError("the model knows a class that is not among the classes")
 
     def predict(frame: pd.DataFrame) -> Floats:
         every = np.zeros((len(frame), len(classes)))
-        every[:, places[known]] = np.asarray(model.predict_proba(frame), dtype=np.float64)[:, known]
+        every[:, places] = np.asarray(model.predict_proba(frame), dtype=np.float64)
         return every
 
     return predict
