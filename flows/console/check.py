@@ -161,6 +161,7 @@ def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps:
     from tasks.attack.membership.imitations import as_asked
     from tasks.train.examples import coding_of, coding_of_file, refuse_rare_classes
     from tasks.train.model import answers_of, refuse_silent
+    from tasks.train.rare import refuse_rare_categories
     from tasks.train.skops_file import classes_of, frame_of, read_model
     from tasks.train.spec import WHERE, file_content
 
@@ -173,6 +174,7 @@ def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps:
     coding = coding_of_file(spec, schema, frame_of(model), classes_of(model), data)
     examples = coding.examples(data)
     refuse_rare_classes(examples, spec)
+    refuse_rare_categories(model, examples.frame)
     refuse_silent(spec, answers_of(model, coding.classes), examples.frame, "the source")
 
 

@@ -255,11 +255,12 @@ def _check_attribute(name: str, schema: Schema, where: str) -> None:
 
 
 def _feature(training: Microdata, attribute: Attribute) -> Feature:
-    """An ordered text has those of its order that the training table holds: the model knows of no others."""
+    """An ordered text has those of its order that 10 training records hold: the file of the model lists them, and no others."""
     if attribute.scale in CATEGORICAL:
         return Feature(attribute.name, "category")
     if attribute.scale is Scale.ORDINAL and training.is_text(attribute.name) and attribute.order is not None:
-        held = set(training.column(attribute.name).drop_null().to_pylist())
+        counts = training.column(attribute.name).drop_null().value_counts().to_pylist()
+        held = {one["values"] for one in counts if one["counts"] >= FEWEST_OF_A_CLASS}
         return Feature(attribute.name, "order" if held else "category", tuple(text for text in attribute.order if text in held))
     return Feature(attribute.name, "number")
 

@@ -13,7 +13,7 @@ import pandas as pd
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Microdata
-from tasks.train.examples import Coding, Examples, Feature, class_places, coding_of, coding_of_file
+from tasks.train.examples import FEWEST_OF_A_CLASS, Coding, Examples, class_places, coding_of, coding_of_file
 from tasks.train.learners import AnyLearner, NaiveBayes, classifier
 from tasks.train.skops_file import classes_of, frame_of, imitation
 from tasks.train.spec import WHERE, ModelSpec
@@ -27,14 +27,15 @@ Learn = Callable[[Examples, int], Predict]  # what to learn from, and the seed o
 def fitted(train: Examples, learner: AnyLearner, random_state: int) -> Any:
     """A pipeline of scikit-learn, from a frame of the features to the classes, fitted to a training set.
 
-    Numbers are standardised, a missing one is the median and marked as missing; categories are one column each, missing being
-    one of them, and one that the training set lacks is none; texts of an order are their places in it. All of it follows from
-    the training set alone. Medians, means and spreads have two digits, and so have the laws of naive Bayes: from exact ones of
-    two models the record could be calculated in which their training sets differ. train: of two classes at least.
+    Numbers are standardised, a missing one is the median and marked as missing; categories of 10 training records or more are
+    one column each, missing being one of them, and any other is none: the file lists them, and whose value stands there alone
+    would be known to have taught the model. Texts of an order are their places in it. All of it follows from the training set
+    alone. Medians, means and spreads have two digits, and so have the laws of naive Bayes: from exact ones of two models the
+    record could be calculated in which their training sets differ. train: of two classes at least.
     """
     from sklearn.pipeline import make_pipeline
 
-    prepare, last = _preparation(train.features), classifier(learner, random_state)
+    prepare, last = _preparation(train), classifier(learner, random_state)
     prepare.fit(train.frame)
     _round_statistics(prepare)
     classes = train.classes[train.labels]
@@ -157,7 +158,7 @@ def _as_it_is() -> Iterator[None]:
         yield
 
 
-def _preparation(features: tuple[Feature, ...]) -> Any:
+def _preparation(train: Examples) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
@@ -166,12 +167,23 @@ def _preparation(features: tuple[Feature, ...]) -> Any:
     def filled() -> tuple[Any, Any]:
         return SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), StandardScaler()
 
-    names = {kind: [one.name for one in features if one.kind == kind] for kind in ("number", "order", "category")}
-    orders = [np.array(one.order, dtype=object) for one in features if one.kind == "order"]
+    names = {kind: [one.name for one in train.features if one.kind == kind] for kind in ("number", "order", "category")}
+    orders = [np.array(one.order, dtype=object) for one in train.features if one.kind == "order"]
+    common = [_common(train.frame[name]) for name in names["category"]]
     unknown = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan, "encoded_missing_value": np.nan}
     parts = [
         ("numbers", make_pipeline(*filled()), names["number"]),
         ("orders", make_pipeline(OrdinalEncoder(categories=orders, **unknown), *filled()), names["order"]),
-        ("categories", OneHotEncoder(handle_unknown="ignore", sparse_output=False), names["category"]),
+        ("categories", OneHotEncoder(categories=common, handle_unknown="ignore", sparse_output=False), names["category"]),
     ]
     return ColumnTransformer([part for part in parts if part[2]])
+
+
+def _common(column: pd.Series[Any]) -> np.ndarray[Any, Any]:
+    """The categories of enough records, ascending, missing last; where there is none one that does not hang on the records."""
+    counts = column.value_counts(dropna=False)
+    held = counts.index[counts >= FEWEST_OF_A_CLASS]
+    if pd.api.types.is_numeric_dtype(column):
+        return np.sort(np.asarray(held)) if len(held) else np.zeros(1, dtype=column.dtype)
+    missing = [np.nan] if held.hasnans else []
+    return np.array([*sorted(held.dropna()), *missing] or [""], dtype=object)

@@ -15,6 +15,7 @@ from tasks.train.card import card_of
 from tasks.train.examples import Coding, coding_of, coding_of_file, refuse_rare_classes
 from tasks.train.learners import RANDOM_STATES
 from tasks.train.model import answers_of, fitted, refuse_silent
+from tasks.train.rare import refuse_rare_categories
 from tasks.train.skops_file import classes_of, frame_of, read_model, written
 from tasks.train.spec import WHERE, ModelSpec, file_content
 
@@ -56,6 +57,7 @@ def adopt_model(table: str, schema: str, plan: str, digest: str) -> Produced:
     coding = coding_of_file(spec, attributes, frame_of(model), classes_of(model), training)
     examples = coding.examples(training)
     refuse_rare_classes(examples, spec)
+    refuse_rare_categories(model, examples.frame)
     refuse_silent(spec, answers_of(model, coding.classes), examples.frame, "the source")
     return _told(store, spec, coding, model, training)
 

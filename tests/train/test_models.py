@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +13,20 @@ import pandas as pd
 import pytest
 from membership_models import numbers
 from pydantic import TypeAdapter, ValidationError
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
-from tasks.train.examples import Examples, Feature, coding_of
+from tasks.train.examples import Examples, Feature, class_places, coding_of
 from tasks.train.learners import Learner
 from tasks.train.model import answers_of, fitted, learn_with
+from tasks.train.rare import refuse_rare_categories
+from tasks.train.skops_file import written
 from tasks.train.spec import ModelSpec
 
 LEARNERS = {
@@ -93,13 +104,77 @@ def test_what_a_shadow_learns_has_only_classes_that_are_known(table):
 
 def test_ordered_texts_are_places_in_the_order_that_the_training_table_shows(table):
     order = ("low", "middle", "high", "top")
-    data, schema = table({"level": ["low", "high", "middle", "high"], "class": [0, 1, 0, 1]}, scales={"class": Scale.CODE})
+    levels = [*["low", "high", "middle", "high"] * 10, *["top"] * 9]  # which fewer than ten records show
+    data, schema = table({"level": levels, "class": [i % 2 for i in range(49)]}, scales={"class": Scale.CODE})
     schema = Schema((replace(schema["level"], scale=Scale.ORDINAL, order=order), schema["class"]))
     coding = coding_of(model(), schema, data)
     assert coding.features == (Feature("level", "order", ("low", "middle", "high")),)
     made = fitted(coding.examples(data), learner("decision_tree", max_depth=1), 1)
-    asked = coding.examples(data).frame.assign(level=["top", "low", "high", np.nan])
-    assert made.predict(asked)[1:3].tolist() == [0, 1]  # `top` was never seen: it is a missing one
+    asked = coding.examples(data).frame.head(4).assign(level=["top", "low", "high", np.nan])
+    assert made.predict(asked)[1:3].tolist() == [0, 1]
+    assert made.predict_proba(asked)[0].tolist() == made.predict_proba(asked)[3].tolist()  # `top` is a missing one
+
+
+@pytest.mark.parametrize("listed", [None, ["north", "south"], ["north", "south", "nowhere"]])
+def test_a_model_fitted_elsewhere_lists_no_category_of_fewer_than_ten_records(listed):
+    frame = pd.DataFrame({"place": [*["north", "south"] * 10, "Canary"], "size": np.arange(21.0)})
+    encoder = OneHotEncoder(categories="auto" if listed is None else [listed], handle_unknown="ignore")
+    for columns in (
+        ColumnTransformer([("places", encoder, ["place"]), ("sizes", "passthrough", ["size"])]),
+        ColumnTransformer([("places", make_pipeline(SimpleImputer(strategy="most_frequent"), encoder), ["place"])]),
+    ):
+        made = make_pipeline(columns, LogisticRegression()).fit(frame, np.arange(21) % 2)
+        if listed is None:
+            with pytest.raises(InputError, match="list 1 category that fewer than 10 training records hold"):
+                refuse_rare_categories(made, frame)
+        else:
+            refuse_rare_categories(made, frame)
+
+
+@pytest.mark.parametrize(
+    ("asked", "classes", "places"),
+    [
+        (["01", "02"], ["001", "01", "02"], [1, 2]),  # alike as numbers on one side alone
+        (["01", "02"], ["01", "02", "1"], [0, 1]),
+        ([1.0, 2.0], ["1", "2"], [0, 1]),
+        ([1, 2], [1, 2, 3], [0, 1]),
+        (["1.0", "2"], ["1", "2"], [0, 1]),
+        ([1, 2], ["01", "001", "2"], [-1, 2]),
+        (["a", "b"], ["b", "c"], [-1, 0]),
+    ],
+)
+def test_classes_are_matched_by_one_rule_on_both_sides(asked, classes, places):
+    assert class_places(np.array(asked), np.array(classes)).tolist() == places
+
+
+def test_a_stranger_among_the_classes_changes_no_answer():
+    frame, labels = pd.DataFrame({"x": [0.0, 0, 0, 1, 1, 1]}), np.array(["01", "01", "01", "02", "02", "02"])
+    made = DecisionTreeClassifier().fit(frame, labels)
+    plain = answers_of(made, np.array(["01", "02"]))(frame)
+    assert (answers_of(made, np.array(["001", "01", "02"]))(frame)[:, 1:] == plain).all() and (plain.sum(axis=1) == 1).all()
+    with pytest.raises(ValueError, match="knows a class"):
+        answers_of(made, np.array(["01", "03"]))
+
+
+@pytest.mark.parametrize("kind", ["text", "code", "all rare"])
+def test_the_file_names_no_category_of_fewer_than_ten_records(table, kind):
+    """Else whoever holds one of them would be known to have taught the model, by looking it up."""
+    own = [f"Canary {i}" if kind != "code" else 7700 + i for i in range(40)]
+    shared = own[:1] * 40 if kind != "all rare" else [f"{value} too" for value in own]
+    values = [*own, *shared, *([None] * 12 if kind == "text" else own[:12])]
+    data, schema = table(
+        {"place": values, "class": [i % 2 for i in range(92)]}, scales={"place": Scale.NOMINAL, "class": Scale.CODE}
+    )
+    examples = coding_of(model(), schema, data).examples(data)
+    made = fitted(examples, learner("logistic_regression"), 1)
+    (names,) = made[0].named_transformers_["categories"].categories_
+    expected = {"text": ["Canary 0", np.nan], "code": [7700], "all rare": [""]}[kind]
+    assert [name for name in names if name == name] == [name for name in expected if name == name]
+    assert len(names) == len(expected)
+    archive = zipfile.ZipFile(io.BytesIO(written(made)))
+    content = b"".join(archive.read(name) for name in archive.namelist())
+    assert not re.findall(rb"Canary [1-9]", content)
+    assert np.isfinite(made.predict_proba(examples.frame)).all()
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,11 @@ def limits_of_model(content: Content) -> tuple[str, ...]:
     card = content.model
     if card is None:
         return ()
-    held = "thresholds, categories and the names of its classes" if card.trained_on != "elsewhere" else "fitted parameters"
+    held = (
+        "thresholds, categories that ten records or more hold, and the names of its classes"
+        if card.trained_on != "elsewhere"
+        else "fitted parameters"
+    )
     return (
         "The attacks ask who taught the model. Whether it tells an attribute of somebody (which is what it is made for), or "
         "whether records can be made from it again, is not assessed.",

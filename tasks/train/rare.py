@@ -1,0 +1,49 @@
+"""What stands in the file of a model because a few training records hold it: refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.microdata.errors import InputError
+from tasks.train.examples import FEWEST_OF_A_CLASS
+from tasks.train.model_parts import parts_of
+from tasks.train.spec import WHERE
+
+
+def refuse_rare_categories(model: Any, frame: pd.DataFrame) -> None:
+    """InputError where an encoder of a fitted model lists categories of 1 to 9 training records.
+
+    Meaning: whoever holds such a category is known to have taught the model by looking it up in the file, whatever the model
+    answers. Models that are trained here list none.
+
+    frame: shape (n, d), the training records. A category is counted in the columns that its encoder names, or else in the one
+    where most records hold it; one that no record holds is somebody's list, and tells nothing. Cost: O(n d).
+    """
+    counts = {str(name): Counter(frame[name].dropna().tolist()) for name in frame.columns}
+    rare = sum(1 for held in _counted(model, counts) if 0 < held < FEWEST_OF_A_CLASS)
+    if rare:
+        named = f"{rare} categor{'ies' if rare != 1 else 'y'}"
+        what = f"the model's encoders list {named} that fewer than {FEWEST_OF_A_CLASS} training records hold"
+        allowed = f"categories of {FEWEST_OF_A_CLASS} training records or more: the file shows them as they are"
+        remedy = (
+            "fit it again: `OneHotEncoder(categories=[...], handle_unknown='ignore')` without them (`min_frequency` lists all)"
+        )
+        raise InputError("rare-category", f"{WHERE}.file", what, allowed, remedy)
+
+
+def _counted(model: Any, counts: dict[str, Counter[Any]]) -> Iterator[int]:
+    """Of each category of each encoder: how many records hold it."""
+    for part in parts_of(model):
+        lists = getattr(part.held, "__dict__", {}).get("categories_")
+        if lists is None:
+            continue
+        names = [str(name) for name in getattr(part.held, "feature_names_in_", ())]
+        for i, categories in enumerate(lists):
+            columns = [counts[names[i]]] if i < len(names) and names[i] in counts else list(counts.values())
+            for category in np.asarray(categories, dtype=object).tolist():
+                yield max((column[category] for column in columns), default=0)
