@@ -20,6 +20,7 @@ from prefect.exceptions import ObjectNotFound
 TAG = "sdcert"
 LATE = timedelta(minutes=15)
 SILENT = timedelta(minutes=10)  # Prefect's flow runs say every three minutes that they are alive
+ONCE = timedelta(minutes=1)  # a busy server can evaluate the event of one crash again; a run begun anew takes longer
 CRASHED_NAME, LATE_NAME, LOST_NAME = "sdcert: crashed", "sdcert: late", "sdcert: lost"
 
 _RUN = "prefect.resource.id"
@@ -78,7 +79,7 @@ def _wanted(blocks: list[UUID], late: timedelta, silent: timedelta) -> Iterator[
         yield AutomationCore(
             name=CRASHED_NAME,
             description="Tells of a run whose process died.",
-            trigger=_trigger(expect={"Crashed"}, posture=Posture.Reactive),
+            trigger=_trigger(expect={"Crashed"}, posture=Posture.Reactive, within=ONCE),
             actions=_told(blocks, "crashed", "The run's process died. Nothing half-made was published."),
         )
         yield AutomationCore(
@@ -97,9 +98,7 @@ def _wanted(blocks: list[UUID], late: timedelta, silent: timedelta) -> Iterator[
     )
 
 
-def _trigger(
-    *, expect: set[str], posture: Posture, after: set[str] | None = None, within: timedelta = timedelta(0)
-) -> EventTrigger:
+def _trigger(*, expect: set[str], posture: Posture, within: timedelta, after: set[str] | None = None) -> EventTrigger:
     return EventTrigger(
         after={f"prefect.flow-run.{name}" for name in after or ()},
         expect={f"prefect.flow-run.{name}" for name in expect},

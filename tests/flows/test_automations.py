@@ -102,6 +102,10 @@ late, silent = LATE.total_seconds() / 60, SILENT.total_seconds() / 60
         pytest.param([("Late", 0), ("Crashed", 1)], late + 1, [CRASHED_NAME], id="late and crashed"),
         pytest.param([("Running", 0), ("Completed", 1)], 60, [], id="run"),
         pytest.param([("Crashed", 0)], 60, [CRASHED_NAME], id="crashed"),
+        pytest.param([("Crashed", 0), ("Crashed", 0)], 60, [CRASHED_NAME], id="crashed, its event evaluated again"),
+        pytest.param(
+            [("Crashed", 0), ("Running", 4), ("Crashed", 5)], 60, [CRASHED_NAME] * 2, id="crashed, begun anew, crashed"
+        ),
         pytest.param([("heartbeat", 0)], silent - 1, [], id="silent for a while"),
         pytest.param([("heartbeat", 0)], silent + 1, [LOST_NAME], id="lost"),
         pytest.param([("heartbeat", 0), ("heartbeat", 3)], silent + 1, [], id="alive"),
