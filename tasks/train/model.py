@@ -13,7 +13,7 @@ import pandas as pd
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Microdata
-from tasks.train.examples import FEWEST_OF_A_CLASS, Coding, Examples, class_places, coding_of, coding_of_file
+from tasks.train.examples import FEWEST_OF_A_CLASS, Coding, Examples, Feature, class_places, coding_of, coding_of_file
 from tasks.train.learners import AnyLearner, NaiveBayes, classifier
 from tasks.train.skops_file import classes_of, frame_of, imitation
 from tasks.train.spec import WHERE, ModelSpec
@@ -27,11 +27,12 @@ Learn = Callable[[Examples, int], Predict]  # what to learn from, and the seed o
 def fitted(train: Examples, learner: AnyLearner, random_state: int) -> Any:
     """A pipeline of scikit-learn, from a frame of the features to the classes, fitted to a training set.
 
-    Numbers are standardised, a missing one is the median and marked as missing; categories of 10 training records or more are
-    one column each, missing being one of them, and any other is none: the file lists them, and whose value stands there alone
-    would be known to have taught the model. Texts of an order are their places in it. All of it follows from the training set
-    alone. Medians, means and spreads have two digits, and so have the laws of naive Bayes: from exact ones of two models the
-    record could be calculated in which their training sets differ. train: of two classes at least.
+    Numbers are standardised; a missing one is the median, and marked as missing where 10 training records or more have none.
+    Categories of so many records are one column each, missing being one of them, and any other is none: the file lists them,
+    and whose value (or missing one) stands there alone would be known to have taught the model. Texts of an order are their
+    places in it. All of it follows from the training set alone. Medians, means and spreads have two digits, and so have the
+    laws of naive Bayes: from exact ones of two models the record could be calculated in which their training sets differ.
+    train: of two classes at least.
     """
     from sklearn.pipeline import make_pipeline
 
@@ -164,19 +165,30 @@ def _preparation(train: Examples) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-    def filled() -> tuple[Any, Any]:
-        return SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), StandardScaler()
+    def filled(marked: bool) -> tuple[Any, Any]:
+        return SimpleImputer(strategy="median", add_indicator=marked, keep_empty_features=True), StandardScaler()
 
-    names = {kind: [one.name for one in train.features if one.kind == kind] for kind in ("number", "order", "category")}
-    orders = [np.array(one.order, dtype=object) for one in train.features if one.kind == "order"]
-    common = [_common(train.frame[name]) for name in names["category"]]
-    unknown = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan, "encoded_missing_value": np.nan}
-    parts = [
-        ("numbers", make_pipeline(*filled()), names["number"]),
-        ("orders", make_pipeline(OrdinalEncoder(categories=orders, **unknown), *filled()), names["order"]),
-        ("categories", OneHotEncoder(categories=common, handle_unknown="ignore", sparse_output=False), names["category"]),
-    ]
+    parts = []
+    for marked, label in ((False, ""), (True, ", missing marked")):
+        held = [one for one in train.features if one.kind != "category" and _often_missing(train, one) == marked]
+        numbers, ordered = ([one for one in held if one.kind == kind] for kind in ("number", "order"))
+        orders = [np.array(one.order, dtype=object) for one in ordered]
+        places = OrdinalEncoder(
+            categories=orders, handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan
+        )
+        parts.append((f"numbers{label}", make_pipeline(*filled(marked)), [one.name for one in numbers]))
+        parts.append((f"orders{label}", make_pipeline(places, *filled(marked)), [one.name for one in ordered]))
+    names = [one.name for one in train.features if one.kind == "category"]
+    common = [_common(train.frame[name]) for name in names]
+    parts.append(("categories", OneHotEncoder(categories=common, handle_unknown="ignore", sparse_output=False), names))
     return ColumnTransformer([part for part in parts if part[2]])
+
+
+def _often_missing(train: Examples, feature: Feature) -> bool:
+    """Whether enough records have no value that the model knows: the file says of a column that somebody's is missing."""
+    column = train.frame[feature.name]
+    absent = ~column.isin(feature.order) if feature.kind == "order" else column.isna()
+    return bool(absent.sum() >= FEWEST_OF_A_CLASS)
 
 
 def _common(column: pd.Series[Any]) -> np.ndarray[Any, Any]:

@@ -14,26 +14,34 @@ from tasks.train.examples import FEWEST_OF_A_CLASS
 from tasks.train.model_parts import parts_of
 from tasks.train.spec import WHERE
 
+_MISSING = object()
+
 
 def refuse_rare_categories(model: Any, frame: pd.DataFrame) -> None:
-    """InputError where an encoder of a fitted model lists categories of 1 to 9 training records.
+    """InputError where an encoder of a fitted model lists categories of 1 to 9 training records, missing being one of them.
 
-    Meaning: whoever holds such a category is known to have taught the model by looking it up in the file, whatever the model
-    answers. Models that are trained here list none.
+    Or where it marks the missing values of a column that so few lack. Meaning: whoever holds such a category, or no value, is
+    known to have taught the model by looking it up in the file, whatever the model answers. Models trained here list none.
 
     frame: shape (n, d), the training records. A category is counted in the columns that its encoder names, or else in the one
-    where most records hold it; one that no record holds is somebody's list, and tells nothing. Cost: O(n d).
+    where most records hold it; one that no record holds is somebody's list, and tells nothing. Columns that have no names where
+    their missing values are marked (those that another step made) are not judged. Cost: O(n d).
     """
-    counts = {str(name): Counter(frame[name].dropna().tolist()) for name in frame.columns}
-    rare = sum(1 for held in _counted(model, counts) if 0 < held < FEWEST_OF_A_CLASS)
+    counts = {str(name): Counter(map(_spelled, frame[name].tolist())) for name in frame.columns}
+    rare = sum(1 for held in (*_counted(model, counts), *_marked(model, counts)) if 0 < held < FEWEST_OF_A_CLASS)
     if rare:
         named = f"{rare} categor{'ies' if rare != 1 else 'y'}"
         what = f"the model's encoders list {named} that fewer than {FEWEST_OF_A_CLASS} training records hold"
         allowed = f"categories of {FEWEST_OF_A_CLASS} training records or more: the file shows them as they are"
         remedy = (
-            "fit it again: `OneHotEncoder(categories=[...], handle_unknown='ignore')` without them (`min_frequency` lists all)"
+            "fit it again: `OneHotEncoder(categories=[...], handle_unknown='ignore')` without them "
+            "(`min_frequency` lists all), and imputers without `add_indicator`"
         )
         raise InputError("rare-category", f"{WHERE}.file", what, allowed, remedy)
+
+
+def _spelled(value: Any) -> Any:
+    return _MISSING if pd.isna(value) else value
 
 
 def _counted(model: Any, counts: dict[str, Counter[Any]]) -> Iterator[int]:
@@ -42,8 +50,25 @@ def _counted(model: Any, counts: dict[str, Counter[Any]]) -> Iterator[int]:
         lists = getattr(part.held, "__dict__", {}).get("categories_")
         if lists is None:
             continue
-        names = [str(name) for name in getattr(part.held, "feature_names_in_", ())]
+        names = _names(part.held)
         for i, categories in enumerate(lists):
             columns = [counts[names[i]]] if i < len(names) and names[i] in counts else list(counts.values())
-            for category in np.asarray(categories, dtype=object).tolist():
+            for category in map(_spelled, np.asarray(categories, dtype=object).tolist()):
                 yield max((column[category] for column in columns), default=0)
+
+
+def _marked(model: Any, counts: dict[str, Counter[Any]]) -> Iterator[int]:
+    """Of each column whose missing values are marked because there were some: how many records have none."""
+    from sklearn.impute import MissingIndicator
+
+    for part in parts_of(model):
+        if not isinstance(part.held, MissingIndicator) or part.held.features != "missing-only":
+            continue
+        names = _names(part.held) or _names(part.owner)  # of the imputer that it marks for
+        for place in getattr(part.held, "features_", ()):
+            if place < len(names) and names[place] in counts:
+                yield counts[names[place]][_MISSING]
+
+
+def _names(held: Any) -> list[str]:
+    return [str(name) for name in getattr(held, "feature_names_in_", ())]

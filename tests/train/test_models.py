@@ -14,7 +14,7 @@ import pytest
 from membership_models import numbers
 from pydantic import TypeAdapter, ValidationError
 from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -129,6 +129,47 @@ def test_a_model_fitted_elsewhere_lists_no_category_of_fewer_than_ten_records(li
                 refuse_rare_categories(made, frame)
         else:
             refuse_rare_categories(made, frame)
+
+
+@pytest.mark.parametrize(("missing", "refused"), [(0, False), (1, True), (9, True), (10, False)])
+@pytest.mark.parametrize("held", ["category", "mark", "mark of another step"])
+def test_a_model_fitted_elsewhere_does_not_tell_whose_value_alone_is_missing(missing, refused, held):
+    sizes = np.where(np.arange(40) < missing, np.nan, np.arange(40) % 2)
+    frame = pd.DataFrame({"size": sizes, "other": np.arange(40.0)})
+    encoder = {
+        "category": OneHotEncoder(handle_unknown="ignore"),
+        "mark": SimpleImputer(add_indicator=True),
+        "mark of another step": make_pipeline(MissingIndicator(error_on_new=False)),
+    }[held]
+    columns = ColumnTransformer([("others", "passthrough", ["other"]), ("sizes", encoder, ["size"])])
+    made = make_pipeline(columns, LogisticRegression()).fit(frame, np.arange(40) % 2)
+    if refused:
+        with pytest.raises(InputError, match="list 1 category that fewer than 10 training records hold"):
+            refuse_rare_categories(made, frame)
+    else:
+        refuse_rare_categories(made, frame)
+
+
+@pytest.mark.parametrize(("few", "marked"), [(9, 0), (10, 1)])
+@pytest.mark.parametrize("kind", ["number", "order", "rare level"])
+def test_the_file_marks_missing_values_of_ten_records_or_more(table, few, marked, kind):
+    levels = ["low", "high"] * 30
+    values = {"number": [None] * few + [1.0, 2.0] * 30, "order": [None] * few + levels, "rare level": [*["top"] * few, *levels]}
+    n = few + 60
+    data, schema = table(
+        {"size": values[kind], "plain": list(range(n)), "class": [i % 2 for i in range(n)]}, scales={"class": Scale.CODE}
+    )
+    if kind != "number":
+        schema = Schema(
+            (replace(schema["size"], scale=Scale.ORDINAL, order=("low", "high", "top")), schema["plain"], schema["class"])
+        )
+    examples = coding_of(model(), schema, data).examples(data)
+    made = fitted(examples, learner("logistic_regression"), 1)
+    parts = made[0].named_transformers_
+    marks = [part for label, part in parts.items() if "marked" in label and part[-2].indicator_.features_.size]
+    assert len(marks) == (marked if kind != "rare level" else 0)
+    assert ("categories" in parts, np.isfinite(made.predict_proba(examples.frame)).all()) == (False, True)
+    refuse_rare_categories(made, examples.frame)
 
 
 @pytest.mark.parametrize(
