@@ -13,6 +13,8 @@ from pathlib import Path
 from flows.console.inert import shown
 from flows.scheduled.deployments import FILE, Deployments, load_deployments
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_text_file
+from tasks.runtime.servers import refuse_damaged_database
 from tasks.runtime.settings import prepare_environment
 
 
@@ -21,7 +23,10 @@ def serve_file(file: Path | None, port: int | None, limit: int | None) -> int:
     prepare_environment()
     path = _found(file)
     found = load_deployments(path)
+    if not os.environ.get("PREFECT_API_URL"):
+        refuse_damaged_database()
     from flows.scheduled import serve as serving
+    from flows.scheduled.served import Served
 
     begun, ended = threading.Event(), threading.Event()
     with serving.alone(), ExitStack() as stack:
@@ -29,6 +34,7 @@ def serve_file(file: Path | None, port: int | None, limit: int | None) -> int:
         address = serving.address_of(port)
         os.environ["PREFECT_API_URL"] = address.api
         kept: list[serving.Restarted] = []
+        password_file = serving.guard() if address.ours else None
         if address.ours:
             _say(f"starting a Prefect server at {address.shown}")
             kept.append(stack.enter_context(serving.server(address)))
@@ -36,9 +42,12 @@ def serve_file(file: Path | None, port: int | None, limit: int | None) -> int:
         _say(f"deploying {path}")
         serving.deploy(found, path.absolute().parent, address)
         _tell(found, address.shown)
-        stack.callback(serving.tell_lost)
+        if password_file is not None:
+            _tell_password(password_file)
+        stack.callback(serving.tell_lost, _say)
+        served = Served.of(found, path.absolute().parent)
         for pool in found.pools:
-            kept.append(stack.enter_context(serving.worker(pool, limit, address)))
+            kept.append(stack.enter_context(serving.worker(pool, limit, address, served)))
         serving.remember(address, kept)
         begun.set()
         _say("serving; Ctrl-C or SIGTERM ends it")
@@ -48,15 +57,47 @@ def serve_file(file: Path | None, port: int | None, limit: int | None) -> int:
     return 0
 
 
-def _tell(found: Deployments, root: str) -> None:
-    from flows.scheduled.board import end_lost, standings
+def serve_pages(port: int | None) -> int:
+    """Start the Prefect server alone, for its pages, until SIGINT or SIGTERM: nothing is deployed, and nothing runs."""
+    prepare_environment()
+    from flows.scheduled import serve as serving
 
-    for asked in end_lost():
-        _say(f"a run of {asked.deployment or 'a deployment'} had been killed: it is shown as crashed now")
+    begun, ended = threading.Event(), threading.Event()
+    with serving.alone(), ExitStack() as stack:
+        _until_asked(begun, ended)
+        address = serving.address_of(port)
+        if not address.ours:
+            what, remedy = "this names a server of yours, which has pages of its own", "open its address in a browser"
+            raise InputError("serving", "PREFECT_API_URL", what, "nothing", remedy)
+        os.environ["PREFECT_API_URL"] = address.api
+        password_file = serving.guard()
+        kept = [stack.enter_context(serving.server(address))]
+        serving.remember(address, kept)
+        _say(f"to look: {address.shown}")
+        _tell_password(password_file)
+        begun.set()
+        _say("Ctrl-C or SIGTERM ends it; nothing is run")
+        serving.watch(kept, address, ended, _say)
+    _say("ended")
+    return 0
+
+
+def _tell(found: Deployments, root: str) -> None:
+    from flows.scheduled.board import standings
+    from flows.scheduled.serve import tell_lost
+
+    tell_lost(_say)
     _say(f"to look: {root}")
     for one in standings(found):
         when = "has no active schedule" if one.next_run is None else f"runs next {_moment(one.next_run)}"
         _say(f"  {one.name:<24} {when}{'' if one.ours else '  (not in this file: deployed before)'}")
+
+
+def _tell_password(file: Path) -> None:
+    """Once, and on a terminal alone: what a service prints is kept in logs that others may read."""
+    _say(f"to sign in there: the password in {file} (who has it can run commands as this user)")
+    if sys.stderr.isatty():
+        _say(f"  {read_text_file(file)}")
 
 
 def _found(file: Path | None) -> Path:

@@ -7,29 +7,35 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
-import psutil
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
+from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.runtime.files import write_whole
-from tasks.runtime.processes import is_there, started
+from tasks.runtime.processes import is_there, own_processes, started
 from tasks.runtime.settings import Home
 
 FILE = "asked-by.json"
 FOLDER = "scheduled"
 CODE_FILE = "SDCERT_CODE_FILE"
 
+_Uuid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+_ProcessId = Annotated[int, Field(ge=1, lt=2**31)]
+_Seconds = Annotated[float, Field(ge=0, le=250_000_000_000, allow_inf_nan=False)]  # until the year 9999, which a date can hold
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A flow run and its process: id and start, because ids are used again. at: when it asked; folder: of the output."""
 
-    flow_run: str
+    flow_run: _Uuid
     deployment: str | None
-    process: int
+    process: _ProcessId
     started: str
-    at: float
+    at: _Seconds
     folder: str
 
     @classmethod
@@ -50,7 +56,7 @@ class Asked:
     @property
     def alive(self) -> bool:
         """Its process is there, or what it started: a command has some seconds to end in, and may come to its own end."""
-        return is_there(self.process, self.started) or any(_of(self.flow_run, one) for one in psutil.process_iter())
+        return is_there(self.process, self.started) or has_command(self.flow_run)
 
 
 def note_code(code: str) -> None:
@@ -61,19 +67,23 @@ def note_code(code: str) -> None:
             write_whole(Path(path), code.encode())
 
 
-def _of(flow_run: str, process: psutil.Process) -> bool:
+def has_command(flow_run: str) -> bool:
+    """Whether a command that a flow run started goes on."""
     from flows.trail import ASKED_BY_FLOW_RUN  # it imports Prefect
 
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(ASKED_BY_FLOW_RUN) == flow_run
-    except (psutil.Error, OSError):
-        return False
+    return any(environment.get(ASKED_BY_FLOW_RUN) == flow_run for _, environment in own_processes())
+
+
+def all_asked() -> Iterator[Asked]:
+    """Those who have asked and have not heard yet. A file that does not say so as `remember` does is passed over."""
+    for path in sorted((Home.current().root / FOLDER).glob(f"*/{FILE}")):
+        with suppress(OSError, ValidationError):
+            yield replace(_ASKED.validate_json(read_file(path, LARGEST_NOTE)), folder=path.parent.name)
 
 
 def lost() -> Iterator[Asked]:
     """Those whose process is gone before it could forget them."""
-    for path in sorted((Home.current().root / FOLDER).glob(f"*/{FILE}")):
-        with suppress(OSError, ValueError, TypeError):
-            asked = Asked(**json.loads(path.read_bytes()))
-            if not asked.alive:
-                yield asked
+    return (asked for asked in all_asked() if not asked.alive)
+
+
+_ASKED = TypeAdapter(Asked)

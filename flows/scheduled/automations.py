@@ -26,6 +26,7 @@ CRASHED_NAME, LATE_NAME, LOST_NAME = "sdcert: crashed", "sdcert: late", "sdcert:
 _RUN = "prefect.resource.id"
 _ENDED = {"Completed", "Failed", "Crashed", "Cancelled", "Cancelling"}
 _SUBJECT = "sdcert: {{ deployment.name if deployment else 'a scheduled run' }} "
+_CRASHED = "The run's process died. Nothing half-made was published. Its state in Prefect says whether it runs again by itself."
 _BODY = """Deployment: {{ deployment.name if deployment else '-' }}
 Flow run of Prefect's: {{ flow_run.id if flow_run else labels['prefect.resource.id'] }}
 Where to look: the flow run in Prefect, then `sdcert audit find --verdict running` and `sdcert doctor`
@@ -38,7 +39,8 @@ def ensure_automations(
     """Make the server's automations what they should be; returns their names. Calling it again changes nothing.
 
     - `sdcert: crashed` tells of a run whose process died;
-    - `sdcert: late` tells of a run that did not begin within `late` after Prefect called it late (no worker);
+    - `sdcert: late` tells of a run that did not begin within `late` after Prefect called it late (no worker), or after a
+      worker took it (the worker or its machine is gone);
     - `sdcert: lost` calls a run crashed that has said nothing for `silent` (its worker or its machine is gone), so that the
       first one tells of it.
 
@@ -80,12 +82,12 @@ def _wanted(blocks: list[UUID], late: timedelta, silent: timedelta) -> Iterator[
             name=CRASHED_NAME,
             description="Tells of a run whose process died.",
             trigger=_trigger(expect={"Crashed"}, posture=Posture.Reactive, within=ONCE),
-            actions=_told(blocks, "crashed", "The run's process died. Nothing half-made was published."),
+            actions=_told(blocks, "crashed", _CRASHED),
         )
         yield AutomationCore(
             name=LATE_NAME,
             description="Tells of a run that did not begin.",
-            trigger=_trigger(after={"Late"}, expect={"Pending", "Running", *_ENDED}, posture=Posture.Proactive, within=late),
+            trigger=_trigger(after={"Late", "Pending"}, expect={"Running", *_ENDED}, posture=Posture.Proactive, within=late),
             actions=_told(
                 blocks, "did not start", "The run should have begun and did not: is a worker there (`sdcert serve`)?"
             ),

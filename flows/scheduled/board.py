@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 from prefect.client.schemas.filters import FlowRunFilter, WorkPoolFilter
-from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.client.schemas.objects import WorkPool
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.server.schemas.schedules import CronSchedule
@@ -20,9 +21,24 @@ from flows.scheduled.asked import Asked, lost
 from flows.scheduled.automations import ensure_automations
 from flows.scheduled.closing import close_unfinished
 from flows.scheduled.deployments import Deployment, Deployments
+from flows.scheduled.vanished import Looks, end_run, end_vanished
 from flows.telling.file import Telling
 
 CRASHED = "its process is gone, and did not say what became of it"
+POOL_TYPE = "process"
+JOB_TEMPLATE: dict[str, Any] = {
+    "job_configuration": {"name": "{{ name }}", "labels": "{{ labels }}", "stream_output": "{{ stream_output }}"},
+    "variables": {
+        "type": "object",
+        "properties": {
+            "name": {"title": "Name", "type": "string", "description": "of the process"},
+            "labels": {"title": "Labels", "type": "object", "additionalProperties": {"type": "string"}},
+            "stream_output": {"title": "Stream output", "type": "boolean", "default": True},
+        },
+        "additionalProperties": False,
+    },
+}
+"""What a run of our pools may choose of its process: no command, no environment, no folder, nothing that chooses code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +50,17 @@ class Standing:
     ours: bool
 
 
-def prepare_pools(found: Deployments) -> None:
-    """Make the work pools that the file names, where they are not there yet."""
+def prepare_pools(found: Deployments, *, ours: bool) -> None:
+    """Make the work pools that the file names, and see to it that a run cannot choose its command.
+
+    ours: the server is started by this program. On others a pool whose template somebody wrote stays as it is; `sdcert doctor`
+    says what a run may choose there.
+    """
     with get_client(sync_client=True) as client:
-        for pool in found.pools:
-            _made(client, pool)
+        for name in found.pools:
+            pool = _made(client, name)
+            if pool.type == POOL_TYPE and pool.base_job_template != JOB_TEMPLATE and (ours or _is_of_prefect(pool)):
+                client.update_work_pool(name, WorkPoolUpdate(base_job_template=JOB_TEMPLATE))
 
 
 def tidy(found: Deployments) -> list[str]:
@@ -64,24 +86,27 @@ def standings(found: Deployments) -> list[Standing]:
     return sorted(there, key=lambda one: (not one.ours, one.name))
 
 
-def end_lost() -> list[Asked]:
+def end_lost(looks: Looks) -> Iterator[str]:
     """Tell the server and the ledger of the flow runs of this home whose process is gone: their place is free again.
 
-    Raises the first error, when all were tried.
+    Yields a sentence on each. Raises the first error, when all were tried. looks: what earlier looks of this process saw.
     """
-    told, errors = [], []
+    errors: list[Exception] = []
     with get_client(sync_client=True) as client:
         for asked in lost():
             try:
-                close_unfinished(asked.flow_run, asked.at, "killed")
                 if _crashed(client, asked):
-                    told.append(asked)
+                    yield f"a run of {asked.deployment or 'a deployment'} had been killed: it is shown as crashed now"
+                close_unfinished(asked.flow_run, asked.at, "killed")
                 asked.forget()
             except Exception as error:
                 errors.append(error)
+        try:
+            yield from end_vanished(client, looks)
+        except Exception as error:
+            errors.append(error)
     if errors:
         raise errors[0]
-    return told
 
 
 def end_inside(flow_run: str) -> None:
@@ -103,14 +128,21 @@ def scheduled_runs(deployment_ids: list[UUID]) -> dict[UUID, int]:
     return {one: sum(run.deployment_id == one for run in waiting) for one in deployment_ids}
 
 
-def _made(client: SyncPrefectClient, pool: str) -> None:
+def _made(client: SyncPrefectClient, pool: str) -> WorkPool:
     try:
-        client.read_work_pool(pool)
+        return client.read_work_pool(pool)
     except ObjectNotFound:
         try:
-            client.create_work_pool(WorkPoolCreate(name=pool, type="process"))
+            return client.create_work_pool(WorkPoolCreate(name=pool, type=POOL_TYPE, base_job_template=JOB_TEMPLATE))
         except ObjectAlreadyExists:
-            return
+            return client.read_work_pool(pool)
+
+
+def _is_of_prefect(pool: WorkPool) -> bool:
+    """Has it the template that Prefect gives a pool, or none yet?"""
+    from prefect.workers.process import ProcessWorker  # not needed by the flows, which import this too
+
+    return pool.base_job_template in ({}, ProcessWorker.get_default_base_job_template())
 
 
 def _deployed(client: SyncPrefectClient, found: Deployments) -> Iterator[DeploymentResponse]:
@@ -148,17 +180,10 @@ def _crashed(client: SyncPrefectClient, asked: Asked) -> bool:
         run = client.read_flow_run(UUID(asked.flow_run))
     except ObjectNotFound:
         return False
-    return _crash(client, run)
+    return end_run(client, run, CRASHED)
 
 
 def _crash_inside(client: SyncPrefectClient, flow_run: str) -> None:
     inside = FlowRunFilter.model_validate({"tags": {"all_": [f"asked-by:{flow_run}"]}})
     for run in client.read_flow_runs(flow_run_filter=inside):
-        _crash(client, run)
-
-
-def _crash(client: SyncPrefectClient, run: FlowRun) -> bool:
-    if run.state is None or run.state.is_final():
-        return False
-    client.set_flow_run_state(run.id, State(type=StateType.CRASHED, name="Crashed", message=CRASHED))
-    return True
+        end_run(client, run, CRASHED)

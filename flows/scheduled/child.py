@@ -20,6 +20,7 @@ from flows.scheduled.asked import CODE_FILE, FOLDER, Asked
 from flows.scheduled.closing import close_unfinished
 from flows.scheduled.keeping import Ending, Kept
 from flows.trail import ASKED_BY_DEPLOYMENT, ASKED_BY_FLOW_RUN
+from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.failures import write_private_trace
 from tasks.runtime.settings import Home
 
@@ -132,13 +133,13 @@ def _folder() -> Path:
 
 def _code(path: Path) -> str | None:
     try:
-        return path.read_text()
+        return read_text_file(path)
     except (OSError, ValueError):
         return None
 
 
 def _printed(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(read_file(path))
     except (OSError, ValueError, RecursionError):
         return None

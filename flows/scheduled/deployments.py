@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from tasks.microdata.document import read_document, validated
 from tasks.microdata.errors import InputError
@@ -20,6 +20,7 @@ from tasks.microdata.spec import Name, Slug, Spec
 FILE = "prefect.yaml"
 POOL = TAG = "sdcert"  # TAG: by which automations know the runs
 READ, WRITTEN = ("release", "watch", "sweep"), ("output",)  # parameters that are paths, relative to the file
+JOB_VARIABLES = ("labels", "name", "stream_output")  # what a run may choose of its process: nothing that chooses code
 WORKING_DIRECTORY = "prefect.deployments.steps.set_working_directory"
 
 
@@ -47,6 +48,14 @@ class WorkPool(Spec):
     name: Annotated[Name, Field(pattern=r"^[^/%&<>]+$")] = POOL  # Prefect takes no others
     work_queue_name: Name | None = None
     job_variables: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("job_variables")
+    @classmethod
+    def _choose_no_code(cls, given: dict[str, Any]) -> dict[str, Any]:
+        if others := sorted(set(given) - set(JOB_VARIABLES)):
+            what = f"a run may not choose {', '.join(others)} (it may choose {', '.join(JOB_VARIABLES)})"
+            raise ValueError(f"{what}; variables of the environment are given to `sdcert serve` itself")
+        return given
 
 
 class Deployment(Spec):

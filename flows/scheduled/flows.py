@@ -1,7 +1,8 @@
 """What deployments run (prefect.yaml): each flow runs one command in a process of its own, and says what became of it.
 
 A deployment names these by module (`flows.scheduled.flows.certify_release`), never by file: Prefect's loader of files would
-put this folder on the path, where this file would hide the package it is in. Parameters are names and paths alone.
+put this folder on the path, where this file would hide the package it is in. Parameters are names and paths alone,
+and paths lead nowhere but where `prefect.yaml` lets them (`served.py`).
 """
 
 from __future__ import annotations
@@ -25,61 +26,77 @@ from flows.scheduled.board import end_inside
 from flows.scheduled.child import Outcome, run_in_process
 from flows.scheduled.closing import runs_of
 from flows.scheduled.endings import Broke, Ended, of_certify, of_check, of_sweep, of_watch
+from flows.scheduled.served import Served
 from flows.telling.tell import tell_of, tell_waiting
-from tasks.microdata.errors import SdcertError
+from tasks.microdata.errors import InputError, SdcertError
 from tasks.runtime.failures import StageFailure, guarded, write_private_trace
 
 RETRIES = 3
 FIRST_DELAY_SECONDS = 30  # then 60, 120
 Minutes = Annotated[float, Field(gt=0, le=60 * 24 * 31)]
 Times = Annotated[int, Field(ge=0, le=10)]
+FilePath = Annotated[str, Field(min_length=1, max_length=1024)]
+Blocks = Annotated[list[Annotated[str, Field(max_length=201)]], Field(max_length=20)]
 Saying = Callable[..., Ended]
+Words = Callable[[Served], list[str]]
 
 
 @flow(name="certify-release", persist_result=False)
 def certify_release(
-    release: str,
-    output: str = "releases",
+    release: FilePath,
+    output: FilePath = "releases",
     limit_minutes: Minutes = 240,
-    tell: list[str] | None = None,
+    tell: Blocks | None = None,
     retries: Times = RETRIES,
 ) -> State[None]:
     """Certify the release of a file. An attempt that was refused or undecided is not tried again."""
-    return _state(["certify", release, "--output", output, "--json"], of_certify, limit_minutes, tell, retries)
+
+    def words(served: Served) -> list[str]:
+        return ["certify", served.file("release", release), "--output", served.output("output", output), "--json"]
+
+    return _state(words, of_certify, limit_minutes, tell, retries)
 
 
 @flow(name="watch-series", persist_result=False)
 def watch_series(
-    watch: str, limit_minutes: Minutes = 240, tell: list[str] | None = None, retries: Times = RETRIES
+    watch: FilePath, limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES
 ) -> State[None]:
     """Look once whether a series has a new version of its source, and certify it if so."""
-    return _state(["watch", watch, "--json"], of_watch, limit_minutes, tell, retries)
+    return _state(lambda served: ["watch", served.file("watch", watch), "--json"], of_watch, limit_minutes, tell, retries)
 
 
 @flow(name="sweep-file", persist_result=False)
 def sweep_file(
-    sweep: str, limit_minutes: Minutes = 1440, tell: list[str] | None = None, retries: Times = RETRIES
+    sweep: FilePath, limit_minutes: Minutes = 1440, tell: Blocks | None = None, retries: Times = RETRIES
 ) -> State[None]:
     """Compute a sweep, or go on with it: what was computed is kept."""
-    return _state(["sweep", sweep, "--yes", "--json"], of_sweep, limit_minutes, tell, retries)
+
+    def words(served: Served) -> list[str]:
+        return ["sweep", served.file("sweep", sweep), "--yes", "--json"]
+
+    return _state(words, of_sweep, limit_minutes, tell, retries)
 
 
 @flow(name="verify-trail", persist_result=False)
-def verify_trail(limit_minutes: Minutes = 240, tell: list[str] | None = None, retries: Times = RETRIES) -> State[None]:
+def verify_trail(limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES) -> State[None]:
     """Check every entry of the ledger."""
-    return _state(["audit", "verify", "--json"], of_check, limit_minutes, tell, retries)
+    return _state(lambda _: ["audit", "verify", "--json"], of_check, limit_minutes, tell, retries)
 
 
 @flow(name="verify-store", persist_result=False)
-def verify_store(limit_minutes: Minutes = 240, tell: list[str] | None = None, retries: Times = RETRIES) -> State[None]:
+def verify_store(limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES) -> State[None]:
     """Check every artifact of the store."""
-    return _state(["store", "verify", "--json"], of_check, limit_minutes, tell, retries)
+    return _state(lambda _: ["store", "verify", "--json"], of_check, limit_minutes, tell, retries)
 
 
-def _state(words: list[str], says: Saying, limit_minutes: float, tell: list[str] | None, retries: int) -> State[None]:
+def _state(words: Words, says: Saying, limit_minutes: float, tell: list[str] | None, retries: int) -> State[None]:
     try:
+        asked = words(Served.current())
         delays = exponential_backoff(FIRST_DELAY_SECONDS)  # given here, for it is counted out when a number of retries is
-        ended = in_a_process.with_options(retries=retries, retry_delay_seconds=delays)(words, says, limit_minutes)
+        ended = in_a_process.with_options(retries=retries, retry_delay_seconds=delays)(asked, says, limit_minutes)
+    except InputError as error:
+        says_why = f"nothing was run: parameter `{error.where}`: {error.what}; allowed: {error.allowed}"
+        ended = Ended("FAILED", "Failed", says_why, ("failed",), code=error.public)
     except (Broke, StageFailure) as error:
         ended = Ended("FAILED", "Failed", str(error), ("failed",))
     _tell(ended, tell or [])

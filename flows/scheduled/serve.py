@@ -12,22 +12,40 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 import flows
+from flows.scheduled import workers
 from flows.scheduled.deployments import Deployments, for_prefect
-from flows.scheduled.keeper import end_marked
+from flows.scheduled.keeper import end_marked, is_mark
 from flows.scheduled.keeping import Kept
+from flows.scheduled.listening import address_of as listened_at
+from flows.scheduled.listening import listen
+from flows.scheduled.served import SERVED, Served
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.runtime.failures import CREDENTIALS
 from tasks.runtime.files import try_lock, write_whole
+from tasks.runtime.server_guard import (
+    ADDRESS,
+    CLIENT,
+    FOLDER,
+    PASSWORD_FILE,
+    SERVER,
+    STATE_FILE,
+    keep_password,
+    settings_of_server,
+)
 from tasks.runtime.settings import Home
+
+if TYPE_CHECKING:
+    from flows.scheduled.vanished import Looks
 
 PORT = 4200
 SECONDS_TO_ANSWER = 180.0
@@ -35,19 +53,27 @@ SECONDS_TO_DEPLOY = 300.0
 SECONDS_TO_STOP = 45.0  # a worker gives its runs 30
 FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS, SOUND_SECONDS = 1.0, 60.0, 300.0
 LOOK_SECONDS = 1.0
-STATE = "state.json"
-FOLDER = "serve"
 LEASES = "prefect.server.concurrency.lease_storage.filesystem"  # in memory, a server that dies takes the free places with it
 
 
 class Restarted:
     """A process that is started again when it ends: after a second, two, four ... a minute, until it has run five minutes."""
 
-    def __init__(self, name: str, command: list[str], environment: Mapping[str, str], *, leave: bool, limit: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str] | Callable[[], Sequence[str]],
+        environment: Mapping[str, str],
+        *,
+        leave: bool,
+        limit: float,
+        descriptors: Sequence[int] = (),
+    ) -> None:
+        """command: or what makes one for each start. descriptors: of open files that each of them is handed."""
         self.name = name
         self.starts = 0
         self._command, self._environment, self._leave = command, environment, leave
-        self._grace = limit
+        self._grace, self._descriptors = limit, descriptors
         self._delay, self._since, self._due = FIRST_DELAY_SECONDS, 0.0, 0.0
         self._kept: Kept | None = None
         self._former: list[Kept] = []  # whose runs go on
@@ -56,13 +82,14 @@ class Restarted:
     def start(self) -> None:
         folder = Home.current().folder(FOLDER)
         self._kept = Kept(
-            self._command,
+            self._command() if callable(self._command) else self._command,
             environment=self._environment,
             out=folder / f"{self.name}.out",
             err=folder / f"{self.name}.err",
             limit_seconds=None,
             grace_seconds=self._grace,
             leave=self._leave,
+            descriptors=self._descriptors,
         )
         self.starts += 1
         self._since = time.monotonic()
@@ -110,10 +137,11 @@ class Restarted:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the server is. ours: this process starts it."""
+    """Where the server is. ours: this process starts it. listening: the socket of ours, which the server is handed."""
 
     root: str
     ours: bool
+    listening: socket.socket | None = None
 
     @property
     def api(self) -> str:
@@ -136,12 +164,13 @@ def alone() -> Iterator[None]:
         what, remedy = f"one is running for this home ({where})", "stop that one, or set SDCERT_HOME to another home"
         raise InputError("serving", "sdcert serve", what, "one `sdcert serve` of each home", remedy)
     try:
-        for mark in _state().get("marks", []):
-            end_marked(str(mark))
+        for mark in _marks():
+            end_marked(mark)
         yield
     finally:
-        with suppress(OSError):
-            (home.root / FOLDER / STATE).unlink()
+        for name in (STATE_FILE, PASSWORD_FILE):
+            with suppress(OSError):
+                (home.root / FOLDER / name).unlink()
         os.close(descriptor)
 
 
@@ -149,26 +178,34 @@ def remember(address: Address, kept: list[Restarted]) -> None:
     """Write down who serves, where, and by which marks his processes are found."""
     marks = [mark for one in kept for mark in one.marks]
     facts = {"process": os.getpid(), "address": address.shown, "marks": marks}
-    write_whole(Home.current().folder(FOLDER) / STATE, json.dumps(facts).encode())
+    write_whole(Home.current().folder(FOLDER) / STATE_FILE, json.dumps(facts).encode())
 
 
 def address_of(port: int | None) -> Address:
     """The server that PREFECT_API_URL names, which must answer, or one to start on this machine alone."""
     from flows.console.certify import check_server
 
-    named = os.environ.get("PREFECT_API_URL")
+    named = os.environ.get(ADDRESS)
     if named:
         check_server()
         return Address(named.rstrip("/").removesuffix("/api"), ours=False)
-    return Address(f"http://127.0.0.1:{_free(port)}", ours=True)
+    listening = listen(port, PORT)
+    return Address(listened_at(listening), ours=True, listening=listening)
+
+
+def guard() -> Path:
+    """Keep the password of the server that this process starts, which `prepare_environment` made; returns the file."""
+    return keep_password(Home.current().root, os.environ[CLIENT])
 
 
 def server(address: Address) -> Restarted:
     """Start the server and wait until it answers. Raises InputError if it does not."""
-    port = address.root.rpartition(":")[2]
-    environment = {**_environment(None), "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": LEASES}
-    command = [*_PREFECT, "server", "start", "--host", "127.0.0.1", "--port", port]
-    started = Restarted("server", command, environment, leave=False, limit=SECONDS_TO_STOP)
+    assert address.listening is not None  # noqa: S101  # it is ours
+    descriptor = address.listening.fileno()
+    guarded = settings_of_server(os.environ[CLIENT], address.root)
+    environment = {**_environment(None), **guarded, "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": LEASES}
+    command = [sys.executable, "-m", "flows.scheduled.listening", str(descriptor)]
+    started = Restarted("server", command, environment, leave=False, limit=SECONDS_TO_STOP, descriptors=(descriptor,))
     deadline = time.monotonic() + SECONDS_TO_ANSWER
     while not answers(address):
         if not started.alive or time.monotonic() > deadline:
@@ -192,7 +229,7 @@ def deploy(found: Deployments, folder: Path, address: Address) -> None:
 
     place = Home.current().folder(FOLDER)
     write_whole(place / "prefect.yaml", for_prefect(found, folder).encode())
-    prepare_pools(found)
+    prepare_pools(found, ours=address.ours)
     command = [*_PREFECT, "--no-prompt", "deploy", "--all", "--prefect-file", str(place / "prefect.yaml")]
     for name in ("deploy.out", "deploy.err"):
         (place / name).unlink(missing_ok=True)
@@ -215,17 +252,26 @@ def deploy(found: Deployments, folder: Path, address: Address) -> None:
     automate()
 
 
-def worker(pool: str, limit: int | None, address: Address) -> Restarted:
-    """Start a worker of a pool. What it runs goes on when it dies and is started again, and ends when it is stopped."""
+def worker(pool: str, limit: int | None, address: Address, served: Served) -> Restarted:
+    """Start a worker of a pool. What it runs goes on when it dies and is started again, and ends when it is stopped.
+
+    served: the files that its runs may name.
+    """
     most = [] if limit is None else ["--limit", str(limit)]
-    name = f"sdcert-{socket.gethostname()}-{os.getpid()}"
-    command = [*_PREFECT, "worker", "start", "--pool", pool, "--type", "process", "--install-policy", "never", "--name", name]
-    return Restarted(f"worker-{pool}", [*command, *most], _environment(address), leave=True, limit=SECONDS_TO_STOP)
+    command = [*_PREFECT, "worker", "start", "--pool", pool, "--type", "process", "--install-policy", "never", *most]
+
+    def named() -> list[str]:
+        return [*command, "--name", workers.new_name()]
+
+    environment = {**_environment(address), SERVED: served.as_variable()}
+    return Restarted(f"worker-{pool}", named, environment, leave=True, limit=SECONDS_TO_STOP)
 
 
 def watch(kept: list[Restarted], address: Address, ended: threading.Event, say: Callable[[str], None]) -> None:
     """Start again what ends by itself, until `ended`; once a minute, tell the server of runs whose process is gone."""
-    swept = time.monotonic()
+    from flows.scheduled.vanished import Looks
+
+    swept, looks = time.monotonic(), Looks()
     while not ended.wait(LOOK_SECONDS):
         starts = sum(one.starts for one in kept)
         for told in filter(None, [one.look() for one in kept]):
@@ -235,23 +281,33 @@ def watch(kept: list[Restarted], address: Address, ended: threading.Event, say: 
                 remember(address, kept)
         if time.monotonic() - swept > 60:
             swept = time.monotonic()
-            tell_lost()
+            tell_lost(say, looks)
 
 
-def tell_lost() -> None:
+def tell_lost(say: Callable[[str], None], looks: Looks | None = None) -> None:
     """Tell the server of runs whose process is gone; if it is away just now, another look comes."""
     from flows.scheduled.board import end_lost
+    from flows.scheduled.vanished import Looks
 
-    with suppress(Exception):
-        end_lost()
+    try:
+        for sentence in end_lost(looks or Looks()):
+            say(sentence)
+    except Exception as error:
+        say(f"not all runs that were killed could be looked after ({type(error).__name__}); the next look comes in a minute")
 
 
 def _state() -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads((Home.current().root / FOLDER / STATE).read_bytes())
-    except (OSError, ValueError):
+        found = json.loads(read_file(Home.current().root / FOLDER / STATE_FILE, LARGEST_NOTE))
+    except (OSError, ValueError, RecursionError):
         return {}
-    return found
+    return found if isinstance(found, dict) else {}
+
+
+def _marks() -> list[str]:
+    """Of the processes that a killed one left. Text of another form marks nothing that was started here."""
+    marks = _state().get("marks")
+    return [one for one in marks if isinstance(one, str) and is_mark(one)] if isinstance(marks, list) else []
 
 
 _PREFECT = [sys.executable, "-m", "prefect"]
@@ -263,20 +319,8 @@ def _environment(address: Address | None) -> dict[str, str]:
     path = [code, *(one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one and one != code)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "SDCERT_HOME": str(Home.current().root)}
     if address is None:
-        environment.pop("PREFECT_API_URL", None)
+        environment.pop(ADDRESS, None)
         return environment
-    environment.pop("PREFECT_SERVER_DATABASE_CONNECTION_URL", None)  # a password that the server alone needs
-    return {**environment, "PREFECT_API_URL": address.api}
-
-
-def _free(port: int | None) -> int:
-    for wanted in (port,) if port is not None else (PORT, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", wanted))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
-    what, remedy = "another program listens there", "choose another --port, or leave it out"
-    raise InputError("port", "--port", what, "a free port of this machine", remedy, port)
+    for name in ("PREFECT_SERVER_DATABASE_CONNECTION_URL", SERVER):
+        environment.pop(name, None)  # passwords that the server alone needs
+    return {**environment, ADDRESS: address.api}

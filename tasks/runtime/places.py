@@ -16,8 +16,10 @@ import fsspec  # type: ignore[import-untyped]  # it has no stubs
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]  # it has no stubs
 
 from tasks.microdata.errors import InputError, PlaceAway
+from tasks.microdata.regular_files import LARGEST_TABLE, UnreadableFile, read_file
 from tasks.runtime.failures import CREDENTIALS
 from tasks.runtime.files import write_first, write_whole
+from tasks.runtime.refusals import FULL
 
 PROBE = ".sdcert"
 ALLOWED = "a folder, or an fsspec URL: s3://bucket/folder"
@@ -56,7 +58,9 @@ class Place:
         """Raises FileNotFoundError where it is not there."""
         with answering():
             if self._folder is not None:
-                return (self._folder / name).read_bytes()
+                return read_file(self._folder / name, LARGEST_TABLE)
+            if self._fs.size(self._at(name)) > LARGEST_TABLE:
+                raise PlaceAway(f"it holds more than {LARGEST_TABLE:,} bytes under one name")
             content: bytes = self._fs.cat_file(self._at(name))
         return content
 
@@ -142,15 +146,15 @@ class Place:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Turns what a library raises into PlaceAway, but for FileNotFoundError."""
+    """Turns what a library raises into PlaceAway, but for files that are not there, or are no files."""
     kind = ""
     try:
         yield
-    except FileNotFoundError:
+    except (FileNotFoundError, UnreadableFile):
         raise
     except Exception as error:  # each library has errors of its own
         number = error.errno if isinstance(error, OSError) else None
-        kind = os.strerror(number) if number else type(error).__name__
+        kind = FULL.get(number) or os.strerror(number) if number else type(error).__name__
     if kind:
         raise PlaceAway(kind)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.microdata.errors import InputError
+from tasks.runtime.refusals import reason_of
+from tasks.runtime.server_guard import guard_servers
 
 PRIVATE = 0o077  # umask: whatever is written is readable by its owner alone
 
@@ -54,8 +56,9 @@ class Home:
 def prepare_environment() -> Home:
     """Set what Prefect, MLflow and the process need; call before importing them. What the user has set, stays.
 
-    Telemetry is off, Prefect keeps its database in the private folder, results are JSON, every file is private, and native
-    libraries use one thread a task, so that sums do not depend on the number of cores.
+    Telemetry is off, Prefect keeps its database in the private folder, results are JSON, every file is private, a Prefect
+    server that is started asks for a password, and native libraries use one thread a task, so that sums do not depend on the
+    number of cores.
     """
     os.umask(PRIVATE)
     home = Home.current()
@@ -63,7 +66,7 @@ def prepare_environment() -> Home:
         home.folder("runs")
         home.root.chmod(0o700)
     except OSError as error:
-        what = f"the private folder cannot be made or used ({error.strerror})"
+        what = f"the private folder cannot be made or used ({reason_of(error)})"
         remedy = "set SDCERT_HOME to a folder of your own"
         raise InputError("home", "SDCERT_HOME", what, "a folder that you may write", remedy, str(home.root)) from None
     defaults = {
@@ -78,7 +81,7 @@ def prepare_environment() -> Home:
         "PREFECT_CLI_PROMPT": "false",
         "DO_NOT_TRACK": "1",
         "MLFLOW_DISABLE_TELEMETRY": "true",
-        "MLFLOW_LOGGING_LEVEL": "ERROR",
+        "MLFLOW_LOGGING_LEVEL": "CRITICAL",  # it logs errors with their traceback, and SQL with its parameters
         "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",
         "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
         "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # it would stand before what --json prints
@@ -90,4 +93,9 @@ def prepare_environment() -> Home:
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
+    try:
+        Path.home()
+    except RuntimeError:  # no HOME, and a user whom the machine does not know: libraries look for it when imported
+        os.environ["HOME"] = str(home.root)
+    guard_servers(home.root)
     return home

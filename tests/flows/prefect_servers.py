@@ -15,13 +15,19 @@ import httpx
 from postgres import free_port
 from prefect.client.base import PrefectHttpxSyncClient
 
+from tasks.runtime.server_guard import CLIENT, authorization
+
 SECONDS_TO_START = 240
 
 
-def asked(api: str, method: str, path: str, content: Any = None) -> httpx.Response:
-    """What a server answers. Of a busy database it says 503, come again: Prefect's own client does."""
-    with PrefectHttpxSyncClient(timeout=60) as client:
-        return client.request(method, f"{api}/{path}", json=content)
+def asked(api: str, method: str, path: str, content: Any = None, *, password: str | None = None) -> httpx.Response:
+    """What a server answers. Of a busy database it says 503, come again: Prefect's own client does.
+
+    password: default: of the servers that this process starts.
+    """
+    who = authorization(password or os.environ[CLIENT])
+    with PrefectHttpxSyncClient(base_url=api, headers=who, enable_csrf_support=True, timeout=60) as client:
+        return client.request(method, f"/{path}", json=content)
 
 
 @contextmanager

@@ -120,7 +120,7 @@ def runs_in_mlflow() -> dict[str, str]:
 def a_server_killed_in_mid_run_loses_no_run(serving: Serving) -> None:
     began, run = datetime.now(UTC), serving.begin("slow")
     serving.child_of(run)
-    for server in serving.processes("prefect server start"):
+    for server in serving.processes("flows.scheduled.listening"):
         server.kill()
     assert serving.ended(run, 600)[:2] == ("COMPLETED", "Completed")
     verdicts = [one["verdict"] for one in serving.ledger_of(run)]

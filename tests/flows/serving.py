@@ -24,7 +24,7 @@ from postgres import free_port
 from prefect_servers import asked
 from release_files import WRITTEN, survey, write_release
 
-SECONDS_TO_SERVE = 300
+SECONDS_TO_SERVE = 600  # on a busy machine
 SLOW_VARIABLE = "SDCERT_TEST_DATABASE"
 FINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
 
@@ -82,6 +82,15 @@ class Serving:
         return self.folder / "home"
 
     @property
+    def api(self) -> str:
+        return f"http://127.0.0.1:{self.port}/api"
+
+    @property
+    def password(self) -> str:
+        """Of its server, as it lies in the home while it serves."""
+        return (self.home / "serve" / "auth-string").read_text()
+
+    @property
     def log(self) -> str:
         return (self.folder / "serve.log").read_text()
 
@@ -137,7 +146,7 @@ class Serving:
             return False
 
     def ask(self, method: str, path: str, content: Any = None) -> Any:
-        answer = asked(f"http://127.0.0.1:{self.port}/api", method, path, content)
+        answer = asked(self.api, method, path, content, password=self.password)
         return answer.json() if answer.content else None
 
     def deployment(self, name: str) -> dict[str, Any]:
@@ -172,11 +181,12 @@ class Serving:
 
     def ledger_of(self, flow_run: str) -> list[dict[str, Any]]:
         """The runs that a flow run asked for."""
-        asked = [line for line in self._ledger_lines() if line["event"].get("asked_by", {}).get("flow_run") == flow_run]
+        asked = [line for line in self.entries() if line["event"].get("asked_by", {}).get("flow_run") == flow_run]
         names = {line["event"]["run"] for line in asked}
         return [run for run in self.ledger() if run["run"] in names] if names else []
 
-    def _ledger_lines(self) -> Iterator[dict[str, Any]]:
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """What stands in the ledger, oldest first."""
         from tasks.audit.ledger.ledger import Ledger
         from tasks.audit.lookup.rows import entry_of
 

@@ -96,7 +96,10 @@ late, silent = LATE.total_seconds() / 60, SILENT.total_seconds() / 60
     [
         pytest.param([("Late", 0)], late - 1, [], id="late, and there is time"),
         pytest.param([("Late", 0)], late + 1, [LATE_NAME], id="late"),
-        pytest.param([("Late", 0), ("Pending", 1)], late + 1, [], id="late and taken by a worker"),
+        pytest.param([("Late", 0), ("Pending", 1), ("Running", 2)], late + 2, [], id="late and taken by a worker"),
+        pytest.param([("Pending", 0), ("Running", 1)], late + 1, [], id="taken by a worker"),
+        pytest.param([("Pending", 0)], late + 1, [LATE_NAME], id="taken by a worker that is gone"),
+        pytest.param([("Pending", 0), ("Crashed", 2)], late + 1, [CRASHED_NAME], id="taken by a worker, and crashed"),
         pytest.param([("Late", 0), ("Running", late - 1)], late + 1, [], id="late and running"),
         pytest.param([("Late", 0), ("Cancelled", 1)], late + 1, [], id="late and called off"),
         pytest.param([("Late", 0), ("Crashed", 1)], late + 1, [CRASHED_NAME], id="late and crashed"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 import socket
@@ -16,7 +18,8 @@ from flows.console.doctor import doctor
 from flows.console.doctor import home as doctor_home
 
 KEY = bytes(range(32))
-SEED = b"the seed that nobody may see...."
+SEED = b"the seed that nobody may see...."[:32]
+DRAW = hmac.new(KEY, b"draw" + SEED, hashlib.sha256).hexdigest()[:32]
 
 
 @pytest.fixture
@@ -26,10 +29,9 @@ def furnished(home):
         (home / folder).mkdir(parents=True, mode=0o700)
     for path, content in (
         ("keys/store.key", KEY),
-        ("draws/survey.current", b"draw1"),
-        ("draws/seeds/draw1", SEED),
-        ("draws/survey.pseudonyms", b"key1"),
-        ("draws/seeds/key1", SEED),
+        ("draws/survey.current", DRAW.encode()),
+        (f"draws/seeds/{DRAW}", SEED),
+        ("draws/survey.pseudonyms", DRAW.encode()),
     ):
         (home / path).write_bytes(content)
         (home / path).chmod(0o600)
@@ -80,14 +82,14 @@ def test_nothing_is_changed(furnished, capsys):
 
 
 def test_each_file_that_is_open_to_others_is_named(furnished, capsys):
-    (furnished / "draws" / "seeds" / "draw1").chmod(0o644)
+    (furnished / "draws" / "seeds" / DRAW).chmod(0o644)
     (furnished / "store").chmod(0o750)
     (furnished / "compiled").mkdir(mode=0o755)
     code, found, _ = examined(capsys)
     assert code == 1
     told = [finding["says"] for finding in found["permissions"]]
     assert len(told) == 2
-    assert any("draws/seeds/draw1" in says for says in told)
+    assert any(f"draws/seeds/{DRAW}" in says for says in told)
     assert all(finding["to_do"].startswith("chmod go-rwx ") for finding in found["permissions"])
 
 
@@ -106,8 +108,8 @@ def test_machine_code_that_others_may_write_fails(furnished, capsys):
 
 @pytest.mark.parametrize(
     ("path", "content", "topic"),
-    [("keys/store.key", None, "keys"), ("keys/store.key", b"short", "keys"), ("draws/seeds/draw1", None, "seeds"),
-     ("draws/seeds/draw1", b"short", "seeds"), ("draws/seeds/key1", None, "seeds")],
+    [("keys/store.key", None, "keys"), ("keys/store.key", b"short", "keys"), (f"draws/seeds/{DRAW}", None, "seeds"),
+     (f"draws/seeds/{DRAW}", b"short", "seeds")],
 )  # fmt: skip
 def test_a_lost_or_torn_secret_fails(path, content, topic, furnished, capsys):
     (furnished / path).unlink()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
 import pytest
@@ -303,19 +304,20 @@ def test_a_flow_run_whose_process_is_gone_is_known(home):
     folders = [home / "scheduled" / name for name in ("here", "gone", "another")]
     for folder in folders:
         folder.mkdir(parents=True)
-    here = Asked.here("11", "weekly", folders[0])
+    one, two, three = (str(uuid4()) for _ in range(3))
+    here = Asked.here(one, "weekly", folders[0])
     here.remember()
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
-    gone = Asked("22", "weekly", ended.pid, "1", 1.0, "gone")
-    another = Asked("33", None, here.process, f"{here.started}0", here.at, "another")  # its id is used again
+    gone = Asked(two, "weekly", ended.pid, "1", 1.0, "gone")
+    another = Asked(three, None, here.process, f"{here.started}0", here.at, "another")  # its id is used again
     gone.remember()
     another.remember()
     (home / "scheduled" / "broken").mkdir()
     (home / "scheduled" / "broken" / "asked-by.json").write_text(json.dumps({"flow_run": 1}))
-    assert {one.flow_run for one in lost()} == {"22", "33"}
+    assert {one.flow_run for one in lost()} == {two, three}
     gone.forget()
-    assert {one.flow_run for one in lost()} == {"33"}
+    assert {one.flow_run for one in lost()} == {three}
 
 
 def test_a_clock_that_is_set_makes_no_living_flow_run_a_lost_one(home, monkeypatch):
@@ -328,7 +330,7 @@ def test_a_clock_that_is_set_makes_no_living_flow_run_a_lost_one(home, monkeypat
 
     folder = home / "scheduled" / "here"
     folder.mkdir(parents=True)
-    Asked.here("11", "weekly", folder).remember()
+    Asked.here(str(uuid4()), "weekly", folder).remember()
     monkeypatch.setenv(servers.OWNER, f"{os.getpid()}:{processes.started(os.getpid())}")
     assert keeper.started(os.getpid()) == processes.started(os.getpid())
     with subprocess.Popen([sys.executable, "-S", "-c", WAIT]) as process:
@@ -345,15 +347,16 @@ def test_a_flow_run_whose_command_goes_on_for_its_grace_is_not_lost_yet(home):
     from flows.scheduled.asked import Asked, lost
 
     (home / "scheduled" / "gone").mkdir(parents=True)
-    Asked("0199-f", "weekly", 2**22 + 1, "1", 1.0, "gone").remember()
+    flow_run = str(uuid4())
+    Asked(flow_run, "weekly", 2**22 + 1, "1", 1.0, "gone").remember()
     with subprocess.Popen(
-        [sys.executable, "-S", "-c", WAIT], env={**os.environ, "SDCERT_ASKED_BY_FLOW_RUN": "0199-f"}
+        [sys.executable, "-S", "-c", WAIT], env={**os.environ, "SDCERT_ASKED_BY_FLOW_RUN": flow_run}
     ) as command:
         try:
             assert list(lost()) == []
         finally:
             command.kill()
-    assert [one.flow_run for one in lost()] == ["0199-f"]
+    assert [one.flow_run for one in lost()] == [flow_run]
 
 
 def test_the_mark_is_no_part_of_another_one(monkeypatch):
@@ -364,3 +367,7 @@ def test_the_mark_is_no_part_of_another_one(monkeypatch):
             assert marked("abc") == []
         finally:
             process.kill()
+
+
+def test_the_empty_mark_is_on_no_process():
+    assert marked("") == []

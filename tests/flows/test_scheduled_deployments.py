@@ -128,3 +128,10 @@ def test_signs_of_every_plane_arrive_as_written(written, tmp_path):
 @pytest.mark.parametrize("pool", ["a/b", "a%b", "a&b", "<a>"])
 def test_a_pool_whose_name_prefect_refuses_is_refused(written, pool):
     assert "work_pool.name" in refused(written({**ONE, "work_pool": {"name": pool}})).where
+
+
+@pytest.mark.parametrize("name", ["command", "env", "working_dir", "env.PATH"])
+def test_variables_of_a_job_that_choose_code_are_refused(written, name):
+    error = refused(written({**ONE, "work_pool": {"job_variables": {name: "id"}}}))
+    assert "job_variables" in error.where
+    assert f"a run may not choose {name}" in str(error)

@@ -58,14 +58,15 @@ def ended(flow, *arguments, **parameters):
     return state.type.value, state.name
 
 
-def test_a_certified_release(flows, commands, told):
+def test_a_certified_release(flows, commands, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     ran = commands(outcome(0, CERTIFIED))
     assert ended(flows.certify_release, "r.yaml", output="out", limit_minutes=2, tell=["slack-webhook/sdcert-a"]) == (
         "COMPLETED",
         "Completed",
     )
     ((words, known),) = ran
-    assert words == ["certify", "r.yaml", "--output", "out", "--json"]
+    assert words == ["certify", str(tmp_path / "r.yaml"), "--output", str(tmp_path / "out"), "--json"]
     assert known["limit_seconds"] == 120
     assert known["asked_by"]["flow_run"]
     ((kind, facts),) = told
@@ -80,6 +81,26 @@ def test_what_broke_is_tried_again_and_what_was_refused_is_not(flows, commands, 
     assert ended(flows.certify_release, "r.yaml") == ("COMPLETED", "Refused")
     assert len(ran) == 3
     assert [kind for kind, _ in told] == ["refused"]
+
+
+CHOSEN = [
+    ("certify_release", {"release": "/etc/passwd"}),
+    ("certify_release", {"release": "--refresh"}),
+    ("certify_release", {"release": "r.yaml", "output": "/etc"}),
+    ("watch_series", {"watch": "../w.yaml"}),
+    ("sweep_file", {"sweep": "-o"}),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters"), CHOSEN)
+def test_a_path_outside_the_served_folder_and_an_option_run_nothing(flows, commands, told, name, parameters):
+    ran = commands()
+    state = getattr(flows, name)(**parameters, return_state=True)
+    assert (state.type.value, state.name, ran) == ("FAILED", "Failed", [])
+    assert "nothing was run" in state.message
+    assert "/etc" not in state.message
+    ((kind, facts),) = told
+    assert (kind, facts["code"].partition(" at ")[0]) == ("failed", "parameter")
 
 
 def test_after_the_last_try_it_has_failed_and_is_told_once(flows, commands, told):
@@ -108,10 +129,18 @@ def test_telling_never_changes_how_a_run_ended(flows, commands, monkeypatch):
     assert ended(flows.certify_release, "r.yaml") == ("FAILED", "Quarantined")
 
 
-@pytest.mark.parametrize("wrong", [{"limit_minutes": 0}, {"limit_minutes": "soon"}, {"retries": -1}, {"tell": "me"}])
+WRONG = [{"limit_minutes": 0}, {"limit_minutes": "soon"}, {"retries": -1}, {"tell": "me"}, {"tell": ["x/y"] * 21}]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_parameter_is_refused(flows, wrong):
     with pytest.raises(ParameterTypeError):
         flows.verify_trail(**wrong)
+
+
+def test_a_path_has_a_limit_of_length(flows):
+    with pytest.raises(ParameterTypeError):
+        flows.certify_release("x" * 1025)
 
 
 def test_tries_come_ever_later(flows, commands, told, monkeypatch):

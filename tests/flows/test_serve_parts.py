@@ -14,7 +14,9 @@ from receivers import http_receiver
 
 from flows.console import certify
 from flows.console.doctor import schedules
-from flows.scheduled import serve
+from flows.scheduled import serve, workers
+from flows.scheduled.listening import listen
+from flows.scheduled.served import Served
 from tasks.microdata.errors import InputError
 
 
@@ -127,6 +129,60 @@ def test_a_server_that_is_slow_to_answer_is_there_and_one_that_is_silent_is_not(
         server.server_close()
 
 
+@pytest.mark.parametrize(
+    "state",
+    [
+        b"",
+        b"[]",
+        b"7",
+        b"{}",
+        b'{"marks": 7}',
+        b'{"marks": {"a": 1}}',
+        b'{"marks": ["", "abc", 7, null, [], ":"], "process": []}',
+        b"[" * 100_000,
+        b"\xff\x00",
+    ],
+)
+def test_an_odd_file_of_who_serves_stops_nobody_and_ends_no_process(home, monkeypatch, state):
+    ended = []
+    monkeypatch.setattr(serve, "end_marked", ended.append)
+    path = home / "serve" / "state.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(state)
+    with serve.alone():
+        assert ended == []
+
+
+def test_a_worker_is_named_anew_each_time_it_starts(home, monkeypatch, clock):
+    monkeypatch.setattr(Process, "started", [])
+    monkeypatch.setattr(Process, "__init__", named_process)
+    monkeypatch.setattr(serve, "Kept", Process)
+    one = serve.worker("pool", None, serve.Address("http://127.0.0.1:1", ours=True), Served(home))
+    Process.started[0].alive = False
+    one.look()
+    clock[0] += 2
+    one.look()
+    first, second = (made.command[made.command.index("--name") + 1] for made in Process.started)
+    assert first != second
+    assert workers.is_of_this_home(first) and workers.is_of_this_home(second)
+    monkeypatch.setenv("SDCERT_HOME", str(home / "another"))
+    assert not workers.is_of_this_home(first)
+
+
+def named_process(self, command, **options) -> None:
+    self.alive, self.guarding, self.mark, self.command = True, True, f"mark{len(Process.started)}", command
+    Process.started.append(self)
+
+
+def test_a_look_that_fails_says_so_and_stops_nothing(home, monkeypatch):
+    from flows.scheduled import board
+
+    monkeypatch.setattr(board, "end_lost", lambda _: (_ for _ in ()).throw(ConnectionError("secret")))
+    said = []
+    serve.tell_lost(said.append)
+    assert said == ["not all runs that were killed could be looked after (ConnectionError); the next look comes in a minute"]
+
+
 def test_the_password_of_the_database_goes_to_the_server_alone(home, monkeypatch):
     monkeypatch.setenv("PREFECT_SERVER_DATABASE_CONNECTION_URL", "postgresql+asyncpg://u:secret@h/d")
     monkeypatch.setenv("PREFECT_API_URL", "http://elsewhere/api")
@@ -139,7 +195,7 @@ def test_the_password_of_the_database_goes_to_the_server_alone(home, monkeypatch
 
 HOLDS = """
 import sys
-from flows.scheduled import serve
+from flows.scheduled import serve, workers
 with serve.alone():
     serve.remember(serve.Address("http://127.0.0.1:4321", ours=True), [])
     print("mine", flush=True)
@@ -161,10 +217,11 @@ def test_one_of_each_home_and_a_killed_one_hinders_nobody(home):
 def test_what_a_killed_one_left_is_ended_by_the_next(home):
     from flows.scheduled.keeper import MARK
 
-    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env={**os.environ, MARK: "a:b"})
+    mark = "0123456789abcdef" * 2
+    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env={**os.environ, MARK: f"a:{mark}"})
     try:
         (home / "serve").mkdir(parents=True)
-        (home / "serve" / "state.json").write_text(json.dumps({"process": 1, "marks": ["b"]}))
+        (home / "serve" / "state.json").write_text(json.dumps({"process": 1, "marks": [mark]}))
         with serve.alone():
             assert left.wait(10) == -9
     finally:
@@ -262,3 +319,25 @@ def test_doctor_asks_the_server_with_the_credentials_of_prefect(monkeypatch, var
         monkeypatch.setenv(name, value)
     assert [finding.status for finding in schedules.findings_of_schedules()] == ["ok"]
     assert set(asked) == {expected}
+
+
+def test_the_port_of_a_server_is_never_free(home):
+    listening = listen(None, 0)
+    port = listening.getsockname()[1]
+    with socket.socket() as other:  # as another user would, who waits for the port
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+    with pytest.raises(InputError, match="another program listens there"):
+        listen(port, 0)
+    listening.close()
+
+
+def test_whoever_has_bound_a_port_and_does_not_listen_does_not_get_it():
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", 0))
+        listening = listen(other.getsockname()[1], 0)
+        with pytest.raises(OSError, match="in use"):
+            other.listen()
+        listening.close()

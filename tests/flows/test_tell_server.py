@@ -19,7 +19,8 @@ from receivers import http_receiver
 from release_files import CANARY, survey
 
 from flows.scheduled.automations import CRASHED_NAME, LATE_NAME, LOST_NAME, ensure_automations
-from flows.telling.file import Receiver, address_of_webhook, block_of, with_receiver
+from flows.telling.addresses import address_of_webhook
+from flows.telling.file import Receiver, block_of, with_receiver
 from flows.telling.tell import tell_of
 
 pytestmark = pytest.mark.slow

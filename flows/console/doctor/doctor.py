@@ -14,14 +14,16 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from rich.console import Console
 
+from flows.console.doctor.api import findings_of_api
 from flows.console.doctor.elsewhere import findings_of_elsewhere
 from flows.console.doctor.home import Finding, fail, findings_of_home, fine, warn
 from flows.console.doctor.keys import findings_of_keys
 from flows.console.doctor.schedules import findings_of_quarantine, findings_of_schedules
 from flows.console.doctor.trail import findings_of_trail
 from flows.console.inert import shown
+from flows.console.terminal import terminal
+from tasks.microdata.regular_files import opened_file, read_text_file
 from tasks.runtime.settings import Home
 
 LOCK = Path(__file__).resolve().parents[3] / "requirements.lock"
@@ -44,7 +46,8 @@ NOT_PROTECTED = (
     "The random numbers come from PCG64, which is not a cryptographic generator; its seed has 256 bits of the system's.",
     "Who reads a key that signs (keys/signing), and its passphrase if it has one, can sign certificates and another ledger.",
     "Only what lies elsewhere contradicts a ledger that was written anew: a witnessed root, certificates that were given out.",
-    "Servers of Prefect and MLflow that you start yourself ask for no password: let them listen on this machine alone.",
+    "Servers of Prefect and MLflow that you start yourself ask for no password by themselves (OPERATIONS.md says how they do).",
+    "Who has the password of the Prefect server (the file serve/auth-string while `sdcert serve` runs) runs commands as you.",
     "Values of the source are in the memory of a running process, and may reach swap space or a core dump.",
 )
 
@@ -57,10 +60,10 @@ def examine(*, as_json: bool) -> int:
         content = {"findings": [finding.as_dict() for finding in found], "not_protected": NOT_PROTECTED, "failed": failed}
         sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         return int(failed)
-    console = Console(soft_wrap=True)
+    console = terminal(soft_wrap=True)
 
     def say(text: str) -> None:
-        console.print(shown(text), highlight=False, markup=False)
+        console.print(shown(text))
 
     for finding in found:
         say(f"{finding.status:<5} {finding.topic:<12} {finding.says}")
@@ -80,6 +83,7 @@ def findings() -> Iterator[Finding]:
     yield _python()
     yield from _packages()
     yield _prefect()
+    yield from findings_of_api()
     yield from findings_of_schedules()
     yield _mlflow()
     yield from findings_of_home(Home.current().root)
@@ -112,7 +116,7 @@ def _packages() -> Iterator[Finding]:
     if not LOCK.is_file():
         yield warn("packages", "no requirements.lock here, so versions were not compared", "install from a checkout")
         return
-    pinned = _pinned(LOCK.read_text(encoding="utf-8"))
+    pinned = _pinned(read_text_file(LOCK, encoding="utf-8"))
     other = sorted(n for n, versions in pinned.items() if (v := _installed(n)) is not None and v not in versions)
     if not other:
         yield fine("packages", f"every installed one of {len(pinned)} has the version of requirements.lock")
@@ -156,7 +160,7 @@ def _prefect() -> Finding:
     problem = _unanswered(f"{address.rstrip('/')}/health")
     if problem is None:
         return fine("prefect", "the server that PREFECT_API_URL names answers")
-    to_do = "start it (`prefect server start`), correct the address, or unset PREFECT_API_URL for a temporary server"
+    to_do = "start it (`sdcert serve`), correct the address, or unset PREFECT_API_URL for a temporary server"
     return fail("prefect", f"no server answers at what PREFECT_API_URL names ({problem})", to_do)
 
 
@@ -179,9 +183,9 @@ def _local_store(path: Path) -> Finding:
     if not path.exists():
         return fine("mlflow", "MLFLOW_TRACKING_URI is not set: mlflow.db is made in the private folder at the first run")
     try:
-        with sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=SECONDS_TO_ANSWER) as store:
+        with opened_file(path), sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=SECONDS_TO_ANSWER) as store:
             answer = store.execute("pragma quick_check(1)").fetchone()[0]
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         answer = type(error).__name__
     if answer == "ok":
         return fine("mlflow", "mlflow.db in the private folder is sound")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flows.console.doctor.home import Finding, fail, fine, warn
 from tasks.microdata.errors import InputError, PlaceAway
+from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 
 INDEX, STORE = "SDCERT_INDEX_URL", "SDCERT_STORE_URL"
 
@@ -45,7 +46,7 @@ def _index(address: str, root: Path) -> Finding:
 
 def _store(address: str, root: Path) -> Finding:
     from tasks.runtime.places import Place
-    from tasks.runtime.shared import MARK, mark_of
+    from tasks.runtime.seals import MARK, mark_of
 
     place, key = Place(address, STORE).readable(), root / "keys" / "store.key"
     try:
@@ -54,7 +55,7 @@ def _store(address: str, root: Path) -> Finding:
         return fail(STORE, str(error), "mend the place, or correct the address")
     if mark is None:
         return fine(STORE, "the shared place answers; no home has used it yet")
-    if not key.is_file() or not hmac.compare_digest(mark, mark_of(key.read_bytes())):
+    if not key.is_file() or not hmac.compare_digest(mark, mark_of(read_file(key, LARGEST_NOTE))):
         return fail(
             STORE, "the place was made with another key than this home has", "copy keys/store.key of the home that made it"
         )

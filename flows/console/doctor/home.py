@@ -19,12 +19,16 @@ import psutil
 
 from flows.history import manifests, status_of
 from tasks.audit.keeping.due import Certificate, certificates, due, of_entries
-from tasks.audit.keeping.inventory import abandoned, drafts
+from tasks.audit.keeping.inventory import abandoned, cache_records, drafts
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.rows import entry_of, signer_of
 from tasks.audit.lookup.trust import Trust
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
+from tasks.runtime.draws import is_pointer_sealed, named_in
+from tasks.runtime.keyfile import read_key
+from tasks.runtime.seals import key_fits
 from tasks.runtime.servers import orphans
 from tasks.runtime.settings import Home
 
@@ -176,7 +180,7 @@ def _write_test(folder: Path) -> Finding:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(final)
-    if final.read_bytes() == b"written":
+    if read_file(final) == b"written":
         return fine("write test", "a file was written, synced, renamed and read back")
     return fail("write test", "a file came back otherwise than it was written", "set SDCERT_HOME to another disk")
 
@@ -232,19 +236,45 @@ def _secrets(root: Path) -> Iterator[Finding]:
             yield fine("keys", "none yet: the key of the store is made at the first run")
     elif key.stat().st_size != KEY_BYTES:
         yield fail("keys", f"{key} has {key.stat().st_size} bytes, not {KEY_BYTES}", restore)
+    elif not key_fits(Home(root), read_key(key)):
+        yield fail("keys", f"{key} is not the key that the store was made with: it was damaged or exchanged", restore)
     else:
-        yield fine("keys", "the key of the store is there")
+        yield fine("keys", "the key of the store is there, and is the one that the store was made with")
+        yield from _records(Home(root))
+        yield from _pointers(Home(root))
     yield _seeds(root / "draws", restore)
+
+
+def _records(home: Home) -> Iterator[Finding]:
+    """Does every record of the cache have its seal? (Its artifacts are left to `sdcert store verify`.)"""
+    found = [one for one in cache_records(home.root / "records") if one.returned is not None]
+    edited = [one.file.path.name for one in found if not one.is_sealed(home)]
+    if edited:
+        says = f"{counted(len(edited), 'record')} edited or exchanged after a stage had returned: {', '.join(edited[:_NAMED])}"
+        yield fail("cache", says, "find out who writes there; no run reads them, and `sdcert store gc --yes` removes them")
+    elif found:
+        yield fine("cache", f"{counted(len(found), 'record')}, each with its seal")
+
+
+def _pointers(home: Home) -> Iterator[Finding]:
+    """Does what says which draw is current have its seal? One of an older version has none, and the ledger vouches for it."""
+    found = sorted(path for path in (home.root / "draws").glob("*.*") if path.suffix in (".current", ".pseudonyms"))
+    changed = [path.name for path in found if is_pointer_sealed(home, path) is False]
+    if changed:
+        says = f"changed after it was written: draws/{', draws/'.join(changed[:_NAMED])}"
+        yield fail(
+            "seeds", says, "restore it from a backup of the private folder, or draw anew with `sdcert certify --new-draw`"
+        )
 
 
 def _seeds(draws: Path, restore: str) -> Finding:
     series = sorted(draws.glob("*.current")) if draws.is_dir() else []
-    lost = [path.stem for path in series if not (draws / "seeds" / path.read_text().strip()).is_file()]
+    lost = [path.stem for path in series if not _has_seed(draws, path)]
     if lost:
         says = f"the seed of the current draw is gone for: {', '.join(lost)}"
         return fail("seeds", says, "restore the private folder from a backup, or draw anew with `sdcert certify --new-draw`")
     keys = sorted(draws.glob("*.pseudonyms")) if draws.is_dir() else []
-    lost = [path.stem for path in keys if not (draws / "seeds" / path.read_text().strip()).is_file()]
+    lost = [path.stem for path in keys if not _has_seed(draws, path)]
     if lost:
         says = f"the key of the pseudonyms is gone for: {', '.join(lost)}"
         return fail("seeds", says, "restore the private folder from a backup, or begin another `series`")
@@ -252,6 +282,11 @@ def _seeds(draws: Path, restore: str) -> Finding:
     if short:
         return fail("seeds", f"{len(short)} seeds have not {KEY_BYTES} bytes", restore)
     return fine("seeds", f"the seeds of {len(series)} series are there" if series else "none yet")
+
+
+def _has_seed(draws: Path, pointer: Path) -> bool:
+    named = named_in(pointer)
+    return bool(named) and (draws / "seeds" / named).is_file()
 
 
 def _leftovers(root: Path) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from tasks.audit.signing.keyring import KeyRecord, Keyring, key_records
 from tasks.audit.signing.keys import current_id, ledger_is_empty, open_key, pem_path, record_of, stranger, usable
 from tasks.audit.signing.pem import PASSPHRASE_VARIABLE, PEM_VARIABLE, has_passphrase, id_of, opened_environment
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.runtime.settings import Home
 
 TOPIC = "signing"
@@ -60,7 +61,7 @@ def _current(home: Home) -> Finding:
         open_key(home, record)
     except InputError as error:
         return _not_opened(error)
-    if path.exists() and not has_passphrase(path.read_bytes()):
+    if path.exists() and not has_passphrase(read_file(path, LARGEST_NOTE)):
         return fine(TOPIC, f"key {key_id[:16]} signs; it has no passphrase: who can read the private folder can sign")
     return fine(TOPIC, f"key {key_id[:16]} signs")
 

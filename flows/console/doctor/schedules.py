@@ -5,36 +5,31 @@ A server whose scheduler throws shows nothing of it: deployments stand there wit
 
 from __future__ import annotations
 
-import base64
-import json
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 
+from flows.console.doctor.api import UNREADABLE, api_address, api_client
 from flows.console.doctor.home import Finding, counted, fail, fine, warn
-from tasks.runtime.settings import Home
+from flows.scheduled.deployments import TAG
 
 TOPIC = "schedules"
-TAG = "sdcert"
-SECONDS_TO_ANSWER = 10
 LOOPS = timedelta(minutes=5)  # the scheduler looks each minute
 _NAMED = 6
 
 
 def findings_of_schedules() -> Iterator[Finding]:
     """Of the deployments with our tag on the server that PREFECT_API_URL names, or that `sdcert serve` of this home started."""
-    address = os.environ.get("PREFECT_API_URL") or _served()
+    address = api_address()
     if not address:
         yield fine(TOPIC, "PREFECT_API_URL is not set: no schedule was looked at (`sdcert serve` runs them)")
         return
     try:
-        base = f"{address.rstrip('/')}/"
-        with httpx.Client(base_url=base, headers=_credentials(), timeout=SECONDS_TO_ANSWER) as client:
+        with api_client(address) as client:
             yield from _findings(client)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
+    except UNREADABLE as error:
         yield warn(TOPIC, f"the server does not say what is scheduled ({type(error).__name__})", "see the line on prefect")
 
 
@@ -47,21 +42,6 @@ def findings_of_quarantine() -> Iterator[Finding]:
         series = _named(sorted({one.series for one in waiting}))
         says = f"{counted(len(waiting), 'version of a source', 'versions of sources')} not certified, of the series: {series}"
         yield warn("quarantine", says, "`sdcert quarantine list` says why")
-
-
-def _served() -> str | None:
-    try:
-        return f"{json.loads((Home.current().root / 'serve' / 'state.json').read_bytes())['address']}/api"
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _credentials() -> dict[str, str]:
-    """As Prefect's own client sends them."""
-    key, login = os.environ.get("PREFECT_API_KEY"), os.environ.get("PREFECT_API_AUTH_STRING")
-    if key:
-        return {"Authorization": f"Bearer {key}"}
-    return {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login else {}
 
 
 def _findings(client: httpx.Client) -> Iterator[Finding]:
