@@ -13,8 +13,14 @@ from tasks.runtime.settings import Home
 
 Kind = Literal["COMPLETED", "FAILED"]
 OK, WRONG_INPUT = 0, 2
-AWAY = {"no-server", "ledger-busy", "no-connection", "ledger-not-usable", "home", "output", "store", "store-mark"}
-OF_THE_HOME = {"lost-seed", "lost-pseudonym-key", "damaged-key", "ledger-damaged", "series-of-another-home", "store-key"}
+AWAY = {
+    *("no-server", "ledger-busy", "no-connection", "ledger-not-usable", "home", "output", "store", "store-mark"),
+    *("disk-full", "not-allowed", "unfit-file"),
+}
+OF_THE_HOME = {
+    *("lost-seed", "damaged-seed", "damaged-draw", "lost-pseudonym-key", "damaged-key", "ledger-damaged"),
+    *("series-of-another-home", "store-key", "damaged-working-set", "damaged-database", "clock-behind"),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -80,8 +81,11 @@ class Keeper:
             stderr=subprocess.PIPE,
             env=environment,
             process_group=0,
+            pass_fds=order["descriptors"],
             preexec_fn=_die_with_parent(),  # noqa: PLW1509  # this process has one thread
         )
+        for descriptor in order["descriptors"]:  # they are the process's now, and end with it
+            os.close(descriptor)
         for stream, name in ((self._child.stdout, "out"), (self._child.stderr, "err")):
             os.set_blocking(stream.fileno(), False)  # type: ignore[union-attr]  # both are pipes
             self._events.register(stream, selectors.EVENT_READ, Sink(Path(order[name]), order["most"]))  # type: ignore[arg-type]  # both are pipes
@@ -153,9 +157,14 @@ def started(process: int) -> str:
     return f"{boot}/{ticks}"
 
 
+def is_mark(text: str) -> bool:
+    """Whether `keeping` makes marks like this one. The empty one would be found in every process."""
+    return re.fullmatch("[0-9a-f]{32}", text) is not None
+
+
 def marked(mark: str) -> list[psutil.Process]:
     """The living processes of this mark, nested ones too, without this one."""
-    return [process for process in psutil.process_iter() if process.pid != os.getpid() and _has(process, mark)]
+    return [one for one in psutil.process_iter() if mark and one.pid != os.getpid() and _has(one, mark)]
 
 
 def end_marked(mark: str) -> None:

@@ -36,7 +36,8 @@ class Kept:
 
     environment: the whole environment of the process; out, err: the files that take what it prints (at most twice
     `most_bytes` each, the newest). limit_seconds: None for no limit. leave: when the process itself ends, what it started
-    goes on (a worker's runs). mark: finds what is left of it (`end_marked`), should its keeper and who asked be killed at once.
+    goes on (a worker's runs). descriptors: open files that the process is handed. mark: finds what is left of it
+    (`end_marked`), should its keeper and who asked be killed at once.
     """
 
     def __init__(
@@ -51,9 +52,17 @@ class Kept:
         leave: bool = False,
         most_bytes: int = MOST_OUTPUT_BYTES,
         folder: Path | None = None,
+        descriptors: Sequence[int] = (),
     ) -> None:
         self.mark, self._leave = secrets.token_hex(16), leave
-        order = {"command": list(command), "limit": limit_seconds, "grace": grace_seconds, "leave": leave, "most": most_bytes}
+        order: dict[str, Any] = {
+            "command": list(command),
+            "limit": limit_seconds,
+            "grace": grace_seconds,
+            "leave": leave,
+            "most": most_bytes,
+        }
+        order["descriptors"] = list(descriptors)
         inside = {MARK: f"{environment[MARK]}:{self.mark}" if environment.get(MARK) else self.mark}
         self._keeper = subprocess.Popen(
             [sys.executable, "-I", str(KEEPER), json.dumps({**order, "out": str(out), "err": str(err)})],
@@ -63,6 +72,7 @@ class Kept:
             env={**{name: value for name, value in environment.items() if name != OWNER}, **inside},
             cwd=folder,
             start_new_session=True,
+            pass_fds=tuple(descriptors),
         )
         assert self._keeper.stdout is not None  # noqa: S101  # it is a pipe
         self._stdout, self._told = self._keeper.stdout, cast(bytes | None, None)

@@ -25,7 +25,7 @@ from flows.watch import quarantine
 from flows.watch.decide import Look, decide, overdue
 from flows.watch.identity import recorded_key, release_key, with_others
 from flows.watch.look import Away, There, Version, is_away, what_is_there
-from flows.watch.past import Tried, current_draw, past_of
+from flows.watch.past import Tried, past_of
 from flows.watch.quarantine import Quarantined
 from flows.watch.spec import Watch
 from tasks.audit.keeping.use import in_use
@@ -33,6 +33,7 @@ from tasks.ingest.task import ingest_source
 from tasks.microdata.errors import InputError
 from tasks.runtime.artifacts import Store
 from tasks.runtime.caching import prepared
+from tasks.runtime.draws import current_draw
 from tasks.runtime.failures import StageFailure, guarded
 from tasks.runtime.files import try_lock
 from tasks.runtime.settings import Home

@@ -9,7 +9,6 @@ from tasks.audit.ledger.entries import AttemptMade, Outcome
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import Found, adopted_of
-from tasks.runtime.settings import Home
 
 DECIDED = ("certified", "refused", "undecided")
 
@@ -51,12 +50,6 @@ def past_of(series: str) -> tuple[Tried, ...]:
     with Index.current() as index:
         found = [_tried(one) for one in index.find(Query(series=series))]
     return tuple(sorted(found, key=lambda one: one.order))
-
-
-def current_draw(series: str) -> str | None:
-    """The id of the series' draw; None where none was drawn yet. Draws nothing."""
-    path = Home.current().root / "draws" / f"{series}.current"
-    return path.read_text().strip() if path.exists() else None
 
 
 def _tried(found: Found) -> Tried:

@@ -16,6 +16,7 @@ from flows.release import ReleaseSpec
 from flows.watch.identity import release_key
 from flows.watch.look import Version
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.microdata.spec import Spec
 from tasks.runtime.artifacts import Store
 from tasks.runtime.files import write_whole
@@ -113,7 +114,7 @@ def passed(series: str, watch: str, run: str) -> None:
 def deaths(series: str, name: str) -> int:
     """How many runs on this version began and were killed without a word since the last that was not."""
     with suppress(OSError, ValueError):
-        return int(_begun(series, name).read_text())
+        return int(read_text_file(_begun(series, name)))
     return 0
 
 
@@ -147,7 +148,7 @@ def _begun(series: str, name: str) -> Path:
 
 def _read(path: Path) -> Quarantined | None:
     try:
-        return Quarantined.model_validate_json(path.read_bytes())
+        return Quarantined.model_validate_json(read_file(path))
     except (OSError, ValidationError):
         return None
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psutil
 
 _PROC = Path("/proc")
+_NO_ID = 2**31
+_IDENTITY = re.compile(r"([1-9][0-9]{0,9}):([0-9a-f-]{1,64}/[0-9]{1,20}|[0-9]{1,20}\.[0-9]{2})")
 
 
 def started(process: int) -> str:
@@ -28,5 +34,45 @@ def is_there(process: int, since: str) -> bool:
     """Whether the process that had this id when `started` said so is there still."""
     try:
         return started(process) == since
-    except psutil.NoSuchProcess:
+    except psutil.Error:
         return False
+
+
+def user_name() -> str:
+    """Who runs this process; `uid 1234` where the machine knows no such name, as in a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+def is_taken(process: object) -> bool:
+    """Whether a process has this id now. What a file or a name holds in place of an id, and can be none, is nobody's."""
+    return isinstance(process, int) and 0 < process < _NO_ID and psutil.pid_exists(process)
+
+
+def identity(process: int) -> str:
+    """A process as one word, `id:start`. Raises psutil.NoSuchProcess."""
+    return f"{process}:{started(process)}"
+
+
+def parse_identity(text: str) -> tuple[int, str] | None:
+    """The id and the start that `identity` wrote; None for any other text, because anybody can put it into an environment."""
+    found = _IDENTITY.fullmatch(text)
+    return (int(found[1]), found[2]) if found else None
+
+
+def own_processes() -> Iterator[tuple[psutil.Process, Mapping[str, str]]]:
+    """The living processes of this user, each with its environment.
+
+    Root can read the environment of every process. What other users write into theirs must decide nothing here.
+    """
+    me = os.geteuid()
+    for process in psutil.process_iter():
+        try:
+            if process.uids().effective != me or process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            environment = process.environ()
+        except (psutil.Error, OSError):
+            continue
+        yield process, environment

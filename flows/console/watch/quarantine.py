@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import sys
 
-from rich.console import Console
-
 from flows.console.inert import shown
+from flows.console.terminal import terminal
 from flows.watch import quarantine
 from tasks.runtime.settings import prepare_environment
 
@@ -29,7 +28,7 @@ def print_quarantine(*, as_json: bool) -> int:
         table.add_column(column, no_wrap=column == "id")
     for one in found:
         table.add_row(one.id, shown(one.series), shown(one.label), f"{one.at:%Y-%m-%d %H:%M}Z", str(one.times), shown(one.code))
-    console().print(table if found else "nothing is in quarantine in this home", markup=False)
+    console().print(table if found else "nothing is in quarantine in this home")
     return 0
 
 
@@ -38,14 +37,14 @@ def print_record(beginning: str) -> int:
     prepare_environment()
     one = quarantine.record(beginning)
     run = "no run began" if one.run is None else f"run {one.run}"
-    console = Console(soft_wrap=True)
+    console = terminal(soft_wrap=True)
     for line in (
         f"{one.id}: {one.label}, series {one.series}, release {one.release}, watch {one.watch}",
         f"since {one.at:%Y-%m-%d %H:%M}Z, {run}, quarantined {'once' if one.times == 1 else f'{one.times} times'}",
         "",
         *one.reason.splitlines(),
     ):
-        console.print(shown(line), highlight=False, markup=False)
+        console.print(shown(line))
     return 0
 
 
@@ -54,7 +53,7 @@ def retry_record(beginning: str) -> int:
     prepare_environment()
     one = quarantine.record(beginning)
     quarantine.retry(one)
-    console = Console(soft_wrap=True)
+    console = terminal(soft_wrap=True)
     says = f"{one.label}: the next look of watch {one.watch} tries it again, with the same draw, if it is still the newest"
-    console.print(shown(says), highlight=False, markup=False)
+    console.print(shown(says))
     return 0

@@ -10,13 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from flows.console.certify import certify_loaded, print_verdict
 from flows.console.inert import shown
+from flows.console.terminal import terminal
 from flows.release import ReleaseSpec, located
 from flows.watch.spec import Watch, load_watch
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_text_file
 from tasks.runtime.failures import StageFailure
 
 _MANY = 5
@@ -36,11 +36,11 @@ def watch_once(path: Path, *, again: bool, as_json: bool) -> int:
     except StageFailure as failure:
         cause = failure.cause
         raise (located(cause, watch.release_file) if isinstance(cause, InputError) else failure) from None
-    console = Console(stderr=as_json, soft_wrap=True)
+    console = terminal(stderr=as_json, soft_wrap=True)
     if looked.folder is not None:
-        print_verdict(console, json.loads((Path(looked.folder) / "scorecard.json").read_text()), Path(looked.folder))
+        print_verdict(console, json.loads(read_text_file(Path(looked.folder) / "scorecard.json")), Path(looked.folder))
     for line in _lines(looked):
-        console.print(shown(line), highlight=False, markup=False)
+        console.print(shown(line))
     if looked.error is not None:
         sys.stderr.write(f"error: {_error(looked.error, watch)}\n")
     if as_json:
