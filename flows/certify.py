@@ -47,7 +47,11 @@ def _attempted(journal: Journal, release: ReleaseSpec, source: str, source_file:
     """Write the attempt down before it is made; returns its draw."""
     if release.seed is None and not new_draw:
         journal.trail.refuse_lost_draw()
-    draw = chosen_draw(release.seed) if release.seed is not None else draw_of(release.lineage, new=new_draw)
+    draw = (
+        chosen_draw(release.seed)
+        if release.seed is not None
+        else draw_of(release.lineage, new=new_draw, earlier=journal.trail.last_draw)
+    )
     attempts = journal.trail.attempt(source=source, source_file=source_file, masking=masking, draw=draw)
     journal.note(draw=draw, attempts=attempts)
     return draw

@@ -11,7 +11,7 @@ from prefect import Task
 
 from tasks.microdata.errors import InputError
 from tasks.runtime.artifacts import Store
-from tasks.runtime.caching import Produced
+from tasks.runtime.records import Produced
 
 looked_at: ContextVar[Mapping[str, str]] = ContextVar("looked_at", default={})  # noqa: B039  # never changed in place
 """Keyed digests of `source` and `released` as a watch saw them: what came in their place since then is not certified."""

@@ -7,8 +7,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
-import psutil
-
+from tasks.microdata.regular_files import read_text_file
+from tasks.runtime.processes import is_taken
 from tasks.runtime.settings import Home
 
 MANIFEST, LATER = "manifest.json", "later.json"
@@ -42,10 +42,20 @@ def manifests() -> list[dict[str, Any]]:
     return found
 
 
+def revoked_runs() -> set[str]:
+    """The runs whose certificate was revoked, as the ledger says. Raises InputError where the ledger cannot be read."""
+    from tasks.audit.ledger.ledger import Ledger
+    from tasks.audit.lookup.index import Index
+
+    Ledger.current().head()  # the index alone would answer for one that is damaged
+    with Index.current() as index:
+        return {row["run"] for row, _ in index.certified() if row["revoked"] is not None}
+
+
 def status_of(manifest: dict[str, Any]) -> str:
     """The status as written, but `killed` for a run whose process on this machine is gone."""
     status: str = manifest["status"]
-    gone = manifest["host"] == socket.gethostname() and not psutil.pid_exists(manifest["process"])
+    gone = manifest["host"] == socket.gethostname() and not is_taken(manifest["process"])
     return "killed" if status == "running" and gone else status
 
 
@@ -57,7 +67,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _facts(path: Path) -> dict[str, Any]:
     """Raises ValueError where the file is not whole."""
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(read_text_file(path))
     except RecursionError:
         found = None
     if not isinstance(found, dict):

@@ -11,7 +11,9 @@ from typing import Any
 
 from prefect.artifacts import create_markdown_artifact
 
+from flows.agreement import refuse_disagreement
 from flows.certificate import Ending, ReleasedFile
+from flows.console.inert import shown
 from flows.console.words import criterion_in_words
 from flows.course import Made
 from flows.publish import Draft, as_json, drafted, settle_latest, sha256
@@ -31,6 +33,7 @@ from tasks.score.estimates import Score
 from tasks.score.verdict import Criterion
 
 SCORECARD_SCHEMA = "1"
+_MARKDOWN = re.compile(r"[!-/:-@\[-`{-~]")  # all that a backslash makes plain
 
 
 def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> dict[str, str]:
@@ -41,6 +44,7 @@ def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> d
     """
     store = Store()
     measured, content = store.record(Ref(made.score), Score), store.record(Ref(made.page["content"]), Content)
+    refuse_disagreement(release, made, measured, content, journal.stages, journal.inputs)
     verdict = content.verdict.verdict
     file = ReleasedFile.of(made, release) if content.certified else None
     chosen = release.sweep
@@ -137,6 +141,16 @@ def _track(journal: Journal, content: Content, folder: Path, released: str, stat
 def _show_in_prefect(journal: Journal, scorecard: dict[str, Any], folder: Path) -> None:
     """A page in Prefect's interface: the verdict and what decided it."""
     lines = [f"# {scorecard['release']}: {scorecard['verdict']}", "", f"Run `{journal.run}`, folder `{folder.name}`", ""]
-    lines += [f"- **{line['decision']}**: {criterion_in_words(line)}" for line in scorecard["criteria"]]
-    key = re.sub(r"[^a-z0-9]+", "-", f"release-{scorecard['release']}").strip("-")
-    create_markdown_artifact("\n".join(lines), key=key, description="Verdict of a release")
+    lines += [f"- **{line['decision']}**: {as_markdown(criterion_in_words(line))}" for line in scorecard["criteria"]]
+    create_markdown_artifact("\n".join(lines), key=_page_key(scorecard["release"]), description="Verdict of a release")
+
+
+def as_markdown(text: str) -> str:
+    """The text as Markdown that shows it as it is: a name of a column in it is no link, no picture and no HTML."""
+    return _MARKDOWN.sub(r"\\\g<0>", shown(text))
+
+
+def _page_key(release: str) -> str:
+    """The key of a release's page in Prefect, which takes small letters, digits and - alone; no two share one."""
+    plain = re.sub(r"[^a-z0-9]+", "-", release).strip("-")
+    return f"release-{plain}" if plain == release else f"release-{plain}-{sha256(release.encode())[:12]}"

@@ -11,7 +11,7 @@ from tasks.attack.membership.imitations import TOGETHER
 from tasks.attack.membership.methods import AnyModelAttack, ModelAttack, attack_name, shadows_needed, teaching
 from tasks.attack.task import ask_model, infer_from_model, train_shadows
 from tasks.report.task import write_model_report
-from tasks.runtime.caching import Produced
+from tasks.runtime.records import Produced
 from tasks.score.task import score_model
 from tasks.train.spec import ModelSpec
 from tasks.train.task import adopt_model, model_digest, train_model

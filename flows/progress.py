@@ -7,6 +7,7 @@ from typing import Protocol
 
 from rich.console import Console
 from rich.status import Status
+from rich.text import Text
 
 EVERY_SECONDS = 30.0
 
@@ -37,6 +38,8 @@ class Silent:
 class Lines:
     """One line per finished step; of a step of many parts, how long it will still take: on a terminal beside a spinner, else
     on a line each half minute.
+
+    console: of `flows.console.terminal`, so that a name is printed as it is.
     """
 
     def __init__(self, console: Console) -> None:
@@ -50,17 +53,17 @@ class Lines:
     def began(self, step: str) -> None:
         self._told_at, self._first = 0.0, None
         if self._status is not None:
-            self._status.update(step)
+            self._status.update(Text(step))
 
     def went(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
         told = f"{step}: {done} of {of}"
         if done > cached:
             told += f", about {_duration(self._seconds_each(done - cached, seconds) * (of - done))} left"
         if self._status is not None:
-            self._status.update(told)
+            self._status.update(Text(told))
         elif seconds - self._told_at >= EVERY_SECONDS and done < of:
             self._told_at = seconds
-            self._console.print(told, highlight=False, markup=False)
+            self._console.print(told)
 
     def _seconds_each(self, computed: int, seconds: float) -> float:
         """Of those after the first, which waited for what is made once (imports, machine code)."""
@@ -68,7 +71,7 @@ class Lines:
         return (seconds - then) / (computed - before) if computed > before else seconds / computed
 
     def ended(self, step: str, seconds: float, how: str) -> None:
-        self._console.print(f"{step:<34} {how:<9} {seconds:6.1f} s", highlight=False, markup=False)
+        self._console.print(f"{step:<34} {how:<9} {seconds:6.1f} s")
 
     def close(self) -> None:
         if self._status is not None:

@@ -1,8 +1,8 @@
 """The release folder: it appears whole or not at all, and holds no table unless the release is certified.
 
-Beside the folders of a release's runs, `latest` is a link to the newest that is certified and stands. It is put right whenever
-somebody looks (at the end of each run, by a watch, by `sdcert revoke`), from the ledger and the folders alone: whatever was
-killed in between, the next one mends it.
+Beside the folders of a release's runs, `latest` is a link to the newest that is certified, if that stands. It is put right
+whenever somebody looks (at the end of each run, by a watch, by `sdcert revoke`), from the ledger and the folders alone:
+whatever was killed in between, the next one mends it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from tasks.audit.lookup.index import Index
+from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
 from tasks.runtime.files import locked, sync_folder, write_whole
+from tasks.runtime.processes import is_taken
 from tasks.runtime.settings import Home
 
 PARTIAL = ".partial-"
@@ -34,35 +35,47 @@ _RUN = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A release folder that nobody sees yet. final: where it will appear."""
+    """A release folder that nobody sees yet. final: where it will appear. held: the open folder, for as long as it is written.
+
+    Raises FileNotFoundError where another folder, or a link to one, has taken its place.
+    """
 
     folder: Path
     final: Path
+    held: int | None = None
 
     def add(self, name: str, content: bytes) -> None:
-        if not self.folder.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "the draft of the release folder was taken away", str(self.folder))
+        self._is_the_same()
         write_whole(self.folder / name, content)
 
     def appear(self) -> Path:
         """Make the folder appear by one rename."""
+        self._is_the_same()
         self.folder.rename(self.final)
         sync_folder(self.final.parent)
         return self.final
 
+    def _is_the_same(self) -> None:
+        there = not self.folder.parent.is_symlink() and self.folder.is_dir() and not self.folder.is_symlink()
+        if not there or (self.held is not None and not os.path.samestat(self.folder.stat(), os.fstat(self.held))):
+            raise FileNotFoundError(errno.ENOENT, "the draft of the release folder was taken away", str(self.folder))
+
 
 @contextmanager
 def drafted(output: Path, release: str, run: str) -> Iterator[Draft]:
-    """A draft of `<output>/<release>/<run>/`.
+    """A draft of `<output>/<release>/<run>/`. Raises InputError where the folder of the release is a link.
 
     What has not appeared at the end is removed, unless the ledger speaks of it already: then who looks next lets it appear.
     """
     parent = output / release
+    refuse_link(parent)
     parent.mkdir(parents=True, exist_ok=True)
+    refuse_link(parent)  # whoever may write there could have been quicker
     clear_partial(parent)
-    draft = Draft(parent / f"{PARTIAL}{os.getpid()}-{run}", parent / run)
-    draft.folder.mkdir(mode=0o700)
-    held = os.open(draft.folder, os.O_RDONLY)
+    folder = parent / f"{PARTIAL}{os.getpid()}-{run}"
+    folder.mkdir(mode=0o700)
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    draft = Draft(folder, parent / run, held)
     try:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,11 +88,26 @@ def drafted(output: Path, release: str, run: str) -> Iterator[Draft]:
         os.close(held)
 
 
+def refuse_link(parent: Path) -> None:
+    """InputError where the folder of a release is a link: what is written and removed there would be somebody else's.
+
+    `--output` above it is the user's own choice, and may be one.
+    """
+    if parent.is_symlink():
+        what = "the folder of the release is a link, which is not followed"
+        remedy = "put a folder in its place, or choose another --output"
+        raise InputError("output", "--output", what, "a folder", remedy, str(parent))
+
+
 def clear_partial(parent: Path) -> None:
     """Remove drafts whose writer died; one that the ledger speaks of is complete, and appears as its writer meant it to."""
+    if parent.is_symlink():
+        return
     for draft in parent.glob(f"{PARTIAL}*"):
+        if draft.is_symlink():
+            continue
         writer, _, run = draft.name.removeprefix(PARTIAL).partition("-")
-        if not writer.isdecimal() or psutil.pid_exists(int(writer)) or _is_held(draft):
+        if not writer.isdecimal() or is_taken(int(writer)) or _is_held(draft):
             continue
         if _is_written_down(draft, run):
             with suppress(OSError):  # another process was quicker
@@ -110,7 +138,7 @@ def _is_written_down(draft: Path, run: str) -> bool:
     with Index.current() as index:
         ended = index.run(run).ended if index.begin_so(run) == [run] and not index.run(run).revocations else None
     statements = (draft / name for name in (CERTIFICATE, UNCERTIFIED) if (draft / name).is_file())
-    return ended is not None and any(sha256(path.read_bytes()) == ended.certificate for path in statements)
+    return ended is not None and any(sha256(read_file(path)) == ended.certificate for path in statements)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +152,12 @@ class Latest:
 def settle_latest(parent: Path, release: str) -> Latest:
     """Let `latest` in the folder of a release point to its newest run that is certified, stands, and has its folder there.
 
-    It never moves back to an older run, but when the certificate that it points to was revoked; if none is left, it goes. A
-    rehearsal is never among them. What is called `latest` and is no link is left as it is. A folder that the ledger speaks of,
-    and whose writer was killed before it appeared, appears first. Raises OSError.
+    It never moves back to an older run: when the certificate that it points to was revoked it goes, and comes back with the
+    next run that is certified. A rehearsal is never among them. What is called `latest` and is no link is left as it is. A
+    folder that the ledger speaks of, and whose writer was killed before it appeared, appears first. Raises OSError.
     """
     link = parent / LATEST
-    if not parent.is_dir():
+    if not parent.is_dir() or parent.is_symlink():
         return Latest(None, None)
     with locked(_lock_of(parent)):
         clear_partial(parent)
@@ -150,8 +178,10 @@ def _wanted(parent: Path, release: str, before: str | None) -> str | None:
     """Where `latest` is to point, given where it points."""
     with Index.current() as index:
         issued = {row["run"]: row for row, _ in index.certified() if row["release"] == release}
+        withdrawn = max((row["ended"] for row in issued.values() if row["revoked"] is not None), default=-1)
         order = {run: row["ended"] for run, row in issued.items() if row["revoked"] is None}
-        there = (run for run in sorted(order, key=order.__getitem__, reverse=True) if _is_there(parent / run, issued[run]))
+        since = [run for run in order if order[run] > withdrawn]  # what is older was not chosen by anybody
+        there = (run for run in sorted(since, key=order.__getitem__, reverse=True) if _is_there(parent / run, issued[run]))
         newest = next((run for run in there if index.fits([run])), None)
     if before is None or before in issued:
         newer_gone = before in order and (newest is None or order[before] > order[newest])
@@ -162,7 +192,8 @@ def _wanted(parent: Path, release: str, before: str | None) -> str | None:
 
 def _is_there(folder: Path, row: dict[str, Any]) -> bool:
     try:
-        return bool(sha256((folder / CERTIFICATE).read_bytes()) == row["certificate"])
+        here = not folder.is_symlink()
+        return here and bool(sha256(read_file(folder / CERTIFICATE)) == row["certificate"])
     except OSError:
         return False
 
@@ -179,7 +210,7 @@ def _point(link: Path, run: str) -> None:
 def _clear_links(parent: Path) -> None:
     for draft in parent.glob(f"{DRAFT_OF_LATEST}*"):
         writer = draft.name.removeprefix(DRAFT_OF_LATEST).partition("-")[0]
-        if writer.isdecimal() and not psutil.pid_exists(int(writer)):
+        if writer.isdecimal() and not is_taken(int(writer)):
             draft.unlink(missing_ok=True)
 
 

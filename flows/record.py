@@ -5,13 +5,12 @@ The flow writes, not the cached task, so a run that was served from the cache is
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import secrets
 import socket
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,16 +21,20 @@ from prefect import Task
 from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 
+from flows.clock import warnings_of_clock
 from flows.history import LATER, MANIFEST
 from flows.progress import listener
 from flows.registered import state_of
 from flows.release import ReleaseSpec
 from flows.trail import Trail
 from tasks.audit.keeping.use import in_use
+from tasks.microdata.regular_files import read_file
 from tasks.runtime import provenance
 from tasks.runtime.artifacts import Store
-from tasks.runtime.caching import Produced, platform_fingerprint, prepared
+from tasks.runtime.caching import platform_fingerprint, prepared
 from tasks.runtime.files import write_whole
+from tasks.runtime.processes import user_name
+from tasks.runtime.records import Produced
 from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
 
@@ -41,6 +44,12 @@ KEY_MARK = b"which key of the store"  # its digest tells a replay whether the ke
 def _state_of(future: PrefectFuture[Produced]) -> State[Produced]:
     future.wait()
     return future.state
+
+
+def _record_of(state: State[Produced]) -> str | None:
+    """The name of the record of the cache that says what a stage returned."""
+    metadata = getattr(state.data, "metadata", None)
+    return None if metadata is None or metadata.storage_key is None else Path(metadata.storage_key).name
 
 
 def new_run_id() -> str:
@@ -67,7 +76,7 @@ class Journal:
             "status": "running",
             "started_at": self.started.isoformat(),
             "process": os.getpid(),
-            "user": getpass.getuser(),
+            "user": user_name(),
             "host": socket.gethostname(),
             "platform": platform_fingerprint(),
             "provenance": provenance.put(Store()),
@@ -78,7 +87,7 @@ class Journal:
         }
         self.trail = Trail(self.run, release)
         self._tracking = Tracking(series=release.lineage, run=self.run)
-        self._tracking.parameters(release.public_content())
+        self._tracking.parameters(release.public())
         self._tracking.tag("sdcert.release", release.name)
 
     @property
@@ -90,13 +99,18 @@ class Journal:
         self._in_use.enter_context(in_use())
         self._save()
         self.trail.began()
+        late = tuple(warnings_of_clock())
+        if late:
+            self.warn(late)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._in_use:
-            if error is not None:
-                self._failed(error)
-            self._finish("FINISHED" if error is None else "FAILED")
+            try:
+                if error is not None:
+                    self._failed(error)
+            finally:
+                self._finish("FINISHED" if error is None else "FAILED")
 
     def stage(self, task: Task[..., Produced], name: str, *arguments: Any) -> Produced:
         """Run one stage and wait for it."""
@@ -135,7 +149,7 @@ class Journal:
         self._final = False
         self.note(**{"status": "finished", "ended_at": datetime.now(UTC).isoformat(), **facts})
         self._final = True
-        return Store().digest((self.folder / MANIFEST).read_bytes())
+        return Store().digest(read_file(self.folder / MANIFEST))
 
     def warn(self, notes: tuple[str, ...]) -> None:
         """Add what a reader should know to the notes of the manifest; they hold no source value."""
@@ -145,6 +159,11 @@ class Journal:
     def stages(self) -> dict[str, Any]:
         """Each stage that has ended: whether it was cached, and the addresses of what it made."""
         return dict(self._manifest["stages"])
+
+    @property
+    def inputs(self) -> dict[str, list[Any]]:
+        """What each stage was given."""
+        return dict(self._manifest["inputs"])
 
     @property
     def tracking(self) -> Tracking:
@@ -158,7 +177,7 @@ class Journal:
         produced: Produced = state.result()
         cached = state.name == "Cached"
         (self.cached if cached else self.computed).append(name)
-        self._manifest["stages"][name] = {"cached": cached, "produced": produced}
+        self._manifest["stages"][name] = {"cached": cached, "produced": produced, "record": _record_of(state)}
         self._save()
         self._tracking.tag(f"sdcert.stage.{name}", "cached" if cached else "computed")
         return produced
@@ -185,10 +204,12 @@ class Journal:
         try:
             self.trail.failed(error, self.conclude(**told))
         except Exception as also:
-            self.note(ledger=f"not recorded: {type(also).__name__}: {also}")
+            with suppress(OSError):  # no room: what was met first is told
+                self.note(ledger=f"not recorded: {type(also).__name__}: {also}")
 
     def _finish(self, status: str) -> None:
         self._tracking.follow(partial(state_of, self.trail.release.lineage))
         problem = self._tracking.close(status)
         if problem is not None:
-            self.note(tracking=f"not recorded: {problem}")
+            with suppress(OSError):  # no room: the verdict stands all the same
+                self.note(tracking=f"not recorded: {problem}")

@@ -44,7 +44,7 @@ from tasks.mask.methods import Masking, targets
 from tasks.microdata.document import read_document, validated
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
-from tasks.microdata.spec import Name, Reason, Slug, Spec
+from tasks.microdata.spec import Name, Public, PublicField, Reason, Slug, Spec
 from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
@@ -57,64 +57,73 @@ from tasks.train.spec import ModelSpec
 class SweepOrigin(Spec):
     """The sweep from which the parameters were chosen: how many points were tried is part of what a figure is worth."""
 
-    name: Slug
-    id: Name
-    points_tried: Annotated[int, Field(ge=1)]
+    name: Public[Slug]
+    id: Public[Name]
+    points_tried: Public[Annotated[int, Field(ge=1)]]
 
 
 class Published(Spec):
     """What is released where it is no table: a model, trained on the source or on what the masking made of it."""
 
-    model: ModelSpec
+    model: Public[ModelSpec]
 
 
 ControlShare = Annotated[float, Field(gt=0, le=LARGEST_SHARE)]
 UNIT_KEYS = {"person": Role.PERSON, "group": Role.GROUP}
 
 
+def _share_set_aside(release: ReleaseSpec) -> dict[str, object]:
+    """Where the table of other people is stays private."""
+    return {} if release.control_share is None else {"control": release.control_share}
+
+
 class ReleaseSpec(Spec):
     """One release: its source, what its attributes are, how it is masked, who attacks it, and what it must not exceed."""
 
-    name: Slug = Field(description="names the release and its folder under the output folder")
-    series: Slug | None = Field(None, description="releases of one source over time share it; default: the name")
+    name: Public[Slug] = Field(description="names the release and its folder under the output folder")
+    series: Public[Slug | None] = Field(None, description="releases of one source over time share it; default: the name")
     source: SourceSpec
-    key: Name | None = Field(None, description="the column that identifies a unit across versions; never published")
-    person: Name | None = Field(None, description="the column that joins the rows of one person: figures then count persons")
-    group: Name | None = Field(None, description="the column that joins the units of one household or enterprise")
+    key: Public[Name | None] = Field(None, description="the column that identifies a unit across versions; never published")
+    person: Public[Name | None] = Field(
+        None, description="the column that joins the rows of one person: figures then count persons"
+    )
+    group: Public[Name | None] = Field(None, description="the column that joins the units of one household or enterprise")
     codebook: Name | None = Field(None, description="a codebook file (YAML), relative to the release file")
-    attributes: Attributes = ()
+    attributes: Public[Attributes] = ()
     expect: tuple[Expectation, ...] = ()
-    masking: Annotated[tuple[Masking, ...], Field(min_length=1)] | None = None
-    released: ReleasedSpec | None = Field(None, description="a table that was masked elsewhere, instead of `masking`")
-    release: Published | None = Field(None, description="what is released where it is no table: `{model: ...}`")
-    control: ControlShare | SourceSpec | None = Field(
+    masking: Public[Annotated[tuple[Masking, ...], Field(min_length=1)] | None] = None
+    released: Public[ReleasedSpec | None] = Field(None, description="a table that was masked elsewhere, instead of `masking`")
+    release: Public[Published | None] = Field(None, description="what is released where it is no table: `{model: ...}`")
+    control: Annotated[ControlShare | SourceSpec | None, PublicField(_share_set_aside)] = Field(
         None,
         description="the share of the records (persons) that is set aside before masking and never released, so that it can be "
         "measured whether the release tells who is in it; or a table of people of the same kind who are not in the source",
     )
-    keep_row_order: Reason | None = Field(
+    keep_row_order: Public[Reason | None] = Field(
         None, description="why the rows are published in the source's order; default: shuffled"
     )
-    intruder: IntruderSpec = IntruderSpec()
-    attacks: Annotated[tuple[Attack, ...], Field(min_length=1)] | None = Field(
+    intruder: Public[IntruderSpec] = IntruderSpec()
+    attacks: Public[Annotated[tuple[Attack, ...], Field(min_length=1)] | None] = Field(
         None, description="default: every attack that the masks must face"
     )
-    membership: tuple[MembershipAttack, ...] | None = Field(
+    membership: Public[tuple[MembershipAttack, ...] | None] = Field(
         None,
         description="attacks that tell who is in the file, or who taught the model; default: all of them if there is a "
         "`control` or a model is released, else none. Without a control they are rehearsed on random halves of the source, "
         "which is about how the release is made and not about the release",
     )
-    omit: tuple[Omission, ...] = ()
-    measures: tuple[Measure, ...] = ()
-    policy: Policy
-    policy_version: Name | None = Field(None, description="which edition of the policy this is, for the certificate")
-    policy_author: Name | None = Field(None, description="who wrote the policy (a role or a name); who approves is another")
-    context: Context = Context()
-    publish: Publish = Publish()
-    sweep: SweepOrigin | None = Field(None, description="written by `sdcert sweep promote`; goes into the certificate")
+    omit: Public[tuple[Omission, ...]] = ()
+    measures: Public[tuple[Measure, ...]] = ()
+    policy: Public[Policy]
+    policy_version: Public[Name | None] = Field(None, description="which edition of the policy this is, for the certificate")
+    policy_author: Public[Name | None] = Field(
+        None, description="who wrote the policy (a role or a name); who approves is another"
+    )
+    context: Public[Context] = Context()
+    publish: Public[Publish] = Publish()
+    sweep: Public[SweepOrigin | None] = Field(None, description="written by `sdcert sweep promote`; goes into the certificate")
     seed: Annotated[int, Field(ge=0)] | None = Field(None, description="a chosen seed is no secret: needs not_for_publication")
-    not_for_publication: bool = False
+    not_for_publication: Public[bool] = False
 
     @model_validator(mode="after")
     def _chosen_seed_is_for_rehearsal(self) -> ReleaseSpec:
@@ -277,19 +286,6 @@ class ReleaseSpec(Spec):
         elsewhere = {"masked_elsewhere": self.released is not None, "tool": self.released and self.released.tool}
         return ReportPlan(**{**parts, **elsewhere, "series": self.lineage, "of_nobody": self.of_nobody, **told})
 
-    def public_content(self) -> dict[str, Any]:
-        """The spec as plain values for the tracking server: without the seed, the place of the source, and its categories."""
-        cells = {"__all__": {"matrix": True, "warner": {"yes"}, "limits": True, "recode": True}}  # they name categories
-        place: Any = {"table": True, "dataset": True, "sql": True, "url_env": True, "mechanism": cells}
-        values = {"order", "missing", "categories", "hierarchy"}
-        left_out: Any = {"seed": True, "source": True, "released": place, "expect": True, "attributes": {"__all__": values}}
-        left_out["masking"] = cells
-        left_out["control"] = isinstance(self.control, SourceSpec)
-        left_out["release"] = {"model": {"file": True}}
-        left_out |= {"attacks": {"__all__": {"compare"}}, "intruder": {"holds", "files"}}
-        content: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude=left_out, exclude_none=True)
-        return content
-
 
 def load_release(path: Path) -> ReleaseSpec:
     """Read and check a release file without touching its data. InputError says what is wrong, where, and what to do."""
@@ -342,7 +338,9 @@ def with_unit_keys(release: ReleaseSpec, attributes: tuple[AttributeSpec, ...]) 
 
 def located(error: InputError, path: Path) -> InputError:
     """The error with the release file and its line, where it speaks of a field of that file."""
-    place = tuple(int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]: ]+", error.where))
+    place = tuple(
+        int(step) if step.isascii() and step.isdecimal() else step for step in re.findall(r"[^.\[\]: ]+", error.where)
+    )
     if not place or place[0] not in ReleaseSpec.model_fields:
         return error
     line = read_document(path).line_of(place)

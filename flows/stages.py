@@ -11,6 +11,7 @@ from functools import partial
 from flows.course import Course, Made, Masked, kept, seen
 from flows.models import model_carried_out
 from flows.release import ReleaseSpec, known_of
+from flows.trail import last_pseudonym_key
 from tasks.attack.linkage.external import names_of, plan_of
 from tasks.attack.linkage.whose import refuse_unfit_file
 from tasks.attack.membership.inference import scores_of
@@ -29,8 +30,8 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.units import units_of
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.caching import Produced
 from tasks.runtime.draws import pseudonym_key_of
+from tasks.runtime.records import Produced
 from tasks.score.policy import check_policy
 from tasks.score.task import score_release
 from tasks.train.task import model_digest
@@ -121,7 +122,9 @@ def _pseudonym_key(release: ReleaseSpec, draw: str) -> str:
     """The id of the series' key where pseudonyms are to stay the same in it; a chosen seed makes a key that is no secret."""
     if not any(isinstance(step, Pseudonyms) and step.stable == "series" for step in release.steps):
         return ""
-    return pseudonym_key_of(release.lineage) if release.seed is None else draw
+    if release.seed is not None:
+        return draw
+    return pseudonym_key_of(release.lineage, earlier=partial(last_pseudonym_key, release.lineage))
 
 
 def _attack(course: Course, release: ReleaseSpec, masked: Masked, files: tuple[tuple[Intruder, str], ...]) -> list[Produced]:

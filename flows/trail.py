@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import getpass
+import json
 import os
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from prefect.runtime import deployment, flow_run
 
+from flows.history import manifest_path
 from flows.release import ReleaseSpec
+from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
 from tasks.audit.ledger.entries import AskedBy, AttemptMade, Event, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Appended, Ledger
 from tasks.audit.lookup.index import Index
@@ -17,13 +20,17 @@ from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import Found
 from tasks.audit.signing.keys import SigningKey, signing, signing_key
 from tasks.microdata.errors import SdcertError
+from tasks.microdata.regular_files import read_file
 from tasks.report.predicate import MadeBy, Recorded
 from tasks.report.statement import policy_digest
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import seed_of
 from tasks.runtime.failures import StageFailure
+from tasks.runtime.processes import user_name
 from tasks.runtime.provenance import made_by
+from tasks.runtime.settings import Home
 
+WITH_PSEUDONYM_KEY = 6  # so many things the stage is given that masks by steps, the key last
 ASKED_BY_DEPLOYMENT, ASKED_BY_FLOW_RUN = "SDCERT_ASKED_BY_DEPLOYMENT", "SDCERT_ASKED_BY_FLOW_RUN"
 
 
@@ -37,6 +44,7 @@ class Trail:
         self.run = run
         self.release = release
         signing_key()  # a key that cannot be opened is told before anything is computed
+        refuse_unsound_ledger(Home.current())  # and so is a ledger on which nothing can be built
         self.made_by = MadeBy(**made_by())
         self.recorded: Recorded | None = None
         self.attempts = 0
@@ -91,18 +99,30 @@ class Trail:
 
         A first draw or an older one would otherwise be used in silence, and one table published under two masks.
         """
-        with Index.current() as index:
-            newest_first = (found for found, _ in index.each(Query(series=self.release.lineage)))
-            draw = next(
-                (found.attempts[-1].draw for found in newest_first if found.attempts and not _is_rehearsal(found)), None
-            )
+        draw = self.last_draw()
         if draw is not None:
             seed_of(draw)
 
+    def last_draw(self) -> str | None:
+        """The draw of the series' last attempt that was no rehearsal."""
+        with Index.current() as index:
+            newest_first = (found for found, _ in index.each(Query(series=self.release.lineage)))
+            return next(
+                (found.attempts[-1].draw for found in newest_first if found.attempts and not _is_rehearsal(found)), None
+            )
+
     def ended(self, ending: Callable[[SigningKey], RunEnded]) -> None:
-        """Write down what became of the run; `ending` says it, and may sign with the key, while nobody else can write."""
+        """Write down what became of the run; `ending` says it, and may sign with the key, while nobody else can write.
+
+        Raises InputError where the ledger is not what was written: nothing is signed then.
+        """
+
+        def verified(_: Ledger) -> RunEnded:
+            refuse_unsound_ledger(Home.current(), is_held=True)
+            return ending(key)
+
         with signing() as key:
-            self._ledger.append(lambda _: ending(key), key)
+            self._ledger.append(verified, key)
 
     @property
     def has_ended(self) -> bool:
@@ -133,6 +153,26 @@ class Trail:
             return self._ledger.append(event, key)
 
 
+def last_pseudonym_key(series: str) -> str | None:
+    """The key of pseudonyms that the series' last run with one was given, by the private manifest that the ledger names."""
+    with Index.current() as index:
+        for found, _ in index.each(Query(series=series)):
+            if found.ended is not None and found.ended.manifest is not None and not _is_rehearsal(found):
+                given = _given_to_mask(found.run, found.ended.manifest)
+                if len(given) == WITH_PSEUDONYM_KEY and given[-1]:
+                    return str(given[-1])
+    return None
+
+
+def _given_to_mask(run: str, digest: str) -> list[Any]:
+    try:
+        content = read_file(manifest_path(run))
+        given = json.loads(content)["inputs"]["mask"] if Store().digest(content) == digest else []
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+    return given if isinstance(given, list) else []
+
+
 def asked_by() -> AskedBy:
     """The user and host of this process, and the deployment of Prefect's that started it, if one did.
 
@@ -140,7 +180,7 @@ def asked_by() -> AskedBy:
     """
     of = os.environ.get(ASKED_BY_DEPLOYMENT) or deployment.name
     run = os.environ.get(ASKED_BY_FLOW_RUN) or flow_run.id
-    return AskedBy(user=getpass.getuser(), host=socket.gethostname(), deployment=of, flow_run=run)
+    return AskedBy(user=user_name(), host=socket.gethostname(), deployment=of, flow_run=run)
 
 
 def code_of(error: BaseException) -> str:

@@ -20,9 +20,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
+from tasks.microdata.parquet_files import read_parquet
+from tasks.microdata.regular_files import LARGEST_TABLE, opened_file, read_file
 from tasks.microdata.table import Microdata, stored_integers
 from tasks.runtime.files import write_whole
-from tasks.runtime.keyfile import private_key
+from tasks.runtime.seals import digest_under, store_key
 from tasks.runtime.settings import Home
 from tasks.runtime.shared import shared_place
 
@@ -56,7 +58,7 @@ class Store:
         home = home or Home.current()
         self.shared = shared_place(home)
         self.root = home.store
-        self.key = private_key(home.keys / "store.key")
+        self.key = store_key(home)
 
     def put_table(self, table: Microdata) -> Ref:
         return self._put("table", self._table_address(table), lambda: _parquet(table))
@@ -65,8 +67,7 @@ class Store:
         """Raises Damaged where the file is missing, unreadable, or not what the address says."""
         content = self._read(ref, "table")
         try:
-            # no threads: at the end of a loaded process one that is still there ends it by an abort (seen twice)
-            table = Microdata(pq.read_table(io.BytesIO(content), use_threads=False, pre_buffer=False).combine_chunks())
+            table = Microdata(read_parquet(content).combine_chunks())
             address = self._table_address(table)
         except (pa.ArrowException, TypeError, ValueError, OSError):  # ValueError: a text that is no longer UTF-8
             raise Damaged(ref) from None
@@ -121,12 +122,12 @@ class Store:
 
     def digest(self, content: bytes) -> str:
         """The keyed digest of bytes: says whether two contents are equal to who holds the key, and nothing to others."""
-        return hmac.new(self.key, content, hashlib.sha256).hexdigest()
+        return digest_under(self.key, content)
 
     def file_digest(self, path: Path) -> str:
         """The keyed digest of a file's bytes, read in pieces."""
         mac = hmac.new(self.key, digestmod=hashlib.sha256)
-        with path.open("rb") as file:
+        with opened_file(path) as file:
             while piece := file.read(1 << 20):
                 mac.update(piece)
         return mac.hexdigest()
@@ -146,7 +147,7 @@ class Store:
     def content(self, ref: Ref) -> bytes:
         """The bytes of an artifact, not checked. Raises Damaged where there are none."""
         try:
-            return self._path(ref).read_bytes() if self.shared is None else self.shared.read(name_of(ref))
+            return read_file(self._path(ref), LARGEST_TABLE) if self.shared is None else self.shared.read(name_of(ref))
         except OSError:
             raise Damaged(ref) from None
 

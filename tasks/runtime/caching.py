@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
-import json
 import os
 import sys
 import threading
@@ -20,19 +19,22 @@ from prefect import Task, task
 from prefect.cache_policies import INPUTS, CachePolicy
 from prefect.context import TaskRunContext
 from prefect.locking.protocol import LockManager
-from prefect.serializers import JSONSerializer
-from prefect.transactions import IsolationLevel
+from prefect.serializers import JSONSerializer, Serializer
+from prefect.transactions import IsolationLevel, get_transaction
+from pydantic import Field
 from threadpoolctl import threadpool_limits
 
+from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import files_of, fingerprint
+from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.failures import guarded
 from tasks.runtime.files import try_lock
 from tasks.runtime.provenance import installed, lock_file
+from tasks.runtime.records import LARGEST_RECORD, Produced, Returned, is_produced, returned, returned_in, sealed_result
+from tasks.runtime.seals import ADDRESS
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import ADDRESS, fetch_record, share_record
-
-Produced = dict[str, str]
+from tasks.runtime.shared import fetch_record, share_record
 
 
 @cache
@@ -40,7 +42,7 @@ def platform_fingerprint() -> str:
     """What the code runs on: Python, the installed versions and the lock (one lock serves several Pythons, hence all three)."""
     lock = lock_file()
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    parts = [python, *installed(), lock.read_text() if lock.exists() else "no lock"]
+    parts = [python, *installed(), read_text_file(lock) if lock.exists() else "no lock"]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -61,6 +63,33 @@ class Fingerprint(CachePolicy):
 
     def compute_key(self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any) -> str:
         return self.value
+
+
+class Sealed(Serializer):
+    """Writes what a stage returned with the seal of its cache key, and reads nothing without: Prefect calls it at both ends."""
+
+    type: str = Field(default="sealed", frozen=True)
+
+    def dumps(self, obj: Any) -> bytes:
+        key = _key_of_call()
+        if key is None or not is_produced(obj):  # how a call failed: nothing reads it again
+            return JSONSerializer().dumps(obj)
+        return sealed_result(Home.current(), key, obj)
+
+    def loads(self, blob: bytes) -> Any:
+        key, found, home = _key_of_call(), returned(blob), Home.current()
+        if found is None or not (found.is_sealed(home) if key is None else found.is_of(home, key)):
+            what = "a record of the cache was changed while a run began to read it"
+            remedy = "run again: it is computed anew; `sdcert doctor` looks at the private folder"
+            raise InputError("record-changed", "SDCERT_HOME", what, "records that this program alone writes", remedy)
+        return found.produced
+
+
+def _key_of_call() -> str | None:
+    """The cache key of the task that runs here. Prefect sets it while it computes, reads and writes, not while it looks whether
+    there is a record."""
+    transaction = get_transaction()
+    return None if transaction is None else transaction.key
 
 
 class FlockManager(LockManager):
@@ -130,52 +159,48 @@ class FlockManager(LockManager):
 
 
 def vet(key: str) -> None:
-    """Remove the record under a key unless it is plain JSON of addresses whose artifacts are all there and undamaged.
+    """Remove the record under a key unless it has the seal of that key, and the artifacts it names are there and undamaged.
 
     A removed record is computed again; nothing is read by a deserialiser that could execute it. Where the store is shared,
-    one that another machine made is taken from there.
+    one that another machine made is taken from there, and looked at in the same way.
     """
     path = Home.current().records / key
-    if path.exists() and not _trustworthy(path):
+    if path.exists() and not _trustworthy(key, path):
         path.unlink(missing_ok=True)
     if not path.exists():
         fetch_record(key, path)
-        if path.exists() and not _trustworthy(path):
+        if path.exists() and not _trustworthy(key, path):
             path.unlink(missing_ok=True)
 
 
 def _drop_torn(key: str) -> None:
     """Remove a record that a full disk has cut off: Prefect writes it in place."""
     path = Home.current().records / key
-    if path.exists() and _produced(path) is None:
+    if path.exists() and _returned(path) is None:
         path.unlink(missing_ok=True)
 
 
 def share(key: str) -> None:
     """Let other machines have what a stage returned, where the store is shared."""
     path = Home.current().records / key
-    if ADDRESS in os.environ and _produced(path) is not None:
+    if ADDRESS in os.environ and (found := _returned(path)) is not None and found.is_of(Home.current(), key):
         share_record(key, path)
 
 
-def _trustworthy(path: Path) -> bool:
-    produced = _produced(path)
+def _trustworthy(key: str, path: Path) -> bool:
+    found = _returned(path)
+    if found is None or not found.is_of(Home.current(), key):
+        return False
     store = Store()
-    return produced is not None and all(store.intact(Ref(ref)) for ref in produced.values())
+    return all(store.intact(Ref(ref)) for ref in found.produced.values())
 
 
-def _produced(path: Path) -> Produced | None:
-    """What a record says that its stage returned; None where it is not plain JSON of addresses."""
+def _returned(path: Path) -> Returned | None:
+    """What a record says that its stage returned; None where it is none that this version writes."""
     try:
-        record = json.loads(path.read_bytes())
-        serializer = record["metadata"]["serializer"]
-        produced = json.loads(record["result"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return returned_in(read_file(path, LARGEST_RECORD))
+    except OSError:
         return None
-    if serializer != JSONSerializer().model_dump(mode="json") or not isinstance(produced, dict):
-        return None
-    plain = all(isinstance(ref, str) for ref in produced.values()) and "__exc_type__" not in produced
-    return produced if plain else None
 
 
 def stage(name: str, rooms: tuple[str, ...]) -> Callable[[Callable[..., Produced]], Task[..., Produced]]:
@@ -192,7 +217,7 @@ def stage(name: str, rooms: tuple[str, ...]) -> Callable[[Callable[..., Produced
             name=name,
             cache_policy=policy,
             persist_result=True,
-            result_serializer="json",
+            result_serializer=Sealed(),
             cache_result_in_memory=False,
             retries=0,
             log_prints=False,
@@ -224,8 +249,11 @@ def rooms_of(cached: Task[..., Produced]) -> tuple[str, ...]:
 
 
 def prepared(cached: Task[..., Produced], name: str, *, refresh: bool) -> Task[..., Produced]:
-    """The task as one run calls it: named, its records in the home of this moment, computed anew where that is asked for."""
-    return cached.with_options(task_run_name=name, result_storage=Home.current().records, refresh_cache=refresh)
+    """The task as one run calls it: named, its records in the home of this moment, computed anew where that is asked for.
+
+    The name holds names of columns. Prefect takes a text for a template and fills it in (`str.format`), so it gets a function.
+    """
+    return cached.with_options(task_run_name=lambda: name, result_storage=Home.current().records, refresh_cache=refresh)
 
 
 def _lock_path(key: str) -> Path:

@@ -8,43 +8,137 @@ a series' pseudonyms is kept in the same way, and never drawn anew.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.randomness import SEED_BYTES
+from tasks.microdata.regular_files import LARGEST_NOTE, UnreadableFile, read_text_file
 from tasks.runtime.artifacts import Store
 from tasks.runtime.files import locked, write_whole
+from tasks.runtime.keyfile import read_key
+from tasks.runtime.seals import is_sealed, seal_of
 from tasks.runtime.settings import Home
 from tasks.runtime.shared import claim_series
 
 SEED_ENTROPY_BITS = 8 * SEED_BYTES
+OR_DRAW_ANEW = "or draw anew with `sdcert certify FILE --new-draw`"
+OR_ANOTHER_SERIES = "or, without one, begin another `series`"
+_DRAW_ID = re.compile(r"[0-9a-f]{32}")
+Earlier = Callable[[], str | None]
 
 
-def draw_of(series: str, *, new: bool = False) -> str:
-    """The id of the series' current draw; a first or a new one is drawn where there is none or one is asked for."""
+def draw_of(series: str, *, new: bool = False, earlier: Earlier = lambda: None) -> str:
+    """The id of the series' current draw; a first or a new one is drawn where there is none or one is asked for.
+
+    earlier: the draw of the series' last attempt, if there was one; asked where an older version wrote down without a seal
+    which draw is current. Raises InputError where what says so was changed, and where its seed is lost or damaged, also where
+    everything is served from the cache and none is needed.
+    """
     home = Home.current()
     current = home.folder("draws") / f"{series}.current"
     with locked(home.locks / f"draw-{series}.lock"):
         claim_series(series)
-        if current.exists() and not new:
-            return current.read_text().strip()
+        kept = None if new else _pointed_to(home, current, earlier, OR_DRAW_ANEW)
+        if kept is not None:
+            seed_of(kept)
+            return kept
         draw = keep_seed(secrets.token_bytes(SEED_BYTES))
-        write_whole(current, draw.encode())
+        _point(home, current, draw)
         return draw
 
 
-def pseudonym_key_of(series: str) -> str:
-    """The id of the key of the series' pseudonyms, made when it is first asked for; a new draw leaves it as it is."""
+def current_draw(series: str) -> str | None:
+    """The id of the series' draw; None where none was drawn yet. Draws nothing. Raises InputError where its file is damaged."""
+    return _id_in(Home.current().root / "draws" / f"{series}.current", OR_DRAW_ANEW)
+
+
+def current_pseudonym_key(series: str) -> str | None:
+    """The id of the key of the series' pseudonyms; None where there is none yet. Raises InputError: its file is damaged."""
+    return _id_in(Home.current().root / "draws" / f"{series}.pseudonyms", OR_ANOTHER_SERIES)
+
+
+def pseudonym_key_of(series: str, *, earlier: Earlier = lambda: None) -> str:
+    """The id of the key of the series' pseudonyms, made when it is first asked for; a new draw leaves it as it is.
+
+    earlier: the key of the series' last run that used one, as with `draw_of`. Raises InputError where the key is lost or
+    damaged.
+    """
     home = Home.current()
-    current = home.folder("draws") / f"{series}.pseudonyms"
     with locked(home.locks / f"draw-{series}.lock"):
         claim_series(series)
-        if current.exists():
-            return current.read_text().strip()
-        kept = keep_seed(secrets.token_bytes(SEED_BYTES))
-        write_whole(current, kept.encode())
+        current = home.folder("draws") / f"{series}.pseudonyms"
+        kept = _pointed_to(home, current, earlier, OR_ANOTHER_SERIES)
+        if kept is None:
+            kept = keep_seed(secrets.token_bytes(SEED_BYTES))
+            _point(home, current, kept)
+        pseudonym_secret(kept)
         return kept
+
+
+def named_in(path: Path) -> str:
+    """The id that a file of the private folder says is current, not checked; empty where it says none."""
+    return next(iter(_words(path)), "")
+
+
+def is_pointer_sealed(home: Home, path: Path) -> bool | None:
+    """Whether such a file has its seal; None where an older version wrote it, without one."""
+    words = _words(path)
+    return None if len(words) == 1 else len(words) == 2 and is_sealed(home, words[1], "current", path.name, words[0])
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return read_text_file(path, LARGEST_NOTE, errors="replace").split()
+    except UnreadableFile:
+        return []
+
+
+def _point(home: Home, path: Path, kept: str) -> None:
+    write_whole(path, f"{kept} {seal_of(home, 'current', path.name, kept)}\n".encode())
+
+
+def _pointed_to(home: Home, path: Path, earlier: Earlier, otherwise: str) -> str | None:
+    """The id that is current; None where nothing was ever made with one.
+
+    A file that is gone is written again as the ledger has it: nothing is drawn anew by itself.
+    """
+    named = _id_in(path, otherwise)
+    if named is None:
+        used = earlier()
+        if used is not None:
+            seed_of(used)
+            _point(home, path, used)
+        return used
+    if is_pointer_sealed(home, path):
+        return named
+    if is_pointer_sealed(home, path) is None:
+        used = earlier()
+        if used == named:
+            _point(home, path, used)
+        if used in (None, named):
+            return used
+    raise _changed(path, "was changed: it says otherwise than this program wrote", otherwise)
+
+
+def _id_in(path: Path, otherwise: str) -> str | None:
+    """The id that a file says is current; None where there is no file. Its seal is left to `_pointed_to`."""
+    try:
+        words = _words(path)
+    except FileNotFoundError:
+        return None
+    if not words or _DRAW_ID.fullmatch(words[0]) is None:
+        raise _changed(path, f"was {'changed' if words else 'emptied'}: it does not name a seed", otherwise)
+    return words[0]
+
+
+def _changed(path: Path, what: str, otherwise: str) -> InputError:
+    remedy = f"restore it from a backup of the private folder, {otherwise}"
+    return InputError(
+        "damaged-draw", "SDCERT_HOME", f"draws/{path.name} {what}", "the file as it was written", remedy, str(path)
+    )
 
 
 def chosen_draw(number: int) -> str:
@@ -53,10 +147,14 @@ def chosen_draw(number: int) -> str:
 
 
 def keep_seed(seed: bytes) -> str:
-    """Keep a seed in the private folder and return its draw id."""
+    """Keep a seed in the private folder and return its draw id. A file of its name that holds something else is replaced."""
     draw = draw_id(seed)
     path = _seed_path(draw)
-    if not path.exists():
+    try:
+        is_kept = read_key(path) == seed
+    except (OSError, InputError):
+        is_kept = False
+    if not is_kept:
         write_whole(path, seed, mode=0o400)
     return draw
 
@@ -67,23 +165,28 @@ def draw_id(seed: bytes) -> str:
 
 
 def seed_of(draw: str) -> bytes:
-    """The secret behind a draw id; InputError where the private folder has lost it."""
+    """The secret behind a draw id; InputError where the private folder has lost it, or it was emptied or changed."""
     try:
-        return _seed_path(draw).read_bytes()
+        seed = read_key(_seed_path(draw))
     except FileNotFoundError:
         what = "the private folder has lost the seed of this series' current draw"
         remedy = "restore the folder from a backup, or draw anew with `--new-draw`"
         raise InputError("lost-seed", "SDCERT_HOME", what, "the seeds of earlier draws under draws/seeds", remedy) from None
+    if draw_id(seed) != draw:
+        what = f"a seed of this series was {'changed' if seed else 'emptied'}: it is not the one that its name says"
+        remedy = "restore the file from a backup, or draw anew with `--new-draw`"
+        raise InputError(
+            "damaged-seed", "SDCERT_HOME", what, f"{SEED_BYTES} bytes, as they were drawn", remedy, f"draws/seeds/{draw}"
+        )
+    return seed
 
 
 def pseudonym_secret(kept: str) -> bytes:
-    """The secret behind the id of a key of pseudonyms; InputError where the private folder has lost it."""
+    """The secret behind the id of a key of pseudonyms; InputError where the private folder has lost it, or it was changed."""
     try:
         return seed_of(kept)
     except InputError:
-        what = (
-            "the private folder has lost the key of this series' pseudonyms: a new one would give everybody another pseudonym"
-        )
+        what = "the key of this series' pseudonyms is lost or was changed: a new one would give everybody another pseudonym"
         remedy = "restore the folder from a backup; without one, begin another `series`"
         raise InputError("lost-pseudonym-key", "SDCERT_HOME", what, "the keys under draws/seeds", remedy) from None
 

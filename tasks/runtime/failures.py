@@ -11,6 +11,7 @@ import re
 import secrets
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import ParamSpec, TypeVar
 
@@ -66,7 +67,8 @@ def _kept_apart(stage: str, error: Exception) -> StageFailure:
     _kept[token] = error
     if isinstance(error, SdcertError):
         return StageFailure(stage, error.public, token)
-    write_private_trace(stage, token, error)
+    with suppress(OSError):  # no room for details
+        write_private_trace(stage, token, error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return StageFailure(stage, f"{type(error).__name__} in {frame.name}, line {frame.lineno} ({token})", token)
 

@@ -7,22 +7,32 @@ import os
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
-def write_whole(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Write a file under a temporary name, sync it, and rename it into place: a reader sees all of it or nothing."""
+def write_whole(path: Path, content: bytes, *, mode: int = 0o600, whatever_umask: bool = False) -> None:
+    """Write a file under a temporary name, sync it, and rename it into place: a reader sees all of it or nothing.
+
+    A link of this name is replaced, and what it leads to is left alone. whatever_umask: the mode is exactly this.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            if whatever_umask:
+                os.fchmod(file.fileno(), mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+    except OSError as error:
+        if error.errno is not None:
+            error.filename = str(path)  # a write knows no name, and that of the draft says nothing
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a name that is too long: what was met first is told
+            temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 

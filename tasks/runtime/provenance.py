@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.microdata.fingerprint import TASKS
+from tasks.microdata.regular_files import read_file
 
 if TYPE_CHECKING:
     from tasks.runtime.artifacts import Store
@@ -99,7 +100,7 @@ def pins_of(lock: str) -> dict[str, str]:
 
 
 def _taken() -> Provenance:
-    lock = lock_file().read_bytes() if lock_file().exists() else b""
+    lock = read_file(lock_file()) if lock_file().exists() else b""
     return Provenance(
         version=_version(),
         python=f"{platform.python_implementation()} {platform.python_version()}",
@@ -109,7 +110,7 @@ def _taken() -> Provenance:
         lock=hashlib.sha256(lock).hexdigest(),
         pins=pins_of(lock.decode()),
         packages=dict(name.split("==", 1) for name in installed()),
-        files={path.relative_to(ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in _sources()},
+        files={path.relative_to(ROOT).as_posix(): hashlib.sha256(read_file(path)).hexdigest() for path in _sources()},
     )
 
 

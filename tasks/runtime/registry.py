@@ -1,4 +1,5 @@
-"""MLflow's registered models: one for each series, a version for each run that ended, the alias `certified` on what stands.
+"""MLflow's registered models: one for each series, a version for each run that ended, the alias `certified` on the newest that
+was certified, if that stands.
 
 The ledger decides and this follows: each time it makes what is missing (a tracking server was away) and moves the alias to
 where the ledger says, so that a call that failed is made good by the next one.
@@ -34,7 +35,10 @@ class EndedRun:
 
 @dataclass(frozen=True, slots=True)
 class SeriesState:
-    """A series as the ledger has it. ended: its newest runs, oldest first. standing: the newest certificate that stands."""
+    """A series as the ledger has it.
+
+    ended: its newest runs, oldest first. standing: the newest that was certified; None if its certificate was revoked.
+    """
 
     series: str
     ended: tuple[EndedRun, ...]
@@ -73,6 +77,7 @@ class Registry:
             versions = self._versions(name, state.runs)
             for run in state.runs:
                 if run.revoked and REVOKED not in versions[run.run].tags:
+                    self.client.set_tag(str(versions[run.run].run_id), REVOKED, "true")
                     self.client.set_model_version_tag(name, versions[run.run].version, REVOKED, "true")
             wanted = None if state.standing is None else str(versions[state.standing.run].version)
             if wanted is not None and wanted != str(alias):

@@ -6,7 +6,6 @@ so with another key nothing would be found again. A mark in the place says which
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import os
@@ -17,15 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.microdata.errors import InputError, PlaceAway
+from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.files import write_first, write_whole
-from tasks.runtime.keyfile import private_key
+from tasks.runtime.records import returned_in
+from tasks.runtime.seals import ADDRESS, MARK, digest_under, mark_of, store_key
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
     from tasks.runtime.places import Place  # fsspec is imported where a place is used
 
-ADDRESS = "SDCERT_STORE_URL"
-MARK, KNOWN = "store.mark", "places.known"
+KNOWN = "places.known"
 BESIDE_ARTIFACTS = {"cached", "series"}
 _COPY = "copy keys/store.key of the home that made the place into this home (0400), or name another place"
 
@@ -43,14 +43,14 @@ def shared_place(home: Home) -> Place | None:
 def _checked(url: str, root: Path) -> Place:
     from tasks.runtime.places import Place
 
-    place, key = Place(url, ADDRESS).usable(), root / "keys" / "store.key"
-    if place.exists(MARK) and not key.exists():
+    place = Place(url, ADDRESS).usable()
+    if place.exists(MARK) and not (root / "keys" / "store.key").exists():
         raise _wrong_key("the place was made with a key that this home does not have: it has none yet")
-    Home(root).folder("keys")
-    mark = mark_of(private_key(key))
+    key = store_key(Home(root))
+    mark = mark_of(key)
     known = root / "keys" / KNOWN
-    digest = _mac(private_key(key), f"place {url}".encode())
-    before = known.read_text().split() if known.exists() else []
+    digest = digest_under(key, f"place {url}".encode())
+    before = read_text_file(known).split() if known.exists() else []
     if not place.exists(MARK):
         if digest in before:
             raise _emptied(known)
@@ -60,11 +60,6 @@ def _checked(url: str, root: Path) -> Place:
     if digest not in before:
         write_whole(known, "\n".join([*before, digest, ""]).encode())
     return place
-
-
-def mark_of(key: bytes) -> bytes:
-    """What says in a place with which key it was made, to who has the key."""
-    return _mac(key, b"which key of the store").encode()
 
 
 def _wrong_key(what: str) -> InputError:
@@ -80,29 +75,28 @@ def _emptied(known: Path) -> InputError:
 def fetch_record(key: str, path: Path) -> None:
     """Put what a cached stage returned on another machine where Prefect looks for it, if the place has it.
 
-    It is vouched for under the store's key: who may write to the place alone cannot pass one stage's result off as another's.
+    It has its seal, as a record of this home has: whoever calls this looks at it as at any other.
     """
-    place, home = shared_place(Home.current()), Home.current()
+    place = shared_place(Home.current())
     if place is None:
         return
     with suppress(PlaceAway, OSError, ValueError, KeyError, TypeError):
-        kept = json.loads(place.read(_record_name(key)))
-        text = kept["record"]
-        if hmac.compare_digest(kept["mac"], _vouched(home, key, text)):
-            record = json.loads(text)
-            record["metadata"]["storage_key"] = str(path)
-            write_whole(path, json.dumps(record).encode())
+        record = json.loads(place.read(_record_name(key)))
+        record["metadata"]["storage_key"] = str(path)
+        write_whole(path, json.dumps(record).encode())
 
 
 def share_record(key: str, path: Path) -> None:
     """Put what a cached stage returned into the place, for other machines. A place that is away is passed over."""
-    place, home = shared_place(Home.current()), Home.current()
+    home = Home.current()
+    place = shared_place(home)
     if place is None:
         return
     with suppress(PlaceAway, OSError):
-        if not place.exists(_record_name(key)):
-            text = path.read_text()
-            place.write(_record_name(key), json.dumps({"record": text, "mac": _vouched(home, key, text)}).encode())
+        name = _record_name(key)
+        there = returned_in(place.read(name)) if place.exists(name) else None
+        if there is None or not there.is_of(home, key):
+            place.write(name, read_file(path))
 
 
 def claim_series(series: str) -> None:
@@ -114,7 +108,7 @@ def claim_series(series: str) -> None:
     place = shared_place(home)
     if place is None:
         return
-    name = f"series/{_mac(private_key(home.keys / 'store.key'), b'series' + series.encode())[:32]}"
+    name = f"series/{digest_under(store_key(home), b'series' + series.encode())[:32]}"
     own = home_id(home).encode()
     if not place.exists(name):
         place.create(name, own)
@@ -129,16 +123,8 @@ def home_id(home: Home) -> str:
     path = home.folder("draws") / "home.id"
     if not path.exists():
         write_first(path, secrets.token_hex(16).encode())
-    return path.read_text()
+    return read_text_file(path)
 
 
 def _record_name(key: str) -> str:
     return f"cached/{Path(key).name}.json"
-
-
-def _vouched(home: Home, key: str, text: str) -> str:
-    return _mac(private_key(home.keys / "store.key"), f"cached {key} {text}".encode())
-
-
-def _mac(key: bytes, content: bytes) -> str:
-    return hmac.new(key, content, hashlib.sha256).hexdigest()

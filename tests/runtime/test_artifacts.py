@@ -1,3 +1,4 @@
+import os
 import stat
 
 import numpy as np
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
-from tasks.runtime.artifacts import Damaged, Ref, Store, canonical, content_address, private_key
+from tasks.runtime.artifacts import Damaged, Ref, Store, canonical, content_address
+from tasks.runtime.keyfile import private_key
 from tasks.runtime.settings import Home
 
 TABLE = Microdata.of(
@@ -128,6 +130,33 @@ def test_damage_is_found_and_mended(home, damage):
             store.table(ref)
     store.put_table(TABLE)
     assert store.intact(ref)
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "sparse"])
+@pytest.mark.parametrize("put", ["table", "record", "page", "file"])
+def test_what_is_no_file_or_has_no_end_is_damage_at_once(home, tmp_path, put, kind):
+    store = Store()
+    refs = {
+        "table": store.put_table(TABLE),
+        "record": store.put_record("text"),
+        "page": store.put_page("<p>"),
+        "file": store.put_file(b"file"),
+    }
+    ref = refs[put]
+    path = store._path(ref)
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.touch()
+        os.truncate(path, 1 << 40)
+    assert not store.intact(ref)
+    with pytest.raises(Damaged):
+        store.content(ref)
+    store.put_table(TABLE)
+    assert store.intact(refs["table"])
 
 
 @pytest.mark.parametrize("ref", ["table:../../etc/passwd", "pickle:00", "table:", "record:ab/../cd", ""])

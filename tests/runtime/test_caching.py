@@ -5,14 +5,16 @@ import time
 from pathlib import Path
 
 import pytest
-from prefect import flow
+from prefect import flow, get_client
 from prefect.serializers import JSONSerializer
 
+from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import TASKS
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.caching import FlockManager, prepared, stage, vet
+from tasks.runtime.caching import FlockManager, Sealed, prepared, stage, vet
 from tasks.runtime.failures import StageFailure
+from tasks.runtime.records import sealed_result
 from tasks.runtime.settings import Home
 
 STAGES = ("ingest", "classify", "mask", "attack", "score", "report")
@@ -51,6 +53,17 @@ def test_the_second_call_is_cached(home, prefect):
     demonstration("b")
     demonstration("a", refresh=True)
     assert calls == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize("name", ["{text.__class__} {0.x}", "{", "attack ({{7*7}}${7*7})", "{text:>300000000}", "|%s"])
+def test_the_name_of_a_run_is_no_template(home, prefect, name):
+    @flow(name="named")
+    def named() -> str:
+        state = prepared(demonstrate, name, refresh=True)("a", return_state=True)
+        return str(state.state_details.task_run_id)
+
+    with get_client(sync_client=True) as client:
+        assert client.read_task_run(named()).name == name
 
 
 def test_records_are_private(home, prefect):
@@ -144,8 +157,9 @@ def test_the_lock_is_held_by_one_and_given_back(home):
 
 def test_a_record_that_a_full_disk_cut_off_is_removed_when_the_lock_is_given_back(home):
     manager, path = FlockManager(), Home.current().records / "key"
-    made_by_prefect = {"serializer": JSONSerializer().model_dump(mode="json")}
-    whole = json.dumps({"metadata": made_by_prefect, "result": '{"data": "table:1"}'})
+    made_by_prefect = {"serializer": Sealed().model_dump(mode="json")}
+    result = sealed_result(Home.current(), "key", {"data": "table:1"}).decode()
+    whole = json.dumps({"metadata": made_by_prefect, "result": result})
     for content, stays in ((whole[:40], False), ("", False), (whole, True)):
         manager.acquire_lock("key", "one")
         path.write_text(content)
@@ -202,3 +216,66 @@ def test_the_rooms_named_are_the_rooms_imported(name):
     (task,) = [value for value in vars(module).values() if getattr(value, "name", None) == name]
     (policy,) = [part for part in task.cache_policy.policies if hasattr(part, "rooms")]
     assert set(policy.rooms) == rooms_run_by(name)
+
+
+def edited(path: Path, change) -> None:
+    """A record whose result somebody has changed, with everything else as it was."""
+    record = json.loads(path.read_text())
+    result = json.loads(record["result"])
+    change(result)
+    path.write_text(json.dumps({**record, "result": json.dumps(result)}))
+
+
+def test_what_another_call_returned_is_computed_again(home, prefect):
+    """Both are whole records of whole artifacts: only the seal tells that one lies in the place of the other."""
+    _, first = demonstration("a")
+    path = record_path(home)
+    demonstration("b")
+    (other,) = {*(home / "records").iterdir()} - {path}
+    foreign = json.loads(json.loads(other.read_text())["result"])["produced"]
+    for change in (
+        lambda: path.write_bytes(other.read_bytes()),
+        lambda: edited(path, lambda result: result.update(produced=foreign)),
+        lambda: edited(path, lambda result: result.update(seal="0" * 64)),
+        lambda: edited(path, lambda result: result.pop("seal")),
+        lambda: edited(path, lambda result: result.update(seal=None)),
+        lambda: edited(path, lambda result: result["produced"].update(table="table:\ud800")),
+    ):
+        change()
+        calls.clear()
+        assert demonstration("a") == ("Completed", first)
+        assert calls == ["a"]
+        assert demonstration("a") == ("Cached", first)
+
+
+def test_a_record_of_a_version_without_seals_is_computed_again_and_nobody_is_told(home, prefect, capfd):
+    _, first = demonstration("a")
+    path = record_path(home)
+    record = json.loads(path.read_text())
+    record["metadata"]["serializer"] = JSONSerializer().model_dump(mode="json")
+    path.write_text(json.dumps({**record, "result": json.dumps(first)}))
+    capfd.readouterr()
+    assert demonstration("a") == ("Completed", first)
+    assert calls == ["a", "a"]
+    assert not [line for line in "".join(capfd.readouterr()).splitlines() if "seal" in line or "ERROR" in line]
+
+
+def test_a_home_that_moved_keeps_its_records(home, prefect, monkeypatch):
+    _, first = demonstration("a")
+    moved = home.with_name("moved")
+    home.rename(moved)
+    monkeypatch.setenv("SDCERT_HOME", str(moved))
+    assert demonstration("a") == ("Cached", first)
+    assert calls == ["a"]
+
+
+def test_a_record_that_is_exchanged_between_the_look_and_the_reading_is_not_believed(home, prefect, monkeypatch):
+    _, first = demonstration("a")
+    path = record_path(home)
+    monkeypatch.setattr("tasks.runtime.caching.vet", lambda key: None)
+    edited(path, lambda result: result["produced"].update(table="table:" + "0" * 64))
+    assert demonstration("a") == ("Completed", first)
+    blob = json.loads(path.read_text())["result"].encode()
+    assert Sealed().loads(blob) == first
+    with pytest.raises(InputError, match="changed while"):
+        Sealed().loads(blob.replace(b"table:", b"table:0"))

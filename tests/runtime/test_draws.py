@@ -6,6 +6,7 @@ from tasks.microdata.errors import InputError
 from tasks.runtime.draws import (
     chosen_draw,
     draw_of,
+    keep_seed,
     pseudonym_key_of,
     pseudonym_secret,
     seed_of,
@@ -58,3 +59,60 @@ def test_a_lost_seed_is_an_error(home):
     (home / "draws" / "seeds" / draw).unlink()
     with pytest.raises(InputError, match="--new-draw"):
         seed_of(draw)
+
+
+def current(home, name: str):
+    return home / "draws" / name
+
+
+@pytest.mark.parametrize(("ask", "name"), [(draw_of, "s.current"), (pseudonym_key_of, "s.pseudonyms")])
+def test_what_says_which_secret_is_current_is_believed_only_as_it_was_written(home, ask, name):
+    first, chosen, path = ask("s"), chosen_draw(1), current(home, name)
+    whole = path.read_text()
+    other = ask("another")
+    for changed in (
+        whole.replace(first, chosen),  # a seed that somebody chose, and knows
+        current(home, name.replace("s.", "another.")).read_text(),
+        f"{first} {'0' * 64}",
+        "",
+        "x y z",
+    ):
+        path.write_text(changed)
+        with pytest.raises(InputError, match=r"was (changed|emptied)") as caught:
+            ask("s")
+        assert caught.value.code == "damaged-draw"
+    path.write_text(whole)
+    assert ask("s") == first != other
+
+
+@pytest.mark.parametrize(("ask", "name"), [(draw_of, "s.current"), (pseudonym_key_of, "s.pseudonyms")])
+def test_what_an_older_version_wrote_is_taken_where_the_ledger_says_the_same(home, ask, name):
+    first, path = ask("s"), current(home, name)
+    path.write_text(first)
+    assert ask("s", earlier=lambda: first) == first
+    assert ask("s", earlier=lambda: "other") == first, "it has its seal now"
+    path.write_text(first)
+    with pytest.raises(InputError, match="was changed"):
+        ask("s", earlier=lambda: "0" * 32)
+    path.write_text(chosen_draw(1))
+    assert ask("s") not in (first, chosen_draw(1)), "nothing was ever made with it"
+
+
+def test_a_seed_that_is_not_what_its_name_says_is_refused_and_can_be_put_back(home):
+    draw = draw_of("s")
+    seed, path = seed_of(draw), home / "draws" / "seeds" / draw
+    path.chmod(0o600)
+    for content in (b"", b"x" * 32, seed + b"x"):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="not the one that its name says"):
+            seed_of(draw)
+    assert keep_seed(seed) == draw
+    assert seed_of(draw) == seed
+
+
+@pytest.mark.parametrize(("ask", "name"), [(draw_of, "s.current"), (pseudonym_key_of, "s.pseudonyms")])
+def test_a_pointer_that_is_gone_is_written_again_as_the_ledger_has_it(home, ask, name):
+    first = ask("s")
+    current(home, name).unlink()
+    assert ask("s", earlier=lambda: first) == first
+    assert ask("s") == first, "it is there again, with its seal"

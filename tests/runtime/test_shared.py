@@ -17,10 +17,10 @@ from tasks.runtime import places, shared
 from tasks.runtime.artifacts import Damaged, Store
 from tasks.runtime.caching import FlockManager, vet
 from tasks.runtime.draws import draw_of, pseudonym_key_of
+from tasks.runtime.records import returned_in, sealed_result
 from tasks.runtime.settings import Home
 
 TABLE = Microdata.of({"a": [1, 2, 3]})
-PLAIN = "prefect.serializers.prefect_json_object"
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -66,7 +66,7 @@ def test_another_key_is_refused_and_none_is_not_made(place, another, home):
     assert caught.value.code == "store-key"
     assert not (other.root / "keys" / "store.key").exists()
     other.folder("keys")
-    (other.keys / "store.key").write_bytes(b"x" * 32)
+    (other.keys / "store.key").write_bytes(bytes(range(100, 132)))
     with pytest.raises(InputError, match="another key"):
         Store()
 
@@ -101,7 +101,7 @@ def test_a_folder_that_fails_is_told_as_any_place_is(home, tmp_path, monkeypatch
     ref = store.put_table(TABLE)
     stale = OSError(errno.ESTALE, "Stale file handle", str(folder))
     with monkeypatch.context() as patch, pytest.raises(PlaceAway, match="Stale file handle") as caught:
-        patch.setattr(Path, "read_bytes", Mock(side_effect=stale))
+        patch.setattr(places, "read_file", Mock(side_effect=stale))
         store.table(ref)
     assert str(folder) not in str(caught.value)
 
@@ -113,25 +113,29 @@ def test_a_place_that_keeps_nothing_is_no_store(place, monkeypatch):
         Store().put_table(TABLE)
 
 
-def record_of(produced: dict[str, str], serializer: str = "json") -> str:
-    coders = {f"object_{kind}coder": f"{PLAIN}_{kind}coder" for kind in ("en", "de")}
-    plain = {"type": serializer, "jsonlib": "json", **coders, "dumps_kwargs": {}, "loads_kwargs": {}}
+def record_of(key: str, produced: dict[str, str], serializer: str = "sealed") -> str:
     facts = {
         "storage_key": "elsewhere",
         "expiration": None,
-        "serializer": plain,
+        "serializer": {"type": serializer},
         "prefect_version": "3",
         "storage_block_id": None,
     }
-    return json.dumps({"metadata": facts, "result": json.dumps(produced)})
+    return json.dumps({"metadata": facts, "result": sealed_result(Home.current(), key, produced).decode()})
 
 
-def returned(key: str, produced: dict[str, str], serializer: str = "json") -> None:
+def returned(key: str, produced: dict[str, str], serializer: str = "sealed") -> None:
     """What Prefect does when a stage has returned."""
     locks = FlockManager()
     locks.acquire_lock(key, "me")
-    (Home.current().records / key).write_text(record_of(produced, serializer))
+    (Home.current().records / key).write_text(record_of(key, produced, serializer))
     locks.release_lock(key, "me")
+
+
+def produced_in(path: Path) -> dict[str, str]:
+    found = returned_in(path.read_bytes())
+    assert found is not None
+    return found.produced
 
 
 def test_what_a_stage_returned_is_served_on_another_machine(place, another):
@@ -140,7 +144,7 @@ def test_what_a_stage_returned_is_served_on_another_machine(place, another):
     home = another()
     vet("k1")
     found = json.loads((home.records / "k1").read_bytes())
-    assert json.loads(found["result"]) == {"table": ref}
+    assert produced_in(home.records / "k1") == {"table": ref}
     assert found["metadata"]["storage_key"] == str(home.records / "k1")
     vet("k2")
     assert not (home.records / "k2").exists()
@@ -150,8 +154,9 @@ def test_what_a_stage_returned_is_served_on_another_machine(place, another):
     "damage",
     [
         lambda text: text.replace("k1", "k9") if "k1" in text else text[:-4],
-        lambda text: json.dumps({**json.loads(text), "mac": "0" * 64}),
-        lambda text: json.dumps({**json.loads(text), "record": json.loads(text)["record"].replace("json", "pickle", 1)}),
+        lambda text: text.replace(json.loads(json.loads(text)["result"])["seal"], "0" * 64),
+        lambda text: text.replace("sealed", "pickle", 1),
+        lambda text: json.dumps({"record": text, "mac": "0" * 64}),
         lambda text: "[]",
         lambda text: "{",
     ],
@@ -177,7 +182,10 @@ def test_one_stage_s_record_is_not_taken_for_another_s(place, another):
 def test_only_plain_records_of_addresses_are_shared(place):
     ref = Store().put_table(TABLE)
     returned("k1", {"table": ref}, serializer="pickle")
-    returned("k2", {"__exc_type__": "x", "message": "y"})
+    locks = FlockManager()
+    locks.acquire_lock("k2", "me")
+    (Home.current().records / "k2").write_text(json.dumps({"__exc_type__": "x", "message": "y"}))
+    locks.release_lock("k2", "me")
     assert not [name for name in Store().shared.sizes("") if name.startswith("cached/")]
 
 

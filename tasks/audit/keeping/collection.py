@@ -27,7 +27,7 @@ class Plan:
     """What would be removed, and what is kept.
 
     reasons: of the runs whose artifacts are kept. artifacts: those that go, by address. records: of Prefect's, which point to
-    what goes or is gone, tell of a failure, or cannot be read. drafts: of writers that were killed. traces: of failures.
+    what goes or is gone, tell of a failure, or have no seal. drafts: of writers that were killed. traces: of failures.
     locks: of cache keys without a record. needed, young: how many artifacts are kept because a run needs them, or because of
     their age alone.
     """
@@ -69,7 +69,7 @@ def plan(home: Home, runs: tuple[KnownRun, ...], *, now: datetime, younger_than:
     kept |= files.artifacts.keys() if files.shared else set()
     going = {ref: file for ref, file in files.artifacts.items() if ref not in kept}
     records = tuple(cache_records(home.records))
-    useless = tuple(record.file for record in records if not _usable(record, files, going))
+    useless = tuple(record.file for record in records if not _usable(record, home, files, going))
     return Plan(
         reasons=reasons,
         artifacts=going,
@@ -97,8 +97,8 @@ def carry_out(found: Plan) -> None:
         sync_folder(folder)
 
 
-def _usable(record: CacheRecord, files: StoreFiles, going: dict[str, Lying]) -> bool:
-    if record.refs is None or record.failure or record.torn:
+def _usable(record: CacheRecord, home: Home, files: StoreFiles, going: dict[str, Lying]) -> bool:
+    if record.refs is None or not record.is_sealed(home):
         return False
     return all(ref in files.artifacts and ref not in going for ref in record.refs)
 

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tasks.microdata.regular_files import LARGEST_TABLE, opened_file, read_file
 from tasks.runtime.artifacts import SUFFIX
 from tasks.runtime.failures import StageFailure
+from tasks.runtime.records import LARGEST_RECORD, SERIALIZER, Returned, returned
+from tasks.runtime.seals import MARK
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import BESIDE_ARTIFACTS, MARK, shared_place
+from tasks.runtime.shared import BESIDE_ARTIFACTS, shared_place
 
 if TYPE_CHECKING:
     from tasks.runtime.places import Place
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 AN_HOUR = 3600.0
 OURS = stat.S_IFREG | 0o400  # who may read a shared place is not written on its files
 FOREIGN = frozenset({"prefect", "mlflow-artifacts", "matplotlib", "compiled", "numba"})  # libraries keep house there
-PLAIN = {
+PLAIN = {  # of versions that made no seals
     "type": "json",
     "jsonlib": "json",
     "object_encoder": "prefect.serializers.prefect_json_object_encoder",
@@ -69,7 +72,7 @@ class StoreFiles:
 
     def content(self, ref: str) -> bytes:
         path = self.artifacts[ref].path
-        return path.read_bytes() if self.shared is None else self.shared.read(path.as_posix())
+        return read_file(path, LARGEST_TABLE) if self.shared is None else self.shared.read(path.as_posix())
 
     def exists(self, ref: str) -> bool:
         path = self.artifacts[ref].path
@@ -82,12 +85,23 @@ class CacheRecord:
 
     refs: the addresses it returns; None where it is not what this program writes. failure: it tells that a stage or a run
     failed, with a code and a place; nothing reads it again. torn: only the beginning is there, as a full disk leaves it.
+    returned: what it says, with the seal that has to fit; None for a failure, and for a record of a version that made no seals.
     """
 
     file: Lying
     refs: frozenset[str] | None
     failure: bool = False
     torn: bool = False
+    returned: Returned | None = None
+
+    @property
+    def is_of_older_version(self) -> bool:
+        """Whether it is whole, of a version that made no seals: no run reads it again."""
+        return self.returned is None and self.refs is not None and not self.failure and not self.torn
+
+    def is_sealed(self, home: Home) -> bool:
+        """Whether a stage of this home, or of one with the same key, returned this under the cache key that is its name."""
+        return self.returned is not None and self.returned.is_of(home, self.file.path.name)
 
 
 def store_files(store: Path) -> StoreFiles:
@@ -96,10 +110,10 @@ def store_files(store: Path) -> StoreFiles:
     others: list[Lying] = []
     for file in _files(store):
         ref = _address(file, store)
-        if ref is None:
-            others.append(file)
-        else:
+        if ref is not None:
             artifacts[ref] = file
+        elif file.path != store / MARK:
+            others.append(file)
     return StoreFiles(artifacts, tuple(others))
 
 
@@ -170,20 +184,24 @@ def _address(file: Lying, store: Path) -> str | None:
 
 def _record(file: Lying) -> CacheRecord:
     try:
-        content = file.path.read_bytes()
+        content = read_file(file.path, LARGEST_RECORD)
         if _is_torn(content):
             return CacheRecord(file, frozenset(), torn=True)
         record = json.loads(content)
         if _is_failure(record):  # of a flow: Prefect writes it bare
             return CacheRecord(file, frozenset(), failure=True)
-        produced = json.loads(record["result"])
-        plain = record["metadata"]["serializer"] == PLAIN and isinstance(produced, dict)
+        serializer, result = record["metadata"]["serializer"], json.loads(record["result"])
+        found = returned(record["result"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return CacheRecord(file, None)
-    if not plain or not all(isinstance(ref, str) for ref in produced.values()):
+    if serializer not in (SERIALIZER, PLAIN):
         return CacheRecord(file, None)
-    failure = _is_failure(produced)
-    return CacheRecord(file, frozenset() if failure else frozenset(produced.values()), failure)
+    if _is_failure(result):
+        return CacheRecord(file, frozenset(), failure=True)
+    if serializer == SERIALIZER:
+        return CacheRecord(file, None if found is None else frozenset(found.produced.values()), returned=found)
+    plain = isinstance(result, dict) and all(isinstance(ref, str) for ref in result.values())
+    return CacheRecord(file, frozenset(result.values()) if plain else None)
 
 
 def _is_torn(content: bytes) -> bool:
@@ -205,7 +223,7 @@ def _is_failure(value: object) -> bool:
 
 def _is_locked(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with opened_file(path) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return True

@@ -17,13 +17,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import psutil
-
 from tasks.audit.ledger.entries import CertificateRevoked, Entry, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.rows import entry_of
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
 from tasks.runtime.artifacts import SUFFIX
+from tasks.runtime.processes import is_taken
 from tasks.runtime.settings import Home
 
 Reason = Literal["certified", "in progress", "newest of its series", "young"]
@@ -155,7 +155,7 @@ def manifests_of(home: Home) -> dict[str, dict[str, Any] | None]:
 
 def _manifest(path: Path) -> dict[str, Any] | None:
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = json.loads(read_file(path))
         began = datetime.fromisoformat(manifest["started_at"])
         complete = (
             began.tzinfo is not None and {"run", "release", "series", "status", "process", "host", "stages"} <= manifest.keys()
@@ -202,4 +202,4 @@ def _certified(manifest: dict[str, Any], endings: list[RunEnded]) -> bool:
 def _in_progress(manifest: dict[str, Any]) -> bool:
     """Shown as running, and its process lives, or is not on this machine."""
     here = manifest["host"] == socket.gethostname()
-    return bool(manifest["status"] == "running" and not (here and not psutil.pid_exists(manifest["process"])))
+    return bool(manifest["status"] == "running" and not (here and not is_taken(manifest["process"])))

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from tasks.audit.keeping.backup import BACKSLASH, SUMS, Told
 from tasks.audit.ledger.ledger import Ledger
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import LARGEST_TABLE, opened_file
 from tasks.runtime.files import sync_folder
 from tasks.runtime.settings import Home
 
@@ -36,14 +37,14 @@ def restore(backup: Path, home: Home, told: Told = lambda done: None) -> Restore
     try:
         home.root.parent.mkdir(parents=True, exist_ok=True)
         draft.mkdir(mode=0o700)
-        with tarfile.open(backup, "r:") as tar:
+        with opened_file(backup) as file, tarfile.open(fileobj=file, mode="r:") as tar:
             found, sums, total = _unpacked(tar, draft, told)
         if found != sums or not sums:
             raise _damaged("its checksums are not those of its files")
         _empty(home.root)
         draft.rename(home.root)
         sync_folder(home.root.parent)
-    except (tarfile.TarError, EOFError, ValueError, OverflowError):  # the last two: of numbers in its headers
+    except (tarfile.TarError, EOFError, ValueError, OverflowError, MemoryError):  # the last three: of numbers in its headers
         raise _damaged("it is not a whole backup") from None
     except OSError as error:
         what, remedy = f"it cannot be read, or the home cannot be written ({error.strerror})", "make room, or choose another"
@@ -68,11 +69,11 @@ def _unpacked(tar: tarfile.TarFile, draft: Path, told: Told) -> tuple[dict[str, 
     sums: dict[str, str] = {}
     total = 0
     for member in tar:
+        if not member.isreg() or member.issparse() or not _inside(member.name) or member.name in found:
+            raise _damaged("it holds what no home holds")
         if member.name == SUMS:
             sums = _sums(tar, member)
             continue
-        if not member.isreg() or member.issparse() or not _inside(member.name) or member.name in found:
-            raise _damaged("it holds what no home holds")
         found[member.name] = _put(tar, member, draft / member.name)
         total += member.size
         told(total)
@@ -100,7 +101,7 @@ def _put(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> str:
 
 def _sums(tar: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, str]:
     content = tar.extractfile(member)
-    text = b"" if content is None else content.read()
+    text = b"" if content is None or member.size > LARGEST_TABLE else content.read()
     try:
         pairs = [line.split("  ", 1) for line in text.decode(errors="surrogateescape").split("\n") if line]
         return dict((_unescaped(name), digest[1:]) if digest[0] == BACKSLASH else (name, digest) for digest, name in pairs)

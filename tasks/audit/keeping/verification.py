@@ -10,13 +10,17 @@ from typing import Any, Literal
 
 from tasks.audit.keeping.inventory import AN_HOUR, CacheRecord, Lying, StoreFiles, cache_records, is_draft, stored
 from tasks.audit.keeping.needs import History, KnownRun, kept_runs, links_in, reached
+from tasks.microdata.regular_files import read_file
 from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.draws import draw_id
+from tasks.runtime.draws import draw_id, named_in
+from tasks.runtime.keyfile import read_key
+from tasks.runtime.seals import key_fits
 from tasks.runtime.settings import Home
 
 Kind = Literal["key", "ledger", "damaged", "missing", "open", "unknown", "left over", "record", "manifest", "seed"]
 Told = Callable[[int, int], None]
 BACKUP = "restore the private folder from a backup; without one, move it away and start anew"
+WHO_WRITES = "find out who writes there; no run reads it, and `sdcert store gc --yes` removes it"
 SHORT = 12
 
 
@@ -39,7 +43,7 @@ class Verified:
     """What was found. artifacts, bytes: how many were looked at, and how large they are. needed: how many some run needs.
 
     dangling: records of Prefect's that point to artifacts that are not there, which is harmless; torn: of which a full disk
-    kept the beginning, which is so too. emptied: runs that need
+    kept the beginning, and unsealed: which a version wrote that made no seals, which is so too. emptied: runs that need
     nothing any more, and of whose artifacts some were removed.
     """
 
@@ -50,6 +54,7 @@ class Verified:
     runs: int
     dangling: int
     torn: int
+    unsealed: int
     emptied: int
 
 
@@ -63,7 +68,7 @@ def verify(home: Home, past: History, told: Told = lambda done, of: None) -> Ver
     reasons = kept_runs(past.runs)
     keeping = [run for run in past.runs if run.run in reasons]
     needs = _needs(keeping, files)
-    gone = [_without_key(home)] if files.artifacts and not (home.root / "keys" / "store.key").is_file() else []
+    gone = list(_without_key(home, files))
     records = tuple(cache_records(home.records))
     findings = (
         *gone,
@@ -73,6 +78,7 @@ def verify(home: Home, past: History, told: Told = lambda done, of: None) -> Ver
         *_open(home, files),
         *_unknown(home, files.others),
         *_strange(home, records),
+        *(() if gone else _edited(home, records)),
         *_unreadable(past.unreadable),
         *(() if gone else (*_manifests(home, keeping), *_seeds(home, keeping))),
     )
@@ -85,6 +91,7 @@ def verify(home: Home, past: History, told: Told = lambda done, of: None) -> Ver
         runs=len(keeping),
         dangling=sum(record.refs is not None and not record.refs <= files.artifacts.keys() for record in records),
         torn=sum(record.torn for record in records),
+        unsealed=sum(record.is_of_older_version for record in records),
         emptied=sum(not run.addresses <= files.artifacts.keys() for run in others),
     )
 
@@ -99,9 +106,14 @@ def _needs(runs: Iterable[KnownRun], files: StoreFiles) -> dict[str, tuple[str, 
     return {ref: tuple(named) for ref, named in needs.items()}
 
 
-def _without_key(home: Home) -> Finding:
-    says = "the key of the store is gone: nothing in the store can be checked, and none of it can be found again"
-    return Finding("key", "keys/store.key", says, BACKUP)
+def _without_key(home: Home, files: StoreFiles) -> Iterator[Finding]:
+    path = home.root / "keys" / "store.key"
+    if files.artifacts and not path.is_file():
+        says = "the key of the store is gone: nothing in the store can be checked, and none of it can be found again"
+        yield Finding("key", "keys/store.key", says, BACKUP)
+    elif path.is_file() and not key_fits(home, read_key(path)):
+        says = "the key is not the one that the store was made with: it was damaged or exchanged, and nothing can be checked"
+        yield Finding("key", "keys/store.key", says, BACKUP)
 
 
 def _ledger(doubt: str) -> Iterator[Finding]:
@@ -152,6 +164,16 @@ def _strange(home: Home, records: Iterable[CacheRecord]) -> Iterator[Finding]:
             yield Finding("record", name, says, "`sdcert store gc --yes` removes it; no run reads it")
 
 
+def _edited(home: Home, records: Iterable[CacheRecord]) -> Iterator[Finding]:
+    for record in records:
+        if record.returned is not None and not record.is_sealed(home):
+            name = _inside(home, record.file.path)
+            says = f"{name} does not have its seal: it was edited, or exchanged for another, after its stage had returned"
+            yield Finding(
+                "record", name, says, "find out who writes there; `sdcert store gc --yes` removes it, and no run reads it"
+            )
+
+
 def _unreadable(runs: Iterable[str]) -> Iterator[Finding]:
     for run in runs:
         name = f"runs/{run}/manifest.json"
@@ -169,7 +191,7 @@ def _manifests(home: Home, runs: Iterable[KnownRun]) -> Iterator[Finding]:
             yield Finding(
                 "manifest", name, f"{name} is gone: the run cannot be replayed", "restore it from a backup", (run.run,)
             )
-        elif run.manifests and store.digest(path.read_bytes()) not in run.manifests:
+        elif run.manifests and store.digest(read_file(path)) not in run.manifests:
             says = f"{name} is not the one that the ledger names: it was changed after the run had ended"
             yield Finding("manifest", name, says, "restore it from a backup", (run.run,))
 
@@ -181,7 +203,7 @@ def _seeds(home: Home, runs: Iterable[KnownRun]) -> Iterator[Finding]:
         if run.draw is not None:
             used[run.draw].insert(0, run.run)
     for path in (path for path in (home.root / "draws").glob("*.*") if path.suffix in (".current", ".pseudonyms")):
-        used[path.read_text(errors="replace").strip()].extend(())
+        used[named_in(path) or path.stem].extend(())
     for draw, of in sorted(used.items()):
         name = f"draws/seeds/{draw}"
         what = _wrong_with_seed(home.root / name)
@@ -196,7 +218,7 @@ _SEED_FROM = "restore it from a backup; the private manifest of a finished run h
 def _wrong_with_seed(path: Path) -> str | None:
     if not path.is_file():
         return "is gone"
-    return None if draw_id(path.read_bytes()) == path.name else "is not what its name says"
+    return None if draw_id(read_file(path)) == path.name else "is not what its name says"
 
 
 def _to_restore(runs: tuple[str, ...]) -> str:
