@@ -78,6 +78,14 @@ def revoke(
 
 
 @keys.command()
+def clock(reason: Annotated[str, typer.Option(help="why it was set back; others will read it", show_default=False)]) -> int:
+    """Sign that the clock is right though it says less than the ledger. Without it nothing more is certified or revoked."""
+    from flows.console.clock import note_clock
+
+    return note_clock(reason)
+
+
+@keys.command()
 def export(
     key_id: Annotated[
         str | None,

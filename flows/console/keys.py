@@ -30,6 +30,7 @@ from tasks.audit.signing.pem import (
 )
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.microdata.spec import Name, Reason
 from tasks.runtime.settings import Home, prepare_environment
 
@@ -128,7 +129,9 @@ def export_keys(key: str | None, output: Path | None, *, trust: bool, seal: bool
 
 
 def _changes() -> KeyChanges:
-    return KeyChanges(prepare_environment(), asked())
+    changes = KeyChanges(prepare_environment(), asked())
+    changes.ledger.refuse_clock_behind()
+    return changes
 
 
 def _finished(changes: KeyChanges) -> str | None:
@@ -221,7 +224,7 @@ def _check(kind: Any, text: str, where: str, allowed: str) -> None:
 def _place(home: Home, record: KeyRecord) -> dict[str, Any]:
     """Where the private key is, and whether it is locked with a passphrase (None: it is not here)."""
     try:
-        content = pem_path(home, record.claim.key_id).read_bytes()
+        content = read_file(pem_path(home, record.claim.key_id), LARGEST_NOTE)
     except OSError:
         return {"private_key": "environment" if _in_environment(record) else "not here", "passphrase": None}
     return {"private_key": "file", "passphrase": has_passphrase(content)}

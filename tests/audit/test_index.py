@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -297,3 +298,31 @@ def _refused(*_: object, **__: object):
 
 def _json(value: object) -> bytes:
     return json.dumps(value).encode()
+
+
+def test_a_planted_journal_is_not_rolled_into_it(trail):
+    with Index.current() as index:
+        before = len(index.attempts_of("series-0"))
+    assert before
+    path = trail.parent / "index.db"
+    forged = path.with_name("forged.db")
+    forged.write_bytes(path.read_bytes())
+    changed(forged, "update entries set series = 'other' where kind = 'attempt'")
+    (trail.parent / "index.db-journal").write_bytes(_journal_that_restores(forged.read_bytes()))
+    forged.unlink()
+    with Index.current() as index:
+        assert len(index.attempts_of("series-0")) == before
+    assert not (trail.parent / "index.db-journal").exists()
+
+
+def _journal_that_restores(content: bytes) -> bytes:
+    """A rollback journal by which SQLite writes these pages into the database beside it (fileformat2.html, section 3)."""
+    size = int.from_bytes(content[16:18], "big")
+    pages = [content[start : start + size] for start in range(0, len(content), size)]
+    nonce = 1
+    header = bytes.fromhex("d9d505f920a163d7") + struct.pack(">IIIII", len(pages), nonce, len(pages), 512, size)
+    records = (
+        struct.pack(">I", number) + page + struct.pack(">I", (nonce + sum(page[i] for i in range(size - 200, 0, -200))) % 2**32)
+        for number, page in enumerate(pages, 1)
+    )
+    return header.ljust(512, b"\0") + b"".join(records)

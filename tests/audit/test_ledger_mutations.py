@@ -92,7 +92,7 @@ def test_every_byte_is_watched(small, trial):
         assert_found(copy, content, byte, value ^ 1 << byte % 8)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("head", [True, False])
 def test_every_bit_and_every_kind_of_byte_is_watched(small, trial, head):
     content = small.path.read_bytes()

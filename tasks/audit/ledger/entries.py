@@ -186,8 +186,28 @@ class RunReplayed(Spec):
     made_by: MadeBy
 
 
+class ClockSetBack(Spec):
+    """The clock says less than an earlier entry, and the holder of the key says that this is right.
+
+    latest: the time of the entry before this one; the time of this one is what the clock says now.
+    """
+
+    kind: Literal["clock"] = "clock"
+    latest: AwareDatetime
+    reason: str
+    asked_by: AskedBy
+
+
 Event = Annotated[
-    LedgerOpened | KeyChanged | RunBegan | AttemptMade | RunEnded | ReleaseApproved | CertificateRevoked | RunReplayed,
+    LedgerOpened
+    | KeyChanged
+    | RunBegan
+    | AttemptMade
+    | RunEnded
+    | ReleaseApproved
+    | CertificateRevoked
+    | RunReplayed
+    | ClockSetBack,
     Field(discriminator="kind"),
 ]
 

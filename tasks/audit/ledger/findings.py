@@ -18,6 +18,7 @@ What = Literal[
     "sequence",  # a run was certified that had not begun, or without its attempt
     "head",  # head.json does not fit
     "witness",
+    "record",  # of the cache: not what the ledger says of a stage
 ]
 MOST = 1_000
 

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from pydantic import ValidationError
 
-from tasks.audit.ledger.entries import Entry, Event, LedgerOpened
+from tasks.audit.ledger.entries import AskedBy, ClockSetBack, Entry, Event, LedgerOpened
 from tasks.audit.ledger.head import LARGEST_HEAD, Head, read, written
 from tasks.audit.ledger.merkle import leaf_hash
+from tasks.audit.ledger.order import BACKWARDS
 from tasks.audit.signing.envelope import ENTRY, LARGEST_BYTES, NotAnEnvelope, open_envelope, seal
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import opened_file
 from tasks.runtime.files import locked, sync_folder, write_whole
 from tasks.runtime.settings import Home
 
@@ -110,8 +112,8 @@ class Ledger:
 
         event: what happened, or a function that is called while nobody else can append and says it. An exception of the
         function appends nothing. at: when, default now.
-        Raises InputError where an acknowledged entry is missing or damaged, or the file cannot be written; nothing was
-        appended then. Cost: one signature and three syncs, however long the ledger is.
+        Raises InputError where an acknowledged entry is missing or damaged, the clock says less than the last entry, or the
+        file cannot be written; nothing was appended then. Cost: one signature and three syncs, however long the ledger is.
         """
         with self.held(), self._opened(os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
             head = self._ready(file)
@@ -120,8 +122,29 @@ class Ledger:
                 head, first = self._write(file, Head(secrets.token_hex(16)), opened, key, at)
                 if isinstance(event, LedgerOpened):
                     return first
+            at = at or self._now(file, head)
             made = event(self) if callable(event) else event
             return self._write(file, head, made, key, at)[1]
+
+    def append_clock_set_back(self, reason: str, asked_by: AskedBy, key: SigningKey) -> Appended:
+        """Note that the clock is right though it says less than the last entry; entries follow from there.
+
+        Raises InputError where it does not say less, and as `append` does.
+        """
+        with self.held(), self._opened(os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
+            head, now = self._ready(file), datetime.now(UTC)
+            latest = self._last_at(file, head)
+            if latest is None or latest - now <= BACKWARDS:
+                what, remedy = "the clock says no less than the last entry of the ledger", "nothing is to be noted"
+                raise InputError("clock-fits", "ledger", what, "a clock that was set back", remedy)
+            return self._write(file, head, ClockSetBack(latest=latest, reason=reason, asked_by=asked_by), key, now)[1]
+
+    def refuse_clock_behind(self) -> None:
+        """InputError where the clock says less than the last entry: nothing could be appended."""
+        if self.exists():
+            kept = self._kept()
+            with self._opened(os.O_RDONLY) as file:
+                self._now(file, self._caught_up(file, kept))
 
     def head(self) -> Head:
         """Where the ledger ends now. Cost: of the entries since head.json was written.
@@ -179,7 +202,7 @@ class Ledger:
 
     def _kept(self) -> Head | None:
         try:
-            with self.head_path.open("rb") as file:
+            with opened_file(self.head_path) as file:
                 return read(file.read(LARGEST_HEAD))
         except FileNotFoundError:
             return None
@@ -208,6 +231,27 @@ class Ledger:
         entry = self._read_entry(last[:-1], kept.last_byte)
         if (entry.ledger, entry.index) != (kept.ledger, kept.size - 1):
             raise self.damaged("head.json speaks of another ledger, or of another number of entries, than the last entry")
+
+    def _last_at(self, file: BinaryIO, head: Head) -> datetime | None:
+        if head.size == 0:
+            return None
+        file.seek(head.last_byte)
+        return self._read_entry(file.read(head.n_bytes - head.last_byte).removesuffix(b"\n"), head.last_byte).at
+
+    def _now(self, file: BinaryIO, head: Head) -> datetime:
+        """What the clock says; at least the time of the last entry, so that a second of difference leaves no trace.
+
+        Raises InputError where it is more than a minute behind that.
+        """
+        now, latest = datetime.now(UTC), self._last_at(file, head)
+        if latest is None or now >= latest:
+            return now
+        if latest - now <= BACKWARDS:
+            return latest
+        said = f"{latest.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        what = f"the clock says {now:%Y-%m-%d %H:%M:%S} UTC, and the last entry of the ledger is of {said}"
+        remedy = "set the clock right; if it is right now, sign a note that it was wrong: sdcert keys clock --reason TEXT"
+        raise InputError("clock-behind", "ledger", what, "a clock that is not set back (by a minute at the most)", remedy)
 
     def _set_aside(self, file: BinaryIO, end: int) -> None:
         """Move what stands behind the last whole entry to a file of its own: first the copy, then the cut."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from tasks.audit.ledger.entries import NOTHING_BEFORE, Entry
+from tasks.audit.ledger.entries import NOTHING_BEFORE, ClockSetBack, Entry
 from tasks.audit.ledger.findings import MOST, Findings
 
 BACKWARDS = timedelta(minutes=1)  # clocks are set
@@ -32,6 +32,7 @@ class Order:
     earliest: datetime | None = None
     damaged: _Damaged | None = None
     missing: list[range] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def damage(self, first_byte: int, why: str) -> None:
         """A line holds no entry, or one that nobody known signed."""
@@ -89,12 +90,27 @@ class Order:
 
     def _clock(self, entry: Entry, byte: int) -> None:
         self.earliest = self.earliest or entry.at
+        if isinstance(entry.event, ClockSetBack):
+            self._set_back(entry, entry.event)
+            return
         if self.latest is not None and self.latest - entry.at > BACKWARDS:
             says = (
                 f"entry {entry.index} gives a time {_seconds(self.latest - entry.at)} seconds before that of an earlier entry"
             )
             self.found.add("clock", says, entry.index, byte)
         self.latest = entry.at if self.latest is None else max(self.latest, entry.at)
+
+    def _set_back(self, entry: Entry, said: ClockSetBack) -> None:
+        """The holder of the key vouches for the clock: what follows is compared with what it said then."""
+        self.latest = entry.at
+        if len(self.notes) < MOST:
+            self.notes.append(f"entry {entry.index}: {clock_in_words(said, entry.at)}")
+
+
+def clock_in_words(said: ClockSetBack, at: datetime) -> str:
+    """`the clock was set back from 2026-11-23 10:00 to 2026-11-22 10:00 UTC, by ada at here: it was a day ahead`"""
+    from_to = f"from {said.latest.astimezone(UTC):%Y-%m-%d %H:%M} to {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"the clock was set back {from_to}, by {said.asked_by.user} at {said.asked_by.host}: {said.reason}"
 
 
 def _named(first: int, end: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -13,12 +13,26 @@ from tasks.audit.ledger.entries import Entry, KeyChanged, KeyClaim, LedgerOpened
 from tasks.audit.ledger.findings import Findings
 from tasks.audit.signing.envelope import BadSignature, NotAnEnvelope, Sealed, signed_by
 from tasks.audit.signing.keyring import Keyring, public_key
+from tasks.microdata.spec import Spec
+
+ED25519 = ("ed25519", "ed25519")  # kind and scheme: the only ones that sign here
+
+
+class KeySoFar(Spec):
+    """A key that some entry named, in hexadecimal, and whether an entry ended it (`retired`, `revoked`; empty: none did)."""
+
+    public_key: str
+    ended: str = ""
 
 
 @dataclass(slots=True)
 class _Signer:
     key: SSlibKey
     ended: str = ""
+
+    @property
+    def so_far(self) -> KeySoFar:
+        return KeySoFar(public_key=self.key.keyval["public"], ended=self.ended)
 
 
 @dataclass(slots=True)
@@ -30,6 +44,12 @@ class Signers:
     known: dict[str, _Signer] = field(default_factory=dict)
     signed: Counter[str] = field(default_factory=Counter)
     revoked: list[tuple[str, datetime | None, int]] = field(default_factory=list)
+
+    @classmethod
+    def resumed(cls, found: Findings, keys: Mapping[str, KeySoFar]) -> Signers:
+        """After the entries that named these keys."""
+        known = {name: _Signer(SSlibKey(name, *ED25519, {"public": one.public_key}), one.ended) for name, one in keys.items()}
+        return cls(found, None, known)
 
     def check(self, entry: Entry, sealed: Sealed, byte: int) -> None:
         """Raises NotAnEnvelope where no key signed the entry that may have; other faults of keys are findings."""

@@ -23,6 +23,7 @@ from tasks.audit.ledger.witness import Witness
 from tasks.audit.signing.envelope import ENTRY, LARGEST_BYTES, BadSignature, NotAnEnvelope, open_envelope, signed_by
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import opened_file
 
 Progress = Callable[[int, int], None]
 OPENING_ENTRIES = 2  # the first append writes two lines: a crash there may leave them without head.json
@@ -63,17 +64,20 @@ def verify_ledger(
     and then with the bytes done and all bytes. Memory: one entry, and the ids of runs that have not ended.
     Raises InputError where there is no ledger file to read, or it cannot be read. Cost: some 0.2 ms for an entry.
     """
-    walk = _Walk(ledger, trusted, witnesses)
+    walk = Walk(ledger, trusted, witnesses)
     walk.read(progress or (lambda _done, _all: None))
     walk.compare()
     return walk.result()
 
 
 @dataclass
-class _Walk:
+class Walk:
+    """One reading of a ledger: `read`, then `compare`; `found` has what is wrong. is_held: nobody can append, as we hold it."""
+
     ledger: Ledger
     trusted: Keyring | None
     witnesses: Sequence[Witness]
+    is_held: bool = False
     found: Findings = field(default_factory=Findings)
     notes: list[str] = field(default_factory=list)
     head: Head = field(default_factory=Head)
@@ -104,8 +108,9 @@ class _Walk:
     def _snapshot(self, file: BinaryIO) -> int:
         """The length of the file and its head.json, with no append under way if the lock can be had."""
         with ExitStack() as stack:
-            with suppress(InputError):  # on a medium that cannot be written nobody appends
-                stack.enter_context(self.ledger.held())
+            if not self.is_held:
+                with suppress(InputError):  # on a medium that cannot be written nobody appends
+                    stack.enter_context(self.ledger.held())
             self.kept, self.head_there = self._head()
             end = os.fstat(file.fileno()).st_size
         if self.kept is not None:
@@ -114,7 +119,7 @@ class _Walk:
 
     def _head(self) -> tuple[Head | None, bool]:
         try:
-            with self.ledger.head_path.open("rb") as file:
+            with opened_file(self.ledger.head_path) as file:
                 return read(file.read(LARGEST_HEAD)), True
         except FileNotFoundError:
             return None, False
@@ -173,6 +178,7 @@ class _Walk:
             self.notes.append(f"{path.name} holds {path.lstat().st_size:,} bytes of an append that was cut short: no entry")
         for witness in self.witnesses:
             self._compare_witness(witness)
+        self.notes.extend(self.order.notes)
         self.notes.extend(self.signers.notes())
 
     def _compare_head(self) -> None:

@@ -3,20 +3,21 @@
 The ledger is what counts; the index is a convenience that may be deleted. Whatever is answered is read from the ledger's own
 lines and compared with what the index says of them, so that an index that somebody changed can name nothing that is not there.
 That it leaves nothing out rests on its file being as this program left it (`opening.py`): one that anything else wrote is
-built anew. Who forges its stamp as well can hide an entry from look-ups, but not from `sdcert audit verify`, which reads the
-ledger alone.
+built anew. Whoever forges its stamp as well, for which they need the key of the store, can hide an entry from look-ups, but not
+from `sdcert audit verify`, which reads the ledger alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from types import TracebackType
 from typing import Any, TypeVar
 
 from sqlalchemy import Select, distinct, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from tasks.audit.ledger.entries import AttemptMade, Entry
+from tasks.audit.ledger.entries import AttemptMade, ClockSetBack, Entry
 from tasks.audit.ledger.ledger import Ledger, Line
 from tasks.audit.lookup.filling import Progress
 from tasks.audit.lookup.lines import Misfit, Places
@@ -79,6 +80,12 @@ class Index:
         places = select(ENTRIES).where(ENTRIES.c.kind == "attempt", ENTRIES.c.series == series).order_by(ENTRIES.c.number)
         events = (entry.event for _, entry in self._entries(places))
         return tuple(event for event in events if isinstance(event, AttemptMade))
+
+    def clock_set_back(self) -> tuple[tuple[ClockSetBack, datetime], ...]:
+        """Each note of a clock that was set back, oldest first, with the time that the clock said then."""
+        places = select(ENTRIES).where(ENTRIES.c.kind == "clock").order_by(ENTRIES.c.number)
+        found = ((entry.event, entry.at) for _, entry in self._entries(places))
+        return tuple((event, at) for event, at in found if isinstance(event, ClockSetBack))
 
     def last_certificate_of(self, series: str) -> str | None:
         """The SHA-256 of the last certificate that a series issued for publication, revoked or not."""

@@ -18,7 +18,10 @@ from tasks.audit.lookup.filling import Progress, catch_up, end_of, fill, watch
 from tasks.audit.lookup.lines import Misfit, Places
 from tasks.audit.lookup.server import CHANGED, NONE, STAMP, UNSTAMPED
 from tasks.audit.lookup.tables import META, in_file, in_memory, in_read_only_file
+from tasks.microdata.regular_files import opened_file, read_file
 from tasks.runtime.files import locked, write_whole
+from tasks.runtime.seals import seal_of
+from tasks.runtime.settings import Home
 
 FILE, LOCK, DRAFT = "index.db", ".index.lock", ".index.draft-"
 WORTH_TELLING_SECONDS = 1.0
@@ -111,6 +114,8 @@ def _rebuilt(path: Path, places: Places, progress: Progress, why: str) -> Opened
     draft, started = path.with_name(f"{DRAFT}{uuid.uuid4().hex}"), time.monotonic()
     try:
         _built(in_file(draft), places, progress).engine.dispose()
+        for left in _beside(path):
+            left.unlink(missing_ok=True)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
@@ -131,19 +136,32 @@ def _why_not(path: Path) -> str:
     """Why the file must not be used: it is not there, or not as this program left it."""
     if not path.exists():
         return NONE
+    if any(left.exists() for left in _beside(path)):  # SQLite would write it into the index after this look at the stamp
+        return f"its file {CHANGED}"
     try:
-        stamp = json.loads(path.with_name(STAMP).read_bytes())
+        stamp = json.loads(read_file(path.with_name(STAMP)))
     except (OSError, ValueError, RecursionError):
         return UNSTAMPED
-    return "" if stamp == _stamp(path) else f"its file {CHANGED}"
+    return "" if stamp == _sealed_stamp(path) else f"its file {CHANGED}"
+
+
+def _beside(path: Path) -> tuple[Path, ...]:
+    """Where SQLite keeps what it has not finished; a process that was killed leaves them too."""
+    return tuple(path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm"))
 
 
 def _put_stamp(path: Path) -> None:
-    write_whole(path.with_name(STAMP), json.dumps(_stamp(path)).encode())
+    write_whole(path.with_name(STAMP), json.dumps(_sealed_stamp(path)).encode())
+
+
+def _sealed_stamp(path: Path) -> list[int | str]:
+    """The stamp and, in a home with a key of the store, its seal: who cannot read the key cannot leave entries out."""
+    stamp, home = _stamp(path), Home(path.parent.parent)
+    return [*stamp, seal_of(home, "index", *map(str, stamp))] if (home.root / "keys" / "store.key").is_file() else stamp
 
 
 def _stamp(path: Path) -> list[int | str]:
     """What changes when anybody writes the file: the system sets the time of its last change, and SQLite counts."""
-    with path.open("rb") as file:
+    with opened_file(path) as file:
         header, known = file.read(100), os.fstat(file.fileno())
     return [known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns, header[COUNTER].hex()]

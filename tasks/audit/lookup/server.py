@@ -22,6 +22,7 @@ from tasks.audit.lookup.lines import Misfit, Places
 from tasks.audit.lookup.rows import entry_of
 from tasks.audit.lookup.tables import META, SCHEMA
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
 from tasks.runtime.files import write_whole
 
 ADDRESS = "SDCERT_INDEX_URL"
@@ -119,7 +120,7 @@ def _why_not(connection: Connection, schema: str, stamp: Path) -> str:
     if not _has(connection, schema):
         return NONE
     try:
-        kept = json.loads(stamp.read_bytes())
+        kept = json.loads(read_file(stamp))
     except (OSError, ValueError, RecursionError):
         return UNSTAMPED
     try:

@@ -45,6 +45,7 @@ from tasks.audit.signing.keys import (
 )
 from tasks.audit.signing.pem import Ask, id_of, opened_environment
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Spec
 from tasks.runtime.files import sync_folder, write_whole
 from tasks.runtime.settings import Home
@@ -135,7 +136,7 @@ class KeyChanges:
     def pending(self) -> Pending | None:
         """A change that was begun and not finished. Raises InputError where the note of it is damaged."""
         try:
-            return Pending.model_validate_json(self._path.read_bytes())
+            return Pending.model_validate_json(read_file(self._path))
         except FileNotFoundError:
             return None
         except (ValidationError, OSError):

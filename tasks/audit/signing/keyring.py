@@ -25,6 +25,7 @@ from tasks.audit.ledger.entries import KeyClaim, Purpose
 from tasks.audit.signing.envelope import LARGEST_BYTES, TRUST, BadSignature, NotAnEnvelope, Sealed, open_envelope, signed_by
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import opened_file, read_file
 from tasks.microdata.spec import Spec
 from tasks.report.predicate import Digest
 from tasks.runtime.files import locked, write_whole
@@ -242,7 +243,7 @@ def revoked_certificates(home: Home) -> tuple[RevokedCertificate, ...]:
     """The certificates that this home has revoked. Raises InputError where the list is damaged."""
     path = _revoked_path(home)
     try:
-        return _REVOKED.validate_json(path.read_bytes())
+        return _REVOKED.validate_json(read_file(path))
     except FileNotFoundError:
         return ()
     except (ValidationError, OSError):
@@ -287,7 +288,7 @@ def _trust(value: Any) -> TrustFile:
 def read_record(path: Path) -> KeyRecord:
     """The public record in a file. Raises InputError where it is damaged."""
     try:
-        return KeyRecord.model_validate_json(path.read_bytes())
+        return KeyRecord.model_validate_json(read_file(path))
     except (ValidationError, OSError):
         raise _damaged(path) from None
 
@@ -345,7 +346,7 @@ def _not_a_key(path: Path, why: str) -> InputError:
 def _content(path: Path) -> bytes:
     try:
         if path.is_file():
-            with path.open("rb") as file:
+            with opened_file(path) as file:
                 content = file.read(LARGEST_BYTES + 1)
             if len(content) <= LARGEST_BYTES:
                 return content

@@ -34,6 +34,7 @@ from tasks.audit.signing.pem import (
     written,
 )
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_text_file
 from tasks.runtime.files import locked, write_whole
 from tasks.runtime.settings import Home
 
@@ -150,7 +151,7 @@ def current_id(home: Home) -> str | None:
     """The id of the key that signs certificates, or None where none was made yet."""
     path = home.root / "keys" / "signing" / "current-certificates"
     try:
-        found = path.read_text(encoding="ascii", errors="replace").strip()
+        found = read_text_file(path, encoding="ascii", errors="replace").strip()
         if _KEY_ID.fullmatch(found):
             return found
         what, allowed = "the mark of the current key is damaged", "the id of one key: 64 hexadecimal digits"

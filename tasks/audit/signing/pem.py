@@ -28,6 +28,7 @@ from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import KeyClaim, Purpose
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 
 PEM_VARIABLE = "SDCERT_SIGNING_KEY"
 PASSPHRASE_VARIABLE = "SDCERT_KEY_PASSPHRASE"  # noqa: S105  # the name of a variable
@@ -119,7 +120,7 @@ def _private_content(path: Path) -> bytes:
             what, remedy = "the private key can be read or changed by others", f"chmod 400 {shlex.quote(str(path))}"
             allowed = "readable by its owner alone (0400); if others may have read it, revoke it (`sdcert keys revoke`)"
             raise InputError("open-key", str(path), what, allowed, remedy, f"{mode:04o}")
-        return path.read_bytes()
+        return read_file(path, LARGEST_NOTE)
     except FileNotFoundError:
         what = "the private key is not here"
         remedy = f"restore it from a backup of the private folder, or set {PEM_VARIABLE} to its PEM text"
