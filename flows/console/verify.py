@@ -10,15 +10,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rich.console import Console
-
 from flows.console.inert import shown
 from flows.console.moments import moment
+from flows.console.terminal import terminal
 from flows.console.words import criterion_in_words
 from tasks.audit.certificates.verification import Verification, small_file, statement_in, verify_file
 from tasks.audit.signing.envelope import LARGEST_BYTES
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import opened_file
 from tasks.report.predicate import Claim, FileClaim, Predicate
 from tasks.runtime.settings import Home
 
@@ -32,18 +32,22 @@ _REHEARSED = "rehearsed: about how the release is made, not about this release"
 _WORDS = {True: "matches", False: "DOES NOT MATCH", None: "note"}
 
 
-def verify(file: Path, certificate: Path | None, keys: list[Path], at: str | None, *, as_json: bool) -> int:
+def verify(
+    file: Path, certificate: Path | None, keys: list[Path], at: str | None, *, as_json: bool, content_only: bool = False
+) -> int:
     """Print one line per check and a conclusion. Returns 0 if all of them match, else 1.
 
     certificate: default `certificate.json`, else `statement.json`, beside the file. keys: public keys or trust files; none:
-    those of the private folder, if there is one. at: the date as of which to judge; default now.
+    those of the private folder, if there is one. at: the date as of which to judge; default now. content_only: other bytes
+    match if their table does, whatever else stands in the file; it is listed.
     """
     _check_readable(file, "RELEASED_FILE", "the released file, or a document issued with it")
     _refuse_signed(file)
     where = certificate or _certificate_beside(file)
     _check_readable(where, "--certificate", "a certificate as `sdcert certify` writes it")
     keyring, as_of = _keyring(keys), moment(at, "--at")
-    found = _read(file, lambda: verify_file(file, _content(where), keyring, as_of, beside=where.parent))
+    content = _content(where)
+    found = _read(file, lambda: verify_file(file, content, keyring, as_of, beside=where.parent, content_only=content_only))
     if as_json:
         sys.stdout.write(json.dumps(_plain(found, file, where, as_of), indent=1) + "\n")
     else:
@@ -52,10 +56,10 @@ def verify(file: Path, certificate: Path | None, keys: list[Path], at: str | Non
 
 
 def _print(found: Verification, file: Path) -> None:
-    console = Console(soft_wrap=True)
+    console = terminal(soft_wrap=True)
 
     def say(text: str) -> None:
-        console.print(shown(text), highlight=False, markup=False)
+        console.print(shown(text))
 
     for check in found.checks:
         say(f"{'WARNING' if check.warning else _WORDS[check.matches]:<15} {check.what:<11} {check.says}")
@@ -76,7 +80,13 @@ def conclusion(found: Verification, name: str) -> str:
         if found.document is not None:
             what = kind_of(found.predicate)
             return f"{name} is {found.document}, issued with {of}; the released {what} was not looked at.{warned}"
+        if found.not_covered:
+            return f"The table in {name} is what {of} speaks of; what else the file holds is not covered (see above).{warned}"
         return f"{name} is what {of} speaks of.{warned}"
+    if found.failed == ("file",) and found.not_covered:
+        return (
+            f"Do not rely on it: {name} holds the certified table and more, which the certificate does not cover (see above)."
+        )
     return f"Do not rely on it: {name} and this certificate do not stand the check of {' and '.join(found.failed)}."
 
 
@@ -151,6 +161,7 @@ def _plain(found: Verification, file: Path, certificate: Path, at: datetime) -> 
         "certificate": str(certificate),
         "certificate_sha256": found.sha256,
         "document": found.document,
+        "not_covered": list(found.not_covered),
         "at": at.isoformat(),
         "checks": [asdict(check) for check in found.checks],
         "predicate": None if found.predicate is None else found.predicate.model_dump(mode="json"),
@@ -213,7 +224,7 @@ def _content(path: Path) -> bytes:
     """The bytes of a certificate, of one byte more than it may have at most."""
 
     def read() -> bytes:
-        with path.open("rb") as file:
+        with opened_file(path) as file:
             return file.read(LARGEST_BYTES + 1)
 
     return _read(path, read)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from outcomes import ROOT
 
@@ -220,6 +221,37 @@ def test_as_json(verify, release):
     (release / "certificate.json").write_bytes(b"{}")
     code, out, _ = verify(release / "released.csv", "--key", release / "sdcert.pem", "--json")
     assert (code, json.loads(out)["matches"], json.loads(out)["predicate"]) == (1, False, None)
+
+
+def with_a_dictionary_of_more(release: Path) -> Path:
+    """A Parquet file of the released table, whose dictionary holds a name that no row uses."""
+    table = pd.read_csv(release / "released.csv", dtype={"region": "string"}, parse_dates=["visit", "seen"])
+    regions = [*table["region"].dropna().unique(), "SECRET Alice"]
+    table["region"] = pd.Categorical(table["region"], categories=regions)
+    table.to_parquet(release / "own.parquet", index=False)
+    assert b"SECRET Alice" in (release / "own.parquet").read_bytes()
+    return release / "own.parquet"
+
+
+def test_a_file_that_holds_more_than_the_table_matches_only_on_request(verify, release):
+    words = (with_a_dictionary_of_more(release), "--key", release / "sdcert.pem", *WHEN)
+    code, out, _ = verify(*words)
+    assert code == 1
+    listed = (
+        "WARNING         content     not covered by the certificate: values in a dictionary that no row uses (column region)"
+    )
+    assert listed in out
+    assert "own.parquet holds the certified table and more, which the certificate does not cover (see above)." in out
+    code, out, _ = verify(*words, "--content-only")
+    assert (code, listed in out) == (0, True)
+    assert "The table in own.parquet is what the certificate of golden" in out
+    code, out, _ = verify(*words, "--json")
+    assert (code, json.loads(out)["not_covered"]) == (1, ["values in a dictionary that no row uses (column region)"])
+
+
+def test_a_file_of_the_same_bytes_is_compared_by_them_alone(verify, release):
+    plain = verify(release / "released.csv", "--key", release / "sdcert.pem", *WHEN)
+    assert verify(release / "released.csv", "--key", release / "sdcert.pem", *WHEN, "--content-only") == plain
 
 
 def test_a_statement_beside_it_is_found_where_there_is_no_certificate(verify, release):

@@ -9,11 +9,10 @@ from datetime import datetime, timedelta
 from itertools import starmap
 from typing import Any
 
-from rich.console import Console
-
 from flows.console.audit.lookup import opened, trust_in
 from flows.console.inert import shown
 from flows.console.moments import moment
+from flows.console.terminal import terminal
 from tasks.audit.keeping.due import Certificate, Due, Why, certificates, due, of_row
 from tasks.audit.lookup.index import Index
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION
@@ -35,10 +34,10 @@ def print_due(at: str | None, within: int, *, as_json: bool) -> int:
         lists = {"due": [_as_dict(one) for one in current], "superseded": [_as_dict(one) for one in replaced]}
         sys.stdout.write(json.dumps({**content, "certificates": len(known), **lists}, indent=1, ensure_ascii=False) + "\n")
         return int(bool(current))
-    console = Console(soft_wrap=True)
+    console = terminal(soft_wrap=True)
 
     def say(text: str) -> None:
-        console.print(shown(text), highlight=False, markup=False)
+        console.print(shown(text))
 
     _tell(say, known, current, replaced, when)
     return int(bool(current))

@@ -8,7 +8,7 @@ import json
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
@@ -34,6 +34,10 @@ from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import Found, alike
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import LARGEST_TABLE, opened_file, read_file
+
+if TYPE_CHECKING:  # the readers of tables take seconds to import
+    from tasks.audit.certificates.same_content import SameData
 
 WHERE = "sdcert audit find"
 FOUND, NOT_FOUND = 0, 1
@@ -113,7 +117,7 @@ def source_digest_of(path: Path) -> str | None:
     if key is None:
         return None
     mac = hmac.new(key, digestmod=hashlib.sha256)
-    with path.open("rb") as file:
+    with opened_file(path) as file:
         while piece := file.read(1 << 20):
             mac.update(piece)
     return hmac.new(key, mac.hexdigest().encode(), hashlib.sha256).hexdigest()
@@ -122,7 +126,7 @@ def source_digest_of(path: Path) -> str | None:
 def _sha256(path: Path) -> str:
     try:
         if path.is_file():
-            with path.open("rb") as file:
+            with opened_file(path) as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         what = "this is not a file" if path.exists() else "there is no such file"
     except OSError as error:
@@ -137,22 +141,24 @@ def _same_content(index: Index, path: Path, query: Query) -> Origin:
     of_shape = [] if shape is None else index.contents_of_shape(shape)
     models = {run for run, _ in of_shape[:_CANDIDATES] if _released_a_model(index, run)}
     candidates = [(run, address) for run, address in of_shape if run not in models]
-    content = path.read_bytes() if candidates else b""
+    content = read_file(path, LARGEST_TABLE) if candidates else b""
     for run, address in candidates[:_CANDIDATES]:
-        how = _read_as(content, path.name, index.run(run))
-        if how is not None:
-            return Origin(replace(query, content_address=address), f"other bytes, the same data (read as {how}), released by:")
+        same = _compared(content, path.name, index.run(run))
+        if same is not None:
+            beyond = f"; the file also holds {'; '.join(map(shown, same.not_covered))}" if same.not_covered else ""
+            words = f"other bytes, the same data (read as {same.read_as}{beyond}), released by:"
+            return Origin(replace(query, content_address=address), words)
     return Origin(None, _nearest(index, path, [run for run, _ in candidates]))
 
 
-def _read_as(content: bytes, name: str, found: Found) -> str | None:
+def _compared(content: bytes, name: str, found: Found) -> SameData | None:
     """How a file was read to be the same data as a run's released table; None where it is other data."""
-    from tasks.audit.certificates.same_content import OtherData, same_data
+    from tasks.audit.certificates.same_content import OtherData, compare_content
     from tasks.report.predicate import FileClaim
 
     table = None if found.ended is None else found.ended.released
     try:
-        return None if table is None else same_data(content, name, FileClaim.model_validate(table.model_dump()))
+        return None if table is None else compare_content(content, name, FileClaim.model_validate(table.model_dump()))
     except OtherData:
         return None
 
@@ -164,7 +170,7 @@ def _shape(path: Path) -> str | None:
     try:
         if path.stat().st_size > LARGEST_TABLE_BYTES:
             return None
-        table = read_content(path.read_bytes(), path.name).table
+        table = read_content(read_file(path, LARGEST_TABLE), path.name).table
     except (InputError, OSError, MemoryError):
         return None
     return alike(table.num_rows, table.column_names)

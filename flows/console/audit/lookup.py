@@ -20,6 +20,7 @@ from tasks.audit.lookup.rows import Found, signer_of
 from tasks.audit.lookup.trust import Trust, in_words
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.settings import Home
 
@@ -182,7 +183,7 @@ def trust_in(index: Index) -> Trust:
 def store_key() -> bytes | None:
     """The key of the store's digests; None in a home that has none. It is never made here."""
     try:
-        return (Home.current().root / "keys" / "store.key").read_bytes()
+        return read_file(Home.current().root / "keys" / "store.key", LARGEST_NOTE)
     except OSError:
         return None
 

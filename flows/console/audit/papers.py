@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from flows.console.audit.lookup import store_key
 from flows.console.parameters import named_with_parameters
 from tasks.audit.lookup.rows import Found
+from tasks.microdata.regular_files import read_file
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Papers:
     @cached_property
     def _content(self) -> bytes | None:
         try:
-            return self.path.read_bytes()
+            return read_file(self.path)
         except OSError:
             return None
 

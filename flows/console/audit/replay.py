@@ -10,9 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
 from flows.console.inert import shown
+from flows.console.terminal import terminal
 from flows.progress import Lines, listener
 from tasks.microdata.errors import InputError
 
@@ -33,7 +32,7 @@ def replay_run(name: str, source: Path | None, released: Path | None, files: Seq
     """
     moved = _by_name(files)
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
-    lines = Lines(Console(stderr=True, soft_wrap=True))
+    lines = Lines(terminal(stderr=True, soft_wrap=True))
     token = listener.set(lines)
     try:
         listener.get().began("starting")
@@ -65,9 +64,9 @@ def _by_name(files: Sequence[str]) -> dict[str, Path]:
 
 
 def _print(done: Replayed) -> None:
-    console = Console(soft_wrap=True)
+    console = terminal(soft_wrap=True)
     for line in _lines(done):
-        console.print(shown(line), highlight=False, markup=False)
+        console.print(shown(line))
 
 
 def _lines(done: Replayed) -> list[str]:

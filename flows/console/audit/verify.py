@@ -6,16 +6,17 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import Progress
 
 from flows.console.inert import shown
 from flows.console.keys import asked
+from flows.console.terminal import terminal
+from tasks.audit.keeping.returned import findings_of_records
 from tasks.audit.ledger.findings import Finding
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.proofs import (
@@ -56,6 +57,8 @@ def verify(witnesses: Sequence[Path], keys: Sequence[Path], proof: Path | None, 
     trusted = Keyring.of_files(keys) if keys else Keyring.of_home(Home.current())
     with _bar(ledger.path) as progress:
         found = verify_ledger(ledger, trusted, given, progress)
+    edited = tuple(findings_of_records(Home.current()))
+    found = replace(found, findings=(*found.findings, *edited), n_findings=found.n_findings + len(edited))
     missing = (*(() if given else (NO_WITNESS,)), *(() if keys else (NO_KEY,)))
     return _print(found, missing, as_json=as_json)
 
@@ -175,6 +178,8 @@ def _print(found: Verification, missing: Sequence[str], *, as_json: bool) -> int
 def _result(found: Verification) -> str:
     if found.sound:
         return "every entry is as it was signed, and follows the one before it"
+    if all(finding.what == "record" for finding in found.findings):
+        return "the ledger is as it was signed; records of the cache are not what it says of its stages"
     return f"{found.n_findings:,} {'finding' if found.n_findings == 1 else 'findings'}: the ledger is not what was written"
 
 
@@ -209,7 +214,7 @@ def _hand_over(content: bytes, output: Path | None) -> None:
 @contextmanager
 def _bar(path: Path) -> Iterator[Any]:
     """How far a long ledger is, on stderr."""
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     try:
         length = path.lstat().st_size
     except OSError:
@@ -220,8 +225,8 @@ def _bar(path: Path) -> Iterator[Any]:
 
 
 def _says() -> Any:
-    console = Console(soft_wrap=True)
-    return lambda text: console.print(shown(text), highlight=False, markup=False)
+    console = terminal(soft_wrap=True)
+    return lambda text: console.print(shown(text))
 
 
 def _tell(*lines: str) -> None:

@@ -8,10 +8,11 @@ import pyarrow.compute as pc
 from tasks.audit.certificates.exact_numerals import doubles
 from tasks.ingest.columns.iso_cells import kind_of, parsed
 from tasks.ingest.columns.numerals import NUMBER
-from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, MOMENT, iso_texts
+from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, TIME, iso_texts
 
 KINDS = {str(kind): kind for kind in LOGICAL_TYPES}
-WORDS_FOR_MISSING = ("NA", "NaN", "nan", "NaT", "<NA>", "NULL", "null", "None")
+WORDS_FOR_MISSING = ("NA", "NaN", "nan", "NaT", "<NA>", "NULL", "null", "None")  # among numbers, dates, true and false
+WORDS_FOR_MISSING_TEXT = ("NA", "NaN", "nan", "<NA>", "NULL", "null")  # None is a category in many tables
 _WHOLE = r"^-?(0|[1-9][0-9]*)(\.0*)?$"  # 3.0 is how programs without missing integers write a 3
 _ZEROS = r"\.0*$"
 _BOOLEAN, _TRUE = r"^(true|false|1|0)$", ("true", "1")
@@ -26,7 +27,8 @@ def exactly(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
 
     Text is read as numbers, booleans (true, 1), ISO 8601 dates and times; words for missing values count as missing except in
     text. Whole decimals are integers and integers decimals, NaN is missing, midnights are dates. Raises Misfit where a value
-    would change.
+    would change, or would be read as another one: moments with an offset from UTC, in text or as a type, show another clock,
+    and perhaps another day.
     """
     try:
         values = _plain(column)
@@ -51,7 +53,7 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
 def _from_text(cells: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_string(kind):
         return cells
-    cells = without_words(pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells))
+    cells = _without_words(pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells))
     if kind == pa.int64():
         _all_match(cells, _WHOLE)
         return pc.replace_substring_regex(cells, _ZEROS, "").cast(kind)
@@ -69,7 +71,7 @@ def _calendar_text(cells: pa.Array, kind: pa.DataType) -> pa.Array:
     if cells.null_count == len(cells):
         return pa.nulls(len(cells), kind)
     written = kind_of(cells)
-    values = None if written is None else parsed(cells, written)
+    values = None if written in (None, "moment_with_offset") else parsed(cells, written)
     if values is None:
         raise Misfit
     return _from_typed(values, kind)
@@ -113,17 +115,28 @@ def _zero_or_one(values: pa.Array) -> pa.Array:
 def _calendar(values: pa.Array, kind: pa.DataType) -> pa.Array:
     stored = values.type
     if pa.types.is_timestamp(stored) and stored.tz is not None:
-        values = values.cast(pa.timestamp(stored.unit, "UTC")).cast(pa.timestamp(stored.unit))
-    if kind == DATE and pa.types.is_timestamp(values.type):
-        _all_true(pc.equal(pc.floor_temporal(values, unit="day"), values))
-    same = pa.types.is_time if kind not in (DATE, MOMENT) else lambda one: pa.types.is_date(one) or pa.types.is_timestamp(one)
-    if not same(values.type):
         raise Misfit
+    same = pa.types.is_time if kind == TIME else lambda one: pa.types.is_date(one) or pa.types.is_timestamp(one)
+    if not same(stored):
+        raise Misfit
+    if pa.types.is_date64(stored) or (kind == DATE and pa.types.is_timestamp(stored)):  # date64 counts milliseconds
+        values = values.cast(pa.timestamp(stored.unit if pa.types.is_timestamp(stored) else "ms"))
+        _all_true(pc.equal(pc.floor_temporal(values, unit="day"), values))
     return values.cast(kind)
 
 
-def without_words(cells: pa.Array) -> pa.Array:
-    """Text in which the words for missing values are missing."""
+def without_word(cells: pa.Array, word: str) -> pa.Array:
+    """Text in which a word for missing values is missing."""
+    return pc.if_else(pc.equal(cells, word), pa.scalar(None, pa.string()), cells)
+
+
+def missing_word(cells: pa.Array) -> str | None:
+    """The word for missing values that stands in a column of text, where it is one alone."""
+    words = pc.unique(cells.filter(pc.is_in(cells, pa.array(WORDS_FOR_MISSING_TEXT))))
+    return words[0].as_py() if len(words) == 1 else None
+
+
+def _without_words(cells: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_in(cells, pa.array(WORDS_FOR_MISSING)), pa.scalar(None, pa.string()), cells)
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pyreadstat
 
-from tasks.audit.certificates.exact_casts import KINDS, Misfit, exactly, without_words
+from tasks.audit.certificates.coverage.coverage import not_covered, stems
+from tasks.audit.certificates.exact_casts import KINDS, Misfit, exactly, missing_word, without_word
 from tasks.ingest.readers import parquet
 from tasks.ingest.readers.compressed import is_compressed, unpacked
 from tasks.ingest.readers.raw import RawTable
+from tasks.ingest.readers.statistical import Format, format_of
 from tasks.ingest.sources import read_content
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
@@ -26,22 +32,33 @@ class OtherData(Exception):
     """The file is not the same data; the text says in what, as far as can be told, and holds no value."""
 
 
-def same_data(content: bytes, name: str, claim: FileClaim) -> str:
-    """Compare the content of a file with the certified content, whatever the formats of the two; returns how it was read.
+@dataclass(frozen=True, slots=True)
+class SameData:
+    """The table in a file is the certified one.
 
-    Columns are read as the types that the certificate states, where no value changes by it. Empty and missing text, which many
-    formats do not tell apart, are tried both ways, and `NA` as a missing text. Raises OtherData. A gigabyte at most is unpacked
-    for a megabyte, four at most.
+    read_as: how it was read. not_covered: what the file holds beside the table, in words, which may hold names from the file.
+    """
+
+    read_as: str
+    not_covered: tuple[str, ...] = ()
+
+
+def compare_content(content: bytes, name: str, claim: FileClaim) -> SameData:
+    """Compare the content of a file with the certified content, whatever the formats of the two.
+
+    Columns are read as the types that the certificate states, where no value changes by it, and none looks like another one.
+    Empty and missing text, which many formats do not tell apart, are tried both ways, and a word such as `NA` as a missing text
+    if all missing texts are written so. Raises OtherData. A gigabyte at most is unpacked for a megabyte, four at most.
     """
     try:
-        raw = _read(content, name.encode(errors="replace").decode(), claim)
+        label = name.encode(errors="replace").decode()
+        plain, raw = _read(content, label, claim)
         _same_shape(raw.table.column_names, raw.table.num_rows, claim)
         _refuse_hidden(raw)
         table = _typed(raw.table, claim.columns)
         for reading, words in _readings(table):
             if content_address(reading) == claim.content_address:
-                beside = "" if raw.as_text else "; labels and notes in it are not compared"
-                return f"{raw.format}{words}{beside}"
+                return SameData(f"{raw.format}{words}", not_covered(content, plain, raw, stems(label, claim.name)))
     except InputError as error:
         raise OtherData(f"it cannot be read as a table: {error.what}") from None
     except OtherData:
@@ -53,12 +70,15 @@ def same_data(content: bytes, name: str, claim: FileClaim) -> str:
     )
 
 
-def _read(content: bytes, name: str, claim: FileClaim) -> RawTable:
+def _read(content: bytes, name: str, claim: FileClaim) -> tuple[bytes, RawTable]:
+    """The bytes of the table's own file, which may be packed in another, and the table."""
     if is_compressed(content):
         content, name = unpacked(content, name)[0], Path(name).stem
     if content.startswith(parquet.MAGIC):
         _refuse_other_parquet(content, claim)
-    return read_content(content, name)
+    elif (kind := format_of(content)) is not None and kind.tells_missing:
+        _refuse_other_statistical(content, kind, claim)
+    return content, read_content(content, name)
 
 
 def _refuse_other_parquet(content: bytes, claim: FileClaim) -> None:
@@ -68,6 +88,16 @@ def _refuse_other_parquet(content: bytes, claim: FileClaim) -> None:
     except (pa.ArrowException, OSError):
         return  # told by the reader
     _same_shape(list(summary.schema.to_arrow_schema().names), summary.num_rows, claim)
+
+
+def _refuse_other_statistical(content: bytes, kind: Format, claim: FileClaim) -> None:
+    """Told by the file's header, as above: room for all rows that it states is taken before the first is read."""
+    try:
+        _, summary = kind.read(io.BytesIO(content), metadataonly=True)
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OverflowError, OSError):
+        return  # told by the reader
+    if summary.number_rows is not None:
+        _same_shape(list(summary.column_names), summary.number_rows, claim)
 
 
 def _refuse_hidden(raw: RawTable) -> None:
@@ -108,15 +138,23 @@ def _typed(table: pa.Table, columns: tuple[ColumnClaim, ...]) -> Microdata:
 def _readings(table: Microdata) -> Iterator[tuple[Microdata, str]]:
     """The table as read, then with its texts read in other ways, each with the words for it."""
     yield table, ""
-    others = {
+    others: dict[str, Callable[[pa.Array], pa.Array]] = {
         ", empty text taken as missing": _empty_as_missing,
         ", missing text taken as empty": _missing_as_empty,
-        ", a word such as NA or None taken as missing text": without_words,
     }
+    if (word := _word_for_missing(table)) is not None:
+        others[f", {word} taken as missing text"] = partial(without_word, word=word)
     for words, change in others.items():
         changed = _with_texts(table, change)
         if not changed.arrow.equals(table.arrow):
             yield changed, words
+
+
+def _word_for_missing(table: Microdata) -> str | None:
+    """The one word that stands for every missing text of the table; None where it has other missing texts, or several words."""
+    texts = [table.column(name) for name in table.names if table.is_text(name)]
+    found = {missing_word(cells) for cells in texts} - {None}
+    return found.pop() if len(found) == 1 and not any(cells.null_count for cells in texts) else None
 
 
 def _with_texts(table: Microdata, change: Callable[[pa.Array], pa.Array]) -> Microdata:

@@ -24,6 +24,7 @@ from tasks.audit.certificates.revocation import read_revocation
 from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, NotAnEnvelope, Sealed, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
+from tasks.microdata.regular_files import opened_file, read_file
 from tasks.report.predicate import PREDICATE_TYPE, STATEMENT_TYPE, FileClaim, Predicate
 
 APPROVALS = "approval-*.json"
@@ -51,12 +52,14 @@ class Verification:
     """What was found. predicate: what the certificate says, once its signature was found good; None otherwise.
 
     sha256: of the certificate. document: the name of the document that the file is, where it is not the released file.
+    not_covered: what the file holds beside the certified table, in words.
     """
 
     checks: tuple[Check, ...]
     predicate: Predicate | None = None
     sha256: str = ""
     document: str | None = None
+    not_covered: tuple[str, ...] = ()
 
     @property
     def matches(self) -> bool:
@@ -68,7 +71,8 @@ class Verification:
 
     @property
     def warned(self) -> bool:
-        return any(check.warning for check in self.checks)
+        """Was another certificate of the same data revoked?"""
+        return any(check.warning for check in self.checks if check.what == "revocation")
 
 
 class _Stop(Exception):
@@ -79,15 +83,18 @@ class _Stop(Exception):
         self.check = Check(what, False, says)
 
 
-def verify_file(path: Path, certificate: bytes, keyring: Keyring, at: datetime, *, beside: Path | None = None) -> Verification:
+def verify_file(
+    path: Path, certificate: bytes, keyring: Keyring, at: datetime, *, beside: Path | None = None, content_only: bool = False
+) -> Verification:
     """Check a released file, or a document issued with it, against the bytes of a certificate, as of a date.
 
     Parameters
     ----------
     at: with its time zone. beside: the folder in which approvals and a revocation stand; None: none are looked for.
+    content_only: a file of other bytes matches if its table does, whatever else it holds.
 
     The bytes of the file are compared; where they differ, its content, in whatever format of table it is. Raises OSError where
-    the file cannot be read. Cost: one pass over the file; reading the table where its bytes differ.
+    the file cannot be read. Cost: one pass over the file; where its bytes differ, reading the table, and looking at every byte.
     """
     digest = hashlib.sha256(certificate).hexdigest()
     checks: list[Check] = []
@@ -101,10 +108,11 @@ def verify_file(path: Path, certificate: bytes, keyring: Keyring, at: datetime, 
         return Verification((*checks, stop.check), sha256=digest)
     sha256 = _sha256(path)
     document = next((one.name for one in predicate.documents if one.sha256 == sha256), None)
-    checks += [_verdict(predicate), _file(path, sha256, document, predicate), *_dates(predicate, at)]
+    file_checks, beyond = _file(path, sha256, document, predicate, content_only)
+    checks += [_verdict(predicate), *file_checks, *_dates(predicate, at)]
     checks += [*_revoked(digest, keyring, beside), *_data_revoked(digest, keyring, predicate)]
     checks += _approvals(digest, keyring, beside)
-    return Verification(tuple(checks), predicate, digest, document)
+    return Verification(tuple(checks), predicate, digest, document, beyond)
 
 
 def _opened(content: bytes) -> Sealed:
@@ -175,34 +183,47 @@ def _verdict(predicate: Predicate) -> Check:
     return Check("verdict", True, f"certified on {predicate.issued_at:%Y-%m-%d}, policy {claim.policy.id}")
 
 
-def _file(path: Path, sha256: str, document: str | None, predicate: Predicate) -> Check:
+FileChecks = tuple[tuple[Check, ...], tuple[str, ...]]  # and what the certificate does not cover
+
+
+def _file(path: Path, sha256: str, document: str | None, predicate: Predicate, content_only: bool) -> FileChecks:
     claimed = predicate.claim.file
     if isinstance(claimed, FileClaim) and sha256 == claimed.sha256:
-        return Check("file", True, f"byte for byte the released file ({claimed.name})")
+        return _one(True, f"byte for byte the released file ({claimed.name})")
     if document is not None:
-        return Check("file", True, f"byte for byte the document that was issued with the release ({document})")
+        return _one(True, f"byte for byte the document that was issued with the release ({document})")
     if path.name in {one.name for one in predicate.documents}:
-        return Check("file", False, "the document is not, byte for byte, the one that was issued under this name")
+        return _one(False, "the document is not, byte for byte, the one that was issued under this name")
     if not isinstance(claimed, FileClaim):
-        return Check("file", False, "it is none of the documents of a release that published nothing else")
-    return _content(path, claimed)
+        return _one(False, "it is none of the documents of a release that published nothing else")
+    return _content(path, claimed, content_only)
 
 
-def _content(path: Path, claimed: FileClaim) -> Check:
+def _content(path: Path, claimed: FileClaim, content_only: bool) -> FileChecks:
     """Imports the readers of tables, which take seconds, only where the bytes are other ones."""
     if claimed.kind == "model":
-        return Check("file", False, "its bytes are not those of the released model, whose content has no other form")
+        return _one(False, "its bytes are not those of the released model, whose content has no other form")
     if claimed.content_address == "not assessed":
-        return Check("file", False, "its bytes are not those of the released file, and no address of the content is stated")
+        return _one(False, "its bytes are not those of the released file, and no address of the content is stated")
     if path.stat().st_size > LARGEST_TABLE_BYTES:
-        return Check("file", False, "its bytes are not those of the released file; it is too large to compare the content")
-    from tasks.audit.certificates.same_content import OtherData, same_data
+        return _one(False, "its bytes are not those of the released file; it is too large to compare the content")
+    from tasks.audit.certificates.same_content import OtherData, compare_content
 
     try:
-        how = same_data(path.read_bytes(), path.name, claimed)
+        found = compare_content(read_file(path, LARGEST_TABLE_BYTES), path.name, claimed)
     except OtherData as other:
-        return Check("file", False, f"neither its bytes nor its content are those of the released file: {other}")
-    return Check("file", True, f"other bytes than {claimed.name}, and the same data (read as {how})")
+        return _one(False, f"neither its bytes nor its content are those of the released file: {other}")
+    if not found.not_covered:
+        return _one(True, f"other bytes than {claimed.name}, and the same data (read as {found.read_as})")
+    beyond = tuple(Check("content", None, f"not covered by the certificate: {one}", warning=True) for one in found.not_covered)
+    same = f"other bytes than {claimed.name}; its table is the same data (read as {found.read_as})"
+    more = "it holds more than the table: use the released file itself, or write `--content-only` to rely on the table alone"
+    file = Check("file", content_only, f"{same}, and the table alone was compared" if content_only else f"{same}, but {more}")
+    return (file, *beyond), found.not_covered
+
+
+def _one(matches: bool, says: str) -> FileChecks:
+    return (Check("file", matches, says),), ()
 
 
 def _dates(predicate: Predicate, at: datetime) -> Iterator[Check]:
@@ -291,7 +312,7 @@ def small_file(path: Path) -> bytes | None:
     try:
         if not path.is_file():
             return b"" if path.exists() else None
-        with path.open("rb") as file:
+        with opened_file(path) as file:
             content = file.read(LARGEST_BYTES + 1)
     except OSError:
         return b""
@@ -300,7 +321,7 @@ def small_file(path: Path) -> bytes | None:
 
 def _sha256(path: Path) -> str:
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with opened_file(path) as file:
         while piece := file.read(_PIECE_BYTES):
             digest.update(piece)
     return digest.hexdigest()

@@ -77,7 +77,7 @@ def test_other_formats_of_the_released_table(checked, statement, golden, tmp_pat
 
 def test_a_zip_of_it_and_types_of_its_own(checked, statement, golden, tmp_path):
     with zipfile.ZipFile(tmp_path / "r.zip", "w") as archive:
-        archive.write(golden / "released.csv", "anything.csv")
+        archive.write(golden / "released.csv", "r.csv")
     assert file_check(checked(statement(), tmp_path / "r.zip")).matches
     table = typed(golden)
     table["age"], table["answer"] = table["age"].astype("Int32"), table["answer"].astype("category")
@@ -143,10 +143,26 @@ def test_empty_and_missing_text_are_tried_both_ways(checked, of_table, tmp_path,
 def test_r_writes_missing_text_as_na(checked, of_table, tmp_path):
     table = Microdata(pa.table({"n": pa.array([1, None]), "answer": pa.array([None, "x"], pa.string())}))
     (tmp_path / "r.csv").write_text('"n","answer"\n1,NA\nNA,"x"\n')
-    assert "a word such as NA or None taken as missing text" in file_check(checked(of_table(table), tmp_path / "r.csv")).says
+    assert "NA taken as missing text" in file_check(checked(of_table(table), tmp_path / "r.csv")).says
     honest = Microdata(pa.table({"n": pa.array([1, None]), "answer": pa.array(["NA", "x"], pa.string())}))
     check = file_check(checked(of_table(honest), tmp_path / "r.csv"))
     assert (check.matches, "taken as" in check.says) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "cells", ['None\n2,"x"\n3,None', 'NA\n2,"x"\n3,NULL', '\n2,"x"\n3,NA'], ids=["a category", "two words", "a word and none"]
+)
+def test_a_word_that_may_be_a_value_is_not_missing_text(checked, of_table, tmp_path, cells):
+    table = Microdata(pa.table({"n": pa.array([1, 2, 3]), "religion": pa.array([None, "x", None], pa.string())}))
+    (tmp_path / "r.csv").write_text(f"n,religion\n1,{cells}\n")
+    assert file_check(checked(of_table(table), tmp_path / "r.csv")).matches is False
+
+
+def test_a_date_of_another_day_is_another_date(checked, statement, golden, tmp_path):
+    plain = released(golden)
+    for written in (b"2025-12-31T23:00:00-01:00", b"2026-01-01T00:00:00Z", b"2026-01-02T01:00:00+01:00"):
+        (tmp_path / "moved.csv").write_bytes(plain.replace(b"2026-01-01,", written + b",", 1))
+        assert file_check(checked(statement(), tmp_path / "moved.csv")).matches is False
 
 
 @pytest.mark.parametrize(
@@ -216,6 +232,16 @@ def test_rows_that_cannot_match_are_not_unpacked(checked, of_table, tmp_path, mo
     assert "it has 2,000,000 rows, the certificate states 1" in check.says
 
 
+def test_rows_that_cannot_match_are_given_no_room(checked, of_table, tmp_path, monkeypatch):
+    """A header of Stata can state any number of rows."""
+    pd.DataFrame({"a": [1.0]}).to_stata(tmp_path / "many.dta", write_index=False, version=114)
+    content = (tmp_path / "many.dta").read_bytes()
+    (tmp_path / "many.dta").write_bytes(content[:6] + (10**9).to_bytes(4, "little") + content[10:])
+    monkeypatch.setattr("tasks.audit.certificates.same_content.read_content", None)
+    check = file_check(checked(of_table(Microdata(pa.table({"a": [1.0]}))), tmp_path / "many.dta"))
+    assert "it has 1,000,000,000 rows, the certificate states 1" in check.says
+
+
 def test_a_document_of_a_known_name_is_compared_as_such(checked, statement, golden, tmp_path):
     (tmp_path / "report.html").write_bytes((golden / "report.html").read_bytes() + b" ")
     assert "under this name" in file_check(checked(statement(), tmp_path / "report.html")).says
@@ -242,7 +268,7 @@ NOON = datetime(2020, 1, 2, 12, 30)
         (["True", "false", None, "0", "1"], TEXT, BOOLEAN, [True, False, None, False, True]),
         (["2020-01-02T00:00:00", None], TEXT, DATE, [date(2020, 1, 2), None]),
         (["2020-01-02"], TEXT, MOMENT, [datetime(2020, 1, 2)]),
-        (["2020-01-02T12:30:00+02:00"], TEXT, MOMENT, [datetime(2020, 1, 2, 10, 30)]),
+        (["2020-01-02T12:30:00.250000"], TEXT, MOMENT, [datetime(2020, 1, 2, 12, 30, 0, 250_000)]),
         (["10:20", None], TEXT, TIME, [time(10, 20), None]),
         ([1.0, float("nan")], DOUBLE, INT, [1, None]),
         ([1.0, float("nan")], DOUBLE, TEXT, ["1", None]),
@@ -250,7 +276,12 @@ NOON = datetime(2020, 1, 2, 12, 30)
         ([7, None], pa.int8(), TEXT, ["7", None]),
         ([1, 0, None], INT, BOOLEAN, [True, False, None]),
         ([datetime(2020, 1, 2)], pa.timestamp("ns"), DATE, [date(2020, 1, 2)]),
-        ([NOON.replace(tzinfo=UTC)], pa.timestamp("us", "Asia/Tokyo"), MOMENT, [NOON]),
+        ([NOON], pa.timestamp("s"), MOMENT, [NOON]),
+        ([date(2020, 1, 2)], pa.date64(), DATE, [date(2020, 1, 2)]),
+        ([0.5, float("nan")], pa.float16(), DOUBLE, [0.5, None]),
+        ([1.5], pa.float32(), DOUBLE, [1.5]),
+        (["1", None], pa.dictionary(pa.int8(), TEXT), INT, [1, None]),
+        (["x", ""], pa.large_string(), TEXT, ["x", ""]),
         ([None, None], pa.null(), TIME, [None, None]),
         ([date(2020, 1, 2)], DATE, TEXT, ["2020-01-02"]),
     ],
@@ -270,6 +301,24 @@ def test_values_are_read_as_the_certified_type(values, stored, kind, expected):
         (Decimal("0.1000000000000000000123"), pa.decimal128(22, 22), DOUBLE),
         (True, BOOLEAN, INT), (NOON, pa.timestamp("ns"), DATE), (1, pa.timestamp("ns"), MOMENT),
         (1, INT, DATE), (b"x", pa.binary(), TEXT), ([1], pa.list_(INT), INT), (float("inf"), DOUBLE, INT),
+        ("1988-12-23T23:00:00-01:00", TEXT, DATE), ("1988-12-24T00:00:00Z", TEXT, DATE),
+        ("1988-12-24T00:00:00+00:00", TEXT, DATE),
+        ("2020-01-02T12:30:00+02:00", TEXT, MOMENT), ("2020-01-02T12:30Z", TEXT, MOMENT), ("12:30Z", TEXT, TIME),
+        ("1988-12-24Z", TEXT, DATE), ("1988-12-24+01:00", TEXT, DATE), (" 1988-12-24", TEXT, DATE),
+        ("1988-12-24\n", TEXT, DATE),
+        ("88-12-24", TEXT, DATE), ("24.12.1988", TEXT, DATE), ("1988-W51-6", TEXT, DATE), ("32500", TEXT, DATE),
+        (32500, INT, MOMENT),
+        ("12:30", TEXT, DATE), ("2020-01-02T12:30:00.0000001", TEXT, MOMENT), ("2020-01-02T24:00:00", TEXT, MOMENT),
+        (NOON.replace(tzinfo=UTC), pa.timestamp("us", "Asia/Tokyo"), MOMENT),
+        (NOON.replace(tzinfo=UTC), pa.timestamp("us", "UTC"), MOMENT),
+        (datetime(2020, 1, 2, tzinfo=UTC), pa.timestamp("us", "UTC"), DATE), (NOON, pa.timestamp("us", "UTC"), TEXT),
+        ("+0", TEXT, INT), ("1e3", TEXT, INT), ("0x10", TEXT, INT), ("1_000", TEXT, INT), ("1,000", TEXT, INT),
+        ("1\n", TEXT, INT),
+        ("\u0661", TEXT, INT), ("\uff11", TEXT, INT), ("1\u00a0", TEXT, INT), ("NA ", TEXT, INT), ("-", TEXT, INT),
+        ("inf", TEXT, DOUBLE),
+        ("0x1p3", TEXT, DOUBLE), ("+1.5", TEXT, DOUBLE), ("on", TEXT, BOOLEAN), ("T", TEXT, BOOLEAN), ("2", TEXT, BOOLEAN),
+        (Decimal("1.5"), pa.decimal128(9, 1), INT), (2**63, pa.uint64(), INT), (2.0**63, DOUBLE, INT), (0.1, DOUBLE, BOOLEAN),
+        ("1", pa.binary(), INT), (0, pa.duration("us"), INT), (time(1), TIME, MOMENT), (date(2020, 1, 2), DATE, TIME),
     ],
 )  # fmt: skip
 def test_no_value_is_changed_to_fit(value, stored, kind):
