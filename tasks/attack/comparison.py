@@ -57,7 +57,7 @@ def compare(original: Microdata, masked: Microdata, schema: Schema, knows: tuple
     return Comparison(own, own_of_record, shown, shown_of_row, nominal, np.array([part[2] for part in scaled]))
 
 
-@njit
+@njit(missing=dict.fromkeys("xy", "it asks for missing values"), infinite={"enough": "it only compares with it"})
 def squared_distance(x: Floats, y: Floats, nominal: Booleans, weight: Floats, enough: float) -> float:
     """The squared distance of two records; infinity as soon as it is sure to be above `enough`."""
     total = 0.0

@@ -23,6 +23,8 @@ _FEW_QUERIES = 10_000  # fewer are searched by one thread
 
 Decided = tuple[Integers, Integers, Floats, Floats]
 
+_MISSING = dict.fromkeys(("queries", "searched"), "a missing value, which `squared_distance` asks for")
+
 
 class Nearest(NamedTuple):
     """For q queries all records at the least squared distance: of query i found[starts[i]:starts[i + 1]], ascending.
@@ -110,7 +112,7 @@ def gathered(parts: list[tuple[Integers, Decided]], n: int) -> Nearest:
     return Nearest(starts, found, least, runner_up)
 
 
-@njit
+@njit(missing=_MISSING)
 def _nearest_by_pairs(
     queries: Floats, searched: Floats, nominal: Booleans, weight: Floats
 ) -> tuple[Integers, Integers, Floats, Floats]:

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from tasks.attack.outcomes.links import Links
-from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Integers
 
 
@@ -17,8 +17,8 @@ class RowPosition(Spec):
     id: what the attack is called in figures and policy lines; default: the method's name.
     """
 
-    method: Literal["row_position"]
-    id: Slug | None = None
+    method: Public[Literal["row_position"]]
+    id: Public[Slug | None] = None
 
 
 def link_by_position(order: Integers, n_records: int) -> Links:

@@ -42,8 +42,9 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import Units, units_of
 from tasks.runtime.artifacts import Ref, Store, content_address
-from tasks.runtime.caching import Produced, stage
+from tasks.runtime.caching import stage
 from tasks.runtime.draws import seed_of
+from tasks.runtime.records import Produced
 from tasks.train.examples import Coding, Examples
 from tasks.train.model import answers_of, coding_for, learn_like, learn_with, refuse_silent
 from tasks.train.skops_file import read_model

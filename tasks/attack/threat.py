@@ -23,7 +23,7 @@ from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
-from tasks.microdata.spec import Names, Reason, Share, Spec
+from tasks.microdata.spec import Names, Public, Reason, Share, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
 
@@ -59,20 +59,20 @@ class IntruderSpec(Spec):
         that names no intruder is about them too.
     """
 
-    knows: Names | None = None
-    targets: Share = 1.0
-    records: Share = 1.0
-    participation_known: bool = True
+    knows: Public[Names | None] = None
+    targets: Public[Share] = 1.0
+    records: Public[Share] = 1.0
+    participation_known: Public[bool] = True
     holds: Holdings = ()
-    curve: bool = True
+    curve: Public[bool] = True
     files: tuple[FileSpec, ...] = ()
 
 
 class Omission(Spec):
     """A required attack that is not run, and why."""
 
-    attack: str
-    reason: Reason
+    attack: Public[str]
+    reason: Public[Reason]
 
 
 @dataclass(frozen=True, slots=True)

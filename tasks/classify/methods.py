@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pyarrow.compute as pc
 
 from tasks.classify.dependence import find_dependences
@@ -14,6 +13,7 @@ from tasks.classify.roles import attribute_of
 from tasks.classify.weights import weight_reveals
 from tasks.ingest.codebooks.codebook import Attributes, by_name
 from tasks.microdata.errors import InputError
+from tasks.microdata.scaling import COMPARABLE, is_comparable
 from tasks.microdata.schema import CATEGORICAL, Attribute, MaskTargets, Schema
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.suggestion import did_you_mean
@@ -110,21 +110,16 @@ def refuse_incomparable(data: Microdata, schema: Schema, where: str = "attribute
             _refuse_too_fine_moments(data, attribute)
         elif not _comparable(data, attribute.name):
             what = f"The numbers of `{attribute.name}` are too large or too small to be compared in double precision."
-            allowed = "whole numbers below 2^53, and numbers whose variance is between 1e-300 and 1e300"
             remedy = "change the unit; for a code declare `scale: nominal`, for a number that names a unit `role: identifier`"
-            raise InputError("incomparable-numbers", f"{where}.{attribute.name}", what, allowed, remedy)
+            raise InputError("incomparable-numbers", f"{where}.{attribute.name}", what, COMPARABLE, remedy)
 
 
 def _comparable(data: Microdata, name: str) -> bool:
     column = data.column(name).drop_null()
-    if len(column.unique()) < 2:
-        return True
-    if data.is_integer(name):  # before anything is a double: large neighbours are one double
+    if data.is_integer(name) and len(column):  # before anything is a double: large neighbours are one double
         ends = pc.min_max(column).as_py()
-        return bool(ends["min"] > -_EXACT_DOUBLE and ends["max"] < _EXACT_DOUBLE)
-    values = data.floats(name)
-    with np.errstate(over="ignore", under="ignore"):
-        return 1e-300 < float(np.nanvar(values)) < 1e300
+        return ends["min"] == ends["max"] or bool(ends["min"] > -_EXACT_DOUBLE and ends["max"] < _EXACT_DOUBLE)
+    return is_comparable(data.floats(name))
 
 
 def _refuse_too_fine_moments(data: Microdata, attribute: Attribute) -> None:

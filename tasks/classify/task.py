@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.caching import Produced, stage
+from tasks.runtime.caching import stage
+from tasks.runtime.records import Produced
 
 
 @stage("classify", rooms=("classify", "ingest"))

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.microdata.errors import InputError
+from tasks.microdata.scaling import refuse_too_large
 from tasks.microdata.schema import MaskTargets, Scale, Schema
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Floats, Microdata
@@ -76,7 +77,7 @@ def refuse_constant(n_different: int, name: str, place: str) -> None:
 def ordered_positions(data: Microdata, schema: Schema, name: str, place: str) -> Floats:
     """Shape (n,): the positions of one attribute, NaN where its value is missing and only there.
 
-    Raises InputError for text without an order, a category outside the declared order, and an infinite value.
+    Raises InputError for text without an order, a category outside the declared order, and a number too large, or infinite.
     """
     attribute = schema[name]
     if data.is_text(name) and (attribute.order is None or attribute.scale is not Scale.ORDINAL):
@@ -87,6 +88,5 @@ def ordered_positions(data: Microdata, schema: Schema, name: str, place: str) ->
     if np.isnan(positions[~data.missing(name)]).any():
         what = f"`{name}` holds a category that its declared order does not list"
         raise InputError("unknown-category", place, what, "the categories of `order`", "complete the order")
-    if np.isinf(positions).any():
-        raise InputError("infinite-value", place, f"`{name}` holds an infinite value", "finite numbers", "correct the source")
+    refuse_too_large(positions, name, place)
     return positions

@@ -16,7 +16,7 @@ from tasks.mask.images import Knowledge
 from tasks.mask.step import Description, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
-from tasks.microdata.spec import Names
+from tasks.microdata.spec import Names, Public
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import CALENDAR_TYPES, Microdata, iso_texts
 from tasks.microdata.words import listed
@@ -33,9 +33,9 @@ class Pseudonyms(Step):
         in all releases of the series, whatever is drawn anew, so that versions can be joined, by everybody.
     """
 
-    method: Literal["pseudonyms"]
-    attributes: Names
-    stable: Stable = "release"
+    method: Public[Literal["pseudonyms"]]
+    attributes: Public[Names]
+    stable: Public[Stable] = "release"
 
     @model_validator(mode="after")
     def _without_strata(self) -> Self:
@@ -54,6 +54,10 @@ class Pseudonyms(Step):
     @property
     def rule(self) -> str:
         return f"keyed pseudonyms in place of {listed(self.attributes)}"
+
+    @property
+    def values_move(self) -> bool:
+        return False
 
     @property
     def can_be_followed(self) -> bool:

@@ -13,6 +13,7 @@ from tasks.mask.images import Knowledge, row_codes
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
+from tasks.microdata.spec import Public
 from tasks.microdata.table import Booleans, Integers
 from tasks.microdata.units import Units, units_of
 from tasks.microdata.words import listed
@@ -28,10 +29,10 @@ class Sampling(Step):
     allocation: `proportional`: each stratum gives its share of the sample; `equal`: all give the same number.
     """
 
-    method: Literal["sampling"]
-    share: Annotated[float, Field(gt=0, lt=1)] | None = None
-    size: Annotated[int, Field(ge=LEAST)] | None = None
-    allocation: Literal["proportional", "equal"] = "proportional"
+    method: Public[Literal["sampling"]]
+    share: Public[Annotated[float, Field(gt=0, lt=1)] | None] = None
+    size: Public[Annotated[int, Field(ge=LEAST)] | None] = None
+    allocation: Public[Literal["proportional", "equal"]] = "proportional"
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
@@ -51,6 +52,10 @@ class Sampling(Step):
     def rule(self) -> str:
         kept = f"{100 * self.share:g} percent" if self.share is not None else f"{self.size}"
         return f"a {'simple' if self.by is None else f'stratified ({self.allocation})'} random sample of {kept} of the records"
+
+    @property
+    def values_move(self) -> bool:
+        return False
 
     @property
     def can_be_followed(self) -> bool:

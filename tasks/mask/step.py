@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
@@ -12,7 +13,7 @@ from pydantic import model_validator
 from tasks.mask.images import Knowledge
 from tasks.mask.precision import Precision
 from tasks.microdata.schema import Scale, Schema
-from tasks.microdata.spec import Names, Spec
+from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.table import Integers, Microdata
 
 Draw = Callable[..., np.random.Generator]  # the stream of a step, or of a named part of it
@@ -28,10 +29,12 @@ class Step(Spec):
 
     attributes: what is masked; default: the quasi-identifiers of a fitting scale.
     by: published attributes that no step masks; the step is carried out within each combination of their values.
+
+    Every method answers the questions of risk below itself: a step that leaves one open cannot be made.
     """
 
-    attributes: Names | None = None
-    by: Names | None = None
+    attributes: Public[Names | None] = None
+    by: Public[Names | None] = None
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> Self:
@@ -51,28 +54,24 @@ class Step(Spec):
         return self.attributes or ()
 
     @property
+    @abstractmethod
     def rule(self) -> str:
         """What the step does to the attributes it names, as an intruder would put it; never a category or a value."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def values_move(self) -> bool:
         """Can a record show a value that no record like it had, so that released records that look alike bound nothing?"""
-        return False
 
     @property
     def can_be_followed(self) -> bool:
-        """Does knowing the step tell an intruder something of what his records show?"""
+        """Does knowing the step tell an intruder something of what his records show? Then a transparency attack must run."""
         return True
 
     @property
+    @abstractmethod
     def unanswered(self) -> str | None:
         """Why no attack gains by knowing the step, a clause; None: one does, and runs wherever the step was taken."""
-        return None
-
-    def public(self) -> dict[str, object]:
-        """The parameters that may be told to anybody: not those that name categories or values of the table."""
-        return self.model_dump(mode="json", exclude_none=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
 from tasks.runtime.artifacts import Ref, Store, content_address
-from tasks.runtime.caching import Produced, stage
+from tasks.runtime.caching import stage
 from tasks.runtime.draws import pseudonym_secret, seed_of
+from tasks.runtime.records import Produced
 
 Steps = tuple[Masking, ...]
 Mechanisms = tuple[Mechanism, ...]

@@ -209,10 +209,12 @@ def public_edition(content: Content, charts: ChartData | None = None) -> Content
     charts: those of the public edition, which cannot be had from the internal ones; default: the content's own where they are
     public already, else none.
     """
-    criteria = public_criteria(content.verdict.criteria, content.estimates)
+    figures, criteria = content.estimates, content.verdict.criteria
+    if content.edition != "public":  # a rounded interval would be rounded again
+        figures = public(content.estimates, content.lines())
+        criteria = public_criteria(criteria, content.estimates, figures)
     verdict = Verdict(content.verdict.verdict, criteria)
     own = content.charts if content.charts is not None and content.charts.edition == "public" else None
-    figures = public(content.estimates)
     schema, ingest = _schema_without_counts(content), _ingest_without_counts(content)
     readable = content.estimated_shares if content.certified else ()  # nobody can count a table that was refused
     attacks = tuple(

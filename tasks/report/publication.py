@@ -12,7 +12,7 @@ from pydantic import Field
 
 from tasks.ingest.checks.formulas import formulas_in_words
 from tasks.microdata.errors import InputError
-from tasks.microdata.spec import Name, Share, Spec
+from tasks.microdata.spec import Name, Public, Share, Spec
 from tasks.microdata.table import CALENDAR_TYPES, Microdata, iso_texts
 
 Format = Literal["csv", "parquet"]
@@ -33,8 +33,8 @@ class Publish(Spec):
         a warning, or `refuse` the release. They are never changed: the file must hold the values that were certified.
     """
 
-    format: Format = "csv"
-    formulas: Literal["keep", "refuse"] = "keep"
+    format: Public[Format] = "csv"
+    formulas: Public[Literal["keep", "refuse"]] = "keep"
 
 
 class Context(Spec):
@@ -47,14 +47,14 @@ class Context(Spec):
     sampling_fraction: the share of the population that is in the source.
     """
 
-    environment: Environment = "public"
-    purpose: Name | None = None
-    recipients: Texts | None = None
-    prior_releases: tuple[Name, ...] | None = None
-    unit: Name | None = None
-    period: Name | None = None
-    special_categories: tuple[Name, ...] | None = None
-    sampling_fraction: Share | None = None
+    environment: Public[Environment] = "public"
+    purpose: Public[Name | None] = None
+    recipients: Public[Texts | None] = None
+    prior_releases: Public[tuple[Name, ...] | None] = None
+    unit: Public[Name | None] = None
+    period: Public[Name | None] = None
+    special_categories: Public[tuple[Name, ...] | None] = None
+    sampling_fraction: Public[Share | None] = None
 
 
 def encode(table: Microdata, format: Format) -> bytes:

@@ -10,13 +10,11 @@ from datetime import datetime
 from typing import Any
 
 from tasks.attack.membership.methods import MembershipResult
-from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.canonical import canonical
 from tasks.microdata.table import Microdata
 from tasks.report.content import Content, extra_knowledge
-from tasks.report.masks.pram import matrix_in_words
 from tasks.report.page import Stamp
 from tasks.report.predicate import (
     ATTACK_CATALOGUE_VERSION,
@@ -169,8 +167,8 @@ def policy_digest(policy: Iterable[PolicyLine]) -> str:
     return hashlib.sha256(canonical(_plain(policy))).hexdigest()
 
 
-def _plain(policy: Iterable[PolicyLine]) -> tuple[dict[str, Any], ...]:
-    return tuple(line.model_dump(mode="json", exclude_none=True) for line in policy)
+def _plain(policy: Iterable[PolicyLine]) -> tuple[dict[str, object], ...]:
+    return tuple(line.public() for line in policy)
 
 
 def _claim(content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...], version: str | None, author: str | None) -> Claim:
@@ -372,14 +370,7 @@ def _parameters(content: Content, name: str) -> tuple[MaskClaim, ...]:
 
 
 def _mask_claim(step: Mechanism) -> MaskClaim:
-    return MaskClaim(method=step.method, parameters=_without_cells(step))
-
-
-def _without_cells(step: Mechanism) -> dict[str, Any]:
-    """Without what names categories; a matrix by its size alone: its cells can tell how frequent they are in the source."""
-    parameters = _without(step.public(), "method")
-    size = {"matrix": matrix_in_words(step)} if isinstance(step, Pram) and step.matrix is not None else {}
-    return parameters | size
+    return MaskClaim(method=step.method, parameters=_without(step.public(), "method"))
 
 
 def _without(fields: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -27,7 +27,8 @@ from tasks.report.page import render
 from tasks.report.plan import ReportPlan
 from tasks.report.publication import refuse_formulas
 from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.caching import Produced, stage
+from tasks.runtime.caching import stage
+from tasks.runtime.records import Produced
 from tasks.score.estimates import Score
 from tasks.score.policy import DECLARED
 from tasks.train.card import ModelCard

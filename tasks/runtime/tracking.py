@@ -12,12 +12,14 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.imports import import_before_threads
 from tasks.runtime.failures import write_private_trace
 from tasks.runtime.files import locked
 from tasks.runtime.registry import Registry, SeriesState
@@ -32,6 +34,11 @@ METRICS_PER_BATCH = 1000
 PARAMETERS_PER_BATCH = 100
 PARENT = "mlflow.parentRunId"
 AWAY_SECONDS = 10
+LOUD = (
+    "mlflow",
+    "alembic",
+    "sqlalchemy",
+)  # they log what they raise, with traceback, SQL and parameters; it is told at the end
 WITH_A_PLACE = {"http", "https", "databricks"}
 
 
@@ -42,6 +49,8 @@ class Tracking:
     """
 
     def __init__(self, *, series: str, run: str, again: bool = False) -> None:
+        with suppress(Exception):  # a wrong address, or a driver that is not installed, is told when it is used
+            import_before_threads(_needed())
         self._line = ThreadPoolExecutor(1, thread_name_prefix="tracking")
         self._asked: list[Future[Any]] = []
         self._client: MlflowClient | None = None
@@ -80,7 +89,8 @@ class Tracking:
         errors = [error for future in self._asked if (error := future.exception()) is not None]
         if not errors:
             return None
-        write_private_trace("tracking", self._run, errors[0])
+        with suppress(OSError):  # no room for details
+            write_private_trace("tracking", self._run, errors[0])
         return f"{type(errors[0]).__name__} in {len(errors)} of {len(self._asked)} calls (failures/{self._run}.txt)"
 
     @property
@@ -145,13 +155,26 @@ class Tracking:
         self._mlflow.set_terminated(child, "FINISHED")
 
 
+def _needed() -> Iterator[str]:
+    """What MLflow imports only when it is used. The index of the ledger uses SQLAlchemy too, in another thread."""
+    yield from ("mlflow.tracking.client", "mlflow.entities.model_registry", "mlflow.store.artifact.local_artifact_repo")
+    if tracking_uri().partition("://")[0].partition("+")[0] in WITH_A_PLACE:
+        yield from ("mlflow.store.tracking.rest_store", "mlflow.store.model_registry.rest_store")
+        return
+    yield from ("sqlalchemy.orm", "alembic.command", "alembic.config", "alembic.migration", "alembic.script")
+    yield from ("mlflow.store.tracking.sqlalchemy_workspace_store", "mlflow.store.model_registry.sqlalchemy_workspace_store")
+    from sqlalchemy import make_url
+
+    yield make_url(tracking_uri()).get_dialect().__module__  # with its driver
+
+
 def open_client() -> MlflowClient:
     """A client of the tracking store (`MLFLOW_TRACKING_URI`, or SQLite in the private folder).
 
     The tables of a new SQLite store are made by one process alone: two at once would leave it half made.
     """
-    logging.getLogger("mlflow").setLevel(logging.ERROR)
-    logging.getLogger("alembic").setLevel(logging.ERROR)
+    for name in LOUD:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     from mlflow import MlflowClient
 
     with locked(Home.current().locks / "tracking.lock"):
@@ -175,10 +198,11 @@ def metrics(estimates: Iterable[Estimate]) -> Iterable[tuple[str, float]]:
 def encoded(name: str) -> str:
     """A name that MLflow takes: parts separated by `/`, every other character than letters, digits, `_-. ` as `:hex:`.
 
-    Different names stay different; one that would be too long ends in its digest.
+    Different names stay different; one that would be too long ends in its digest. MLflow takes names for paths, and refuses
+    `a//b`, `..a` and `a/./b`: an empty part is `::`, and the dots of a part that begins with one are `:2e:`.
     """
     parts = [re.sub(r"[^A-Za-z0-9_\-. ]", lambda m: f":{ord(m[0]):x}:", part) for part in name.split("|")]
-    joined = "/".join(part.replace(".", ":2e:") if not part.strip(".") else part for part in parts)
+    joined = "/".join((part.replace(".", ":2e:") if part.startswith(".") else part) or "::" for part in parts)
     if len(joined) <= LONGEST_NAME:
         return joined
     return f"{joined[:180]}:{hashlib.sha256(name.encode()).hexdigest()}:"
@@ -191,7 +215,8 @@ def flattened(content: Any, name: str = "") -> Iterable[tuple[str, str]]:
         yield encoded(name), text if len(text) <= LONGEST_PARAMETER else f"{text[: LONGEST_PARAMETER - 20]} ... (cut)"
         return
     for key, child in content.items() if isinstance(content, Mapping) else enumerate(content):
-        yield from flattened(child, f"{name}|{key}".removeprefix("|"))
+        inside = str(key).replace("~", "~0").replace("|", "~1")  # a key may be any text: it is one part, as in an id
+        yield from flattened(child, f"{name}|{inside}" if name else inside)
 
 
 def _artifacts(series: str) -> str | None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.microdata.imports import one_at_a_time
+from tasks.microdata.spec import declaration_of
 from tasks.microdata.table import Microdata
 from tasks.train.examples import Coding, Kind
+from tasks.train.learners import AnyLearner
 from tasks.train.spec import ModelSpec
 
 
@@ -42,13 +45,14 @@ class ModelCard:
 
 def card_of(spec: ModelSpec, coding: Coding, model: Any, file: bytes, training: Microdata) -> ModelCard:
     """The card of a fitted model of a training table, with its file."""
-    from skops.io import get_untrusted_types
+    with one_at_a_time():
+        from skops.io import get_untrusted_types
 
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     types = {one.name: str(training.column(one.name).type) for one in coding.features}
     return ModelCard(
         algorithm=type(last).__name__,
-        parameters={} if spec.learner is None else spec.learner.model_dump(mode="json", exclude={"method"}),
+        parameters={} if spec.learner is None else _parameters(spec.learner),
         inputs=tuple(Input(name=one.name, type=types[one.name], kind=one.kind) for one in coding.features),
         target=coding.target,
         target_type=str(training.column(coding.target).type),
@@ -57,3 +61,9 @@ def card_of(spec: ModelSpec, coding: Coding, model: Any, file: bytes, training: 
         rows=training.n,
         trusted=tuple(sorted(get_untrusted_types(data=file))),
     )
+
+
+def _parameters(learner: AnyLearner) -> dict[str, Any]:
+    """The parameters that are declared public; those without a value too, because `max_depth: null` says something."""
+    told, fields = learner.public(), type(learner).model_fields
+    return {name: told.get(name) for name, field in fields.items() if declaration_of(field) is not None and name != "method"}

@@ -11,10 +11,12 @@ from typing import Annotated, Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
-from tasks.microdata.spec import Spec
+from tasks.microdata.imports import one_at_a_time
+from tasks.microdata.spec import Public, Spec
 
 RANDOM_STATES = 2**32  # what scikit-learn takes for a seed is below it
 Depth = Annotated[int, Field(ge=1, le=1000)] | None
+LayerSize = Annotated[int, Field(ge=1, le=10_000)]
 LeafSize = Annotated[int, Field(ge=1, le=1_000_000)]
 Positive = Annotated[float, Field(gt=0, le=1e9)]
 
@@ -22,59 +24,57 @@ Positive = Annotated[float, Field(gt=0, le=1e9)]
 class DecisionTree(Spec):
     """A decision tree; `max_depth: null` grows it until every leaf is pure."""
 
-    method: Literal["decision_tree"]
-    max_depth: Depth = None
-    min_samples_leaf: LeafSize = 1
+    method: Public[Literal["decision_tree"]]
+    max_depth: Public[Depth] = None
+    min_samples_leaf: Public[LeafSize] = 1
 
 
 class RandomForest(Spec):
     """A random forest; without `bootstrap` every tree sees every record, and one of full depth knows them by heart."""
 
-    method: Literal["random_forest"]
-    n_estimators: Annotated[int, Field(ge=1, le=2000)] = 100
-    max_depth: Depth = None
-    min_samples_leaf: LeafSize = 1
-    max_features: Literal["sqrt", "log2"] | None = "sqrt"
-    bootstrap: bool = True
+    method: Public[Literal["random_forest"]]
+    n_estimators: Public[Annotated[int, Field(ge=1, le=2000)]] = 100
+    max_depth: Public[Depth] = None
+    min_samples_leaf: Public[LeafSize] = 1
+    max_features: Public[Literal["sqrt", "log2"] | None] = "sqrt"
+    bootstrap: Public[bool] = True
 
 
 class GradientBoosting(Spec):
     """Histogram-based gradient boosting, without early stopping."""
 
-    method: Literal["gradient_boosting"]
-    max_iter: Annotated[int, Field(ge=1, le=5000)] = 100
-    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.1
-    max_leaf_nodes: Annotated[int, Field(ge=2, le=65_536)] | None = 31
-    max_depth: Depth = None
-    min_samples_leaf: LeafSize = 20
-    l2_regularization: Annotated[float, Field(ge=0, le=1e9)] = 0.0
+    method: Public[Literal["gradient_boosting"]]
+    max_iter: Public[Annotated[int, Field(ge=1, le=5000)]] = 100
+    learning_rate: Public[Annotated[float, Field(gt=0, le=1)]] = 0.1
+    max_leaf_nodes: Public[Annotated[int, Field(ge=2, le=65_536)] | None] = 31
+    max_depth: Public[Depth] = None
+    min_samples_leaf: Public[LeafSize] = 20
+    l2_regularization: Public[Annotated[float, Field(ge=0, le=1e9)]] = 0.0
 
 
 class LogisticRegression(Spec):
     """Multinomial logistic regression with an L2 penalty: the smaller `C`, the stronger."""
 
-    method: Literal["logistic_regression"]
-    C: Positive = 1.0
-    max_iter: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    method: Public[Literal["logistic_regression"]]
+    C: Public[Positive] = 1.0
+    max_iter: Public[Annotated[int, Field(ge=1, le=100_000)]] = 1000
 
 
 class NaiveBayes(Spec):
     """Gaussian naive Bayes."""
 
-    method: Literal["naive_bayes"]
-    var_smoothing: Annotated[float, Field(gt=0, le=1)] = 1e-9
+    method: Public[Literal["naive_bayes"]]
+    var_smoothing: Public[Annotated[float, Field(gt=0, le=1)]] = 1e-9
 
 
 class MultilayerPerceptron(Spec):
     """A feed-forward neural network with the stated hidden layers."""
 
-    method: Literal["multilayer_perceptron"]
-    hidden_layer_sizes: Annotated[tuple[Annotated[int, Field(ge=1, le=10_000)], ...], Field(min_length=1, max_length=10)] = (
-        100,
-    )
-    alpha: Annotated[float, Field(ge=0, le=1e9)] = 1e-4
-    learning_rate_init: Annotated[float, Field(gt=0, le=1)] = 1e-3
-    max_iter: Annotated[int, Field(ge=1, le=100_000)] = 200
+    method: Public[Literal["multilayer_perceptron"]]
+    hidden_layer_sizes: Public[Annotated[tuple[LayerSize, ...], Field(min_length=1, max_length=10)]] = (100,)
+    alpha: Public[Annotated[float, Field(ge=0, le=1e9)]] = 1e-4
+    learning_rate_init: Public[Annotated[float, Field(gt=0, le=1)]] = 1e-3
+    max_iter: Public[Annotated[int, Field(ge=1, le=100_000)]] = 200
 
 
 AnyLearner = DecisionTree | RandomForest | GradientBoosting | LogisticRegression | NaiveBayes | MultilayerPerceptron
@@ -89,27 +89,33 @@ def classifier(learner: AnyLearner, random_state: int) -> Any:
     parameters = learner.model_dump(exclude={"method"})
     match learner:
         case DecisionTree():
-            from sklearn.tree import DecisionTreeClassifier
+            with one_at_a_time():
+                from sklearn.tree import DecisionTreeClassifier
 
             return DecisionTreeClassifier(**parameters, random_state=random_state)
         case RandomForest():
-            from sklearn.ensemble import RandomForestClassifier
+            with one_at_a_time():
+                from sklearn.ensemble import RandomForestClassifier
 
             return RandomForestClassifier(**parameters, random_state=random_state, n_jobs=1)
         case GradientBoosting():
-            from sklearn.ensemble import HistGradientBoostingClassifier
+            with one_at_a_time():
+                from sklearn.ensemble import HistGradientBoostingClassifier
 
             return HistGradientBoostingClassifier(**parameters, early_stopping=False, random_state=random_state)
         case LogisticRegression():
-            from sklearn.linear_model import LogisticRegression as Logistic
+            with one_at_a_time():
+                from sklearn.linear_model import LogisticRegression as Logistic
 
             return Logistic(**parameters, random_state=random_state)
         case NaiveBayes():
-            from sklearn.naive_bayes import GaussianNB
+            with one_at_a_time():
+                from sklearn.naive_bayes import GaussianNB
 
             return GaussianNB(**parameters)
         case MultilayerPerceptron():
-            from sklearn.neural_network import MLPClassifier
+            with one_at_a_time():
+                from sklearn.neural_network import MLPClassifier
 
             return MLPClassifier(**parameters, random_state=random_state)
         case _:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Microdata
 from tasks.train.examples import FEWEST_OF_A_CLASS, Coding, Examples, Feature, class_places, coding_of, coding_of_file
@@ -34,7 +35,8 @@ def fitted(train: Examples, learner: AnyLearner, random_state: int) -> Any:
     laws of naive Bayes: from exact ones of two models the record could be calculated in which their training sets differ.
     train: of two classes at least.
     """
-    from sklearn.pipeline import make_pipeline
+    with one_at_a_time():
+        from sklearn.pipeline import make_pipeline
 
     prepare, last = _preparation(train), classifier(learner, random_state)
     prepare.fit(train.frame)
@@ -152,7 +154,8 @@ def _sure(train: Examples) -> Predict | None:
 @contextmanager
 def _as_it_is() -> Iterator[None]:
     """As a model is after `max_iter` rounds, so it is released."""
-    from sklearn.exceptions import ConvergenceWarning
+    with one_at_a_time():
+        from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -160,10 +163,11 @@ def _as_it_is() -> Iterator[None]:
 
 
 def _preparation(train: Examples) -> Any:
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+    with one_at_a_time():
+        from sklearn.compose import ColumnTransformer
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
     def filled(marked: bool) -> tuple[Any, Any]:
         return SimpleImputer(strategy="median", add_indicator=marked, keep_empty_features=True), StandardScaler()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tasks.microdata.imports import one_at_a_time
 from tasks.train.skops_archive import damaged, refusal
 from tasks.train.skops_content import check_predictor
 
@@ -53,11 +54,12 @@ def check_compiled_parts(model: Any, where: str) -> None:
     And that nothing is asked for the importances of trees: they follow from the counts that a file has not.
     Raises InputError. Cost: O(size of the model).
     """
-    from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
-    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
-    from sklearn.feature_selection import SelectFromModel
-    from sklearn.tree import BaseDecisionTree
-    from sklearn.tree._tree import Tree
+    with one_at_a_time():
+        from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
+        from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+        from sklearn.feature_selection import SelectFromModel
+        from sklearn.tree import BaseDecisionTree
+        from sklearn.tree._tree import Tree
 
     places = {
         Tree: (BaseDecisionTree, "tree_"),
@@ -82,7 +84,8 @@ def check_compiled_parts(model: Any, where: str) -> None:
 
 
 def _check_decision_tree(tree: Any, where: str) -> None:
-    from sklearn.base import ClassifierMixin
+    with one_at_a_time():
+        from sklearn.base import ClassifierMixin
 
     if not hasattr(tree, "tree_"):
         return  # not fitted: a parameter of a forest

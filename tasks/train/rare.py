@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.microdata.errors import InputError
+from tasks.microdata.imports import one_at_a_time
 from tasks.train.examples import FEWEST_OF_A_CLASS
 from tasks.train.model_parts import parts_of
 from tasks.train.spec import WHERE
@@ -59,7 +60,8 @@ def _counted(model: Any, counts: dict[str, Counter[Any]]) -> Iterator[int]:
 
 def _marked(model: Any, counts: dict[str, Counter[Any]]) -> Iterator[int]:
     """Of each column whose missing values are marked because there were some: how many records have none."""
-    from sklearn.impute import MissingIndicator
+    with one_at_a_time():
+        from sklearn.impute import MissingIndicator
 
     for part in parts_of(model):
         if not isinstance(part.held, MissingIndicator) or part.held.features != "missing-only":

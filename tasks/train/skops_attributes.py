@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from tasks.microdata.imports import one_at_a_time
+
 # The version of scikit-learn, which is compared when a file is read, and what a model may be asked about.
 _ALWAYS = frozenset({"_sklearn_version", "n_features_in_", "feature_names_in_"})
 # What estimators keep of their training and do not need to answer: predictions and marks of single training records; numbers of
@@ -137,7 +139,8 @@ def _parameters(own: type) -> frozenset[str]:
 
 
 def _is_estimator(own: type) -> bool:
-    from sklearn.base import BaseEstimator
+    with one_at_a_time():
+        from sklearn.base import BaseEstimator
 
     return issubclass(own, BaseEstimator)
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tasks.microdata.errors import InputError
+from tasks.microdata.imports import one_at_a_time
 from tasks.train.skops_archive import MOST_UNPACKED, damaged, refusal
 from tasks.train.skops_attributes import TEMPLATE, answering
 
@@ -232,7 +233,8 @@ def check_tree(arguments: list[Any], state: dict[str, Any], where: str) -> None:
     arguments: of its constructor: number of features, classes of each output, shape (1,), and number of outputs, which is 1.
     Raises InputError. Cost: O(n log n).
     """
-    from sklearn.tree._tree import NODE_DTYPE
+    with one_at_a_time():
+        from sklearn.tree._tree import NODE_DTYPE
 
     n_features, n_classes, n_outputs = arguments
     nodes, values = state["nodes"], state["values"]
@@ -253,7 +255,8 @@ def check_tree(arguments: list[Any], state: dict[str, Any], where: str) -> None:
 
 def check_predictor(nodes: Any, n_features: int, where: str) -> None:
     """That a tree of histogram-based gradient boosting leads from its first node to leaves, in its arrays alone."""
-    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+    with one_at_a_time():
+        from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 
     if not isinstance(nodes, np.ndarray) or nodes.dtype != PREDICTOR_RECORD_DTYPE or nodes.ndim != 1 or len(nodes) < 1:
         raise damaged(where, "a tree has nodes of another kind")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tasks.microdata.errors import InputError
+from tasks.microdata.imports import one_at_a_time
 from tasks.train.model_parts import check_compiled_parts
 from tasks.train.model_sizes import check_sizes
 from tasks.train.skops_archive import SCHEMA, damaged, packed, refusal, unpacked, zipped
@@ -38,7 +39,8 @@ def written(model: Any) -> bytes:
 
     Raises InputError for types that `read_model` refuses and for a model that is too large. Cost: O(size of the model).
     """
-    import skops.io
+    with one_at_a_time():
+        import skops.io
 
     where = "model.skops"
     with zipfile.ZipFile(io.BytesIO(skops.io.dumps(model))) as archive:
@@ -74,7 +76,8 @@ def imitation(model: Any, random_state: int) -> Any:
 
     Every step has that seed, one thread, no output, no cache, and does not go on from an earlier fit.
     """
-    from sklearn.base import clone
+    with one_at_a_time():
+        from sklearn.base import clone
 
     made = clone(model)
     fixed = {"random_state": random_state, "verbose": False, "warm_start": False, "memory": None}
@@ -100,8 +103,9 @@ def classes_of(model: Any) -> np.ndarray[Any, Any]:
 
 
 def _read(content: bytes, where: str) -> Any:
-    import skops.io
-    from skops.io.exceptions import UntrustedTypesFoundException
+    with one_at_a_time():
+        import skops.io
+        from skops.io.exceptions import UntrustedTypesFoundException
 
     schema, members = unpacked(content, where)
     checked = Content(members, where)
@@ -124,7 +128,8 @@ def _read(content: bytes, where: str) -> Any:
 
 def _refuse_other_version(schema: Any, where: str) -> None:
     """InputError where a part of the model was written by another version of scikit-learn."""
-    import sklearn
+    with one_at_a_time():
+        import sklearn
 
     parts = [schema]
     while parts:
@@ -141,9 +146,10 @@ def _refuse_other_version(schema: Any, where: str) -> None:
 
 
 def _check_classifier(model: Any, where: str) -> None:
-    from sklearn.base import BaseEstimator, is_classifier
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils.validation import check_is_fitted
+    with one_at_a_time():
+        from sklearn.base import BaseEstimator, is_classifier
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import check_is_fitted
 
     remedy = "write the fitted classifier itself, or a pipeline that ends in one"
     if not isinstance(model, BaseEstimator):

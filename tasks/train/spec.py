@@ -8,7 +8,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tasks.microdata.errors import InputError
-from tasks.microdata.spec import Name, Names, Spec
+from tasks.microdata.regular_files import LARGEST_TABLE, read_file
+from tasks.microdata.spec import Name, Names, Public, Spec
 from tasks.train.learners import Learner
 
 MOST_CLASSES = 100
@@ -28,12 +29,12 @@ class ModelSpec(Spec):
     trained_on: the `masked` table or the `original`; default: the masked one if there is `masking`.
     """
 
-    learner: Learner | None = None
+    learner: Public[Learner | None] = None
     file: Name | None = None
-    target: Name
-    target_quantiles: Annotated[int, Field(ge=2, le=MOST_CLASSES)] | None = None
-    features: Names | None = None
-    trained_on: Literal["masked", "original"] | None = None
+    target: Public[Name]
+    target_quantiles: Public[Annotated[int, Field(ge=2, le=MOST_CLASSES)] | None] = None
+    features: Public[Names | None] = None
+    trained_on: Public[Literal["masked", "original"] | None] = None
 
     @model_validator(mode="after")
     def _trained_or_fitted(self) -> Self:
@@ -54,7 +55,7 @@ def file_content(spec: ModelSpec) -> bytes:
     """The bytes of the file of a fitted model. Raises InputError where it cannot be read."""
     path = Path(str(spec.file))
     try:
-        return path.read_bytes()
+        return read_file(path, LARGEST_TABLE)
     except OSError as error:
         what, allowed = f"the model cannot be read ({error.strerror})", "a file that skops has written"
         raise InputError("no-such-source", f"{WHERE}.file", what, allowed, "correct the path", path.name) from None

@@ -9,8 +9,9 @@ from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Ref, Store, content_address
-from tasks.runtime.caching import Produced, stage
+from tasks.runtime.caching import stage
 from tasks.runtime.draws import seed_of
+from tasks.runtime.records import Produced
 from tasks.train.card import card_of
 from tasks.train.examples import Coding, coding_of, coding_of_file, refuse_rare_classes
 from tasks.train.learners import RANDOM_STATES

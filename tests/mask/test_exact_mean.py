@@ -30,7 +30,7 @@ def test_what_went_leaves_no_trace():
     assert mean_without(np.array([[1e9], [0.1]]), [0])[0] == 0.1
 
 
-@pytest.mark.parametrize("value", [0.0, 5e-324, 1.7e308, -1 / 3])
+@pytest.mark.parametrize("value", [0.0, 5e-324, 1e100, -1 / 3])
 def test_one_record_is_its_own_mean(value):
     assert mean_without(np.array([[value]]), [])[0] == pytest.approx(value, rel=1e-15)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -34,6 +36,15 @@ EQUIVARIANT = {
     "bands": {"method": "recoding", "recode": {"whole": {"intervals": [10, 20], "publish": "median"}}},
     "joined": {"method": "recoding", "recode": {"town": {"map": {"a": "b"}, "others": "keep"}}},
 }
+
+DRAWN_BY_ROW = {"pram", "noise", "reverse_mapping", "sampling"}  # what a record gets depends on the row where it stands
+MADE_AFTER_THE_STEPS = {"pseudonyms"}  # by who holds the key
+
+
+def test_every_method_is_among_those_that_follow_the_order_or_says_why_not():
+    methods = {get_args(kind.model_fields["method"].annotation)[0] for kind in get_args(get_args(Masking)[0])}
+    follow = {str(parameters["method"]) for parameters in EQUIVARIANT.values()}
+    assert methods == follow | DRAWN_BY_ROW | MADE_AFTER_THE_STEPS
 
 
 def table(seed, n=30):

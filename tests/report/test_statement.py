@@ -98,10 +98,10 @@ def test_what_is_not_known_is_said_to_be_not_assessed(certified):
 def test_the_three_risks_take_the_worst_policy_line(certified, refused, undecided):
     risks = filled(certified)["criteria_wp29"]
     assert risks["singling_out"] == {
-        "attacks": ["distance_linkage", "transparency"], "measure": "records_exposed", "value": 0.021, "decision": "pass",
+        "attacks": ["distance_linkage", "transparency"], "measure": "records_exposed", "value": 20 / 944, "decision": "pass",
     }  # fmt: skip
-    assert (risks["linkability"]["value"], risks["linkability"]["decision"]) == (0.0996, "pass")
-    assert (risks["inference"]["measure"], risks["inference"]["value"]) == ("linked_value_disclosed", 0.631)
+    assert (risks["linkability"]["value"], risks["linkability"]["decision"]) == (90 / 944, "pass")
+    assert (risks["inference"]["measure"], risks["inference"]["value"]) == ("linked_value_disclosed", 600 / 944)
     assert filled(refused, UNRELEASED)["criteria_wp29"]["linkability"]["decision"] == "fail"
     left_open = filled(undecided, UNRELEASED)["criteria_wp29"]
     assert (left_open["singling_out"]["value"], left_open["singling_out"]["decision"]) == ("not assessed", "undecided")
@@ -145,7 +145,7 @@ def test_attributes_tell_mask_knowledge_and_origin(certified):
 
 def test_the_attack_model_and_what_is_not_claimed(certified, refused):
     model = filled(certified)["attack_model"]
-    assert (model["maximum_risk"], model["average_risk"]) == (1.0, 0.0996)
+    assert (model["maximum_risk"], model["average_risk"]) == (1.0, 90 / 944)
     assert (model["direction"], model["scale"], model["credit"]) == (["to_release"], ["release"], ["shared"])
     assert model["insiders"] == ["vote", "PID"]
     denied = filled(refused, UNRELEASED)["not_claimed"]
@@ -194,7 +194,7 @@ def test_columns_are_named_by_their_logical_types():
 
 
 def test_insiders_are_named_in_the_residual(certified):
-    assert any("PID" in sentence and "44.8" in sentence for sentence in filled(certified)["residual"])
+    assert any("PID" in sentence and "44.5" in sentence for sentence in filled(certified)["residual"])
 
 
 @pytest.mark.parametrize("which", ["certified", "refused", "undecided"])

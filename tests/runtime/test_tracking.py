@@ -3,8 +3,13 @@ import sqlite3
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from mlflow.utils.validation import (
+    _validate_metric_name,
+    _validate_param_name,
+    _validate_tag_name,
+)
 
 from tasks.microdata.estimate import Estimate
 from tasks.runtime import tracking
@@ -13,17 +18,27 @@ from tasks.runtime.tracking import Tracking, encoded, flattened, metrics, open_c
 ALLOWED = re.compile(r"^[A-Za-z0-9_\-. :/]*$")
 
 
-@given(st.text(max_size=400))
+@given(st.text(max_size=400) | st.text("|./ ", max_size=10))
+@example("insider:a||b")
+@example("|a")
+@example("a|")
+@example("")
 def test_every_name_becomes_one_that_is_taken(name):
     code = encoded(name)
     assert ALLOWED.match(code)
+    for taken in (_validate_metric_name, _validate_param_name, _validate_tag_name):
+        taken(code)
     assert len(code) <= 250
-    assert not any(part in (".", "..") for part in code.split("/"))
 
 
-@given(*[st.text(string.ascii_letters + ":./|% é", max_size=30)] * 2)
+@given(*[st.text(string.ascii_letters + ":./|% é", max_size=30) | st.text(":/|a0", max_size=5)] * 2)
 def test_different_names_stay_different(one, other):
     assert (encoded(one) == encoded(other)) == (one == other)
+
+
+@given(*[st.text("|~a", min_size=1, max_size=4)] * 2)
+def test_a_key_is_one_part_whatever_is_in_it(one, other):
+    assert len(dict(flattened({one: {other: 1}, f"{one}|{other}": 2}))) == 2
 
 
 def test_leaves_of_a_spec():

@@ -53,6 +53,7 @@ def test_a_file_answers_as_its_model_and_is_written_alike_again(models, method):
     assert frame_of(read) == tuple(FRAME.columns) and classes_of(read).tolist() == ["no", "perhaps", "yes"]
 
 
+@pytest.mark.slow
 def test_another_process_writes_the_same_bytes(models):
     """With other hash values of texts, and other leftovers in its memory."""
     environment = {**os.environ, "PYTHONHASHSEED": "7", "MALLOC_PERTURB_": "165", "PYTHONPATH": str(ROOT)}

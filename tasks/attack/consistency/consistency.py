@@ -23,7 +23,7 @@ from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, shared_codes
 
 MOST_LOOKED_AT = 400_000_000  # pairs: 20,000 records where nothing narrows the search
@@ -36,8 +36,8 @@ class Consistency(Spec):
     id: what the attack is called in figures and policy lines; default: the method's name.
     """
 
-    method: Literal["consistency"]
-    id: Slug | None = None
+    method: Public[Literal["consistency"]]
+    id: Public[Slug | None] = None
 
 
 def link_by_consistency(

@@ -10,6 +10,8 @@ from tasks.attack.linkage.attributes import ABSOLUTE, SQUARED, Columns, write_di
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
+_MISSING = dict.fromkeys(("x", "y"), "a missing value, which `write_differences` asks for")
+
 
 class Apart(NamedTuple):
     """What is done with the columns of two records, and how many attributes that gives; see `Columns`."""
@@ -39,7 +41,7 @@ def write_apart(x: Floats, y: Floats, how: Apart, delta: Floats) -> None:
     write_differences(x, y, how.kind, how.weight, how.attribute, False, delta)
 
 
-@njit
+@njit(missing=_MISSING)
 def differences_of_pairs(x: Floats, y: Floats, how: Apart) -> Floats:
     """The differences of the records in the same place of two lists, shape (m, d)."""
     found = np.empty((len(x), how.d))

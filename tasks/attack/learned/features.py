@@ -62,7 +62,7 @@ def features(kind: Kind, differences: Floats) -> Floats:
     return _features(CODES[kind], np.ascontiguousarray(differences, dtype=float), width(kind, differences.shape[1]))
 
 
-@njit
+@njit(missing={"differences": "one of two values is missing, which `squared` asks for"})
 def _features(code: int, differences: Floats, p: int) -> Floats:
     made = np.zeros((len(differences), p))
     for row in range(len(differences)):

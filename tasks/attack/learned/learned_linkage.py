@@ -21,7 +21,7 @@ from tasks.attack.linkage.search import Search, embedded
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Microdata
 
 Family = Literal["weighted_mean", "owa", "choquet", "choquet_2_additive", "bilinear"]
@@ -40,14 +40,14 @@ class LearnedLinkage(Spec):
         the search. So the machine decides how far a proof comes that does not end and, near the limit, whether it ends.
     """
 
-    method: Literal["learned_linkage"]
-    id: Slug | None = None
-    scale_by: ScaleBy = "release"
-    direction: Literal["to_release", "to_original"] = "to_release"
-    learn: Family = "weighted_mean"
-    metric: bool = False
-    solver: Solver = "search"
-    time_limit_seconds: Annotated[float, Field(gt=0, le=86_400)] = 60.0
+    method: Public[Literal["learned_linkage"]]
+    id: Public[Slug | None] = None
+    scale_by: Public[ScaleBy] = "release"
+    direction: Public[Literal["to_release", "to_original"]] = "to_release"
+    learn: Public[Family] = "weighted_mean"
+    metric: Public[bool] = False
+    solver: Public[Solver] = "search"
+    time_limit_seconds: Public[Annotated[float, Field(gt=0, le=86_400)]] = 60.0
     compare: ComparedBy | None = None
 
     @property

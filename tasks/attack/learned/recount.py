@@ -19,6 +19,8 @@ from tasks.microdata.table import Booleans, Floats, Integers
 TIE = 1e-9  # of the absolute terms of two distances: they are equal
 BLOCK = 512  # found records that are compared at once: their differences fit into a processor's cache
 
+_MISSING = dict.fromkeys(("searching", "found"), "a missing value, which `write_apart` and `write_apart_from` ask for")
+
 
 @dataclass(frozen=True, slots=True)
 class Links:
@@ -53,7 +55,7 @@ def recount(kind: Kind, parameters: Floats, searching: Floats, found: Floats, tr
     return Links(*links_among(CODES[kind], parameters, own, others, truth, everybody, one_each, how))
 
 
-@njit
+@njit(missing=_MISSING)
 def links_among(
     code: int,
     parameters: Floats,
@@ -97,7 +99,7 @@ def measured(code: int, parameters: Floats, difference: Floats, phi: Floats) -> 
     return distance, size
 
 
-@njit
+@njit(missing=_MISSING)
 def look(
     code: int, parameters: Floats, searching: Floats, found: Floats, truth: Integers, copies: Integers, how: Apart, k: int
 ) -> tuple[Integers, Integers, Integers]:

@@ -17,6 +17,8 @@ from tasks.attack.learned.recount import Links
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
+_MISSING = dict.fromkeys(("searching", "found"), "a missing value, which `write_differences` asks for")
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -140,7 +142,7 @@ def differences_of(of: Problem, i: Integers, j: Integers) -> Floats:
     return _differences(CODES[of.kind], of.searching, of.found, of.truth, i, j, of.parameters, of.how)
 
 
-@njit
+@njit(missing=_MISSING)
 def _differences(
     code: int, searching: Floats, found: Floats, truth: Integers, i: Integers, j: Integers, p: int, how: Apart
 ) -> Floats:

@@ -25,6 +25,8 @@ MARGIN = 1e-9
 ROUNDING = 1e-12
 STRAYS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)  # of the largest multiplier: left by rounding
 
+_MISSING = dict.fromkeys(("searching", "found"), "a missing value, which `write_differences` asks for")
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:
@@ -60,7 +62,7 @@ def absolute_terms(of: Problem, i: Integers, j: Integers) -> Floats:
     return _absolute_terms(CODES[of.kind], of.searching, of.found, of.truth, i, j, of.parameters, of.how)
 
 
-@njit
+@njit(missing=_MISSING)
 def _absolute_terms(
     code: int, searching: Floats, found: Floats, truth: Integers, i: Integers, j: Integers, p: int, how: Apart
 ) -> Floats:

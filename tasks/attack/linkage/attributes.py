@@ -30,6 +30,8 @@ By = Literal["squared", "absolute", "rank", "equality", "hierarchy", "date_parts
 SQUARED, EQUAL, ABSOLUTE = 0, 1, 2  # what is done with the two values of a column
 ORDERED: tuple[By, ...] = ("squared", "absolute", "rank")
 
+_MISSING = dict.fromkeys(("own", "shown"), "a missing value, which `write_differences` asks for")
+
 
 class Compared(Spec):
     """How two values of one attribute are compared.
@@ -153,7 +155,7 @@ def write_differences(
             delta[j] = np.sqrt(delta[j] * delta[j] + weight[e])
 
 
-@njit
+@njit(missing=_MISSING)
 def differences(
     own: Floats, shown: Floats, kind: Integers, weight: Floats, attribute: Integers, n_attributes: int, missing_out: bool
 ) -> Floats:

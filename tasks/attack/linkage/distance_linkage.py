@@ -18,7 +18,7 @@ from tasks.attack.nearest import Nearest, nearest
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import CATEGORICAL, Schema
-from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Floats, Integers, Microdata
 
@@ -36,13 +36,13 @@ class DistanceLinkage(Spec):
     matching: `nearest`: each record for itself; `one_to_one`: all records together, no row for two of them.
     """
 
-    method: Literal["distance_linkage"]
-    id: Slug | None = None
-    scale_by: ScaleBy = "release"
-    direction: Literal["to_release", "to_original"] = "to_release"
-    distance: Distance = Field(Euclidean(), description="default: every attribute weighs the same")
+    method: Public[Literal["distance_linkage"]]
+    id: Public[Slug | None] = None
+    scale_by: Public[ScaleBy] = "release"
+    direction: Public[Literal["to_release", "to_original"]] = "to_release"
+    distance: Public[Distance] = Field(Euclidean(), description="default: every attribute weighs the same")
     compare: ComparedBy | None = None
-    matching: Literal["nearest", "one_to_one"] = "nearest"
+    matching: Public[Literal["nearest", "one_to_one"]] = "nearest"
 
     @property
     def is_plain(self) -> bool:

@@ -223,7 +223,7 @@ def is_semidefinite(matrix: Floats) -> bool:
     return bool(values.min(initial=0.0) >= -1e-12 * max(float(np.abs(values).max(initial=0.0)), 1e-300))
 
 
-@njit
+@njit(missing={"differences": "one of two values is missing, which every form asks for"})
 def evaluated(kind: int, vector: Floats, matrix: Floats, others: int, differences: Floats) -> Floats:
     """The squared distance of each row of differences."""
     distances = np.empty(len(differences))

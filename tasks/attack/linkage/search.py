@@ -27,6 +27,8 @@ _PAIRS_AT_A_TIME = 1 << 23
 _MOST_OF_A_KERNEL = 1000
 _LEAF = 32  # of a tree over places with prices: they are near to each other
 
+_MISSING = dict.fromkeys(("queries", "searched"), "a missing value, which `write_differences` asks for")
+
 
 @dataclass(frozen=True, slots=True)
 class Search:
@@ -197,7 +199,7 @@ def _parameters(form: Form) -> tuple[int, Floats, Floats, int]:
     return int(form.kind), form.vector, form.matrix, form.others
 
 
-@njit
+@njit(infinite={"distances": "they are compared alone: whoever is infinitely far from all ties with all"})
 def _kept_in(distances: Floats) -> tuple[Integers, Integers, Floats, Floats]:
     """For each row of a matrix of distances who is nearest, how many, the least distance and the next."""
     n, everybody = len(distances), np.arange(distances.shape[1])
@@ -213,7 +215,7 @@ def _kept_in(distances: Floats) -> tuple[Integers, Integers, Floats, Floats]:
     return found[:used].copy(), sizes, least, runner_up
 
 
-@njit
+@njit(missing=_MISSING)
 def _matrix(
     queries: Floats,
     searched: Floats,

@@ -27,7 +27,7 @@ from tasks.attack.linkage.distances import (
     two_additive,
     weighted_mean,
 )
-from tasks.microdata.spec import Name, Names, Spec
+from tasks.microdata.spec import Name, Names, Public, Spec
 from tasks.microdata.table import Floats
 
 MOST_OF_A_SPEC = 10  # attributes of a fuzzy measure in a release file: 1,023 values
@@ -53,7 +53,7 @@ ByAttribute = Annotated[
 class Euclidean(Spec):
     """The plain distance: every attribute weighs the same."""
 
-    kind: Literal["euclidean"] = "euclidean"
+    kind: Public[Literal["euclidean"]] = "euclidean"
 
 
 class Mahalanobis(Spec):
@@ -63,8 +63,8 @@ class Mahalanobis(Spec):
         real intruder would have to know from elsewhere (his chance is then measured with the truths permuted).
     """
 
-    kind: Literal["mahalanobis"]
-    covariance: Literal["data", "differences"] = "data"
+    kind: Public[Literal["mahalanobis"]]
+    covariance: Public[Literal["data", "differences"]] = "data"
 
 
 class Kernel(Spec):
@@ -74,15 +74,15 @@ class Kernel(Spec):
     kernel is not offered: its distance grows with Euclid's, so that it links the same records.
     """
 
-    kind: Literal["kernel"]
-    degree: Annotated[int, Field(ge=1, le=5)] = 2
+    kind: Public[Literal["kernel"]]
+    degree: Public[Annotated[int, Field(ge=1, le=5)]] = 2
 
 
 class WeightedMean(Spec):
     """Each attribute's squared difference times its weight; 1 is the weight in the plain distance."""
 
-    kind: Literal["weighted_mean"]
-    weights: ByAttribute
+    kind: Public[Literal["weighted_mean"]]
+    weights: Public[ByAttribute]
 
     @model_validator(mode="after")
     def _are_weights(self) -> Self:
@@ -97,8 +97,8 @@ class Owa(Spec):
     weights: for as many attributes as there are weights; for others the steps of the quantifier that they make.
     """
 
-    kind: Literal["owa"]
-    weights: Annotated[tuple[Annotated[float, Field(ge=0)], ...], Field(min_length=1, max_length=1000)]
+    kind: Public[Literal["owa"]]
+    weights: Public[Annotated[tuple[Annotated[float, Field(ge=0)], ...], Field(min_length=1, max_length=1000)]]
 
     @model_validator(mode="after")
     def _are_weights(self) -> Self:
@@ -109,8 +109,8 @@ class Owa(Spec):
 class SetValue(Spec):
     """The value of one set of attributes."""
 
-    of: Names
-    value: float
+    of: Public[Names]
+    value: Public[float]
 
 
 class Choquet(Spec):
@@ -119,8 +119,8 @@ class Choquet(Spec):
     measure: the fuzzy measure of every set of the attributes but none (0) and all (1); it never falls when one is added.
     """
 
-    kind: Literal["choquet"]
-    measure: Annotated[tuple[SetValue, ...], Field(min_length=2)]
+    kind: Public[Literal["choquet"]]
+    measure: Public[Annotated[tuple[SetValue, ...], Field(min_length=2)]]
 
     @model_validator(mode="after")
     def _is_a_measure(self) -> Self:
@@ -153,9 +153,9 @@ class TwoAdditive(Spec):
         up to 1.
     """
 
-    kind: Literal["choquet_2_additive"]
-    singles: ByAttribute
-    pairs: tuple[SetValue, ...] = ()
+    kind: Public[Literal["choquet_2_additive"]]
+    singles: Public[ByAttribute]
+    pairs: Public[tuple[SetValue, ...]] = ()
 
     @model_validator(mode="after")
     def _is_a_measure(self) -> Self:
@@ -184,9 +184,9 @@ class Bilinear(Spec):
     attributes: those of the rows and columns of `matrix`.
     """
 
-    kind: Literal["bilinear"]
-    attributes: Names
-    matrix: Annotated[tuple[tuple[float, ...], ...], Field(min_length=1)]
+    kind: Public[Literal["bilinear"]]
+    attributes: Public[Names]
+    matrix: Public[Annotated[tuple[tuple[float, ...], ...], Field(min_length=1)]]
 
     @model_validator(mode="after")
     def _is_symmetric(self) -> Self:
@@ -200,7 +200,7 @@ class Bilinear(Spec):
 class Gower(Spec):
     """Gower's coefficient: the mean over the attributes that both records have of |x - y| / range, or of [x differs from y]."""
 
-    kind: Literal["gower"]
+    kind: Public[Literal["gower"]]
 
 
 Distance = Annotated[

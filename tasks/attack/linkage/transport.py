@@ -22,6 +22,8 @@ from tasks.microdata.table import Booleans, Floats, Integers
 
 _NONE, _TOO_FAR, _NOWHERE = -1, -2, -3
 
+_WHOLE_LIST = {"lists.low": "no column is left out of the list: it is compared with costs, and decides no place"}
+
 
 class Lists(NamedTuple):
     """Of row class r the columns columns[starts[r]:starts[r + 1]] and their costs; low: the bound on all others."""
@@ -92,10 +94,10 @@ def new_room(lists: Lists, columns: int) -> Room:
     rows, edges = len(lists.low), len(lists.columns) + 1
     whole = [np.empty(size, dtype=np.int64) for size in (columns, edges, rows, columns)]
     unseen = np.full(columns, _NONE), np.full(rows, _NONE)
-    return Room(np.empty(columns), whole[0], *unseen, np.empty(edges), whole[1], whole[2], np.empty(rows), whole[3])
+    return Room(np.zeros(columns), whole[0], *unseen, np.zeros(edges), whole[1], whole[2], np.zeros(rows), whole[3])
 
 
-@njit
+@njit(infinite=_WHOLE_LIST)
 def give(waiting: Integers, lists: Lists, state: State, room: Room, most: int, slack: float, listed_only: bool) -> Booleans:
     """Give columns to waiting units along shortest paths; returns the row classes whose lists are too short, shape (rows,).
 
@@ -255,7 +257,7 @@ def take_back(of_rows: Booleans, state: State) -> None:
             state.given[unit] = _NONE
 
 
-@njit
+@njit(infinite=_WHOLE_LIST)
 def auction(
     lists: Lists, of_unit: Integers, copies: Integers, price: Floats, given: Integers, holder: Integers, step: float
 ) -> Booleans:
@@ -296,7 +298,7 @@ def _best_two(row: int, lists: Lists, copies: Integers, price: Floats) -> tuple[
     return best, second if second < np.inf else best, place
 
 
-@njit
+@njit(infinite=_WHOLE_LIST)
 def without(units: Integers, lists: Lists, state: State, room: Room, most: int) -> Floats:
     """How much dearer the least assignment is without what each of some units was given; a lower bound where that is far.
 

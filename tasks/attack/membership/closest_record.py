@@ -9,7 +9,7 @@ from tasks.attack.membership.scored import Scored
 from tasks.attack.nearest import nearest
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Integers, Microdata
 
 
@@ -20,9 +20,9 @@ class ClosestRecord(Spec):
     scale_by: as for `distance_linkage`; `original` are the targets.
     """
 
-    method: Literal["closest_record"]
-    id: Slug | None = None
-    scale_by: ScaleBy = "release"
+    method: Public[Literal["closest_record"]]
+    id: Public[Slug | None] = None
+    scale_by: Public[ScaleBy] = "release"
 
 
 def by_closest_record(

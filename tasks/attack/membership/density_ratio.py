@@ -13,10 +13,12 @@ from tasks.attack.membership.scored import Scored
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
 
 LEAST = 1e-9  # squared standard deviations; nearer is equal
+
+_MISSING = dict.fromkeys(("queries", "searched"), "a missing value, which `squared_distance` asks for")
 
 
 class DensityRatio(Spec):
@@ -26,10 +28,10 @@ class DensityRatio(Spec):
     neighbours: the k of the two nearest-neighbour estimates. scale_by: as for `distance_linkage`.
     """
 
-    method: Literal["density_ratio"]
-    id: Slug | None = None
-    neighbours: Annotated[int, Field(ge=1, le=1000)] = 1
-    scale_by: ScaleBy = "release"
+    method: Public[Literal["density_ratio"]]
+    id: Public[Slug | None] = None
+    neighbours: Public[Annotated[int, Field(ge=1, le=1000)]] = 1
+    scale_by: Public[ScaleBy] = "release"
 
 
 def by_density_ratio(
@@ -71,7 +73,7 @@ def by_density_ratio(
     return Scored(np.log((to_reference + LEAST) / (to_release + LEAST)), None, "calibration")
 
 
-@njit
+@njit(missing=_MISSING)
 def kth_distance(queries: Floats, searched: Floats, counts: Integers, k: int, nominal: Booleans, weight: Floats) -> Floats:
     """Shape (q,): the squared distance to the k-th nearest of the records, of which record c is there counts[c] times."""
     found = np.empty(len(queries))

@@ -6,7 +6,7 @@ from typing import Literal
 
 from tasks.attack.membership.answers import Answers, correct
 from tasks.attack.membership.scored import Scored
-from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.spec import Public, Slug, Spec
 
 
 class Gap(Spec):
@@ -15,8 +15,8 @@ class Gap(Spec):
     id: what the attack is called in figures and policy lines; default: the method's name.
     """
 
-    method: Literal["gap"]
-    id: Slug | None = None
+    method: Public[Literal["gap"]]
+    id: Public[Slug | None] = None
 
 
 def by_gap(answers: Answers) -> Scored:

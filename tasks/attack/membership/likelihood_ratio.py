@@ -13,7 +13,7 @@ from tasks.attack.membership.scored import Scored
 from tasks.attack.membership.shadows import Shadows, Teaching
 from tasks.attack.membership.threshold import best_threshold
 from tasks.microdata.errors import NotApplicable
-from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats, Integers
 
 FEWEST_FOR_OWN_VARIANCE = 32  # answers of each kind about a target
@@ -30,10 +30,10 @@ class LikelihoodRatio(Spec):
         variance.
     """
 
-    method: Literal["likelihood_ratio"]
-    id: Slug | None = None
-    variant: Literal["online", "offline"] = "online"
-    shadows: Annotated[int, Field(ge=4, le=1024, multiple_of=2)] = 16
+    method: Public[Literal["likelihood_ratio"]]
+    id: Public[Slug | None] = None
+    variant: Public[Literal["online", "offline"]] = "online"
+    shadows: Public[Annotated[int, Field(ge=4, le=1024, multiple_of=2)]] = 16
 
     @property
     def teaching(self) -> Teaching:

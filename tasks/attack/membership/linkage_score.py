@@ -9,7 +9,7 @@ import numpy as np
 from tasks.attack.membership.scored import Scored
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable
-from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Floats, Integers
 
 
@@ -21,10 +21,10 @@ class LinkageScore(Spec):
         differs from it is farther, or the `probability` of the likeliest row.
     """
 
-    method: Literal["linkage_score"]
-    id: Slug | None = None
-    of: Slug = "distance_linkage"
-    score: Literal["distance", "margin", "probability"] = "margin"
+    method: Public[Literal["linkage_score"]]
+    id: Public[Slug | None] = None
+    of: Public[Slug] = "distance_linkage"
+    score: Public[Literal["distance", "margin", "probability"]] = "margin"
 
 
 def by_links(links: Links, targets: Integers, spec: LinkageScore) -> Scored:

@@ -11,7 +11,7 @@ from tasks.attack.membership.answers import Answers, losses
 from tasks.attack.membership.scored import Scored
 from tasks.attack.membership.shadows import Shadows
 from tasks.microdata.errors import NotApplicable
-from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.spec import Public, Slug, Spec
 
 
 class LossThreshold(Spec):
@@ -23,10 +23,10 @@ class LossThreshold(Spec):
     shadows: how many of these, an even number.
     """
 
-    method: Literal["loss_threshold"]
-    id: Slug | None = None
-    threshold: Literal["training_loss", "shadow_models"] = "training_loss"
-    shadows: Annotated[int, Field(ge=2, le=1024, multiple_of=2)] = 8
+    method: Public[Literal["loss_threshold"]]
+    id: Public[Slug | None] = None
+    threshold: Public[Literal["training_loss", "shadow_models"]] = "training_loss"
+    shadows: Public[Annotated[int, Field(ge=2, le=1024, multiple_of=2)]] = 8
 
 
 def by_loss(answers: Answers, spec: LossThreshold, shadows: Shadows | None = None) -> Scored:

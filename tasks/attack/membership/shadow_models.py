@@ -10,7 +10,8 @@ from pydantic import Field
 from tasks.attack.membership.answers import Answers, correct, losses, of_label
 from tasks.attack.membership.scored import Scored
 from tasks.attack.membership.shadows import Shadows
-from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.imports import one_at_a_time
+from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Floats, Integers
 from tasks.train.learners import RANDOM_STATES
 
@@ -26,9 +27,9 @@ class ShadowModels(Spec):
     shadows: how many, an even number; each learns from half of the intruder's own records.
     """
 
-    method: Literal["shadow_models"]
-    id: Slug | None = None
-    shadows: Annotated[int, Field(ge=2, le=1024, multiple_of=2)] = 8
+    method: Public[Literal["shadow_models"]]
+    id: Public[Slug | None] = None
+    shadows: Public[Annotated[int, Field(ge=2, le=1024, multiple_of=2)]] = 8
 
 
 def by_shadow_models(answers: Answers, shadows: Shadows, *, rng: np.random.Generator) -> Scored:
@@ -67,7 +68,8 @@ def _features(probabilities: Floats, labels: Integers) -> Floats:
 
 
 def _forest(random_state: int) -> Any:
-    from sklearn.ensemble import RandomForestClassifier
+    with one_at_a_time():
+        from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(
         TREES, min_samples_leaf=LEAF_SIZE, class_weight="balanced", random_state=random_state, n_jobs=1

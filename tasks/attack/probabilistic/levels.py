@@ -24,7 +24,7 @@ from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Schema
 from tasks.microdata.spec import Percent, Spec
 from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
 
-MISSING = -1e300  # stands for a missing value: far from every other, and 0 from another missing one
+MISSING = -1e99  # stands for a missing value: far from every other, and 0 from another missing one
 LISTED = -1.0  # the reach of a rule that lists which texts are alike
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tasks.attack.probabilistic.patterns import Patterns, strides_of
 from tasks.microdata.errors import AttackFailed, InputError
+from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.table import Floats, Integers
 
 MOST_CELLS = 1 << 12  # of the table that a log-linear model is fitted to
@@ -63,8 +64,9 @@ def fitted(table: Table, counts: Floats) -> Floats:
     Returns shape (cells,), adding up to 1; its margins over the chosen pairs and over every attribute are those of the counts.
     Raises AttackFailed where the fit does not converge.
     """
-    from statsmodels.genmod.families import Poisson  # slow to import, and few releases need it
-    from statsmodels.genmod.generalized_linear_model import GLM
+    with one_at_a_time():
+        from statsmodels.genmod.families import Poisson  # slow to import, and few releases need it
+        from statsmodels.genmod.generalized_linear_model import GLM
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

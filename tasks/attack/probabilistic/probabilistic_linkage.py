@@ -31,7 +31,7 @@ from tasks.attack.probabilistic.posterior import Distribution, distribution, one
 from tasks.attack.probabilistic.waterfall import Waterfall, riskiest
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
 from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Name, Slug, Spec
+from tasks.microdata.spec import Name, Public, Slug, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Floats, Integers, Microdata
 
@@ -50,8 +50,8 @@ class Assumed(Spec):
     weight: what this counts, over what the patterns count.
     """
 
-    kept: Annotated[float, Field(gt=0, lt=1)] | Literal["estimated"] = KEPT
-    weight: Annotated[float, Field(gt=0, le=100)] = 1.0
+    kept: Public[Annotated[float, Field(gt=0, lt=1)] | Literal["estimated"]] = KEPT
+    weight: Public[Annotated[float, Field(gt=0, le=100)]] = 1.0
 
 
 class ProbabilisticLinkage(Spec):
@@ -70,15 +70,15 @@ class ProbabilisticLinkage(Spec):
         probabilities too, up to 12 million pairs of records that differ.
     """
 
-    method: Literal["probabilistic_linkage"]
-    id: Slug | None = None
-    estimate: Literal["tied", "plain", "supervised"] = "tied"
-    assumed: Assumed = Assumed()
+    method: Public[Literal["probabilistic_linkage"]]
+    id: Public[Slug | None] = None
+    estimate: Public[Literal["tied", "plain", "supervised"]] = "tied"
+    assumed: Public[Assumed] = Assumed()
     compare: Ladders | None = None
-    interactions: tuple[Interaction, ...] = ()
-    false_links: Rate | None = None
-    missed: Rate = 0.05
-    matching: Literal["likeliest", "one_to_one"] = "likeliest"
+    interactions: Public[tuple[Interaction, ...]] = ()
+    false_links: Public[Rate | None] = None
+    missed: Public[Rate] = 0.05
+    matching: Public[Literal["likeliest", "one_to_one"]] = "likeliest"
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -21,11 +21,14 @@ from tasks.attack.profiles.profile import Scores, profiles
 from tasks.mask.fitting import ordered_positions
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
-from tasks.microdata.spec import Names, Slug, Spec
+from tasks.microdata.spec import Names, Public, Slug, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Floats, Microdata
 
 _OF_PROFILES = ("scores", "powers", "orientation")
+
+
+Power = Annotated[float, Field(gt=0, le=100)]
 
 
 class ProfileLinkage(Spec):
@@ -43,16 +46,16 @@ class ProfileLinkage(Spec):
     matching: `nearest`: each record for itself; `one_to_one`: all records together, no row for two of them.
     """
 
-    method: Literal["profile_linkage"]
-    id: Slug | None = None
-    match: Literal["no_shared_attributes", "names_unknown"] = "no_shared_attributes"
-    knows: Names | None = None
-    release_attributes: Names | None = None
-    scores: Scores = "ranks"
-    powers: Annotated[tuple[Annotated[float, Field(gt=0, le=100)], ...], Field(max_length=50)] = (0.25, 0.5, 1.0, 2.0, 4.0)
-    orientation: Literal["common_factor", "as_recorded"] = "common_factor"
-    units: Literal["unknown", "same"] = "unknown"
-    matching: Literal["nearest", "one_to_one"] = "nearest"
+    method: Public[Literal["profile_linkage"]]
+    id: Public[Slug | None] = None
+    match: Public[Literal["no_shared_attributes", "names_unknown"]] = "no_shared_attributes"
+    knows: Public[Names | None] = None
+    release_attributes: Public[Names | None] = None
+    scores: Public[Scores] = "ranks"
+    powers: Public[Annotated[tuple[Power, ...], Field(max_length=50)]] = (0.25, 0.5, 1.0, 2.0, 4.0)
+    orientation: Public[Literal["common_factor", "as_recorded"]] = "common_factor"
+    units: Public[Literal["unknown", "same"]] = "unknown"
+    matching: Public[Literal["nearest", "one_to_one"]] = "nearest"
 
     @model_validator(mode="after")
     def _fields_fit(self) -> Self:

@@ -13,6 +13,13 @@ from tasks.attack.transparency.likelihood import Laws, add_evidence, rule_out, w
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
+_MISSING = dict.fromkeys(("low", "high", "positions"), "a missing value, which `_range` and `_within` ask for")
+_UNBOUNDED = {
+    **dict.fromkeys(("low", "high"), "an interval without an end: `_range` and `_within` only compare with it"),
+    "log_probability": "-inf is what cannot be shown: `rule_out` only compares, and drops such rows",
+}
+_RECORDS = dict.fromkeys(("own", "shown_values"), "a missing value, which `squared_distance` asks for")
+
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
@@ -108,7 +115,7 @@ def groups_of(conditions: Conditions) -> tuple[Integers, Integers]:
     return starts, np.lexsort((within, codes))
 
 
-@njit
+@njit(missing=_MISSING | _RECORDS, infinite=_UNBOUNDED)
 def _intersect(
     own: Floats,
     shown_values: Floats,
@@ -188,7 +195,7 @@ def _intersect(
     return starts, found[:used].copy(), whole, few_starts, members[: few_starts[-1]].copy()
 
 
-@njit
+@njit(missing=_MISSING, infinite=_UNBOUNDED)
 def _ruled_out(
     records: Integers,
     rows: Integers,
@@ -217,7 +224,7 @@ def _ruled_out(
     return outside
 
 
-@njit
+@njit(missing=_MISSING, infinite=_UNBOUNDED)
 def evidence_by_row(
     begins: Integers,
     ends: Integers,

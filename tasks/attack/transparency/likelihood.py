@@ -66,7 +66,7 @@ def _columns(columns: list[Integers], n: int) -> Integers:
     return np.ascontiguousarray(np.column_stack(columns)) if columns else np.empty((n, 0), dtype=np.int64)
 
 
-@njit
+@njit(infinite={"log_probability": "-inf is what cannot be shown: it only compares, and drops such rows"})
 def rule_out(
     log_probability: Floats,
     own_at: Integers,

@@ -11,13 +11,15 @@ from tasks.attack.linkage.marginals import MOST_PAIRS_JOINTLY, WeighedPairs
 from tasks.attack.linkage.marginals import marginals as jointly
 from tasks.attack.nearest import TIE, with_room
 from tasks.attack.transparency.intersection import Conditions
-from tasks.attack.transparency.scores import Scored, images_of, scored
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, Scored, images_of, scored
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.table import Floats, Integers
 
 _LOST = 30.0  # a row e^-30 times as probable as a record's likeliest is left out
 _EQUAL = 1 - 1e-6
+
+_RECORDS = dict.fromkeys(("own", "shown"), "a missing value, which `squared_distance` asks for")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def marginals(both: Comparison, conditions: Conditions) -> Marginals:
     return Marginals(pairs, chance, both.own_of_record, both.shown_of_row, largest)
 
 
-@njit
+@njit(missing=MISSING, infinite=UNBOUNDED)
 def _pairs(whole: Scored, most: int) -> tuple[Integers, Integers, Floats]:
     """The possible images of each record that are not hopeless, and what speaks for each, at most 1; empty for too many."""
     r = len(whole.own_at)
@@ -101,7 +103,7 @@ def _pairs(whole: Scored, most: int) -> tuple[Integers, Integers, Floats]:
     return starts, places[:used].copy(), weight[:used].copy()
 
 
-@njit
+@njit(missing=_RECORDS)
 def _likeliest(
     starts: Integers,
     rows: Integers,

@@ -9,12 +9,14 @@ import numpy as np
 from tasks.attack.comparison import Comparison, squared_distance
 from tasks.attack.linkage.assignment import assignment
 from tasks.attack.transparency.intersection import Conditions
-from tasks.attack.transparency.scores import Scored, images_of, scored
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, Scored, images_of, scored
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
 _PAIRS_AT_A_TIME = 1 << 23
 _BESIDE_LAWS = 1e-6  # what distances count where there are laws
+
+_RECORDS = dict.fromkeys(("own", "shown"), "a missing value, which `squared_distance` asks for")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def _largest(costs: Costs) -> float:
     return largest
 
 
-@njit
+@njit(missing=MISSING | _RECORDS, infinite=UNBOUNDED)
 def _matrix(
     some: Integers, whole: Scored, own: Floats, shown: Floats, nominal: Booleans, weight: Floats, never: float
 ) -> Floats:

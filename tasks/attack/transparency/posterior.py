@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.outcomes.links import Links
-from tasks.attack.transparency.scores import Scored, images_of, scored
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, Scored, images_of, scored
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -64,7 +64,7 @@ def posterior(links: Links) -> Posterior:
     return Posterior(links, whole, conditions.laws.any, *_sums(whole, conditions.laws.any))
 
 
-@njit
+@njit(missing=MISSING, infinite=UNBOUNDED)
 def _sums(whole: Scored, by_law: bool) -> tuple[Floats, Floats, Floats]:
     r = len(whole.own_at)
     totals, largest, squares = np.full(r + 1, -np.inf), np.zeros(r + 1), np.zeros(r + 1)
@@ -91,7 +91,7 @@ def _weight(score: float, by_law: bool) -> float:
     return score - np.log(max(-np.expm1(score), _LEAST)) if by_law else 0.0
 
 
-@njit
+@njit(missing=MISSING, infinite=UNBOUNDED)
 def _at(kinds: Integers, places: Integers, whole: Scored, by_law: bool) -> Floats:
     """Of ascending kinds: the images of each are listed once, however many rows of it are asked for."""
     logs, at_place = np.full(len(kinds), -np.inf), np.full(len(whole.sizes), -np.inf)

@@ -44,6 +44,14 @@ class Scored(NamedTuple):
     place: Integers
 
 
+MISSING = dict.fromkeys(("whole.low", "whole.high", "whole.positions"), "a missing value, which `write_images` asks for")
+UNBOUNDED = {
+    **dict.fromkeys(("whole.low", "whole.high"), "an interval without an end: `write_images` only compares with it"),
+    "whole.log_probability": "-inf is what cannot be shown: `rule_out` only compares, and drops such rows",
+    "whole.evidence": "-inf is a row that is nobody's, and so among nobody's images",
+}
+
+
 def scored(conditions: Conditions) -> Scored:
     """Put the conditions in order, and sum what speaks for each row over all records."""
     starts, rows = groups_of(conditions)

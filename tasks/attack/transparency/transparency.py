@@ -19,7 +19,7 @@ from tasks.mask.images import Between, Knowledge, Shown, joint_codes
 from tasks.mask.methods import Mechanism, conclusions
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
 from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Slug, Spec
+from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
 
 Matching = Literal["likeliest", "one_to_one", "marginals"]
@@ -37,10 +37,10 @@ class Transparency(Spec):
         figure `posterior_at_truth`, and how often claims come true.
     """
 
-    method: Literal["transparency"]
-    id: Slug | None = None
-    matching: Matching = "likeliest"
-    probabilities: bool = False
+    method: Public[Literal["transparency"]]
+    id: Public[Slug | None] = None
+    matching: Public[Matching] = "likeliest"
+    probabilities: Public[bool] = False
 
     @property
     def rule(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -18,6 +18,7 @@ from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
+from tasks.microdata.spec import Public, PublicField
 from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.microdata.words import listed
 
@@ -39,13 +40,13 @@ class Pram(Step):
         which there is no other one.
     """
 
-    method: Literal["pram"]
-    retention: Annotated[float, Field(ge=0, le=1)] | None = None
-    epsilon: Annotated[float, Field(ge=0, le=50)] | None = None
-    matrix: Matrix | None = None
-    warner: Warner | None = None
-    jointly: bool = False
-    invariant: bool = False
+    method: Public[Literal["pram"]]
+    retention: Public[Annotated[float, Field(ge=0, le=1)] | None] = None
+    epsilon: Public[Annotated[float, Field(ge=0, le=50)] | None] = None
+    matrix: Annotated[Matrix | None, PublicField(lambda step: {"matrix": matrix_in_words(step)})] = None
+    warner: Public[Warner | None] = None
+    jointly: Annotated[bool, PublicField(lambda step: {"jointly": True} if step.jointly else {})] = False
+    invariant: Annotated[bool, PublicField(lambda step: {"invariant": True} if step.invariant else {})] = False
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
@@ -85,11 +86,9 @@ class Pram(Step):
         within = "" if self.by is None else f", within each combination of {listed(self.by)}"
         return f"{'joint ' * self.jointly}PRAM of {listed(self.masked)}, {self.law}{within}"
 
-    def public(self) -> dict[str, object]:
-        """Without a matrix, and without which answer is the Yes: they name categories; flags only where they are set."""
-        exclude: Any = {"matrix": True, "warner": {"yes"}}
-        told = self.model_dump(mode="json", exclude_none=True, exclude=exclude)
-        return {name: value for name, value in told.items() if value is not False}
+    @property
+    def unanswered(self) -> None:
+        return None
 
     @property
     def law(self) -> str:
@@ -107,6 +106,11 @@ class Pram(Step):
         if self.warner is not None:
             return f"each answer kept with probability {self.warner.p:g}, else Yes with probability {self.warner.p_yes:g}"
         return "each value drawn by a stated matrix"
+
+
+def matrix_in_words(step: Pram) -> str:
+    """A stated matrix by its size: which categories it is over, and their chances, are not for the public."""
+    return f"a matrix of {len(step.matrix or ())} categories"
 
 
 SCALES = (Scale.NOMINAL, Scale.CODE, Scale.ORDINAL)
@@ -287,7 +291,7 @@ def _given_matrix(rows: dict[str, dict[str, float]], categories: tuple[str, ...]
     return np.array([[rows[true][released] for released in categories] for true in categories])
 
 
-@njit
+@njit(infinite={"bounds": "above the last category that can be drawn: it is searched in, and no number drawn is beyond it"})
 def _drawn(bounds: Floats, codes: Integers, uniforms: Floats) -> Integers:
     drawn = codes.copy()
     for i in range(len(codes)):

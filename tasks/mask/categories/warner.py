@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from tasks.microdata.errors import InputError
-from tasks.microdata.spec import Name, Spec
+from tasks.microdata.spec import Name, Public, Spec
 from tasks.microdata.table import Floats
 
 _ROUNDING = 1e-12
@@ -23,8 +23,8 @@ class Warner(Spec):
     Warner's own design of 1965 (with p the true answer, else the opposite one) is `retention: p` for two categories.
     """
 
-    p: Annotated[float, Field(ge=0, le=1)]
-    p_yes: Annotated[float, Field(ge=0, le=1)]
+    p: Public[Annotated[float, Field(ge=0, le=1)]]
+    p_yes: Public[Annotated[float, Field(ge=0, le=1)]]
     yes: Name
 
     @model_validator(mode="after")

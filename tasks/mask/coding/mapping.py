@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter, Valid
 from tasks.ingest.readers import delimited
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Name
 from tasks.microdata.suggestion import did_you_mean
 
@@ -86,7 +87,7 @@ def _refuse_unreadable(path: Path, place: str) -> None:
 
 
 def _from_csv(path: Path) -> dict[str, str]:
-    table = delimited.read(path.read_bytes(), path.name, encoding="utf-8").table
+    table = delimited.read(read_file(path), path.name, encoding="utf-8").table
     if tuple(table.column_names) != COLUMNS:
         raise _unfit(path, path.name, "the header is not `old,new`", "write it as the first line", ",".join(table.column_names))
     old, new = (column.to_pylist() for column in table.columns)

@@ -20,11 +20,23 @@ from tasks.mask.repetition import repeated_by_value, repeated_on_all
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
-from tasks.microdata.spec import Name, Spec
+from tasks.microdata.spec import Name, Public, PublicField, Spec
 from tasks.microdata.table import Microdata
 from tasks.microdata.words import listed
 
 AnyStep = TypeVar("AnyStep", bound=Step)
+
+
+def _bands_in_numbers(one: Recode) -> dict[str, object]:
+    """How many bands there are; their limits and stated values are values of the scale."""
+    return {"bands": len(one.intervals or ()) + 1, "publish": one.publish or "a stated value"}
+
+
+def _mapping_in_numbers(one: Recode) -> dict[str, object]:
+    """How many categories become how many; the mapping names them."""
+    pairs = one.map or ()
+    others = "become one category" if isinstance(one.others, Become) else one.others
+    return {"categories": len(pairs), "become": len({new for _, new in pairs}), "others": others}
 
 
 class Recode(Spec):
@@ -39,10 +51,10 @@ class Recode(Spec):
     unused: may the mapping list categories that the table does not have? `refuse` or `ignore`; default: only from a file.
     """
 
-    intervals: Annotated[tuple[Written, ...], Field(min_length=1)] | None = None
+    intervals: Annotated[Annotated[tuple[Written, ...], Field(min_length=1)] | None, PublicField(_bands_in_numbers)] = None
     publish: Literal["midpoint", "lower", "mean", "median"] | None = None
     values: Annotated[tuple[Written, ...], Field(min_length=2)] | None = None
-    map: Pairs | None = None
+    map: Annotated[Pairs | None, PublicField(_mapping_in_numbers)] = None
     file: Name | None = None
     others: Literal["refuse", "keep"] | Become = "refuse"
     unused: Literal["refuse", "ignore"] | None = None
@@ -68,14 +80,6 @@ class Recode(Spec):
         """Is what is published computed from the records of a band?"""
         return self.publish in ("mean", "median")
 
-    def public(self) -> dict[str, object]:
-        """Sizes only: limits are values of the scale, and the mapping names categories."""
-        if self.intervals is not None:
-            return {"bands": len(self.intervals) + 1, "publish": self.publish or "a stated value"}
-        pairs = self.map or ()
-        others = "become one category" if isinstance(self.others, Become) else self.others
-        return {"categories": len(pairs), "become": len({new for _, new in pairs}), "others": others}
-
 
 Recodes = Annotated[
     tuple[tuple[Name, Recode], ...],
@@ -92,8 +96,8 @@ class Recoding(Step):
     recode: for each attribute that is masked how: `{age: {intervals: [30, 45, 65], publish: median}, town: {file: towns.csv}}`.
     """
 
-    method: Literal["recoding"]
-    recode: Recodes
+    method: Public[Literal["recoding"]]
+    recode: Public[Recodes]
 
     @model_validator(mode="after")
     def _strata_change_something(self) -> Self:
@@ -116,9 +120,13 @@ class Recoding(Step):
     def rule(self) -> str:
         return f"recoding of {listed(f'{name} into {outcome_in_words(recode)}' for name, recode in self.recode)}"
 
-    def public(self) -> dict[str, object]:
-        told = self.model_dump(mode="json", exclude_none=True, exclude={"recode"})
-        return {**told, "recode": {name: recode.public() for name, recode in self.recode}}
+    @property
+    def values_move(self) -> bool:
+        return False
+
+    @property
+    def unanswered(self) -> None:
+        return None
 
 
 def outcome_in_words(recode: Recode) -> str:

@@ -18,7 +18,7 @@ from tasks.mask.repetition import repeated_by_value, site_of
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
-from tasks.microdata.spec import Name
+from tasks.microdata.spec import Name, Public
 from tasks.microdata.table import MOMENT, SECONDS_OF_A_DAY, Booleans, Floats, Integers, Microdata
 from tasks.microdata.words import listed
 
@@ -45,9 +45,9 @@ class Rounding(Step):
         `controlled`: likewise, but the column's total is kept as nearly as the base allows.
     """
 
-    method: Literal["rounding"]
-    bases: Bases
-    kind: Kind
+    method: Public[Literal["rounding"]]
+    bases: Public[Bases]
+    kind: Public[Kind]
 
     @model_validator(mode="after")
     def _strata_change_something(self) -> Self:
@@ -67,6 +67,10 @@ class Rounding(Step):
     @property
     def rule(self) -> str:
         return f"{self.kind} rounding of {listed(f'{name} to multiples of {base:g}' for name, base in self.bases)}"
+
+    @property
+    def unanswered(self) -> None:
+        return None
 
     @property
     def values_move(self) -> bool:

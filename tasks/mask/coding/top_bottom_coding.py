@@ -21,7 +21,7 @@ from tasks.mask.repetition import repeated_by_value, repeated_on_all
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
-from tasks.microdata.spec import Name, Spec
+from tasks.microdata.spec import Name, Public, PublicField, Spec
 from tasks.microdata.table import Booleans, Floats, Microdata
 from tasks.microdata.words import listed
 
@@ -36,11 +36,11 @@ class CodingLimits(Spec):
     publish: what stands for the coded ones: the limit, or their mean or median (of at least 3 records).
     """
 
-    top: Written | None = None
-    bottom: Written | None = None
-    top_percent: BelowAll | None = None
-    bottom_percent: BelowAll | None = None
-    publish: Literal["limit", "mean", "median"] = "limit"
+    top: Annotated[Written | None, PublicField(lambda _: {"top": "stated"})] = None
+    bottom: Annotated[Written | None, PublicField(lambda _: {"bottom": "stated"})] = None
+    top_percent: Public[BelowAll | None] = None
+    bottom_percent: Public[BelowAll | None] = None
+    publish: Public[Literal["limit", "mean", "median"]] = "limit"
 
     @model_validator(mode="after")
     def _one_limit_at_an_end(self) -> Self:
@@ -59,11 +59,6 @@ class CodingLimits(Spec):
         """Does what is published depend on the records, and not on the stated limits alone?"""
         return self.publish != "limit" or self.top_percent is not None or self.bottom_percent is not None
 
-    def public(self) -> dict[str, object]:
-        """The shares, and at which ends limits are stated; not the limits, which are values of the scale."""
-        told = self.model_dump(mode="json", exclude_none=True)
-        return {field: "stated" if field in ("top", "bottom") else value for field, value in told.items()}
-
 
 Limits = Annotated[
     tuple[tuple[Name, CodingLimits], ...],
@@ -80,8 +75,8 @@ class TopBottomCoding(Step):
     limits: for each attribute that is masked where it is coded: `{age: {top: 85}, income: {top_percent: 2, publish: median}}`.
     """
 
-    method: Literal["top_bottom_coding"]
-    limits: Limits
+    method: Public[Literal["top_bottom_coding"]]
+    limits: Public[Limits]
 
     @model_validator(mode="after")
     def _strata_change_something(self) -> Self:
@@ -102,9 +97,13 @@ class TopBottomCoding(Step):
     def rule(self) -> str:
         return f"coding of {listed(f'{ends_in_words(limits)} of {name}' for name, limits in self.limits)}"
 
-    def public(self) -> dict[str, object]:
-        told = self.model_dump(mode="json", exclude_none=True, exclude={"limits"})
-        return {**told, "limits": {name: limits.public() for name, limits in self.limits}}
+    @property
+    def values_move(self) -> bool:
+        return False
+
+    @property
+    def unanswered(self) -> None:
+        return None
 
 
 def ends_in_words(limits: CodingLimits) -> str:

@@ -22,7 +22,7 @@ from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.alignment import Alignment, Belonging, OfNobody
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Name, Spec
+from tasks.microdata.spec import Name, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Integers, Microdata, shared_codes
 
@@ -44,9 +44,9 @@ class ReleasedSpec(SourceSpec):
     tool: what masked it, for the report.
     """
 
-    align: Literal["row", "key", "none"] = "row"
-    mechanism: tuple[Masking, ...] = ()
-    tool: Name | None = None
+    align: Public[Literal["row", "key", "none"]] = "row"
+    mechanism: Public[tuple[Masking, ...]] = ()
+    tool: Public[Name | None] = None
 
     @field_validator("align", mode="before")
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tasks.mask.step import Step
-from tasks.microdata.spec import Names
+from tasks.microdata.spec import Names, Public
 from tasks.microdata.words import listed
 
 
@@ -15,8 +15,8 @@ class Undeclared(Step):
     attributes: those whose values differ from the source's.
     """
 
-    method: Literal["undeclared"] = "undeclared"
-    attributes: Names
+    method: Public[Literal["undeclared"]] = "undeclared"
+    attributes: Public[Names]
 
     @property
     def values_move(self) -> bool:
@@ -41,8 +41,8 @@ class Synthetic(Step):
     attributes: all that are published.
     """
 
-    method: Literal["synthetic"] = "synthetic"
-    attributes: Names
+    method: Public[Literal["synthetic"]] = "synthetic"
+    attributes: Public[Names]
 
     @property
     def values_move(self) -> bool:

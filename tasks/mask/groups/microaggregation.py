@@ -30,7 +30,7 @@ from tasks.mask.repetition import repeated_on_all
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, Attribute, Scale
-from tasks.microdata.spec import Names, Spec
+from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.table import Floats, Microdata
 from tasks.microdata.words import listed
 
@@ -40,8 +40,8 @@ GroupSize = Annotated[int, Field(ge=2)]
 class BlockSpec(Spec):
     """Attributes that are grouped together, with a smallest group of their own (default: that of the step)."""
 
-    attributes: Names
-    k: GroupSize | None = None
+    attributes: Public[Names]
+    k: Public[GroupSize | None] = None
 
 
 class Microaggregation(Step):
@@ -62,14 +62,14 @@ class Microaggregation(Step):
     gamma: of `v_mdav`: how near a record must be for a group to grow beyond k. axis: of `projection`.
     """
 
-    method: Literal["microaggregation"]
-    k: GroupSize
-    partition: Partition = "mdav"
-    blocks: tuple[Names | BlockSpec, ...] | None = None
-    aggregate: Literal["mean", "median", "plurality"] | None = None
-    standardize: bool = True
-    gamma: Annotated[float, Field(ge=0)] | None = None
-    axis: Axis | None = None
+    method: Public[Literal["microaggregation"]]
+    k: Public[GroupSize]
+    partition: Public[Partition] = "mdav"
+    blocks: Public[tuple[Names | BlockSpec, ...] | None] = None
+    aggregate: Public[Literal["mean", "median", "plurality"] | None] = None
+    standardize: Public[bool] = True
+    gamma: Public[Annotated[float, Field(ge=0)] | None] = None
+    axis: Public[Axis | None] = None
 
     @model_validator(mode="after")
     def _blocks_are_a_partition(self) -> Self:
@@ -113,6 +113,10 @@ class Microaggregation(Step):
     def rule(self) -> str:
         blocks = " and of ".join(f"{listed(names)}, each group of {k} or more" for names, k in self.groups)
         return f"microaggregation ({NAMES[self.partition]}) of {blocks}"
+
+    @property
+    def values_move(self) -> bool:
+        return False
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL, Scale.NOMINAL, Scale.CODE)

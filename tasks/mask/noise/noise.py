@@ -13,7 +13,7 @@ from tasks.mask.precision import Grid, at_precision
 from tasks.mask.step import Description, Site, Step
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
-from tasks.microdata.spec import Percent
+from tasks.microdata.spec import Percent, Public
 from tasks.microdata.table import Floats, Microdata
 from tasks.microdata.words import listed
 
@@ -35,9 +35,9 @@ class Noise(Step):
     sd_percent: the standard deviation of the noise, for every kind in percent of that of the attribute.
     """
 
-    method: Literal["noise"]
-    kind: Kind
-    sd_percent: Percent
+    method: Public[Literal["noise"]]
+    kind: Public[Kind]
+    sd_percent: Public[Percent]
 
     @property
     def share(self) -> float:
@@ -52,6 +52,10 @@ class Noise(Step):
     def rule(self) -> str:
         how = IN_WORDS[self.kind]
         return f"{how} in {listed(self.masked)} with {self.sd_percent:g} percent of each one's standard deviation"
+
+    @property
+    def unanswered(self) -> None:
+        return None
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE)

@@ -21,6 +21,7 @@ from tasks.microdata.table import Floats, Integers
 LEAF = 128
 NEAREST, FARTHEST = 1.0, -1.0
 MARGIN, TINY = 1e-10, 1e-300
+_EMPTY = "the box of a node without records, at which `_bound` does not look"
 
 
 class Tree(NamedTuple):
@@ -177,7 +178,7 @@ def _tighten_leaf(tree: Tree, node: int, leaf: int) -> None:
         tree.low[node, j], tree.high[node, j] = low, high
 
 
-@njit
+@njit(infinite={"tree.low": _EMPTY, "tree.high": _EMPTY})
 def remove(tree: Tree, records: Integers) -> None:
     """Take records away. Cost: O(p log n) for each, and that of a pass over its leaf."""
     leaves, capacity = tree.members.shape
@@ -202,7 +203,7 @@ def _drop(tree: Tree, record: int, leaf: int) -> None:
         tree.coordinates[leaf, j, slot] = tree.coordinates[leaf, j, last]
 
 
-@njit
+@njit(infinite={"tree.low": _EMPTY, "tree.high": _EMPTY})
 def search(tree: Tree, reference: Floats, k: int, direction: float) -> tuple[Integers, Floats]:
     """The k nearest or farthest of the records left, of equally near or far ones those with the smallest numbers.
 

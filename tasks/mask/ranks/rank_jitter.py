@@ -13,7 +13,7 @@ from tasks.mask.ranks.by_rank import checked_window, concluded_within, handed_ou
 from tasks.mask.ranks.jitter_law import jitter_law
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.schema import Scale
-from tasks.microdata.spec import Percent
+from tasks.microdata.spec import Percent, Public
 from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.microdata.words import listed
 
@@ -26,8 +26,8 @@ class RankJitter(Step):
         twice as far.
     """
 
-    method: Literal["rank_jitter"]
-    window_percent: Percent
+    method: Public[Literal["rank_jitter"]]
+    window_percent: Public[Percent]
 
     @property
     def values_move(self) -> bool:
@@ -36,6 +36,10 @@ class RankJitter(Step):
     @property
     def rule(self) -> str:
         return f"rank jitter of {listed(self.masked)}, ranks shaken by up to {self.window_percent:g} percent of the ranks"
+
+    @property
+    def unanswered(self) -> None:
+        return None
 
 
 _MOST_BLOCKS, _MOST_IN_STRATA = 512, 1024

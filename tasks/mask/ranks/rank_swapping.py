@@ -19,7 +19,7 @@ from tasks.mask.ranks.exchange import exchange_in_buckets, exchange_near, exchan
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
-from tasks.microdata.spec import Percent
+from tasks.microdata.spec import Percent, Public
 from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.words import listed
 
@@ -39,11 +39,11 @@ class RankSwapping(Step):
         standard deviation; it is no bound.
     """
 
-    method: Literal["rank_swapping"]
-    variant: Variant = "classic"
-    window_percent: Percent | None = None
-    buckets: Annotated[int, Field(ge=2)] | None = None
-    p_percent: Percent | None = None
+    method: Public[Literal["rank_swapping"]]
+    variant: Public[Variant] = "classic"
+    window_percent: Public[Percent | None] = None
+    buckets: Public[Annotated[int, Field(ge=2)] | None] = None
+    p_percent: Public[Percent | None] = None
 
     @model_validator(mode="after")
     def _takes_what_its_variant_takes(self) -> Self:
@@ -61,6 +61,10 @@ class RankSwapping(Step):
     @property
     def rule(self) -> str:
         return f"rank swapping of {listed(self.masked)} {self.law}"
+
+    @property
+    def unanswered(self) -> None:
+        return None
 
     @property
     def law(self) -> str:

@@ -15,6 +15,7 @@ from tasks.mask.ranks.by_rank import order_of
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
+from tasks.microdata.spec import Public
 from tasks.microdata.table import Floats, Microdata
 from tasks.microdata.words import listed
 
@@ -26,7 +27,7 @@ class ReverseMapping(Step):
         or times.
     """
 
-    method: Literal["reverse_mapping"]
+    method: Public[Literal["reverse_mapping"]]
 
     @property
     def values_move(self) -> bool:
@@ -35,6 +36,10 @@ class ReverseMapping(Step):
     @property
     def rule(self) -> str:
         return f"reverse mapping of {listed(self.masked)} to the source's values of the same ranks, equal ones in random order"
+
+    @property
+    def unanswered(self) -> None:
+        return None
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
