@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 
 from tasks.microdata.errors import InputError
-from tasks.microdata.estimate import Estimate
+from tasks.microdata.estimate import Estimate, several
 from tasks.microdata.schema import Role
-from tasks.microdata.spec import Names, Spec
+from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Integers, Microdata, shared_codes
 from tasks.microdata.units import Units, units_of
@@ -19,8 +19,8 @@ from tasks.score.aligned import Aligned, Beside
 class KAnonymitySubset(Spec):
     """Parameters of k-anonymity over some quasi-identifiers: what an intruder faces who knows no more than these."""
 
-    measure: Literal["k_anonymity_subset"] = "k_anonymity_subset"
-    attributes: Names
+    measure: Public[Literal["k_anonymity_subset"]] = "k_anonymity_subset"
+    attributes: Public[Names]
 
 
 def k_anonymity(tables: Beside) -> Estimate:
@@ -62,7 +62,7 @@ def k_anonymity_subset(tables: Beside, spec: KAnonymitySubset) -> Estimate:
                 remedy=did_you_mean(name, known, "take it out of the list, or declare its role"),
                 value=name,
             )
-    return _estimate(tables, "k_anonymity_subset", spec.attributes, attribute=",".join(spec.attributes))
+    return _estimate(tables, "k_anonymity_subset", spec.attributes, attribute=several(spec.attributes))
 
 
 def class_of_row(data: Microdata, names: tuple[str, ...]) -> Integers:

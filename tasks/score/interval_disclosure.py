@@ -11,7 +11,7 @@ from pydantic import Field
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
-from tasks.microdata.spec import Names, Percent, Spec
+from tasks.microdata.spec import Names, Percent, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.score.aligned import Aligned
@@ -26,9 +26,9 @@ class RankIntervalDisclosure(Spec):
     p_percent: widths of the interval, in percent of the ranks. attributes: which masked ones; default: all but nominal ones.
     """
 
-    measure: Literal["rank_interval_disclosure"] = "rank_interval_disclosure"
-    p_percent: Percents = (5.0, 10.0)
-    attributes: Names | None = None
+    measure: Public[Literal["rank_interval_disclosure"]] = "rank_interval_disclosure"
+    p_percent: Public[Percents] = (5.0, 10.0)
+    attributes: Public[Names | None] = None
 
 
 def rank_interval_disclosure(tables: Aligned, spec: RankIntervalDisclosure) -> tuple[Estimate, ...]:
@@ -67,9 +67,9 @@ class SdIntervalDisclosure(Spec):
     attributes: which masked ones; default: all whose differences mean something.
     """
 
-    measure: Literal["sd_interval_disclosure"] = "sd_interval_disclosure"
-    p_percent: Percents = (5.0, 10.0)
-    attributes: Names | None = None
+    measure: Public[Literal["sd_interval_disclosure"]] = "sd_interval_disclosure"
+    p_percent: Public[Percents] = (5.0, 10.0)
+    attributes: Public[Names | None] = None
 
 
 def sd_interval_disclosure(tables: Aligned, spec: SdIntervalDisclosure) -> tuple[Estimate, ...]:

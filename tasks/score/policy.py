@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.errors import InputError
-from tasks.microdata.spec import Name, Percent, Reason, Slug, Spec
+from tasks.microdata.spec import LONGEST_NAME, Name, Percent, Public, Reason, Slug, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.score.catalogue import MEASURES, SUBGROUPS, Measure
 from tasks.score.membership.catalogue import DECIDING, FALSE_POSITIVE_RATES, NOT_ALONE, PARTS
@@ -22,6 +22,10 @@ INSIDER = "insider"
 FILE = "file"
 OF_SEVERAL = ("k_anonymity_subset", "uniques_released", "replicated_uniques")  # whose attribute is a list of attributes
 Rate = Annotated[float, Field(json_schema_extra={"enum": list(FALSE_POSITIVE_RATES)})]
+
+
+AttributeNames = Annotated[str, StringConstraints(min_length=1, max_length=100 * LONGEST_NAME)]  # a list, see `several`
+IntruderName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME + len(f"{INSIDER}:"))]
 
 
 class PolicyLine(Spec):
@@ -40,16 +44,16 @@ class PolicyLine(Spec):
         both, which is decided at 0.01: the share of members is larger there, and estimable wherever it is at 0.001.
     """
 
-    measure: Name
-    at_most: Annotated[float, Field(ge=0)] | None = None
-    at_least: Annotated[float, Field(ge=0)] | None = None
-    attack: Slug | None = None
-    attribute: Name | None = None
-    intruder: Name | None = None
-    subgroup: Name | None = None
-    p_percent: Percent | None = None
-    false_positive_rate: Rate | None = None
-    accept_other_attacks: Reason | None = None
+    measure: Public[Name]
+    at_most: Public[Annotated[float, Field(ge=0)] | None] = None
+    at_least: Public[Annotated[float, Field(ge=0)] | None] = None
+    attack: Public[Slug | None] = None
+    attribute: Public[AttributeNames | None] = None
+    intruder: Public[IntruderName | None] = None
+    subgroup: Public[Name | None] = None
+    p_percent: Public[Percent | None] = None
+    false_positive_rate: Public[Rate | None] = None
+    accept_other_attacks: Public[Reason | None] = None
 
     @model_validator(mode="after")
     def _has_one_limit(self) -> Self:

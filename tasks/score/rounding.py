@@ -5,28 +5,34 @@ exact `mean_difference` gives the original's mean (up to a sign), and with the e
 intruder can test guesses of single values. Two significant digits leave enough unknown and are what a reader uses.
 
 What is rounded to 2 digits: differences of means, covariances and correlations; sse_percent and il1s of one attribute, and of
-a table in which only one attribute is; the chance levels that are computed from the original's frequencies (the share of the
-most frequent original value, the rate over all pairs). The figures of a table over two or more attributes mix several unknowns
-and keep 6 digits, enough to be compared with published ones. Differences of statistics have 3 decimals at most as well: two
-significant digits of a tiny difference would give the original's statistic all the more exactly. Rates of attacks, k and
-counts of changed cells stay as they are: they are counts of people, and the certificate has to be checked against them.
+a table in which only one attribute is; the mean size of the candidate sets; the chance levels that are computed from the
+original's frequencies (the share of the most frequent original value, the rate over all pairs). The figures of a table over two
+or more attributes mix several unknowns and keep 6 digits, enough to be compared with published ones. Differences of statistics
+have 3 decimals at most as well: two significant digits of a tiny difference would give the original's statistic all the more
+exactly.
 
-So are the rates by which a control of other people is measured that stands for rows of nobody: the release is not in them,
-only the source. They have 2 digits.
+Shares of people (rates of attacks, changed cells, who is a member) are shown by classes of ten (`score.public_shares`), and so
+are the ends of their intervals, which are those of the class: an exact interval of a sample tells the count as well. What is
+told of no count stays as it is: k, which everybody counts in the released rows; the largest risk of one person, 1/t of t
+released rows that look alike; the share of the rows that are absent, which the numbers of rows tell.
 
-Rates of subgroups are the exception, and with them the numbers of their targets: who is in a tail or a rare category of the
-original is not public, an exact rate is a fraction whose denominator counts them, and its numerator is an equation about which
-released records are theirs. The rates have 2 digits, the numbers 2 digits and whole tens (2 digits of 47 would be all of it).
-The share of groups exposed has 2 digits too: its denominator counts the groups of the source, which no released column shows.
+The rates by which a control of other people is measured that stands for rows of nobody have 2 digits besides: the release is
+not in them, only the source. Rates of subgroups have 2 digits besides, and so have the numbers of their targets, in whole tens:
+who is in a tail or a rare category of the original is not public, and a rate is a fraction whose denominator counts them. The
+share of groups exposed has 2 digits too: its denominator counts the groups of the source, which no released column shows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from tasks.microdata.estimate import Estimate
-from tasks.score.verdict import Criterion, beyond
+from tasks.score.catalogue import MEASURES
+from tasks.score.policy import PolicyLine
+from tasks.score.public_shares import FEWEST, ShareClasses, Side, on_side
+from tasks.score.verdict import Criterion, beyond, is_about
 
 STATISTICS = frozenset(
     {
@@ -48,32 +54,85 @@ HIDDEN_DENOMINATORS = frozenset(
         "subgroup_share_of_most_exposed",
     }
 )
+COUNTED_BY_EVERYBODY = frozenset({"max_record_risk", "records_absent"})
+DIFFERENCES = frozenset({"membership_advantage", "subgroup_membership_advantage"})
+CHANCES_OF_PEOPLE = frozenset({"majority"})
+MEASURES_WITH_CHANCE_OF_PEOPLE = frozenset({"membership_recall", "membership_attribute_risk", "subgroup_share_of_most_exposed"})
+MEAN_SIZES = frozenset({"mean_candidate_set_size"})
+WITHHELD = f"not published: a share of fewer than {FEWEST} people would tell of single ones"
 ERRORS = frozenset({"sse_percent", "il1s"})
 ORIGINAL_FREQUENCIES = frozenset({"majority", "all_pairs", "independent_columns"})
 FEW, MANY = 2, 6
 DECIMALS = 3
 
 
-def public(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
-    """The figures rounded for the public edition; see the head of this file. Same order, same ids."""
+Lines = tuple[tuple[PolicyLine, Criterion], ...]
+
+
+def public(estimates: tuple[Estimate, ...], decided: Iterable[tuple[PolicyLine, Criterion]] = ()) -> tuple[Estimate, ...]:
+    """The figures for the public edition; see the head of this file. Same order, same ids.
+
+    decided: the lines of the policy with what became of them: a figure stays on that side of a limit on which a line found it.
+    """
+    lines = tuple(decided)
+    rows = max((one.n_targets or 0 for one in estimates), default=0)
+    shown = []
+    for one in estimates:
+        n = people_behind(one, rows)
+        kept = FEW if one.basis == "control_group" and one.measure == "linked_value_control" else None
+        significant = kept or digits(one.measure, one.attribute, estimates)
+        rounded_one = _with_plain_counts(one)
+        shown.append(_public(rounded_one, significant) if n is None else _of_people(rounded_one, n, significant, lines))
+    return tuple(shown)
+
+
+def public_criteria(
+    criteria: tuple[Criterion, ...], estimates: tuple[Estimate, ...], shown: tuple[Estimate, ...]
+) -> tuple[Criterion, ...]:
+    """The criteria with the deciding values of the public edition.
+
+    estimates: all figures of the release, exact. shown: the same as `public` shows them to whom these criteria are told.
+    Where the nearest rounded number would contradict the decision (0.1004 fails a limit of 0.1, and rounds to it), the next one
+    on the side of the decision is shown; of a figure that is withheld the limit that is kept, or the end of the range.
+    """
+    rows = max((one.n_targets or 0 for one in estimates), default=0)
+    of_people = {
+        one.id: public_one for one, public_one in zip(estimates, shown, strict=True) if people_behind(one, rows) is not None
+    }
     return tuple(
-        _public(one, FEW if one.basis == "control_group" and one.measure == "linked_value_control" else kept)
-        for one, kept in ((one, digits(one.measure, one.attribute, estimates)) for one in estimates)
+        _as_shown(one, of_people[one.estimate])
+        if one.estimate in of_people
+        else _public_criterion(one, digits(one.measure, one.attribute, estimates))
+        for one in criteria
     )
 
 
-def public_criteria(criteria: tuple[Criterion, ...], estimates: tuple[Estimate, ...]) -> tuple[Criterion, ...]:
-    """The criteria with their deciding values rounded as `public` rounds the figures they come from.
+def people_behind(estimate: Estimate, rows: int) -> int | None:
+    """Of how many people a figure is a share; None: it is no share of people, or one that everybody can count.
 
-    estimates: all figures of the release, rounded or not. Where the nearest rounded number would contradict the decision
-    (0.1004 fails a limit of 0.1, and rounds to it), the next one on the side of the decision is shown.
+    rows: of the table, for shares of its cells.
     """
-    return tuple(_public_criterion(one, digits(one.measure, one.attribute, estimates)) for one in criteria)
+    measure = MEASURES[estimate.measure]
+    if not is_share_of_people(estimate.measure) or estimate.value is None:
+        return None
+    n, inside = estimate.n_targets, estimate.n_in_release
+    if n is None:
+        return rows or None
+    if inside is None or not 0 < inside < n:
+        return n
+    if measure.of_membership:
+        return min(inside, n - inside)
+    return {"reidentification_present": inside, "false_links_absent": n - inside}.get(estimate.measure, n)
+
+
+def is_share_of_people(measure: str) -> bool:
+    """Is the measure shown by classes of counts?"""
+    return MEASURES[measure].unit == "share" and measure not in COUNTED_BY_EVERYBODY | STATISTICS
 
 
 def digits(measure: str, attribute: str | None, estimates: tuple[Estimate, ...]) -> int | None:
     """How many significant digits of a figure are public; None: all."""
-    if measure in STATISTICS | HIDDEN_DENOMINATORS:
+    if measure in STATISTICS | HIDDEN_DENOMINATORS | MEAN_SIZES:
         return FEW
     if measure not in ERRORS:
         return None
@@ -87,19 +146,103 @@ def rounded(number: float, significant: int, decimals: int | None = None) -> flo
     return found if decimals is None else round(found, decimals)
 
 
-def _public(estimate: Estimate, significant: int | None) -> Estimate:
+def _with_plain_counts(estimate: Estimate) -> Estimate:
+    """With the counts of a subgroup and the chance level rounded."""
     if estimate.subgroup is not None:
         estimate = replace(estimate, n_targets=_few(estimate.n_targets), n_in_release=_few(estimate.n_in_release))
     chance = estimate.chance
     if chance is not None and (estimate.chance_kind in ORIGINAL_FREQUENCIES or estimate.measure in HIDDEN_DENOMINATORS):
-        chance = rounded(chance, FEW)
+        estimate = replace(estimate, chance=rounded(chance, FEW))
+    return estimate
+
+
+def _public(estimate: Estimate, significant: int | None) -> Estimate:
     if significant is None:
-        return replace(estimate, chance=chance)
+        return estimate
     places = _decimals(estimate.measure)
     value, low, high = (
         None if end is None else rounded(end, significant, places) for end in (estimate.value, estimate.low, estimate.high)
     )
-    return replace(estimate, chance=chance, value=value, low=low, high=high)
+    return replace(estimate, value=value, low=low, high=high)
+
+
+def _of_people(estimate: Estimate, n: int, significant: int | None, lines: Lines) -> Estimate:
+    estimate = _with_public_chance(estimate, n)
+    assert estimate.value is not None  # noqa: S101  `people_behind` has seen to it
+    if n < FEWEST:
+        return replace(estimate, value=None, low=None, high=None, status="not_applicable", reason=WITHHELD)
+    classes = classes_of(estimate.measure, n)
+    place = classes.place(estimate.value)
+    sides = _sides(estimate, lines)
+
+    def finish(shown: float) -> float:
+        return shown if significant is None else rounded(shown, significant)
+
+    value = classes.beside(place, sides["value"], finish)
+    if estimate.low is None or estimate.high is None:
+        return replace(estimate, value=value)
+    if estimate.low == estimate.high == estimate.value:
+        return replace(estimate, value=value, low=value, high=value)
+    lowest, highest = classes.interval(place)
+    low = classes.lowest if estimate.low <= classes.lowest else min(finish(lowest), value)
+    high = 1.0 if estimate.high >= 1 else max(finish(highest), value)
+    return replace(
+        estimate,
+        value=value,
+        low=on_side((low, value), sides["low"], (classes.lowest,)),
+        high=on_side((high,), sides["high"], (value, 1.0)),
+    )
+
+
+def _with_public_chance(estimate: Estimate, n: int) -> Estimate:
+    """With a chance level that counts people (the most frequent value, those who are flagged) shown by classes too."""
+    counts_people = estimate.chance_kind in CHANCES_OF_PEOPLE or estimate.measure in MEASURES_WITH_CHANCE_OF_PEOPLE
+    if estimate.chance is None or not counts_people:
+        return estimate
+    if n < FEWEST:
+        return replace(estimate, chance=None, chance_kind=None)
+    classes = ShareClasses(n)
+    return replace(estimate, chance=classes.shown(classes.place(estimate.chance)))
+
+
+def classes_of(measure: str, n: int) -> ShareClasses:
+    """The classes by which a measure of n people is shown."""
+    return ShareClasses(n, MEASURES[measure].better == "higher", -1.0 if measure in DIFFERENCES else 0.0)
+
+
+def _sides(estimate: Estimate, lines: Lines) -> dict[str, tuple[Side, ...]]:
+    """On which side of which limits the value and the ends of a figure have to be shown, as far as the verdict tells."""
+    found: dict[str, list[Side]] = {"value": [], "low": [], "high": []}
+    for line, criterion in lines:
+        decides = criterion.estimate == estimate.id
+        if not decides and (criterion.decision != "pass" or not is_about(estimate, line) or not _answers(estimate, line)):
+            continue
+        within, beyond_it = (Side(line.limit, line.direction, is_beyond) for is_beyond in (False, True))
+        if criterion.decision == "undecided":
+            worst, best = ("high", "low") if line.direction == "at_most" else ("low", "high")
+            found[worst].append(beyond_it)
+            found[best].append(within)
+        else:
+            for end in found.values():
+                end.append(within if criterion.decision == "pass" else beyond_it)
+    return {name: tuple(sides) for name, sides in found.items()}
+
+
+def _answers(estimate: Estimate, line: PolicyLine) -> bool:
+    """Is the line, which passed, about the attack of the figure too?"""
+    return line.accept_other_attacks is None or line.attack == estimate.attack
+
+
+def _as_shown(criterion: Criterion, figure: Estimate) -> Criterion:
+    if criterion.deciding_value is None or criterion.deciding_bound is None:
+        return criterion
+    shown = getattr(figure, criterion.deciding_bound)
+    if shown is None:
+        is_beyond = beyond(criterion.deciding_value, criterion.limit, criterion.direction)
+        lowest = -1.0 if criterion.measure in DIFFERENCES else 0.0
+        end = 1.0 if criterion.direction == "at_most" else lowest
+        shown = end if is_beyond else criterion.limit
+    return replace(criterion, deciding_value=shown)
 
 
 def _few(count: int | None) -> int | None:

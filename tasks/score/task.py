@@ -18,7 +18,8 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
 from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.caching import Produced, stage
+from tasks.runtime.caching import stage
+from tasks.runtime.records import Produced
 from tasks.score.estimates import Score
 from tasks.score.membership.figures import Answered, membership_figures, without_unlike_tables
 from tasks.score.methods import Measure, score

@@ -13,12 +13,12 @@ from tasks.attack.methods import Attack
 from tasks.attack.threat import IntruderSpec
 from tasks.mask.methods import Masking
 from tasks.microdata.errors import InputError
-from tasks.microdata.spec import Spec
+from tasks.microdata.public_paths import Place as Place
+from tasks.microdata.spec import Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.score.methods import Measure
 from tasks.sweep.axes import Value
 
-Place = tuple[str | int, ...]
 NAMING = ("method", "measure", "id")  # another method is another pipeline; an id names figures
 _STEP = re.compile(r'\[(0|[1-9]\d{0,5})\]|\["([^"]+)"\]|(?:^|(?<!^)\.)([^.\[\]"]+)')
 _PATHS = "masking[0].k, intruder.targets, attacks[0].scale_by"
@@ -27,10 +27,10 @@ _PATHS = "masking[0].k, intruder.targets, attacks[0].scale_by"
 class Parts(Spec):
     """What differs between the points of a sweep; all else is that of the base release."""
 
-    masking: Annotated[tuple[Masking, ...], Field(min_length=1)]
-    intruder: IntruderSpec = IntruderSpec()
-    attacks: Annotated[tuple[Attack, ...], Field(min_length=1)] | None = None
-    measures: tuple[Measure, ...] = ()
+    masking: Public[Annotated[tuple[Masking, ...], Field(min_length=1)]]
+    intruder: Public[IntruderSpec] = IntruderSpec()
+    attacks: Public[Annotated[tuple[Attack, ...], Field(min_length=1)] | None] = None
+    measures: Public[tuple[Measure, ...]] = ()
 
 
 def place_of(path: str) -> Place:

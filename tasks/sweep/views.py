@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self, assert_never
 import numpy as np
 from pydantic import Discriminator, Tag, model_validator
 
-from tasks.microdata.spec import Name, Percent, Slug, Spec
+from tasks.microdata.spec import Name, Percent, Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.policy import DECLARED, INSIDER, is_by
@@ -40,8 +40,8 @@ class WorstRisk(Spec):
     include_insiders: let the insiders count too (SCIENCE section 2: they are reported apart unless asked for).
     """
 
-    view: Literal["worst"] = "worst"
-    include_insiders: bool = False
+    view: Public[Literal["worst"]] = "worst"
+    include_insiders: Public[bool] = False
 
 
 class LiteratureRisk(Spec):
@@ -57,8 +57,8 @@ class LiteratureRisk(Spec):
     linkage: the id of the attack by distance linkage.
     """
 
-    view: Literal["literature"] = "literature"
-    linkage: Slug = "distance_linkage"
+    view: Public[Literal["literature"]] = "literature"
+    linkage: Public[Slug] = "distance_linkage"
 
 
 class FigureRisk(Spec):
@@ -70,13 +70,13 @@ class FigureRisk(Spec):
     largest of the attributes, subgroups, widths.
     """
 
-    view: Literal["figure"] = "figure"
-    measure: Name
-    attack: Slug | None = None
-    intruder: Name | None = None
-    attribute: Name | None = None
-    subgroup: Name | None = None
-    p_percent: Percent | None = None
+    view: Public[Literal["figure"]] = "figure"
+    measure: Public[Name]
+    attack: Public[Slug | None] = None
+    intruder: Public[Name | None] = None
+    attribute: Public[Name | None] = None
+    subgroup: Public[Name | None] = None
+    p_percent: Public[Percent | None] = None
 
     @model_validator(mode="after")
     def _can_be_a_risk(self) -> Self:
@@ -96,15 +96,15 @@ class LiteratureLoss(Spec):
     A trial without one of the parts has no such loss, e.g. one that masks the only number of a table.
     """
 
-    view: Literal["literature"] = "literature"
+    view: Public[Literal["literature"]] = "literature"
 
 
 class FigureLoss(Spec):
     """One measure of loss of the catalogue. attribute: default: the figure of the table, else the largest of the attributes."""
 
-    view: Literal["figure"] = "figure"
-    measure: Name
-    attribute: Name | None = None
+    view: Public[Literal["figure"]] = "figure"
+    measure: Public[Name]
+    attribute: Public[Name | None] = None
 
     @model_validator(mode="after")
     def _is_a_loss(self) -> Self:

@@ -25,6 +25,7 @@ from tasks.report.charts.losses import losses
 from tasks.report.charts.pooling import pooled
 from tasks.report.charts.relations import relations
 from tasks.report.charts.subgroups import subgroups
+from tasks.score.rounding import public
 
 PUBLIC, INTERNAL = RULES["public"], RULES["internal"]
 COUNTED = Rule(bars=12, least=10, exact=True)  # the public rule with shares that can be counted back
@@ -206,21 +207,24 @@ def test_relations_are_those_of_spearman_and_of_masked_pairs_alone():
     source, masked, schema = pair_tables()
     exact, shown = (relations(source, masked, schema, frozenset({"a"}), rule) for rule in (INTERNAL, PUBLIC))
     assert [(pair.one, pair.other) for pair in exact.pairs] == [("a", "b"), ("a", "c"), ("a", "d")]
-    for pair, public in zip(exact.pairs, shown.pairs, strict=True):
+    for pair, told in zip(exact.pairs, shown.pairs, strict=True):
         before, after = (spearmanr(table.floats(pair.one), table.floats(pair.other)).statistic for table in (source, masked))
         assert (pair.original, pair.released) == (pytest.approx(before), pytest.approx(after))
         assert pair.difference == pytest.approx(abs(after - before))
-        assert (public.original, public.released) == (None, None)
-        assert public.difference == round(float(f"{abs(after - before):.1e}"), 3)
+        assert (told.original, told.released) == (None, None)
+        assert told.difference == round(float(f"{abs(after - before):.1e}"), 3)
     assert relations(source, masked, schema, frozenset(), PUBLIC).pairs == ()
 
 
 def test_candidate_sets_are_shares_of_brackets():
-    sizes = [1, 1, 2, 4, 5, 9, 12, 12, 12, 1200]
+    ten = [1, 1, 2, 4, 5, 9, 12, 12, 12, 1200]
+    sizes = 20 * ten  # of 200 targets: steps of 10
     found = candidates("linkage", Microdata.of({"candidates": sizes}), PUBLIC)
     shown = [(bracket_text(one), one.share) for one in found.brackets if one.share]
     assert shown == [("1", 0.2), ("2", 0.1), ("3 to 4", 0.1), ("5 to 9", 0.2), ("10 to 19", 0.3), ("1,000 or more", 0.1)]
     assert sum(one.share for one in found.brackets) == pytest.approx(1)
+    few = candidates("linkage", Microdata.of({"candidates": ten}), PUBLIC)  # steps of 5 of 10: brackets of 1 or 2 show none
+    assert [(bracket_text(one), one.share) for one in few.brackets if one.share] == [("10 to 19", 0.5)]
     assert [one.last for one in candidates("x", Microdata.of({"candidates": [3, 4]}), PUBLIC).brackets] == [1, 2, 4]
 
 
@@ -251,6 +255,8 @@ def test_subgroups_show_the_worst_attack_and_no_small_ones():
     ]
     assert (found.overall, found.n_small) == (0.1, 1)
     assert len(subgroups(figures, INTERNAL).subgroups) == 3
+    withheld = subgroups(public(figures), PUBLIC)  # 4 of fewer than 25; the rates of 47 and of an unknown number stay
+    assert ({one.attribute for one in withheld.subgroups}, withheld.n_small) == ({"size", "age"}, 1)
 
 
 def test_losses_need_two_attributes():

@@ -69,7 +69,7 @@ def test_equal_rates_are_one_sentence(detailed):
                   else one for one in detailed.estimates)  # fmt: skip
     content = replace(detailed, estimates=equal)
     assert figures.subgroup_figures(content) == ()
-    told = "In each of the 4 subgroups it is 5.1 %: none is found more easily. Of all records together it is 9.96 %."
+    told = "In each of the 4 subgroups it is 5.1 %: none is found more easily. Of all records together it is 9.5 %."
     assert figures.alike_subgroups(content).replace("\u202f", " ") == told
     assert "In each of the 4 subgroups" in render(content)
 
@@ -176,7 +176,7 @@ def test_the_summary_climbs_from_little_knowledge_to_an_insider(detailed, certif
     found = figures.summary_figure(detailed)
     assert found is not None
     assert [row.head for row in found.rows] == ["1 attribute", "2 attributes", "3 attributes", "all 4 attributes", "also PID"]
-    assert [row.cells[0].replace("\u202f", " ") for row in found.rows] == ["0.60 %", "1.8 %", "5.5 %", "9.96 %", "44.8 %"]
+    assert [row.cells[0].replace("\u202f", " ") for row in found.rows] == ["1.1 %", "2.1 %", "5.3 %", "9.5 %", "44.5 %"]
     assert [row.cells[1].replace("\u202f", " ") for row in found.rows[-2:]] == ["at most 15 %", "at most 50 %"]
     bare = figures.summary_figure(certified)
     assert bare is not None

@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from tasks.microdata.estimate import Estimate
 from tasks.report.content import public_edition
 from tasks.report.page import render
 from tasks.report.views import origin, overview, residual
+from tasks.report.views.rows import people_text
 from tasks.report.words.meanings import meaning
+from tasks.score.rounding import public
 from tasks.score.verdict import decide
 
 
@@ -57,17 +60,28 @@ def of_persons(certified):
 def test_figures_of_persons_say_persons(of_persons):
     assert of_persons.counts == "persons"
     shown = {tile.title: tile for tile in overview.tiles(of_persons)}
-    assert shown["Re-identification rate"].people == "about 94 of 944 persons"
+    assert shown["Re-identification rate"].people == "about 90 of 944 persons"
     assert shown["k-anonymity"].value.replace("\u202f", " ") == "10 persons"
     assert shown["k-anonymity"].limit.replace("\u202f", " ") == "at least 10 persons"
     assert "Persons exposed" in shown
     told = plain(residual.residual_risks(of_persons))
-    assert "links 9.96 % of the persons to the right person" in told
+    assert "links 9.5 % of the persons to the right person" in told
     assert "The 944 rows belong to 500 persons; the attacks look for persons, and their figures count persons." in plain(
         residual.known_limits(of_persons)
     )
     assert "every person was attacked" in render(of_persons)
     assert meaning("k_anonymity", "persons").sentence.startswith("The smallest number of persons whose records look alike")
+
+
+@pytest.mark.parametrize(("hits", "exact", "shown"), [
+    (944, "all 944 records", "about 944 of 944 records"), (930, "about 930 of 944 records", "about 944 of 944 records"),
+    (14, "about 14 of 944 records", "fewer than 15 of 944 records"), (0, "none of 944 records", "fewer than 15 of 944 records"),
+    (15, "about 15 of 944 records", "about 20 of 944 records"),
+])  # fmt: skip
+def test_people_are_counted_as_far_as_their_class_tells(hits, exact, shown):
+    one = Estimate(measure="records_exposed", value=hits / 944, unit="share", n_targets=944, n_in_release=944)
+    (rounded,) = public((one,))
+    assert (people_text(one, "internal"), people_text(rounded, "public")) == (exact, shown)
 
 
 def test_what_was_rounded_to_none_is_not_said_to_be_none(certified):

@@ -50,7 +50,7 @@ def with_curve(detailed):
 
 
 def claims(content, links, right):
-    about = {"attack": "distance_linkage", "intruder": "declared", "unit": "share"}
+    about = {"attack": "distance_linkage", "intruder": "declared", "unit": "share", "n_targets": 944}
     pairs = (("known_links", links), ("known_reidentification", right))
     return replace(
         content, estimates=(*content.estimates, *(Estimate(measure=name, value=value, **about) for name, value in pairs))
@@ -64,7 +64,11 @@ def test_the_figure_has_its_table_and_says_what_is_claimed(with_curve):
     ]  # fmt: skip
     assert figure.note == "Dotted: 95\u202f% right."
     (figure,) = precision_figures(claims(with_curve, 0.12, 0.114))
+    assert figure.note.endswith("12\u202f% can be asserted; rightly 11.4\u202f% of all.")
+    (figure,) = precision_figures(replace(claims(with_curve, 0.12, 0.114), edition="internal"))
     assert "12\u202f% can be asserted; 95\u202f% of these rightly" in figure.note
+    (figure,) = precision_figures(claims(with_curve, 10 / 944, 10 / 944))  # fewer than 15: perhaps none
+    assert figure.note.endswith("fewer than 15, perhaps none, can be asserted; rightly fewer than 15, perhaps none, of all.")
     (figure,) = precision_figures(claims(with_curve, 0.0, 0.0))
     assert "nothing can be asserted" in figure.note
     drawn = ElementTree.fromstring(figure.svg)  # noqa: S314  drawn by the test itself

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tasks.microdata.estimate import Estimate
+from tasks.report.content import public_edition
 from tasks.report.views import residual
 from tasks.report.words.meanings import MEANINGS
 from tasks.score.catalogue import LOSS
@@ -18,10 +19,10 @@ def plain(sentences) -> str:
 
 def test_the_insiders_are_named_with_their_figures(certified):
     told = plain(residual.residual_risks(certified))
-    assert "An insider (somebody who also knows PID, which is published unchanged) links 44.8 % of the records" in told
-    assert "link 18.9 % knowing vote." in told
+    assert "An insider (somebody who also knows PID, which is published unchanged) links 44.5 % of the records" in told
+    assert "link 19.1 % knowing vote." in told
     assert (
-        "Somebody who knows popul, age, educ and income and how the masking works (the declared intruder) links 9.96 % of the "
+        "Somebody who knows popul, age, educ and income and how the masking works (the declared intruder) links 9.5 % of the "
         "records to the right person, the worst found among the attacks run (transparency attack)" in told
     )
     assert "blind guessing links 0.11 %" in told
@@ -55,9 +56,9 @@ def test_a_swap_is_said_to_hide_less_than_its_attacks_found(certified, refused):
 def test_a_value_is_disclosed_only_above_both_baselines(certified):
     figures = {one.id: one for one in certified.estimates}
     told = figures["linked_value_disclosed|transparency|declared|PID"]
-    assert abs(residual.gain_over_baselines(certified, told) - (0.302 - 0.238)) < 1e-12  # the control is the higher one
+    assert abs(residual.gain_over_baselines(certified, told) - (290 - 220) / 944) < 1e-12  # the control is the higher one
     vote = figures["linked_value_disclosed|transparency|declared|vote"]
-    assert abs(residual.gain_over_baselines(certified, vote) - (0.631 - 0.58)) < 1e-12  # the majority is
+    assert abs(residual.gain_over_baselines(certified, vote) - (600 - 550) / 944) < 1e-12  # the majority is, by classes too
     blunt = tuple(replace(one, value=0.1) if one.measure == "linked_value_disclosed" else one for one in certified.estimates)
     assert "tell no confidential value better" in plain(residual.residual_risks(replace(certified, estimates=blunt)))
 
@@ -116,6 +117,18 @@ def test_of_tied_attacks_the_deciding_one_is_named_else_the_first_of_the_plan(ce
     decided = _with(tied, PolicyLine(measure="max_record_risk", at_most=0.5))
     (criterion,) = decided.verdict.criteria
     assert decided.worst("max_record_risk").attack == criterion.attack == "transparency"
+
+
+def test_a_public_sentence_does_not_assert_what_may_be_nobody(internal):
+    few = Estimate(measure="known_reidentification", value=1 / 944, unit="share", attack="transparency", intruder="declared",
+                   n_targets=944, n_in_release=944)  # fmt: skip
+    exact = _with(internal, *internal.policy, figures=[few])
+    assert "For 0.11 % of the records the declared intruder can assert" in plain(residual.residual_risks(exact))
+    nobody = _with(internal, *internal.policy, figures=[replace(few, value=0.0)])
+    for one in (public_edition(exact), public_edition(nobody)):
+        said = "For fewer than 15, perhaps none, of the records the declared intruder can assert"
+        assert said in plain(residual.residual_risks(one))
+        assert "fewer than 15, perhaps nobody, as 10 of n" in plain(residual.known_limits(one))
 
 
 def test_without_a_figure_the_risk_is_not_assessed(certified):

@@ -115,10 +115,10 @@ def test_reasons_name_figure_bound_and_limit(certified, refused, undecided):
         [plain(sentences.reason_in_words(line, one)) for line, one in content.lines()]
         for content in (certified, refused, undecided)
     )
-    assert kept[0] == "9.96 % keeps the limit of at most 15 %."
-    assert broken[0] == "40 % breaks the limit of at most 15 %."
+    assert kept[0] == "9.5 % keeps the limit of at most 15 %."
+    assert broken[0] == "40.3 % breaks the limit of at most 15 %."
     assert left_open[0] == (
-        "The one-sided 95 % bound, 16.2 %, breaks the limit of at most 15 %, the other keeps it: more targets would decide."
+        "The one-sided 95 % bound, 16.5 %, breaks the limit of at most 15 %, the other keeps it: more targets would decide."
     )
     assert left_open[1].startswith("The figure is failed: the intersections are empty")
 
@@ -150,7 +150,7 @@ def test_bounds_say_where_they_come_from(certified, undecided):
     exact = [sentences.bound_in_words(one, certified.figure(one.estimate)) for one in certified.verdict.criteria]
     assert exact == [""] * 4
     sampled, none = (sentences.bound_in_words(one, undecided.figure(one.estimate)) for one in undecided.verdict.criteria)
-    assert plain(sampled) == "16.2 %, from a sample of 200 records"
+    assert plain(sampled) == "16.5 %, from a sample of 200 records"
     assert none == ""
 
 

@@ -61,6 +61,16 @@ def test_eight_triples_are_4_2_1_anonymous_for_1_2_3_known_attributes(pair_of, k
     assert subsets[0].attribute == ",".join("xyz"[:known])
 
 
+@pytest.mark.parametrize(
+    "lists", [(("a", "b"), ("a,b",)), (("a,", "b"), ("a", ",b")), (("a\\", "b"), ("a\\,b",)), (("a\\,b",), ("a,b",))]
+)
+def test_no_two_lists_of_attributes_share_an_id(pair_of, lists):
+    columns = {name: [1, 2, 1] for names in lists for name in names}
+    tables = pair_of(columns, columns, nominal(*columns))
+    ids = [k_anonymity_subset(tables, KAnonymitySubset(attributes=names)).id for names in lists]
+    assert len(set(ids)) == 2
+
+
 def test_missing_is_a_category_of_its_own(pair_of):
     columns = {"age": [30, None, None, 30]}
     assert k_anonymity(pair_of(columns, columns)).value == 2

@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 
 from tasks.microdata.estimate import Estimate
 from tasks.score.policy import PolicyLine
-from tasks.score.rounding import public, public_criteria, rounded
+from tasks.score.rounding import public, rounded
+from tasks.score.rounding import public_criteria as criteria_beside
 from tasks.score.verdict import beyond, decide
+
+
+def public_criteria(criteria, figures):
+    return criteria_beside(criteria, figures, public(figures))
 
 
 def loss(measure: str, value: float | None, attribute: str | None = None) -> Estimate:

@@ -186,6 +186,12 @@ def test_a_policy_that_cannot_be_meant_is_refused(fields, where, says):
     assert says in str(refused.value)
 
 
+def test_a_line_can_name_whatever_an_attribute_is_called():
+    longest = "x" * 300
+    line = PolicyLine(measure="reidentification", at_most=0.1, intruder=f"insider:{longest}", attribute=f"{longest},{longest}")
+    assert line.intruder == f"insider:{longest}"
+
+
 def test_a_policy_that_fits_is_accepted_and_an_empty_one_is_not():
     known = Known(attacks=("distance_linkage",), intruders=("declared", "insider:vote"), attributes=("age",), p_percent=(5.0,))
     check_policy(

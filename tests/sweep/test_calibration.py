@@ -304,8 +304,14 @@ def test_what_cannot_be_said_is_not_hidden(monkeypatch):
     assert (found.holds, found.reason) == (False, "it did not run: nothing known")
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "effort",
+    [
+        pytest.param(Effort(seeds=40, samples=100), marks=pytest.mark.slow, id="brief"),
+        pytest.param(Effort(seeds=120, samples=300), marks=pytest.mark.long, id="full"),
+    ],
+)
 @pytest.mark.parametrize("one", checks(), ids=lambda one: f"{one.kind}-{one.subject}-{one.scene}")
-def test_all_attacks_and_intervals_are_calibrated(one):
-    found = carry_out(one, Effort(seeds=120, samples=300))
+def test_all_attacks_and_intervals_are_calibrated(one, effort):
+    found = carry_out(one, effort)
     assert [f"{some.subject}, {some.scene}: {some.reason}" for some in found if not some.holds] == []

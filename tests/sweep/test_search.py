@@ -99,6 +99,7 @@ def test_points_are_numbered_on_and_never_repeated() -> None:
         assert all(not isinstance(value, float) or 0 <= value <= 1 for _, value in point.values)
 
 
+@pytest.mark.slow
 def test_it_comes_nearer_to_the_frontier_than_chance() -> None:
     grid = [Point(0, "groups", values) for values in GROUPS.grid()]
     best = area([*grid, *(Point(0, "noise", (("share", k), ("scale", 0.5))) for k in range(1, 51))])

@@ -1,7 +1,7 @@
 """The chart of candidate sets: among how many released records an intruder cannot choose.
 
 What it may tell: the sizes are what an attack found, counts of people like its rates, which are public. They are given as
-shares per bracket, of 2 digits in the public edition: no statistic of the original's values follows from them.
+shares per bracket, in steps of 5 records or more in the public edition, and tell no statistic of the original's values.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.microdata.table import Microdata
-from tasks.report.charts.editions import Rule
-from tasks.score.rounding import FEW, rounded
+from tasks.report.charts.editions import Rule, shown_share
 
 STARTS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
@@ -46,7 +45,7 @@ def candidates(attack: str, outcomes: Microdata, rule: Rule) -> Candidates:
               for start, end in zip(STARTS, ends, strict=True)]  # fmt: skip
     used = max((place for place, share in enumerate(shares) if share), default=-1) + 1
     brackets = tuple(
-        Bracket(start, end, share if rule.exact else rounded(share, FEW))
+        Bracket(start, end, share if rule.exact else shown_share(round(share * outcomes.n), outcomes.n, rule))
         for start, end, share in zip(STARTS[:used], ends[:used], shares[:used], strict=True)
     )
     return Candidates(attack=attack, n_targets=outcomes.n, brackets=brackets)

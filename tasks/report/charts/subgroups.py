@@ -1,7 +1,7 @@
 """The chart of the rate by subgroup: the tails of measured attributes and the rare categories.
 
-What it may tell: rates of attacks, which are public as they are. A rate over fewer than 10 people says too much of each and
-is as good as nothing as a figure: the public chart leaves such subgroups out.
+What it may tell: rates of attacks, in the public edition by classes of ten people. A rate over few people says too much of each
+and is as good as nothing as a figure: the public chart leaves such subgroups out, and counts those whose rate is withheld.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.editions import Rule
 from tasks.score.policy import DECLARED
+from tasks.score.rounding import WITHHELD
 
 MOST_ATTRIBUTES = 12
 MEASURE = "subgroup_reidentification"
@@ -42,9 +43,9 @@ class Subgroups:
 
 def subgroups(estimates: tuple[Estimate, ...], rule: Rule) -> Subgroups:
     """The declared intruder's largest rate in each subgroup, among the attacks run."""
-    own = [one for one in estimates if one.value is not None and one.intruder == DECLARED]
+    own = [one for one in estimates if one.intruder == DECLARED and (one.value is not None or one.reason == WITHHELD)]
     found = [one for one in own if one.measure == MEASURE and one.attribute is not None and one.subgroup is not None]
-    large = [one for one in found if (one.n_targets or 0) >= rule.least]
+    large = [one for one in found if (one.n_targets or 0) >= rule.least and one.value is not None]
     small = {(one.attribute, one.subgroup) for one in found} - {(one.attribute, one.subgroup) for one in large}
     worst: dict[tuple[str, str], Estimate] = {}
     for one in large:
@@ -53,7 +54,7 @@ def subgroups(estimates: tuple[Estimate, ...], rule: Rule) -> Subgroups:
             worst[key] = one
     attributes = _by_rate(worst)
     shown = [_subgroup(key, one) for name in attributes[:MOST_ATTRIBUTES] for key, one in worst.items() if key[0] == name]
-    overall = max((one.value or 0.0 for one in own if one.measure == "reidentification"), default=None)
+    overall = max((one.value for one in own if one.measure == "reidentification" and one.value is not None), default=None)
     return Subgroups(subgroups=tuple(shown), overall=overall, n_small=len(small), n_attributes=len(attributes))
 
 

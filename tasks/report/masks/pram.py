@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tasks.mask.categories.pram import Pram, transition_matrix
+from tasks.mask.categories.pram import Pram, matrix_in_words, transition_matrix
 from tasks.mask.categories.warner import Warner
 from tasks.microdata.words import listed
 from tasks.report.masks.told import Told
@@ -28,11 +28,6 @@ def told(step: Pram) -> Told:
         attribute=lambda _: f"randomised{_with_others(step)}: {_rule(step)}",
         analysts=tuple(_for_analysts(step)),
     )
-
-
-def matrix_in_words(step: Pram) -> str:
-    """A stated matrix by its size: which categories it is over, and their chances, are not for the public."""
-    return f"a matrix of {len(step.matrix or ())} categories"
 
 
 def _title(step: Pram) -> str:

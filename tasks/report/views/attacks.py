@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
+from tasks.report.charts.editions import Edition
 from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge, held_file, is_insider
 from tasks.report.views.learned import LearnedView, learned_view
@@ -92,7 +93,7 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
         knows_mechanism=in_plain_words(own.knows_mechanism),
         settings=settings_of_nobody(own) if content.of_nobody else linkage_settings(own),
         rates=tuple(
-            _rate_row(one)
+            _rate_row(one, content.edition)
             for one in figures
             if one.intruder == DECLARED and one.measure in RATES and one.reason != ROWS_OF_NOBODY
         ),
@@ -112,14 +113,14 @@ def _named(result: AttackResult) -> str:
     return title if result.attack == result.method else f"{title} \u201c{result.attack}\u201d"
 
 
-def _rate_row(one: Estimate) -> FigureRow:
+def _rate_row(one: Estimate, edition: Edition) -> FigureRow:
     is_share = one.value is not None and one.unit == "share"
     return FigureRow(
         title=meaning(one.measure, one.counts).title,
         sentence=" ".join(filter(None, [meaning(one.measure, one.counts).sentence, caution(one)])),
         value=figure_text(one),
         chance="" if one.chance is None else in_unit(one.chance, unit_of(one)),
-        note=people_text(one),
+        note=people_text(one, edition),
         bar=Bar(100 * (one.value or 0.0), chance=None if one.chance is None else 100 * one.chance) if is_share else None,
     )
 

@@ -21,11 +21,12 @@ from tasks.report.charts.relations import Pair
 from tasks.report.charts.rows import Row, draw_rows
 from tasks.report.charts.subgroups import Subgroups, subgroups
 from tasks.report.content import Content, extra_knowledge
-from tasks.report.views.rows import TextRow
+from tasks.report.views.rows import TextRow, share_in_words
 from tasks.report.words.meanings import meaning
 from tasks.report.words.numbers import count, in_unit, number, share
 from tasks.report.words.sentences import NOT_DISJOINT, attack_named, attack_title, in_plain_words, uses_all_true_links
 from tasks.score.policy import DECLARED, INSIDER, cannot_fail
+from tasks.score.public_shares import FEWEST
 
 _WIDEST_MARK = 9
 _DASH = "\u2013"
@@ -246,19 +247,23 @@ def _precision(content: Content, one: Precision, key: str) -> Figure:
 def _claims(content: Content, attack: str) -> str:
     """What an intruder asserts who has learned from other people from which margin on his links are right."""
     found = {
-        name: one.value
+        name: one
         for name in ("known_links", "known_reidentification")
         for one in content.figures(name)
-        if one.attack == attack and one.intruder == DECLARED and one.value is not None
+        if one.attack == attack and one.intruder == DECLARED
     }
     dotted, others = f"Dotted: {share(PRECISION)} right.", f"By margins learned from other {content.counts}"
     if len(found) < 2:
         return dotted
     links, right = found["known_links"], found["known_reidentification"]
-    if not links:
+    if not links.value:
         return f"{dotted} {others} nothing can be asserted."
     nobody = f" {NOT_DISJOINT}" if uses_all_true_links(content, attack) else ""
-    return f"{dotted} {others}, {share(links)} can be asserted; {share(right / links)} of these rightly.{nobody}"
+    if content.edition == "public":  # two classes have no ratio
+        said, rightly = (share_in_words(one, content.edition) for one in (links, right))
+        return f"{dotted} {others}, {said} can be asserted; rightly {rightly} of all.{nobody}"
+    precision = share((right.value or 0.0) / links.value)
+    return f"{dotted} {others}, {share(links.value)} can be asserted; {precision} of these rightly.{nobody}"
 
 
 def _subgroups(found: Subgroups, content: Content) -> Figure:
@@ -274,7 +279,7 @@ def _subgroups(found: Subgroups, content: Content) -> Figure:
         TextRow(head=f"{one.attribute}: {one.part}", cells=(share(one.rate), count(one.n_targets), attack_named(one.attack)))
         for one in found.subgroups
     )
-    least = RULES[content.edition].least
+    least = FEWEST if content.edition == "public" else RULES[content.edition].least
     small = f"{count(found.n_small)} with fewer than {least} {content.counts} not shown." if found.n_small else ""
     overall = "" if found.overall is None else f"Dashed: all {content.counts} together, {share(found.overall)}."
     shown = len({one.attribute for one in found.subgroups})

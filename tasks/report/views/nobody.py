@@ -8,7 +8,7 @@ from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.words import listed
 from tasks.report.content import Content, extra_knowledge
-from tasks.report.views.rows import FigureRow, figure_text, unit_of
+from tasks.report.views.rows import FigureRow, figure_text, share_in_words, unit_of
 from tasks.report.views.unlimited import NO_LINE, is_limited
 from tasks.report.words.meanings import meaning
 from tasks.report.words.numbers import count, in_unit, share
@@ -120,9 +120,10 @@ def _uniques(content: Content) -> list[Estimate]:
 
 def _uniques_in_words(content: Content, one: Estimate) -> str:
     once = next((other for other in _uniques(content) if other.measure == "replicated_uniques"), None)
-    exactly = "" if once is None else f" ({in_unit(once.value or 0.0, 'share')} in exactly one row)"
+    exactly = "" if once is None else f" ({share_in_words(once, content.edition)} in exactly one row)"
+    said = share_in_words(one, content.edition)
     return (
-        f"{in_unit(one.value or 0.0, 'share')} of the {one.counts} are alone in the source with their quasi-identifiers and "
+        f"{said[:1].upper()}{said[1:]} of the {one.counts} are alone in the source with their quasi-identifiers and "
         f"have their combination in the table{exactly}; rows drawn column by column would show {share(one.chance or 0.0)}."
     )
 

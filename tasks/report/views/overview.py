@@ -287,7 +287,7 @@ def _tile(content: Content, line: PolicyLine, criterion: Criterion) -> Tile:
         decision=criterion.decision,
         status=DECISIONS[criterion.decision],
         value=_beside_limit(estimate, line.limit, unit),
-        people="" if estimate is None else people_text(estimate),
+        people="" if estimate is None else people_text(estimate, content.edition),
         who=_by_whom(criterion) or _of_whom(line),
         limit=f"{bound} {limit_in_unit(line.limit, unit)}",
         bound=bound_in_words(criterion, estimate),

@@ -18,7 +18,7 @@ from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.model import found_of_model, limits_of_model, model_in_words, not_limited_of_model
 from tasks.report.views.nobody import found_of_nobody, limits_of_nobody, nobody_in_words, not_limited_of_nobody
 from tasks.report.views.randomised import randomised_in_words
-from tasks.report.views.rows import unit_of
+from tasks.report.views.rows import CLASSES, share_in_words, unit_of
 from tasks.report.views.unlimited import NO_LINE, is_limited, not_limited
 from tasks.report.words.meanings import MEANINGS
 from tasks.report.words.numbers import count, in_unit, share
@@ -239,8 +239,9 @@ def _asserted(content: Content) -> Iterator[str]:
         owner = uses_all_true_links(content, worst.attack)
         could, nobody = ("could", f" {NOT_DISJOINT}") if owner else ("can", "")
         yield (
-            f"For {_figure(worst)} of the {worst.counts} {who} {could} assert which released record is theirs, and is right: "
-            f"every other one is ruled out, or is clearly further off ({attack_named(worst.attack)}).{nobody}{limit}"
+            f"For {share_in_words(worst, content.edition)} of the {worst.counts} {who} {could} assert which released record is "
+            "theirs, and is right: every other one is ruled out, or is clearly further off "
+            f"({attack_named(worst.attack)}).{nobody}{limit}"
         )
 
 
@@ -384,8 +385,8 @@ def _editions(content: Content) -> str:
     if content.edition == "internal":
         return "This edition has figures at full precision: with the release they give exact statistics of the original."
     return (
-        "Figures that together with the release would give exact statistics of the original are rounded to 2 digits and at "
-        "most 3 decimals; behind each bar of a chart of the original stand at least 10 records, and tails are cut."
+        f"{CLASSES} Figures that together with the release would give exact statistics of the original are rounded to 2 digits "
+        "and at most 3 decimals; behind each bar of a chart of the original stand at least 10 records, and tails are cut."
     )
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
+from tasks.report.charts.editions import Edition
 from tasks.report.words.numbers import count, in_unit
+from tasks.score.public_shares import FEWEST, FIRST, LEAST
 from tasks.score.rounding import STATISTICS
 
 _OF_THE_TARGETS = ("reidentification", "records_exposed", "truth_among_nearest")  # `groups_exposed` counts groups
+CLASSES = (
+    f"Shares of n people are shown in classes of ten: fewer than {FIRST}, perhaps nobody, as {LEAST} of n, more as the nearest "
+    f"ten, and all but {LEAST} to {2 * LEAST - 1} or more as all; of fewer than {FEWEST} people none is shown. The verdict "
+    "rests on the exact figures."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +77,25 @@ def bounds_text(one: Estimate) -> str:
     return f"{in_unit(one.low, unit_of(one))} to {in_unit(one.high, unit_of(one))}"
 
 
-def people_text(estimate: Estimate) -> str:
-    """A rate as a number of records or persons; empty for figures that are not rates of the targets."""
+def share_in_words(one: Estimate, edition: Edition) -> str:
+    """What a sentence says of a share of people: of the first public class no share, because nobody is in it too."""
+    shown = in_unit(one.value or 0.0, unit_of(one))
+    if edition == "internal" or one.basis != "exact" or not one.value or not one.n_targets:
+        return shown
+    return shown if round(one.value * one.n_targets, 6) > LEAST else f"fewer than {FIRST}, perhaps none,"
+
+
+def people_text(estimate: Estimate, edition: Edition) -> str:
+    """A rate as a number of records or persons; empty for figures that are not rates of the targets.
+
+    edition: the public one knows classes of people alone, and of the last of them not that it is everybody.
+    """
     if estimate.measure not in _OF_THE_TARGETS or estimate.value is None or not estimate.n_targets:
         return ""
     hits, targets = estimate.value * estimate.n_targets, count(estimate.n_targets)
-    if hits == estimate.n_targets:
+    if share_in_words(estimate, edition).startswith("fewer"):
+        return f"fewer than {FIRST} of {targets} {estimate.counts}"
+    if hits == estimate.n_targets and edition == "internal":
         return f"all {targets} {estimate.counts}"
     if hits < 1:
         return f"fewer than 1 of {targets} {estimate.counts}" if hits else f"none of {targets} {estimate.counts}"

@@ -9,9 +9,9 @@ import numpy as np
 
 from tasks.mask.images import joint_codes
 from tasks.microdata.errors import InputError
-from tasks.microdata.estimate import Estimate
+from tasks.microdata.estimate import Estimate, several
 from tasks.microdata.schema import Role
-from tasks.microdata.spec import Names, Spec
+from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.microdata.units import Units, units_of
@@ -24,8 +24,8 @@ NO_KEY = "no quasi-identifier is published, so that nobody is alone with a combi
 class Uniques(Spec):
     """Parameters of both measures of uniques over some quasi-identifiers: what somebody finds who knows no more than these."""
 
-    measure: Literal["uniques_released", "replicated_uniques"]
-    attributes: Names
+    measure: Public[Literal["uniques_released", "replicated_uniques"]]
+    attributes: Public[Names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def uniques(tables: Beside, names: tuple[str, ...] | None = None) -> tuple[Estim
             remedy = did_you_mean(name, known, "take it out of the list, or declare its role")
             what, allowed = "uniques are counted over quasi-identifiers", ", ".join(known) or "none"
             raise InputError("not-a-quasi-identifier", "measures: uniques_released.attributes", what, allowed, remedy, name)
-    units, attribute = units_of(tables.original, tables.schema), None if names is None else ",".join(names)
+    units, attribute = units_of(tables.original, tables.schema), None if names is None else several(names)
     if not (names or known):
         return _nothing("uniques_released"), _nothing("replicated_uniques")
     classes = _classes(tables, names or known)
