@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
 import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
 from flows.console.cautions import cautions
 from flows.console.inert import shown
 from flows.console.parameters import with_parameters
+from flows.console.terminal import terminal
+from flows.console.wide import tell_many_columns
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Role
 
@@ -41,10 +41,10 @@ def print_plan(path: Path) -> int:
         examined = _examined(release)
     except InputError as error:
         raise located(error, path) from None
-    console = Console(soft_wrap=True)
+    console = terminal(soft_wrap=True)
 
     def say(text: str) -> None:
-        console.print(shown(text), highlight=False, markup=False)
+        console.print(shown(text))
 
     say(f"Plan of release {release.name} (series {release.lineage}), {examined.rows:,} rows from {examined.source}")
     say("")
@@ -118,14 +118,17 @@ def _examined(release: ReleaseSpec) -> _Examined:
     from tasks.attack.linkage.holding import held
     from tasks.attack.threat import intruders
     from tasks.classify.methods import classify
-    from tasks.ingest.methods import ingest
+    from tasks.ingest.methods import typed_and_validated
+    from tasks.ingest.sources import read
     from tasks.mask.categories.advice import better_matrices
     from tasks.mask.elsewhere.adoption import adopt
     from tasks.mask.methods import refuse_unfit, resolved_steps
     from tasks.mask.pseudonyms import Pseudonyms
     from tasks.score.policy import check_policy
 
-    found = ingest(release.ingest_plan)
+    raw = read(release.source)
+    tell_many_columns(raw.table.num_columns)
+    found = typed_and_validated(raw, release.ingest_plan)
     schema = classify(found.data, release.classify_plan)
     check_policy(release.policy, known_of(release, schema))
     published, notes = found.data.select(schema.published), found.report.notes
@@ -149,8 +152,7 @@ def _examined(release: ReleaseSpec) -> _Examined:
         held(found.data, schema, release.intruder.holds)
     masked = frozenset(name for step in mechanisms for name in step.masked)
     replaced = frozenset(name for step in steps if isinstance(step, Pseudonyms) for name in step.attributes)
-    read = (*people, *((holder.name, what) for holder, what in files))
-    plan_of_files = tuple(("ingest", f"{name}, {what}") for name, what in read)
+    plan_of_files = tuple(("ingest", f"{name}, {what}") for name, what in (*people, *((one.name, what) for one, what in files)))
     who = (*who, *(holder for holder, _ in files))
     asked = _asked_of_each(release, found.data, schema, outside)
     return _Examined(found.report.source, found.data.n, schema, masked, replaced, who, (*notes, *told), plan_of_files, asked)

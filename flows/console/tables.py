@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flows.console.inert import shown
+from flows.console.terminal import terminal
 from flows.console.words import criterion_in_words
 from flows.history import status_of
 from tasks.microdata.errors import InputError
@@ -20,30 +23,63 @@ STAGES = ("mask", "train", "attack", "membership", "score")
 WIDTH_OF_PIPES = 100
 
 
-def print_runs(last: int) -> int:
+def print_runs(last: int, *, as_json: bool = False) -> int:
     """The last runs, newest first: one line each, and below it what its policy found fault with."""
     from flows.history import manifests
 
-    found = manifests()[:last]
+    found, revoked = manifests()[:last], known_revoked()
+    if as_json:
+        told = [_run_as_json(manifest, revoked) for manifest in found]
+        sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        return 0
     table = Table(title="Last runs, newest first", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("run", "release", "verdict", "policy lines kept", "stages computed / cached"):
         table.add_column(column, no_wrap=column != "stages computed / cached")
     for manifest in found:
-        table.add_row(*_run_in_cells(manifest))
-    console().print(table if found else "no run yet in this home: sdcert certify params/releases/anes96.yaml", markup=False)
+        table.add_row(*_run_in_cells(manifest, revoked))
+    console().print(table if found else "no run yet in this home: sdcert certify params/releases/anes96.yaml")
     for manifest in found:
         for fault in _faults(manifest):
-            console().print(f"{manifest['run']}  {fault}", markup=False, highlight=False, soft_wrap=True)
+            console().print(f"{manifest['run']}  {shown(fault)}", soft_wrap=True)
     return 0
 
 
-def _run_in_cells(manifest: dict[str, Any]) -> tuple[str, ...]:
+def known_revoked() -> set[str]:
+    """The runs whose certificate was revoked; a ledger that cannot be read is told, and keeps nothing from being listed."""
+    from flows.history import revoked_runs
+
+    try:
+        return revoked_runs()
+    except InputError as error:
+        sys.stderr.write(f"warning: {error.what}: which certificates were revoked is not known\n")
+        return set()
+
+
+def _verdict(manifest: dict[str, Any], revoked: set[str]) -> str:
+    verdict: str = manifest.get("verdict") or status_of(manifest)
+    return "revoked" if manifest["run"] in revoked else verdict
+
+
+def _run_as_json(manifest: dict[str, Any], revoked: set[str]) -> dict[str, Any]:
+    stages = manifest["stages"].values()
+    return {
+        "run": manifest["run"],
+        "release": manifest["release"],
+        "series": manifest["series"],
+        "started_at": manifest["started_at"],
+        "verdict": _verdict(manifest, revoked),
+        "computed": sum(not stage["cached"] for stage in stages),
+        "cached": sum(stage["cached"] for stage in stages),
+        "faults": _faults(manifest),
+    }
+
+
+def _run_in_cells(manifest: dict[str, Any], revoked: set[str]) -> tuple[str, ...]:
     stages = manifest.get("stages", {}).values()
     cached = sum(stage["cached"] for stage in stages)
     lines = manifest.get("criteria", [])
     kept = f"{sum(line['decision'] == 'pass' for line in lines)} of {len(lines)}" if lines else "-"
-    verdict = manifest.get("verdict") or status_of(manifest)
-    return manifest["run"], manifest["release"], verdict, kept, f"{len(stages) - cached} / {cached}"
+    return manifest["run"], manifest["release"], _verdict(manifest, revoked), kept, f"{len(stages) - cached} / {cached}"
 
 
 def _faults(manifest: dict[str, Any]) -> list[str]:
@@ -61,7 +97,7 @@ def print_methods(stage: str | None) -> int:
     for name in STAGES if stage is None else (stage,):
         rows = described(name)
         if stage is None:
-            console().print(f"{name.upper()}\n", markup=False, highlight=False)
+            console().print(f"{name.upper()}\n")
         for row in rows:
             _print_method(*row.items())
     return 0
@@ -69,13 +105,13 @@ def print_methods(stage: str | None) -> int:
 
 def _print_method(named: tuple[str, str], does: tuple[str, str], *rest: tuple[str, str]) -> None:
     """A method's name and what it does in one line, and below it the rest, a line each."""
-    console().print(f"{named[1]}: {does[1]}", markup=False, highlight=False)
+    console().print(f"{named[1]}: {does[1]}")
     told = Table.grid(padding=(0, 2))
     told.add_column(no_wrap=True)
     told.add_column(overflow="fold")
     for what, value in rest:
         told.add_row(f"    {what}", str(value))
-    console().print(told, markup=False, highlight=False)
+    console().print(told)
     console().print()
 
 
@@ -106,14 +142,14 @@ def print_datasets() -> int:
         here = "yes" if dataset.available else "no: see data/README.md"
         cells = (str(dataset.rows), str(dataset.columns), dataset.description, dataset.a_row_is, here)
         table.add_row(dataset.name, *cells)
-    console().print(table, markup=False)
+    console().print(table)
     return 0
 
 
 def trimmed(out: Console, table: Table) -> Iterator[Text]:
     """The lines of a table without the blanks that fill it up to the right."""
     with out.capture() as captured:
-        out.print(table, markup=False, highlight=False)
+        out.print(table)
     for content in captured.get().splitlines():
         line = Text.from_ansi(content)
         line.rstrip()
@@ -122,4 +158,4 @@ def trimmed(out: Console, table: Table) -> Iterator[Text]:
 
 def console() -> Console:
     """Standard output, as wide as the terminal, or as COLUMNS or a hundred where it is piped."""
-    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH_OF_PIPES)
+    return terminal(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH_OF_PIPES)

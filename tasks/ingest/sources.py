@@ -14,7 +14,8 @@ from tasks.ingest.readers.datasets import DatasetName
 from tasks.ingest.readers.datasets import list_datasets as list_datasets
 from tasks.ingest.readers.raw import RawTable
 from tasks.microdata.errors import InputError
-from tasks.microdata.spec import Name, Spec
+from tasks.microdata.regular_files import LARGEST_TABLE, read_file
+from tasks.microdata.spec import Name, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -34,8 +35,8 @@ class SourceSpec(Spec):
     dataset: DatasetName | None = None
     sql: Annotated[str, Field(min_length=1, max_length=100_000)] | None = Field(None, repr=False)
     url_env: str | None = Field(None, repr=False, description="the NAME of an environment variable, not a URL")
-    encoding: Name | None = None
-    delimiter: Literal[",", ";", "\t", "|"] | None = None
+    encoding: Public[Name | None] = None
+    delimiter: Public[Literal[",", ";", "\t", "|"] | None] = None
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -156,7 +157,7 @@ def _existing(path: Path, label: str) -> Path:
     try:
         if path.is_file():
             return path
-        what = "The source file does not exist."
+        what = "The source is a device, a pipe or a socket, not a file." if path.exists() else "The source file does not exist."
     except OSError as error:
         what = f"The source cannot be looked at ({error.strerror})."
     beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
@@ -166,7 +167,7 @@ def _existing(path: Path, label: str) -> Path:
 
 def _content(path: Path, label: str) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path, LARGEST_TABLE)
     except OSError as error:
         raise InputError("unreadable-source", f"source: {label}", f"The source file cannot be read ({error.strerror}).",
                          "a file that this user may read", "check its permissions", value=str(path)) from None  # fmt: skip

@@ -8,7 +8,8 @@ from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.sources import SourceSpec, parts, read
 from tasks.microdata.errors import InputError
 from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.caching import Produced, stage
+from tasks.runtime.caching import stage
+from tasks.runtime.records import Produced
 
 
 def source_digest(source: SourceSpec) -> str:

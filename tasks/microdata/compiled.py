@@ -2,17 +2,25 @@
 
 Numba's own cache looks at the file of the compiled function alone: when a compiled function of ANOTHER file that it calls
 is changed, it goes on serving the old machine code, and with it old numbers. A folder per fingerprint cannot.
+
+Compiled code does not check where it reads and writes, and searches that begin with "nothing found yet" still say so at the end
+if every comparison was with NaN: the index that they return lies outside the array. So Python hands no NaN, no infinity and no
+number above `LARGEST` to compiled code, unless the function declares that it was written for them.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numba
+import numpy as np
 
+from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import TASKS, files_of, fingerprint
 
 P = ParamSpec("P")
@@ -24,8 +32,100 @@ CACHE = Path(os.environ.get("SDCERT_COMPILED") or Path(_HOME, "compiled")).absol
 os.environ["NUMBA_CACHE_DIR"] = str(CACHE)
 numba.config.reload_config()  # type: ignore[no-untyped-call]  # numba is untyped; it may have been imported before the folder was named
 
+LARGEST = 1e100  # of a number that compiled code is given: a sum of 10^100 squares of such numbers is finite
 
-def njit(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function of arrays and numbers to machine code: no Python objects, no fast-math, one thread."""
-    compiled: Callable[P, R] = numba.njit(cache=True, fastmath=False, nogil=True)(function)
-    return compiled
+Reasons = Mapping[str, str]
+
+
+class UnfitNumber(InputError):
+    """A number that a compiled function was not written for. It holds no value: `fault` is the kind alone."""
+
+    def __init__(self, function: str, argument: str, fault: str) -> None:
+        self.function, self.argument, self.fault = function, argument, fault
+        super().__init__(
+            "unfit-number",
+            f"{function}: {argument}",
+            f"A calculation came to {fault}, which double precision cannot carry further.",
+            f"numbers of at most {LARGEST:.0e} in size",
+            "rescale the columns of the largest and the smallest numbers, or do not publish them; if there are none, report it",
+        )
+
+
+class Compiled(Generic[P, R]):
+    """A compiled function as Python calls it: its numbers are checked first. Compiled code calls the machine code alone."""
+
+    def __init__(self, function: Callable[P, R], missing: Reasons, infinite: Reasons) -> None:
+        self.dispatcher: Any = numba.njit(cache=True, fastmath=False, nogil=True)(function)
+        self._numba_type_ = self.dispatcher._numba_type_  # what another compiled function sees of this object
+        self.py_func = function  # as numba calls what was compiled
+        self.name = f"{function.__module__}.{function.__qualname__}"
+        self.arguments = tuple(inspect.signature(function).parameters)
+        self.missing, self.infinite = missing, infinite
+        unknown = {name.partition(".")[0] for name in (*missing, *infinite)} - set(self.arguments)
+        if unknown:
+            raise TypeError(f"{function.__qualname__} has no argument {', '.join(sorted(unknown))}")
+        update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        for value, name in zip(args, self.arguments, strict=False):
+            if type(value) is not int and not _fits(value):
+                self._check(name, value)
+        for name, value in kwargs.items():
+            if not _fits(value):
+                self._check(name, value)
+        result: R = self.dispatcher(*args, **kwargs)
+        return result
+
+    def _check(self, name: str, value: object) -> None:
+        """Refuse what does not fit and was not declared. name: of an argument, or of a part of it (`tree.low`)."""
+        if isinstance(value, tuple):
+            for part, one in zip(getattr(value, "_fields", range(len(value))), value, strict=True):
+                if not _fits(one):
+                    self._check(f"{name}.{part}", one)
+            return
+        numbers = np.asarray(value)
+        faults = {
+            "NaN": name not in self.missing and bool(np.isnan(numbers).any()),
+            "an infinite number": name not in self.infinite and bool(np.isinf(numbers).any()),
+            "a number too large": name not in self.infinite and bool((np.abs(numbers) > LARGEST).any()),
+        }
+        for fault, is_there in faults.items():
+            if is_there:
+                raise UnfitNumber(self.name, name, fault)
+
+
+def _fits(value: object) -> bool:
+    """Is it no floating-point number, or are all its numbers finite and at most `LARGEST` in size?"""
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind != "f" or not value.size:
+            return True
+        if value.flags.forc:  # one look without a copy: the sum of the squares says that no number is large, or leaves it open
+            flat = value.ravel("K")
+            with np.errstate(over="ignore", invalid="ignore"):
+                if flat.dot(flat) <= LARGEST:
+                    return True
+        return bool(np.minimum.reduce(value, axis=None) >= -LARGEST and np.maximum.reduce(value, axis=None) <= LARGEST)
+    if isinstance(value, tuple):
+        return all(map(_fits, value))
+    return not isinstance(value, float | np.floating) or bool(-LARGEST <= value <= LARGEST)
+
+
+@overload
+def njit(function: Callable[P, R], /) -> Callable[P, R]: ...
+
+
+@overload
+def njit(*, missing: Reasons = ..., infinite: Reasons = ...) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def njit(function: Callable[P, R] | None = None, /, *, missing: Reasons | None = None, infinite: Reasons | None = None) -> Any:
+    """Compile a function of arrays and numbers to machine code: no Python objects, no fast-math, one thread.
+
+    missing, infinite: the arguments (`low`, or `tree.low` for a field of a named tuple) that may hold NaN, or infinities and
+    numbers of any size, each with the reason why the function is safe with them: where it tests for them, or that they decide
+    no index. All other numbers that Python hands over must be finite and at most `LARGEST` in size; UnfitNumber otherwise. What
+    one compiled function hands to another is not checked. Cost: a pass over each array of floating-point numbers, 1 us a call.
+    """
+    if function is not None:
+        return Compiled(function, {}, {})
+    return lambda wrapped: Compiled(wrapped, missing or {}, infinite or {})

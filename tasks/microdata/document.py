@@ -22,6 +22,7 @@ from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEv
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.suggestion import did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -87,14 +88,19 @@ def validated(model: type[Model], document: Document) -> Model:
 
 
 def _text(path: Path) -> str:
-    if not path.is_file():
+    try:
+        there = path.is_file()
+    except OSError as error:
+        what, remedy = f"that place cannot be looked at ({error.strerror})", "check the path"
+        raise InputError("no-such-file", str(path), what, "the path of a file (YAML)", remedy) from None
+    if not there:
         beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
         hint = did_you_mean(path.name, beside, "check the path")
         raise InputError("no-such-file", str(path), "there is no such file", "the path of a release file (YAML)", hint)
     if path.stat().st_size > LARGEST_BYTES:
         raise _refused(path, 1, f"the file is larger than {LARGEST_BYTES} bytes", "data belong into `source`")
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_text_file(path, encoding="utf-8-sig")
     except (UnicodeDecodeError, OSError) as error:
         raise _refused(path, 1, f"the file cannot be read as UTF-8 text ({type(error).__name__})", "save it as UTF-8") from None
 

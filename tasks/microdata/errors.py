@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tasks.microdata.inert import shown
+
 
 class SdcertError(Exception):
     """Root of every error that the project raises on purpose."""
@@ -42,9 +44,9 @@ class InputError(SdcertError):
     value: object = None
 
     def __str__(self) -> str:
-        shown = [] if self.value is None else [f"  value:   {_shortened(self.value)}"]
-        lines = [self.what, f"  where:   {self.where}", *shown, f"  allowed: {self.allowed}", f"  to do:   {self.remedy}"]
-        return "\n".join(lines)
+        given = [] if self.value is None else [f"  value:   {_shortened(self.value)}"]
+        lines = [self.what, f"  where:   {self.where}", *given, f"  allowed: {self.allowed}", f"  to do:   {self.remedy}"]
+        return "\n".join(map(shown, lines))  # names stand in all of them, and may hold line breaks and escapes
 
     @property
     def public(self) -> str:

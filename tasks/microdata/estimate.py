@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,6 +59,14 @@ class Estimate:
         given = [f"{name}={_shortest(number)}" for name, number in self.parameters]
         part = [] if self.subgroup is None else [self.subgroup]
         return "|".join(one.replace("~", "~0").replace("|", "~1") for one in (self.measure, *by, *of, *part, *given))
+
+
+def several(names: Iterable[str]) -> str:
+    """Several attributes as the one `attribute` of a figure: `a,b`; a comma inside a name is `\\,`, a backslash `\\\\`.
+
+    So the list of a and b is another attribute than a column that is called `a,b`.
+    """
+    return ",".join(name.replace("\\", "\\\\").replace(",", "\\,") for name in names)
 
 
 def id_parts(figure_id: str) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from tasks.microdata.regular_files import read_file
+
 TASKS = Path(__file__).resolve().parent.parent
 
 
@@ -19,7 +21,7 @@ def fingerprint(files: Iterable[Path]) -> str:
     """SHA-256 over the names and contents of files, in the order given, as hexadecimal text."""
     digest = hashlib.sha256()
     for path in files:
-        content = path.read_bytes()
+        content = read_file(path)
         digest.update(f"{path.relative_to(TASKS)}:{len(content)}:".encode())
         digest.update(content)
     return digest.hexdigest()

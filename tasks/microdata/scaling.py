@@ -4,7 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
+from tasks.microdata.errors import InputError
 from tasks.microdata.table import Floats
+
+LARGEST_VALUE = 1e45  # in size: squares of such numbers, and of their differences in standard deviations, stay finite
+LEAST_DEVIATION = 1e-45  # one over the square of it stays finite
+COMPARABLE = (
+    f"whole numbers below 2^53, and numbers of at most {LARGEST_VALUE:.0e} in size "
+    f"with a standard deviation of at least {LEAST_DEVIATION:.0e}"
+)
+
+
+def is_comparable(values: Floats) -> bool:
+    """Can the numbers be compared and grouped in double precision, scaled by their standard deviation? NaN is missing.
+
+    A constant can if it is not too large; an infinite number cannot.
+    """
+    present = values[~np.isnan(values)]
+    if not len(present) or np.abs(present).max() > LARGEST_VALUE:
+        return not len(present)
+    return bool(present.min() == present.max() or np.std(present) >= LEAST_DEVIATION)
+
+
+def refuse_too_large(values: Floats, name: str, place: str) -> None:
+    """InputError for a number above `LARGEST_VALUE` in size, or an infinite one; NaN is missing."""
+    if np.abs(values).max(initial=0.0, where=~np.isnan(values)) > LARGEST_VALUE:
+        what = f"`{name}` holds a number too large to be compared with others in double precision, or an infinite one"
+        raise InputError("infinite-value", place, what, COMPARABLE, "change the unit, or correct the source")
 
 
 def variance_of(values: Floats) -> float:

@@ -19,7 +19,7 @@ NAMES = {
     "right to left": "\u202egnirts\u202c \u05d0\u05d1",
     "long": "n" * 300,
     "emoji": "\U0001f469\u200d\U0001f52c {{ 7 * 7 }} ${jndi}",
-    "newline": "two\nlines %s $x^2$",
+    "newline": "two\nlines %s $x^2$ {0.x} {",
 }
 CATEGORIES = ("<img src=x onerror=alert(1)>", "=1+1", '"', "two\nlines", "\u202edesrever", "\U0001f600" * 3, "&amp;", "c" * 300)
 

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from flows.cli import run
 from flows.console.advice.advice import advice
+from flows.console.draft import loss
 from flows.console.draft.rules import draft_of
 from flows.console.draft.text import text_of
 from flows.console.inert import shown
+from flows.console.wide import tell_many_columns
 from flows.release import load_release
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.document import read_document
@@ -229,6 +231,17 @@ def test_shown_escapes_what_does_not_print():
     assert shown("a\n\x1b[0m\u202e é 😀 10\u202f%") == "a\\n\\x1b[0m\\u202e é 😀 10\u202f%"
 
 
+@pytest.mark.parametrize("length", [301, 5000])
+def test_a_name_that_no_release_file_can_hold_is_told(tmp_path, monkeypatch, capsys, home, length):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text(f"age,{'x' * length}\n1,NA\n2,3\n")
+    assert run(["init", "t.csv"]) == 2
+    err = capsys.readouterr().err
+    for word in ("t.csv: header, column 2", f"has {length:,} characters", "1 to 300 characters", "to do:"):
+        assert word in err
+    assert not (tmp_path / "t.yaml").exists()
+
+
 def test_init_writes_a_readable_file_checks_it_and_names_the_next_step(table, capsys, tmp_path):
     assert run(["init", "survey.parquet"]) == 0
     path = tmp_path / "survey.yaml"
@@ -341,3 +354,27 @@ def test_a_table_of_text_keys_is_certified_as_it_is_drafted(sdcert, reference, t
     assert sum(changed[key] for key in keys) / len(keys) < 0.2
     k = next(line for line in scorecard["criteria"] if line["measure"] == "k_anonymity")
     assert k["deciding_value"] >= 10
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["1.7e308", "1e308", "-1e308"], ["1e200", "1e-200", "0"], ["1e-308", "3e-308", "5e-324"], ["1e60", "1e60", "1e60"]],
+    ids=["near the largest", "mixed", "near the smallest", "a constant"],
+)
+def test_numbers_that_cannot_be_compared_are_refused_before_they_are(values, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(loss, "mask", None)  # grouping such numbers read and wrote where no number was
+    table = tmp_path / "big.csv"
+    table.write_text("a,b\n" + "".join(f"{values[i % 3]},{i}\n" for i in range(100)))
+    assert run(["init", str(table), "-o", str(tmp_path / "big.yaml")]) == 2
+    told = capfd.readouterr().err
+    assert "The numbers of `a` are too large or too small" in told
+    assert "1e+45" in told
+    assert "sdcert init" in told
+    assert not (tmp_path / "big.yaml").exists()
+
+
+def test_a_wide_table_is_told_of_before_it_is_read(capfd):
+    tell_many_columns(300)
+    assert capfd.readouterr().err == ""
+    tell_many_columns(4000)
+    assert "4,000 columns: reading and checking them takes about 2 minutes" in capfd.readouterr().err

@@ -1,4 +1,5 @@
 import datetime
+import os
 from decimal import Decimal
 from pathlib import Path
 
@@ -138,10 +139,10 @@ def test_absent_files_and_folders_are_refused(tmp_path: Path) -> None:
 def test_a_file_that_vanishes_or_locks_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.csv").write_text("a\n1\n")
 
-    def locked(_: Path) -> bytes:
+    def locked(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", locked)
+    monkeypatch.setattr(os, "open", locked)
     with pytest.raises(InputError, match="Permission denied") as caught:
         read(SourceSpec(table="a.csv").resolved(tmp_path))
     assert caught.value.code == "unreadable-source"

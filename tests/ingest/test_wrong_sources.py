@@ -47,6 +47,46 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ABSENT", raising=False)
 
 
+# name of a column -> code
+NAMES = {
+    "x" * 301: "long-column-name",
+    "\u05d0" * 5000: "long-column-name",
+    "a\0b": "zero-byte",
+    "\u200b\ufeff": "unnamed-column",
+    "\u202e \n": "unnamed-column",
+    "\xa0": "unnamed-column",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_nobody_can_use_is_refused_wherever_it_stands(name: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": [1, 2], name: [3, 4]}), tmp_path / "t.parquet")
+    (tmp_path / "folder").mkdir()
+    pq.write_table(pa.table({"n": [1, 2], name: [3, 4]}), tmp_path / "folder" / "t.parquet")
+    (tmp_path / "t.csv").write_text(f'"n","{name}"\n1,2\n', encoding="utf-16")
+    for table in ("t.parquet", "folder", "t.csv"):
+        with pytest.raises(InputError) as refused:
+            ingest(IngestPlan(source=SourceSpec(table=str(tmp_path / table))))
+        assert refused.value.code == NAMES[name]
+        assert len(str(refused.value)) < 500
+        assert refused.value.where.endswith(("column 2", "header"))
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "\u05d0" * 300, "e\u0301", "\U0001f469\u200d\U0001f52c", "{0}", "a\nb"])
+def test_every_other_name_is_taken_as_it_is(name: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f'"n","{name}"\n1,2\n', encoding="utf-8")
+    assert ingest(IngestPlan(source=SourceSpec(table=str(tmp_path / "t.csv")))).data.names == ("n", name)
+
+
+def test_names_that_are_no_unicode_are_no_readable_file(tmp_path: Path) -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"abcd": [1, 2]}), sink, store_schema=False)
+    (tmp_path / "t.parquet").write_bytes(sink.getvalue().replace(b"abcd", b"a\xff\xfed"))
+    with pytest.raises(InputError) as refused:
+        ingest(IngestPlan(source=SourceSpec(table=str(tmp_path / "t.parquet"))))
+    assert refused.value.code == "not-parquet"
+
+
 # SQL, variable with the URL -> code, words that the message has
 QUERIES = {
     "variable absent": ("select 1 as a", "ABSENT", "no-url", "not set"),

@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
-from rich.console import Console
 
 from flows.console.draft.cells import Reading, readings_of
 from flows.console.draft.rules import Draft, draft_of
 from flows.console.draft.text import text_of
 from flows.console.inert import shown
+from flows.console.terminal import terminal
+from flows.console.wide import tell_many_columns
 from tasks.ingest import sources
 from tasks.ingest.methods import IngestPlan, typed_and_validated
 from tasks.ingest.readers.datasets import DATASETS
@@ -111,6 +112,7 @@ def _refuse_absent(source: SourceSpec) -> None:
 def _read(source: SourceSpec) -> tuple[Microdata, dict[str, Reading]]:
     """The table, and how the text of its columns is written where ingest has to be told."""
     raw = sources.read(source)
+    tell_many_columns(raw.table.num_columns)
     readings = readings_of(raw)
     declared = tuple(reading.declared for reading in readings.values() if reading.declared is not None)
     return typed_and_validated(raw, IngestPlan(source=source, attributes=declared)).data, readings
@@ -128,8 +130,7 @@ def _as_written(source: SourceSpec, path: Path) -> dict[str, str]:
 
 def _write(path: Path, text: str) -> None:
     try:
-        write_whole(path, text.encode(), mode=READABLE)
-        path.chmod(READABLE)  # whatever the umask is: a release file holds no secret
+        write_whole(path, text.encode(), mode=READABLE, whatever_umask=True)  # a release file holds no secret
     except (OSError, UnicodeEncodeError) as error:
         what = f"The file cannot be written ({getattr(error, 'strerror', None) or 'a name is no Unicode text'})."
         raise InputError("output", f"{WHERE} --output", what, "a file in a folder that can be written",
@@ -167,4 +168,4 @@ def _checked(path: Path) -> int:
 
 
 def say(text: str) -> None:
-    Console(soft_wrap=True).print(text, highlight=False, markup=False)
+    terminal(soft_wrap=True).print(text)

@@ -52,7 +52,8 @@ def expected_sse_percent(data: Microdata, grouped: Sequence[Drafted], k: int) ->
 
 
 def _lost_percent(values: Floats, masked: Floats) -> float:
-    return 100 * float(((values - masked) ** 2).sum() / ((values - values.mean()) ** 2).sum())
+    variation = float(((values - values.mean()) ** 2).sum())
+    return 100 * float(((values - masked) ** 2).sum()) / variation if variation > 0 else 0.0
 
 
 def _of_categories(data: Microdata, grouped: Sequence[Drafted]) -> Step:

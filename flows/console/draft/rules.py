@@ -18,6 +18,7 @@ from flows.console.draft.loss import loss_line
 from tasks.attack.threat import INSIDER_ROLES
 from tasks.classify.dependence import find_dependences
 from tasks.classify.finding import Dependence, column_of, screen_rows
+from tasks.classify.methods import refuse_incomparable
 from tasks.classify.pairs import pair_dependence
 from tasks.mask.images import joint_codes
 from tasks.microdata.errors import InputError
@@ -53,9 +54,11 @@ def draft_of(data: Microdata, readings: Mapping[str, Reading], *, name: str, sou
     data: the table as ingest reads it. readings: how the text of a column is written, where ingest had to be told; by name.
     name: of the release. source: as it will stand in the file.
 
-    Raises InputError where no column can be masked: there is nothing that a policy could be about.
+    Raises InputError where no column can be masked, because there is nothing that a policy could be about, and for a column
+    whose numbers cannot be compared.
     """
     columns = tuple(drafted(data, column, readings.get(column, Reading())) for column in data.names)
+    _refuse_incomparable(data, columns)
     columns = _without_what_undoes_masks(data, _without_equivalents(data, columns))
     k = max(SMALLEST_K, min(K, data.n // SHARE_OF_ROWS))
     columns = _without_rare_gaps(data, columns, k)
@@ -66,6 +69,16 @@ def draft_of(data: Microdata, readings: Mapping[str, Reading], *, name: str, sou
                          "see `sdcert methods mask`, and write the release file by hand")  # fmt: skip
     told = tuple(_told(column) for column in columns)
     return Draft(name=name, source=source, columns=told, masking=(_grouping(grouped, k),), policy=_policy(data, told, k))
+
+
+def _refuse_incomparable(data: Microdata, columns: Sequence[Drafted]) -> None:
+    """As a run would, before a number is compared with another; the file that could say more of the column is not there yet."""
+    try:
+        refuse_incomparable(data, _schema(columns), "columns")
+    except InputError as error:
+        raise replace(
+            error, remedy="change its unit at the source, or take the column out; then run `sdcert init` again"
+        ) from None
 
 
 def _told(column: Drafted) -> Drafted:

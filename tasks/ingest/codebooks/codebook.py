@@ -12,7 +12,7 @@ from pydantic_core import CoreSchema
 from tasks.ingest.codebooks.categories import Coded, Hierarchy, Words, codes_of
 from tasks.ingest.columns.iso_cells import target_of_format
 from tasks.microdata.schema import Role, Scale
-from tasks.microdata.spec import Name, Spec
+from tasks.microdata.spec import Name, Public, Spec
 from tasks.microdata.table import TIME
 
 
@@ -27,10 +27,10 @@ class Documentation(Spec):
     hierarchy: the parent of each category (`{Oslo: Norway, Norway: Europe}`), or a list of such mappings, one per level.
     """
 
-    label: Words | None = None
-    unit: Name | None = None
+    label: Public[Words | None] = None
+    unit: Public[Name | None] = None
     description: Words | None = None
-    scale: Scale | None = None
+    scale: Public[Scale | None] = None
     order: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     categories: Annotated[Coded, Field(min_length=1)] | None = None
     hierarchy: Hierarchy | None = None
@@ -76,11 +76,11 @@ class AttributeDeclaration(Documentation):
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
 
-    role: Role | None = None
-    derived_from: Annotated[tuple[Name, ...], Field(alias="from")] = ()
+    role: Public[Role | None] = None
+    derived_from: Public[Annotated[tuple[Name, ...], Field(alias="from")]] = ()
     missing: tuple[str, ...] = ()
-    date_format: Name | None = None
-    decimal: Literal[",", "."] | None = None
+    date_format: Public[Name | None] = None
+    decimal: Public[Literal[",", "."] | None] = None
 
     @property
     def missing_codes(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ class AttributeDeclaration(Documentation):
 class AttributeSpec(AttributeDeclaration):
     """The declaration of one attribute together with its name; `only_in` names the codebook that alone speaks of it."""
 
-    name: Name
+    name: Public[Name]
     only_in: Name | None = None
 
     @model_validator(mode="after")

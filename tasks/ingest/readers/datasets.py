@@ -15,6 +15,7 @@ from tasks.ingest.readers import delimited
 from tasks.ingest.readers.raw import RawTable
 from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import TASKS
+from tasks.microdata.regular_files import LARGEST_TABLE, read_file
 
 DatasetName = Literal["anes96", "randhie", "fair", "census", "eia", "household"]
 DATASETS: tuple[DatasetName, ...] = get_args(DatasetName)
@@ -119,7 +120,7 @@ def read(name: DatasetName) -> RawTable:
 
 def _reference(name: DatasetName, path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        content = read_file(path, LARGEST_TABLE)
     except OSError as error:
         raise InputError("unreadable-source", f"source: dataset {name}", f"The file cannot be read ({error.strerror}).",
                          "a file that this user may read", "check its permissions", value=str(path)) from None  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.ingest.readers.raw import RawTable, refuse_bad_names
+from tasks.ingest.readers.raw import RawTable, refuse_bad_names, too_large
 from tasks.microdata.errors import InputError
+from tasks.microdata.parquet_files import TooExpansive, read_parquet
 
 MAGIC = b"PAR1"
 
@@ -24,8 +25,14 @@ def columns(content: bytes, label: str) -> pa.Table:
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         refuse_bad_names(file.schema_arrow.names, label)
-        table = file.read(use_threads=False)
-    except (pa.ArrowException, OSError):
+        table = read_parquet(content)
+    except TooExpansive:
+        raise too_large(label, "write the columns and rows that are needed") from None
+    except TypeError:
+        nested = [field.name for field in file.schema_arrow if pa.types.is_nested(field.type)]
+        raise InputError("unsupported-type", f"{label}: column {nested[0]}", "Columns of lists and structures are not read.",
+                         "numbers, text, true/false, dates, times", "flatten them at the source") from None  # fmt: skip
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise InputError("not-parquet", label, "The file is not a readable Parquet file.", "a complete Parquet file",
                          "write it again, or name a text table .csv") from None  # fmt: skip
     plain = pa.schema([(field.name, field.type) for field in table.schema])

@@ -12,7 +12,9 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tasks.ingest.readers.raw import too_large
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import LARGEST_TABLE
 
 _WORDS: dict[type, str] = {
     bool: "true/false",
@@ -31,10 +33,12 @@ _BYTES = frozenset({bytes, bytearray, memoryview})
 def as_columns(names: Sequence[str], chunks: Iterable[Sequence[Sequence[Any]]], label: str) -> pa.Table:
     """A table with one type per column, from rows of Python values in pieces; None is missing.
 
-    Raises InputError: a column of bytes, of mixed kinds (SQLite allows them), of another kind, or of numbers beyond the types.
+    Raises InputError: a column of bytes, of mixed kinds (SQLite allows them), of another kind, or of numbers beyond the types;
+    more than `LARGEST_TABLE` bytes.
     """
     kinds: list[set[type]] = [set() for _ in names]
-    parts = []
+    parts: list[pa.Table] = []
+    taken = 0
     for chunk in chunks:
         columns = [_without_uuids(column) for column in zip(*chunk, strict=True)]
         for seen, column in zip(kinds, columns, strict=True):
@@ -43,6 +47,9 @@ def as_columns(names: Sequence[str], chunks: Iterable[Sequence[Sequence[Any]]], 
             _refuse_unfitting(seen, f"{label}: column {name}")
         arrays = [_array(column, f"{label}: column {name}") for name, column in zip(names, columns, strict=True)]
         parts.append(pa.table(dict(zip(names, arrays, strict=True))))
+        taken += parts[-1].nbytes
+        if taken > LARGEST_TABLE:
+            raise too_large(label, "select the columns and rows that are needed")
     if not parts:
         return pa.table({name: pa.nulls(0) for name in names})
     return pa.concat_tables(parts, promote_options="permissive").combine_chunks()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,16 +24,19 @@ from tasks.ingest.readers.raw import RawTable, refuse_bad_names
 from tasks.ingest.readers.rows import as_columns, in_canonical_order
 from tasks.ingest.readers.statement import checked_statement, is_ordered
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import opened_file
 
 Answer = TypeVar("Answer")
 
 _ROWS_AT_ONCE = 1 << 16
 _PATIENCE_SECONDS = 15
+_LONGEST_SECONDS = 3600  # of a query: PostgreSQL is told, SQLite is asked
 _EXAMPLES = "e.g. postgresql://user@host/database or sqlite:////folder/file.db"
 _READ_ONLY = {
     "postgresql": (
         "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
         "SET TRANSACTION READ ONLY",
+        f"SET statement_timeout = '{_LONGEST_SECONDS}s'",
         "SET TIME ZONE 'UTC'",  # else moments would depend on the server's settings
         "SET extra_float_digits = 3",
     ),
@@ -49,6 +53,7 @@ _SAID_BY_SQLITE = {
     "readonly database": "the statement would change the database",
     "unable to open database": "the file is not there, or this user may not open it",
     "not a database": "the file is no SQLite database",
+    "interrupted": f"it ran for more than {_LONGEST_SECONDS // 60} minutes",
 }  # it has one class of errors for all of them
 
 
@@ -101,7 +106,7 @@ def _fetched(connection: Connection, statement: str, label: str) -> pa.Table:
     for setting in _READ_ONLY.get(connection.dialect.name, ()):
         connection.exec_driver_sql(setting)
     options = connection.execution_options(no_parameters=True, stream_results=True, max_row_buffer=_ROWS_AT_ONCE)
-    with options.exec_driver_sql(statement) as result:
+    with _ended_in_time(connection), options.exec_driver_sql(statement) as result:
         if not result.returns_rows:
             raise InputError("not-a-query", label, "The statement returns no table.", "a query", "write a SELECT")
         names = [str(name) for name in result.keys()]  # noqa: SIM118 - a result is no mapping
@@ -109,6 +114,22 @@ def _fetched(connection: Connection, statement: str, label: str) -> pa.Table:
         codes = [column[1] for column in result.context.cursor.description]  # gone when the last row has been read
         table = as_columns(names, result.partitions(_ROWS_AT_ONCE), label)
     return _with_types_of_empty_columns(table, codes) if connection.dialect.name == "postgresql" else table
+
+
+@contextmanager
+def _ended_in_time(connection: Connection) -> Iterator[None]:
+    """End a statement of SQLite at its limit, from a thread: SQLite swallows what a signal raises in a handler of its own."""
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    driver: Any = connection.connection.driver_connection
+    timer = threading.Timer(_LONGEST_SECONDS, driver.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _with_types_of_empty_columns(table: pa.Table, codes: list[Any]) -> pa.Table:
@@ -174,7 +195,10 @@ def _arguments(url: URL, label: str) -> dict[str, Any]:
         raise InputError("no-connection", label, "A SQLite database in memory holds no tables.", "a file", _EXAMPLES)
     if str(url.database).startswith("file:"):
         return {}
-    address = f"file:{quote(str(Path(str(url.database)).absolute()))}?mode=ro"
+    path = Path(str(url.database)).absolute()
+    with suppress(FileNotFoundError), opened_file(path):  # a pipe would be waited for; SQLite tells what is not there
+        pass
+    address = f"file:{quote(str(path))}?mode=ro"
     return {"creator": lambda: sqlite3.connect(address, uri=True, timeout=_PATIENCE_SECONDS)}
 
 

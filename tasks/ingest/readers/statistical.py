@@ -13,14 +13,16 @@ import pyarrow as pa
 import pyreadstat
 
 from tasks.ingest.readers.labels import codebook_of, is_called_missing
-from tasks.ingest.readers.raw import RawTable, refuse_bad_names
+from tasks.ingest.readers.raw import RawTable, refuse_bad_names, too_large
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import LARGEST_TABLE
 
 Program = Literal["spss", "stata", "sas"]
 SUFFIXES = frozenset({".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt"})
 SAS_MAGIC = b"\x00" * 12 + b"\xc2\xea\x81\x60\xb3\x14\x11\xcf\xbd\x92\x08\x00\x09\xc7\x31\x8c\x18\x1f\x10\x11"
 _OLD_STATA = re.compile(rb"[\x68-\x73][\x01\x02]\x01\x00")
 _RECORD_BYTES = 80  # of a SAS transport file
+_CELL_BYTES = 32  # of a number as the reader hands it over
 _EXACT_DOUBLE = 2**53
 _SECONDS_OF_DAY = 86400
 _WHOLE = re.compile(r"^%?-?[A-Z]*[0-9]*(\.0?)?f?$")  # F8.0, COMMA10, BEST12., %8.0f, none: shown without decimals
@@ -85,8 +87,12 @@ def read(content: bytes, label: str, *, encoding: str | None = None) -> RawTable
     _refuse_truncated(content, kind, label)
     options = {} if encoding is None or kind is _POR else {"encoding": encoding}
     told = {"user_missing": True} if kind.tells_missing else {}
-    stored, meta = _parsed(content, kind, label, disable_datetime_conversion=True, **options, **told)
-    refuse_bad_names(list(stored), label)
+    names = list(_parsed(content, kind, label, metadataonly=True, **options)[0])
+    refuse_bad_names(names, label)
+    most = LARGEST_TABLE // (_CELL_BYTES * len(names))  # a few bytes of a compressed file can stand for any number of rows
+    stored, meta = _parsed(content, kind, label, disable_datetime_conversion=True, row_limit=most + 1, **options, **told)
+    if max(map(len, stored.values()), default=0) > most:
+        raise too_large(label, "save the rows and columns that are needed")
     calendar = [name for name in stored if _may_be_calendar(meta, name)]
     converted = _parsed(content, kind, label, usecols=calendar, **options)[0] if calendar else {}
     columns, notes = {}, []

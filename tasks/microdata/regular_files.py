@@ -1,0 +1,84 @@
+"""The one way in which files are opened for reading: regular files alone, and no more of them than a stated number of bytes.
+
+What lies where a file is expected may be a device that never ends, or a pipe that nobody writes to, also behind a link. Neither
+is opened. A file that is larger than what it can be, or grows while it is read, is not read to its end. A read from a disk of
+another machine that no longer answers cannot be ended from here: it goes on until that machine answers.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
+from typing import Literal
+
+from tasks.microdata.errors import InputError
+
+LARGEST_TABLE = 4 << 30  # bytes of a table, a model or a page: what a compressed file may unpack to
+LARGEST_RECORD = 64 << 20  # bytes of a manifest, an entry of a cache, a list
+LARGEST_NOTE = 1 << 20  # bytes of a key, a seed, the name of one, a note of a process
+_PIECE_BYTES = 1 << 20
+
+_KINDS = (
+    (stat.S_ISDIR, errno.EISDIR, "it is a folder"),
+    (stat.S_ISFIFO, errno.EINVAL, "it is a pipe, not a file"),
+    (stat.S_ISSOCK, errno.EINVAL, "it is a socket, not a file"),
+)
+
+
+class UnreadableFile(InputError, OSError):
+    """What lies at a path is no regular file, or is larger than it can be. `strerror` says which."""
+
+    def __init__(self, path: Path, number: int, reason: str, allowed: str) -> None:
+        remedy = "look at what lies there, and at where a link leads; put the file itself there"
+        InputError.__init__(self, "unreadable-file", str(path), f"The file cannot be read: {reason}.", allowed, remedy)
+        self.errno, self.strerror, self.filename = number, reason, str(path)
+
+
+@contextmanager
+def opened_file(path: Path) -> Iterator[BufferedReader]:
+    """Open a regular file for reading; UnreadableFile for anything else, other OSErrors as `open` raises them.
+
+    It is looked at before it is opened, because opening a device may do something, and again when it is open.
+    """
+    _refuse_irregular(path.stat().st_mode, path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        _refuse_irregular(os.fstat(descriptor).st_mode, path)
+    except UnreadableFile:
+        os.close(descriptor)
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        yield file
+
+
+def read_file(path: Path, largest: int = LARGEST_RECORD) -> bytes:
+    """The bytes of a regular file of at most `largest` bytes; UnreadableFile for anything else."""
+    with opened_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        pieces, read_bytes = [], size if size > largest else 0
+        while read_bytes <= largest and (piece := file.read(max(size - read_bytes, _PIECE_BYTES))):
+            pieces.append(piece)
+            read_bytes += len(piece)
+    if read_bytes > largest:
+        raise UnreadableFile(path, errno.EFBIG, f"it is larger than {largest:,} bytes", f"at most {largest:,} bytes")
+    return b"".join(pieces)
+
+
+def read_text_file(
+    path: Path, largest: int = LARGEST_RECORD, *, encoding: str = "utf-8", errors: Literal["strict", "replace"] = "strict"
+) -> str:
+    """The text of a regular file of at most `largest` bytes; lines end with a line feed, as `Path.read_text` gives them."""
+    return read_file(path, largest).decode(encoding, errors).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _refuse_irregular(mode: int, path: Path) -> None:
+    if stat.S_ISREG(mode):
+        return
+    found = ((number, reason) for is_kind, number, reason in _KINDS if is_kind(mode))
+    number, reason = next(found, (errno.EINVAL, "it is a device, not a file"))
+    raise UnreadableFile(path, number, reason, "a regular file")
