@@ -39,6 +39,10 @@ def add(
             help="a notification block that is there: pager-duty-webhook/ours", metavar="TYPE/NAME", show_default=False
         ),
     ] = None,
+    internal: Annotated[
+        bool,
+        typer.Option("--internal", help="the receiver is in your own network: allow plain http, and addresses of that network"),
+    ] = False,
     events: Annotated[
         str | None,
         typer.Option(help="of which events, with commas; default: all but certified", metavar="EVENT,...", show_default=False),
@@ -47,7 +51,7 @@ def add(
     """Tell somebody from now on. The address is kept as a block of Prefect's and never shown again."""
     from flows.console.tell import add_receiver
 
-    return add_receiver(name, webhook=webhook_env, email=email_env, block=block, events=events)
+    return add_receiver(name, webhook=webhook_env, email=email_env, block=block, events=events, internal=internal)
 
 
 @tell.command(name="list")

@@ -9,12 +9,14 @@ entry, the same command puts in place: the signature itself is kept.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
+from flows.clock import warnings_of_clock
 from flows.console.certified import (
     A_NAME,
     A_REASON,
@@ -29,15 +31,23 @@ from flows.console.certified import (
 )
 from flows.console.inert import shown
 from flows.console.keys import asked
-from tasks.audit.certificates.approval import ApprovalPredicate, PolicyAuthor, independence, sealed_approval
-from tasks.audit.certificates.beside import Certificate
+from tasks.audit.certificates.approval import (
+    ApprovalPredicate,
+    PolicyAuthor,
+    independence,
+    read_approval,
+    sealed_approval,
+)
+from tasks.audit.certificates.beside import Certificate, NotValid
 from tasks.audit.certificates.verification import small_file
+from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
 from tasks.audit.ledger.entries import ReleaseApproved
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import SigningKey, signing, signing_key
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Name, Reason
 from tasks.runtime.files import sync_folder, write_whole
 from tasks.runtime.settings import Home
@@ -60,6 +70,7 @@ def approve_release(run: str, words: Words, *, key: str | None, folder: Path | N
     check_words("--reason", Reason, words.reason, A_REASON)
     if words.by is not None:
         check_words("--by", Name, words.by, A_NAME)
+    Ledger.current().refuse_clock_behind()
     with Index.current() as index:
         certified = certified_run(index, run)
         _refuse_revoked(certified)
@@ -75,8 +86,25 @@ def approve_release(run: str, words: Words, *, key: str | None, folder: Path | N
             approved = _recorded(certified, issued.certificate, said, person)
             lines = _sentences(certified, approved)
     path = _laid(certified, approved, issued.folder)
-    tell(*lines, f"  {path}")
+    tell(*lines, f"  {path}", *_who_counts_it(path, certified.sha256), *(f"  warning: {text}" for text in warnings_of_clock()))
     return 0
+
+
+def _who_counts_it(path: Path, certificate: str) -> Iterator[str]:
+    """Whether `sdcert verify` counts the approval, by which keys: tried as it will be tried."""
+    content, keyring = small_file(path) or b"", Keyring.of_home(Home.current())
+    try:
+        read_approval(content, certificate, keyring)
+    except NotValid as error:
+        yield f"  `sdcert verify` does NOT count it, here or elsewhere: {error}"
+        return
+    machine = Keyring(tuple(known for known in keyring.keys if known.purpose == "certificates"))
+    try:
+        read_approval(content, certificate, machine)
+    except NotValid:
+        yield "  `sdcert verify` counts it here. By the public key of the certificates alone (sdcert.pem) it does NOT count:"
+        yield "  elsewhere a trust file is needed, with the approver's key too: sdcert keys export --trust -o trust.json"
+        yield "  which is used so: sdcert verify RELEASED_FILE --key trust.json"
 
 
 def _refuse_revoked(run: CertifiedRun) -> None:
@@ -128,6 +156,7 @@ def _policy_author(index: Index, run: CertifiedRun, policy: dict[str, str]) -> P
 
 def _recorded(run: CertifiedRun, certificate: Certificate, said: ApprovalPredicate, person: SigningKey) -> ReleaseApproved:
     """Keep the signed approval, then append its entry; nobody has revoked by then, and this key has not approved."""
+    refuse_unsound_ledger(Home.current())
     content = sealed_approval(certificate.statement["subject"], said, person)
     keep(run, content, KIND)
     with signing(ask=asked()) as machine:
@@ -165,7 +194,7 @@ def _laid(run: CertifiedRun, approved: ReleaseApproved, folder: Path) -> Path:
         if hashlib.sha256(small_file(path) or b"").hexdigest() == approved.approval:
             return path
     try:
-        return _new_file(folder, kept(run, KIND, approved.approval).read_bytes())
+        return _new_file(folder, read_file(kept(run, KIND, approved.approval)))
     except OSError as error:
         what = f"the approval is in the ledger, but its file could not be laid beside the certificate ({error.strerror})"
         remedy = "mend that, and give the same command again"

@@ -11,10 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import DownloadColumn, Progress, SpinnerColumn
 
 from flows.console.inert import shown
+from flows.console.terminal import terminal
 from tasks.audit.keeping.backup import back_up
 from tasks.audit.keeping.restoring import restore
 from tasks.runtime.settings import PRIVATE, Home
@@ -61,7 +61,7 @@ def restore_home(backup: Path, *, as_json: bool) -> int:
 
 @contextmanager
 def _progress(what: str) -> Iterator[Callable[[int], None]]:
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     columns = (SpinnerColumn(), "{task.description}", DownloadColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=None)
@@ -69,8 +69,8 @@ def _progress(what: str) -> Iterator[Callable[[int], None]]:
 
 
 def _say() -> Callable[[str], None]:
-    console = Console(soft_wrap=True)
-    return lambda text: console.print(shown(text), highlight=False, markup=False)
+    console = terminal(soft_wrap=True)
+    return lambda text: console.print(shown(text))
 
 
 def _printed(content: dict[str, Any]) -> int:

@@ -12,11 +12,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from flows.console.inert import shown
+from flows.console.terminal import terminal
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.files import write_whole
@@ -99,7 +99,7 @@ class _Watched:
     """A bar on a terminal, now and then a line elsewhere; on stderr."""
 
     def __init__(self, of: int) -> None:
-        self._console = Console(stderr=True, soft_wrap=True)
+        self._console = terminal(stderr=True, soft_wrap=True)
         columns = (TextColumn("calibrating"), BarColumn(), MofNCompleteColumn(), TextColumn("checks"), TimeElapsedColumn())
         self._bar = Progress(*columns, console=self._console, disable=not self._console.is_terminal, transient=True)
         self._task, self._of, self._said = self._bar.add_task("", total=of), of, time.monotonic()
@@ -116,7 +116,7 @@ class _Watched:
         now = time.monotonic()
         if not self._console.is_terminal and (done == self._of or now - self._said >= LINES_EVERY_SECONDS):
             self._said = now
-            self._console.print(f"{done} of {self._of} checks", highlight=False, markup=False)
+            self._console.print(f"{done} of {self._of} checks")
 
 
 def _print(found: Sequence[Finding], effort: Effort) -> None:
@@ -127,17 +127,17 @@ def _print(found: Sequence[Finding], effort: Effort) -> None:
     for kind, title in TITLES.items():
         some = [one for one in found if one.kind == kind]
         if some:
-            out.print(title, markup=False, highlight=False, soft_wrap=True)
-            out.print(_coverage(some) if kind == "coverage" else _against(some), markup=False)
+            out.print(title, soft_wrap=True)
+            out.print(_coverage(some) if kind == "coverage" else _against(some))
             out.print()
     wrong = [one for one in found if not one.holds]
     for one in wrong:
-        out.print(f"WRONG  {shown(f'{one.subject}, {one.scene}: {one.reason}')}", markup=False, highlight=False, soft_wrap=True)
+        out.print(f"WRONG  {shown(f'{one.subject}, {one.scene}: {one.reason}')}", soft_wrap=True)
     tried = (
         f"{len(found)} properties, up to {effort.seeds:,} tables and {effort.samples:,} samples each, at the level {LEVEL:g}"
     )
     verdict = f"{len(wrong)} do not hold" if wrong else "all hold"
-    out.print(f"{verdict}: {tried}", markup=False, highlight=False, soft_wrap=True)
+    out.print(f"{verdict}: {tried}", soft_wrap=True)
 
 
 def _table(*columns: str) -> Table:

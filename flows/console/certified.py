@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import os
 import socket
@@ -12,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from rich.console import Console
 
 from flows.console.inert import shown
+from flows.console.terminal import terminal
 from flows.history import manifest_of
 from tasks.audit.certificates.beside import Certificate, certificate_of
 from tasks.audit.ledger.entries import AskedBy, ReleasedTable, RunEnded
@@ -23,7 +22,9 @@ from tasks.audit.lookup.rows import Found
 from tasks.audit.signing.envelope import NotAnEnvelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
 from tasks.runtime.files import write_whole
+from tasks.runtime.processes import user_name
 from tasks.runtime.settings import Home
 
 CERTIFICATE = "certificate.json"
@@ -93,7 +94,7 @@ def issued_in(run: CertifiedRun, given: Path | None, keyring: Keyring) -> Issued
     if folder is None or not path.is_file():
         what, remedy = "the certificate is not there", "if the release folder was moved, name it with --folder"
         raise InputError("no-folder", "--folder", what, f"the folder that holds {CERTIFICATE}", remedy, str(path))
-    content = path.read_bytes()
+    content = read_file(path)
     where = "the release folder" if given is None else "--folder"
     if hashlib.sha256(content).hexdigest() != run.sha256:
         raise _other_certificate(path, where, "the certificate in this folder is not the one that the ledger has for this run")
@@ -107,17 +108,18 @@ def issued_in(run: CertifiedRun, given: Path | None, keyring: Keyring) -> Issued
 
 
 def folder_of(run: CertifiedRun) -> Path | None:
-    """Where the manifest says that the release folder was made; None where it says nothing or the folder is gone."""
+    """Where the manifest says that the release folder was made; None where it says nothing, or there is none or a link."""
     try:
         folder = Path(manifest_of(run.run)["folder"])
     except (OSError, ValueError, KeyError):
         return None
-    return folder if folder.is_dir() else None
+    is_linked = folder.is_symlink() or folder.parent.is_symlink()  # it would lead to somebody else's folder
+    return folder if folder.is_dir() and not is_linked else None
 
 
 def asked_here() -> AskedBy:
     """The user and host of this process."""
-    return AskedBy(user=getpass.getuser(), host=socket.gethostname())
+    return AskedBy(user=user_name(), host=socket.gethostname())
 
 
 def keep(run: CertifiedRun, content: bytes, kind: str) -> Path:
@@ -143,9 +145,9 @@ def check_words(option: str, kind: Any, text: str, allowed: str) -> None:
 
 def tell(*sentences: str) -> None:
     """Print lines on stdout, whatever is in them made harmless."""
-    console = Console(soft_wrap=True)
+    console = terminal(soft_wrap=True)
     for sentence in sentences:
-        console.print(shown(sentence), highlight=False, markup=False)
+        console.print(shown(sentence))
 
 
 def writable(folder: Path) -> None:

@@ -13,11 +13,15 @@ from typing import Any
 from rich.console import Console
 
 from flows.console.inert import shown
+from flows.console.terminal import terminal
+from flows.console.wide import tell_many_columns
 from flows.console.words import criterion_in_words
 from flows.progress import Lines, listener
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_text_file
 
 SECONDS_TO_CONNECT, SECONDS_TO_ANSWER = 10, 60
+BYTES_INSIDE = 200  # of the names of a release folder and of what is written in it
 
 
 def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, new_draw: bool) -> int:
@@ -29,16 +33,17 @@ def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, n
         done = certify_loaded(load_release(path), path, output, refresh=refresh, new_draw=new_draw)
     except StageFailure as failure:
         raise (located(failure.cause, path) if isinstance(failure.cause, InputError) else failure) from None
-    scorecard = json.loads((Path(done["folder"]) / "scorecard.json").read_text())
+    scorecard = json.loads(read_text_file(Path(done["folder"]) / "scorecard.json"))
     if as_json:
         sys.stdout.write(json.dumps(scorecard, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-    print_verdict(Console(stderr=as_json, soft_wrap=True), scorecard, Path(done["folder"]))
+    print_verdict(terminal(stderr=as_json, soft_wrap=True), scorecard, Path(done["folder"]))
     return 0 if scorecard["verdict"] == "certified" else 1
 
 
 def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
     """Run the flow on a release that was read from a file, and tell how it goes on stderr; returns what the flow does."""
     from flows.console.keys import asked
+    from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.signing.keys import signing_key
     from tasks.ingest.external import placed
     from tasks.ingest.sources import reachable
@@ -49,10 +54,12 @@ def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = Fa
         with placed(f"intruder.files[{i}]"):
             reachable(file)
     _check_output(output, release.name)
+    Ledger.current().refuse_clock_behind()
     signing_key(ask=asked())  # a locked key is asked for now, or told, and not after the work
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
-    console = Console(stderr=True, soft_wrap=True)
-    console.print(f"sdcert: release {release.name} ({path})", highlight=False, markup=False)
+    console = terminal(stderr=True, soft_wrap=True)
+    console.print(f"sdcert: release {release.name} ({shown(str(path))})")
+    tell_many_columns(len(release.attributes))
     lines = Lines(console)
     token = listener.set(lines)
     try:
@@ -75,29 +82,41 @@ def _run(release: Any, output: Path, *, refresh: bool, new_draw: bool) -> dict[s
 
 
 def check_server() -> None:
-    """InputError where a Prefect server is named and none answers there."""
+    """InputError where a Prefect server is named that does not answer or refuses our password, or its database is damaged."""
     import httpx
 
     from tasks.runtime.failures import CREDENTIALS
+    from tasks.runtime.server_guard import credentials
+    from tasks.runtime.servers import refuse_damaged_database
 
     address = os.environ.get("PREFECT_API_URL")
     if address is None:
+        refuse_damaged_database()
         return
+    shown_address = CREDENTIALS.sub("://***@", address)
     patience = httpx.Timeout(SECONDS_TO_CONNECT, read=SECONDS_TO_ANSWER)  # a busy server is slow to answer
     try:
         httpx.get(f"{address.rstrip('/')}/health", timeout=patience).raise_for_status()
+        asked = httpx.get(f"{address.rstrip('/')}/admin/version", headers=credentials(), timeout=patience)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         what = f"no Prefect server answers there ({type(error).__name__})"
-        remedy = "start it (`prefect server start`), correct the address, or unset PREFECT_API_URL for a temporary server"
-        shown_address = CREDENTIALS.sub("://***@", address)
+        remedy = "start it (`sdcert serve`), correct the address, or unset PREFECT_API_URL for a temporary server"
         raise InputError("no-server", "PREFECT_API_URL", what, "the address of a Prefect API", remedy, shown_address) from None
+    if asked.status_code == httpx.codes.UNAUTHORIZED:
+        what = "the Prefect server asks for a password, and the one in PREFECT_API_AUTH_STRING (if any) is not its own"
+        remedy = "set PREFECT_API_AUTH_STRING: `sdcert serve` keeps it in the file serve/auth-string of its home"
+        raise InputError("no-server", "PREFECT_API_AUTH_STRING", what, "the password of the server", remedy, shown_address)
 
 
 def _check_output(output: Path, release: str) -> None:
+    from flows.publish import refuse_link
+
+    _refuse_long_output(output.absolute() / release, str(output))
     for path in (output, output / release):
         if (path.is_symlink() or path.exists()) and not path.is_dir():
             what, remedy = "there is something else than a folder", "choose another --output"
             raise InputError("output", "--output", what, "a folder that can be written", remedy, str(path))
+    refuse_link(output / release)
     existing = next(p for p in [output.absolute(), *output.absolute().parents] if p.exists())
     try:
         with tempfile.TemporaryDirectory(prefix=".sdcert-", dir=existing):
@@ -108,6 +127,17 @@ def _check_output(output: Path, release: str) -> None:
         raise InputError("output", "--output", what, "a folder that can be written", remedy, str(output)) from None
 
 
+def _refuse_long_output(folder: Path, given: str) -> None:
+    """InputError for names that the file system does not take, whether the folders above them are there or not."""
+    existing = next(path for path in folder.parents if os.path.exists(path))  # noqa: PTH110  Path.exists raises for such a name
+    longest, in_all = (os.pathconf(existing, name) for name in ("PC_NAME_MAX", "PC_PATH_MAX"))
+    too_long = max(len(os.fsencode(part)) for part in folder.parts) > longest
+    if too_long or len(os.fsencode(folder)) > in_all - BYTES_INSIDE:
+        what = "the name of a folder in this path is too long" if too_long else "this path is too long"
+        allowed = f"names of at most {longest:,} bytes, in a path of at most {in_all - BYTES_INSIDE:,} with the release's name"
+        raise InputError("output", "--output", what, allowed, "choose another --output", given)
+
+
 def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> None:
     from flows.console.advice.advice import advice
     from flows.console.unlimited import unlimited
@@ -116,7 +146,7 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
     manifest = manifest_of(scorecard["run"])
 
     def say(text: str) -> None:
-        console.print(shown(text), highlight=False, markup=False)
+        console.print(shown(text))
 
     say("")
     for sentence in manifest["summary"]:

@@ -1,9 +1,9 @@
 """`sdcert revoke`: a certificate is no longer to be relied upon, from now on and for good.
 
 The signed revocation is kept in the run's private folder, then the entry is appended, then the home's list of revoked
-certificates and the folder are told and `latest` steps back, and only then the person who asked: a reader who is gone stops
-nothing. The ledger decides: whatever a crash leaves out after the entry, the same command puts in place. The folder need not
-be there: nobody can keep a certificate alive by moving it away.
+certificates and the folder are told and `latest` goes, and only then the person who asked: a reader who is gone stops
+nothing. The ledger decides: whatever a crash leaves out after the entry, the same command puts in place. The folder need
+not be there: nobody can keep a certificate alive by moving it away.
 
 What is revoked is the certificate of one run. Others of the same data that still stand are named, or revoked with it.
 """
@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from flows.clock import warnings_of_clock
 from flows.console.certified import (
     A_REASON,
     CertifiedRun,
@@ -31,8 +32,9 @@ from flows.console.certified import (
 )
 from flows.console.keys import asked
 from flows.history import manifest_of
-from flows.publish import LATEST, settle_latest
+from flows.publish import LATEST, Latest, settle_latest
 from tasks.audit.certificates.revocation import FILE, RevocationPredicate, sealed_revocation
+from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
 from tasks.audit.ledger.entries import CertificateRevoked, ReleasedTable
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
@@ -40,6 +42,7 @@ from tasks.audit.lookup.query import Query
 from tasks.audit.signing.keyring import Keyring, note_revoked
 from tasks.audit.signing.keys import signing
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Reason
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
@@ -57,6 +60,7 @@ def revoke_certificate(run: str, reason: str, *, folder: Path | None, others: bo
     """
     check_words("--reason", Reason, reason, A_REASON)
     certified = _certified(run)
+    Ledger.current().refuse_clock_behind()
     if folder is not None:
         folder = issued_in(certified, folder, Keyring.of_home(Home.current())).folder
     lines, failed = _revoked(certified, reason, folder or folder_of(certified))
@@ -70,7 +74,8 @@ def revoke_certificate(run: str, reason: str, *, folder: Path | None, others: bo
             lines, failed = lines + more, failed or fault
     lines += _registered({certified.ended.series, *(other.ended.series for other in same if others)})
     try:
-        tell(*lines, *(() if others else _still_standing(certified, same)), ELSEWHERE)
+        warnings = (f"  warning: {text}" for text in warnings_of_clock())
+        tell(*lines, *(() if others else _still_standing(certified, same)), ELSEWHERE, *warnings)
     finally:
         if failed is not None:
             raise failed
@@ -84,12 +89,12 @@ def _revoked(run: CertifiedRun, reason: str, folder: Path | None) -> tuple[list[
         _record(run, reason)
         run, said = _certified(run.run), "the certificate is revoked. This cannot be undone."
     lines, failed = _spread(run, folder)
-    stepped, fault = _stepped_back(run, folder)
-    return [f"{run.release}, run {run.run}: {said}", *lines, *stepped], failed or fault
+    settled, fault = _settle_latest(run, folder)
+    return [f"{run.release}, run {run.run}: {said}", *lines, *settled], failed or fault
 
 
-def _stepped_back(run: CertifiedRun, folder: Path | None) -> tuple[list[str], InputError | None]:
-    """Whoever follows `latest` is not led to a revoked release: it steps back to the last that stands, or goes."""
+def _settle_latest(run: CertifiedRun, folder: Path | None) -> tuple[list[str], InputError | None]:
+    """Whoever follows `latest` is not led to a revoked release, nor to an older one that nobody chose: it goes."""
     lines: list[str] = []
     parents = (_parent_of(run), None if folder is None else folder.parent)
     for parent in dict.fromkeys(filter(None, parents)):
@@ -99,10 +104,17 @@ def _stepped_back(run: CertifiedRun, folder: Path | None) -> tuple[list[str], In
             what = f"the certificate is revoked, but `{LATEST}` may still point to it ({error.strerror})"
             remedy = "mend that, and give the same command again"
             return lines, InputError("latest-not-moved", str(parent), what, "a folder that can be written", remedy)
-        if moved.before == run.run != moved.now:
-            now = f"points to run {moved.now} now" if moved.now else "is gone: no other release that stands is there"
-            lines.append(f"  {parent / LATEST} {now}")
+        if (parent / LATEST).is_symlink() or moved.before is not None:
+            lines += _where_latest_points(parent / LATEST, moved, run.release)
     return lines, None
+
+
+def _where_latest_points(link: Path, moved: Latest, release: str) -> Iterator[str]:
+    if moved.now is not None:
+        yield f"  {link} points to run {moved.now}{'' if moved.now == moved.before else ' now'}"
+        return
+    yield f"  {link} is gone: it comes back with the next run of {release} that is certified"
+    yield f"  older releases that still stand are not led to: sdcert audit find --release {release} --verdict certified"
 
 
 def _parent_of(run: CertifiedRun) -> Path | None:
@@ -153,6 +165,7 @@ def _certified(run: str) -> CertifiedRun:
 
 def _record(run: CertifiedRun, reason: str) -> None:
     """Sign the revocation, keep it, and append its entry."""
+    refuse_unsound_ledger(Home.current())
     with signing(ask=asked()) as machine:
         content = sealed_revocation(_subject(run.released), _said(run, reason), machine)
         keep(run, content, KIND)
@@ -193,7 +206,7 @@ def _spread(run: CertifiedRun, folder: Path | None) -> tuple[list[str], InputErr
         missing = "  the release folder is not where it was made: lay this file, as revocation.json, beside the certificate"
         return [reason, missing, f"  {path}"], None
     try:
-        write_whole(folder / FILE, path.read_bytes())
+        write_whole(folder / FILE, read_file(path))
     except OSError as error:
         what = f"the certificate is revoked, but {FILE} could not be laid beside it ({error.strerror})"
         remedy = "mend that, and give the same command again"

@@ -12,17 +12,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import Progress
 
 from flows.console.inert import shown
+from flows.console.terminal import terminal
 from tasks.audit.keeping.collection import Plan, carry_out, plan
 from tasks.audit.keeping.inventory import Lying
 from tasks.audit.keeping.needs import History, KnownRun, Reason, history_of
 from tasks.audit.keeping.use import alone, in_use
 from tasks.audit.keeping.verification import Finding, Verified, verify
+from tasks.runtime.seals import ADDRESS
 from tasks.runtime.settings import prepare_environment
-from tasks.runtime.shared import ADDRESS
 
 _NAMED = 20
 DAYS = 30  # as the command has it
@@ -112,7 +112,7 @@ def _told(found: Plan, past: History, older_than: int, root: Path, *, removed: b
 def _tell_going(say: Callable[[str], None], found: Plan, older_than: int, *, removed: bool) -> None:
     groups: dict[str, Iterable[Lying]] = {
         f"artifacts that no kept run needs and that are older than {older_than} days": found.artifacts.values(),
-        "records of the cache that point to such artifacts or to nothing, tell of a failure, or are none": found.records,
+        "records of the cache that point to such artifacts or to nothing, tell of a failure, or have no seal": found.records,
         "drafts of writers that were killed (they may hold values or secrets)": found.drafts,
         f"details of failures older than {older_than} days": found.traces,
         "locks that nobody uses": found.locks,
@@ -191,6 +191,8 @@ def _summary(found: Verified, root: Path) -> Iterator[str]:
         yield f"  {_many(found.dangling, 'record')} of the cache point to what is not there: harmless, it is computed again"
     if found.torn:
         yield f"  {_many(found.torn, 'record')} of the cache are cut off, as by a full disk: harmless, nothing reads them"
+    if found.unsealed:
+        yield f"  {_many(found.unsealed, 'record')} of the cache are of an older version, which made no seals: harmless"
     if found.findings:
         yield f"{_many(len(found.findings), 'finding')}: {told}"
     else:
@@ -208,21 +210,22 @@ def _verified_as_dict(found: Verified) -> dict[str, Any]:
         "runs_emptied": found.emptied,
         "records_dangling": found.dangling,
         "records_torn": found.torn,
+        "records_unsealed": found.unsealed,
     }
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
     """A bar on the terminal while artifacts are read; nothing where stderr is no terminal."""
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("reading artifacts", total=None)
         yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
 def _say() -> Callable[[str], None]:
-    console = Console(soft_wrap=True)
-    return lambda text: console.print(shown(text), highlight=False, markup=False)
+    console = terminal(soft_wrap=True)
+    return lambda text: console.print(shown(text))
 
 
 def _print_json(content: dict[str, Any]) -> None:

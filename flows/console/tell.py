@@ -13,12 +13,11 @@ import typer
 from pydantic import ValidationError
 
 from flows.console.inert import shown
+from flows.telling.addresses import address_of_mail, address_of_webhook, refuse_internal, without_redirects
 from flows.telling.events import BY_DEFAULT, KINDS
 from flows.telling.file import (
     Receiver,
     Telling,
-    address_of_mail,
-    address_of_webhook,
     block_of,
     with_receiver,
     without_receiver,
@@ -34,20 +33,28 @@ if TYPE_CHECKING:
 ASK = "-"
 
 
-def add_receiver(name: str, *, webhook: str | None, email: str | None, block: str | None, events: str | None) -> int:
-    """Save the address as a block of Prefect's, note the receiver, and let the server's automations use it."""
+def add_receiver(
+    name: str, *, webhook: str | None, email: str | None, block: str | None, events: str | None, internal: bool = False
+) -> int:
+    """Save the address as a block of Prefect's, note the receiver, and let the server's automations use it.
+
+    internal: plain http and addresses of the own network are allowed.
+    """
     if sum(one is not None for one in (webhook, email, block)) != 1:
         what, allowed = "say how this receiver is reached", "one of --webhook-env, --email-env and --block"
         raise InputError("options", "sdcert tell add", what, allowed, "see `sdcert tell add --help`")
-    receiver = _receiver(name, block or block_of(name), events)
+    receiver = _receiver(name, block or block_of(name), events).model_copy(update={"internal": internal})
     address = None
     if webhook is not None:
         address = address_of_webhook(_secret(webhook, "--webhook-env"))
     if email is not None:
         address = address_of_mail(_secret(email, "--email-env"))
+    if address is not None and not internal:
+        refuse_internal(address)
+        address = without_redirects(address)
     with _server() as client:
         if address is None:
-            _existing(client, receiver.block)
+            _existing(client, receiver.block, internal=internal)
         else:
             _save(name, address)
         _automate(client, with_receiver(receiver))
@@ -182,15 +189,18 @@ def _save(name: str, address: str) -> None:
     saved.save(block_of(name).partition("/")[2], overwrite=True, _sync=True)
 
 
-def _existing(client: SyncPrefectClient, block: str) -> None:
+def _existing(client: SyncPrefectClient, block: str, *, internal: bool) -> None:
     from prefect.exceptions import ObjectNotFound
 
     kind, _, name = block.partition("/")
     try:
-        client.read_block_document_by_name(name, kind, include_secrets=False)
+        found = client.read_block_document_by_name(name, kind, include_secrets=not internal)
     except ObjectNotFound:
         what, remedy = "the Prefect server has no such block", "`prefect block ls` shows them"
         raise InputError("no-such-block", "--block", what, "TYPE/NAME", remedy, block) from None
+    url = found.data.get("url")
+    if not internal and isinstance(url, str):
+        refuse_internal(url)
 
 
 def _delete(client: SyncPrefectClient, block: str) -> None:

@@ -9,16 +9,13 @@ webhook writes the address into the server's log when the receiver refuses.
 from __future__ import annotations
 
 import io
-import logging
-from typing import Annotated, Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 from ruamel.yaml import YAML
 
 from flows.telling.events import BY_DEFAULT, Kind
 from tasks.microdata.document import read_document, validated
-from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Spec
 from tasks.runtime.files import locked, write_whole
 from tasks.runtime.settings import Home
@@ -32,10 +29,14 @@ ReceiverName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)
 
 
 class Receiver(Spec):
-    """Somebody who is told. block: the type and name of a notification block of Prefect's."""
+    """Somebody who is told. block: the type and name of a notification block of Prefect's.
+
+    internal: whether plain http and addresses of the own network were allowed; None: added before that was asked.
+    """
 
     name: ReceiverName
     block: Block
+    internal: bool | None = None
     events: Annotated[tuple[Kind, ...], Field(min_length=1)] = BY_DEFAULT
 
 
@@ -49,6 +50,9 @@ class Telling(Spec):
         """What the home's file says; nobody where there is none. Raises InputError: it cannot be read."""
         path = Home.current().root / FILE
         return validated(cls, read_document(path)) if path.is_file() else cls()
+
+    def with_block(self, block: str) -> Receiver | None:
+        return next((one for one in self.receivers if one.block == block), None)
 
     def named(self, name: str) -> Receiver | None:
         return next((one for one in self.receivers if one.name == name), None)
@@ -71,57 +75,6 @@ def without_receiver(name: str) -> Telling:
 def block_of(name: str) -> str:
     """The block that is ours for a receiver of this name."""
     return f"{OUR_TYPE}/{OUR_PREFIX}{name}"
-
-
-def address_of_webhook(url: str) -> str:
-    """What Apprise makes of a webhook's URL: its own form for a service that it knows, else JSON with `subject` and `text`.
-
-    Raises InputError: neither, or it would be asked for another path or other parameters than these.
-    """
-    if _plugin(url) is not None:
-        return url
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise _refused("this is no URL of a webhook", "https://..., or an address of Apprise's")
-    given = parse_qsl(parts.query, keep_blank_values=True)
-    asked = dict(given)
-    names = {":message": "text", ":title": "subject", ":version": "", ":type": "", ":attachments": "", "redirect": "no"}
-    query = urlencode({**{f"-{name}": value for name, value in asked.items()}, **names}, quote_via=quote)
-    address = urlunsplit((parts.scheme.replace("http", "json"), parts.netloc, parts.path, query, ""))
-    plugin = _plugin(address)
-    if plugin is None or (plugin.fullpath or "") != parts.path or plugin.params != asked or len(given) != len(asked):
-        what = "this URL cannot be handed on unchanged"
-        raise _refused(what, "one without // ; or %2F in its path, and without twice the same parameter")
-    return address
-
-
-def address_of_mail(url: str) -> str:
-    """The address of a mailbox (`mailtos://user:password@example.org?to=...`) that sends plain text."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("mailto", "mailtos") or _plugin(url) is None:
-        raise _refused("this is no mail address of Apprise's", "mailtos://USER:PASSWORD@SERVER:PORT?from=ADDRESS&to=ADDRESS")
-    kept = [word for word in parts.query.split("&") if word and not word.lower().startswith("format=")]
-    return urlunsplit(parts._replace(query="&".join([*kept, "format=text"])))
-
-
-def quiet_apprise() -> None:
-    """Apprise names an address that it cannot read in its errors: nothing of its is logged."""
-    logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
-
-
-def _plugin(address: str) -> Any:
-    from apprise import Apprise
-
-    quiet_apprise()
-    try:
-        return Apprise.instantiate(address)
-    except (TypeError, ValueError):
-        return None
-
-
-def _refused(what: str, allowed: str) -> InputError:
-    """The URL itself is not shown: it may hold a password."""
-    return InputError("address", "the URL of the receiver", what, allowed, "correct it in the environment, or type it again")
 
 
 def _changed(name: str, receiver: Receiver | None) -> Telling:

@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pydantic import AwareDatetime, ValidationError
+from pydantic import AwareDatetime, SecretStr, ValidationError
 
+from flows.telling.addresses import quiet_apprise, refuse_internal
 from flows.telling.events import Event, Kind
-from flows.telling.file import FILE, Block, Telling, quiet_apprise
+from flows.telling.file import FILE, Block, Telling
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Spec
 from tasks.runtime.files import append_line, locked, write_whole
 from tasks.runtime.limits import within
@@ -94,7 +96,7 @@ class Outbox:
 
     def given_up(self) -> int:
         """How many were ever given up."""
-        return len(self.given_up_file.read_text().splitlines()) if self.given_up_file.is_file() else 0
+        return len(read_file(self.given_up_file).splitlines()) if self.given_up_file.is_file() else 0
 
     @property
     def given_up_file(self) -> Path:
@@ -175,7 +177,10 @@ class Outbox:
 
 
 def send_by_block(block: str, subject: str, body: str) -> None:
-    """Send by a notification block of Prefect's; raises where it was not taken, or the block cannot be read."""
+    """Send by a notification block of Prefect's; raises where it was not taken, or the block cannot be read.
+
+    An address that led to the internet when it was added, and leads into the own network now, is sent nothing.
+    """
     import prefect.blocks.notifications  # noqa: F401  # loading by name finds the types that are imported
     from prefect.blocks.abstract import NotificationBlock
     from prefect.blocks.core import Block as PrefectBlock
@@ -184,6 +189,9 @@ def send_by_block(block: str, subject: str, body: str) -> None:
     found = PrefectBlock.load(block, _sync=True)  # type: ignore[call-arg]  # of the dispatcher around it
     if not isinstance(found, NotificationBlock):
         raise TypeError("no notification block")
+    receiver, url = Telling.current().with_block(block), getattr(found, "url", None)
+    if receiver is not None and receiver.internal is False and isinstance(url, SecretStr):
+        refuse_internal(url.get_secret_value())
     with found.raise_on_failure():
         found.notify(body, subject, _sync=True)  # type: ignore[call-arg, unused-coroutine]  # of the dispatcher around it
 
@@ -195,6 +203,6 @@ def _name(message: Message) -> str:
 def _read(path: Path) -> Message | None:
     """None: another process sent it meanwhile, or it is none of ours."""
     try:
-        return Message.model_validate_json(path.read_bytes())
+        return Message.model_validate_json(read_file(path))
     except (OSError, ValidationError):
         return None

@@ -14,6 +14,7 @@ from flows.cli import run
 from flows.console import approve as approving
 from flows.console import revoke as revoking
 from tasks.audit.certificates.approval import read_approval
+from tasks.audit.certificates.beside import NotValid
 from tasks.audit.certificates.revocation import read_revocation
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.keyring import Keyring, revoked_certificates
@@ -367,3 +368,20 @@ def test_the_subject_is_that_of_the_certificate(sdcert, issued):
     revoke(sdcert)
     statement = certificate_of((issued.folder / "revocation.json").read_bytes()).statement
     assert statement["subject"] == certificate_of(issued.certificate).statement["subject"]
+
+
+def test_it_says_at_once_by_which_keys_an_approval_counts(sdcert, issued, bob, tmp_path):
+    """The steps of somebody who checks: with the public key alone, and with the trust file that the message names."""
+    out = approve(sdcert)[1]
+    assert "By the public key of the certificates alone (sdcert.pem) it does NOT count" in out
+    assert "sdcert keys export --trust -o trust.json" in out
+    for words, counts in ((["export"], False), (["export", "--trust"], True)):
+        path = tmp_path / f"{len(words)}.keys"
+        assert sdcert("keys", *words, "-o", path)[0] == 0
+        keyring = Keyring.of_files([path])
+        approval = (issued.folder / "approval-1.json").read_bytes()
+        if counts:
+            assert read_approval(approval, issued.sha256, keyring).said.by == "Bob Board"
+        else:
+            with pytest.raises(NotValid, match="not known"):
+                read_approval(approval, issued.sha256, keyring)

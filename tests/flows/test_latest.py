@@ -12,7 +12,7 @@ from certified_runs import issue
 
 from flows.publish import Latest, _point, settle_latest
 
-FIRST, SECOND, THIRD = (f"20261121T09300{n}Z-1f2e3d" for n in range(3))
+FIRST, SECOND, THIRD, REFUSED, FOURTH = (f"20261121T09300{n}Z-1f2e3d" for n in range(5))
 NOBODY = 2**22 + 1  # above every id of a process
 
 
@@ -121,27 +121,41 @@ def test_a_link_to_something_else_is_put_right(parent, target):
     assert settle(parent) == FIRST, "a relative link, whatever it was"
 
 
-def test_a_revoked_certificate_lets_it_step_back_and_go(parent, capfd):
+def test_a_revoked_certificate_lets_it_go_until_something_is_certified_again(parent, capfd):
     for run in (FIRST, SECOND, THIRD):
         issue(parent / run, run=run)
     assert settle(parent) == THIRD
     assert revoke(SECOND) == 0
-    assert "latest" not in capfd.readouterr().out
+    assert f"{parent / 'latest'} points to run {THIRD}\n" in capfd.readouterr().out
     assert revoke(THIRD) == 0
-    assert f"{parent / 'latest'} points to run {FIRST} now" in capfd.readouterr().out
-    assert str((parent / "latest").readlink()) == FIRST
-    assert revoke(FIRST) == 0
-    assert f"{parent / 'latest'} is gone: no other release that stands is there" in capfd.readouterr().out
+    told = capfd.readouterr().out
+    assert f"{parent / 'latest'} is gone: it comes back with the next run of survey that is certified" in told
     assert not (parent / "latest").is_symlink()
+    assert settle(parent) is None, "the run of FIRST stands, and nobody chose it again"
+    issue(parent / REFUSED, run=REFUSED, outcome="refused")
+    assert settle(parent) is None
+    issue(parent / FOURTH, run=FOURTH)
+    assert settle(parent) == FOURTH
+    assert revoke(FIRST) == 0
+    assert settle(parent) == FOURTH
 
 
-def test_it_steps_back_from_a_revoked_release_whose_folder_was_moved(parent, capfd):
+def test_a_link_that_names_an_older_run_stays_when_a_newer_one_is_revoked_that_it_never_named(parent):
+    """The newer one was made in another folder, for example."""
+    issue(parent / FIRST, run=FIRST)
+    assert settle(parent) == FIRST
+    issue(parent.parent / "elsewhere" / "survey" / SECOND, run=SECOND)
+    assert revoke(SECOND) == 0
+    assert settle(parent) == FIRST
+
+
+def test_it_goes_from_a_revoked_release_whose_folder_was_moved(parent, capfd):
     for run in (FIRST, SECOND):
         issue(parent / run, run=run)
     assert settle(parent) == SECOND
     (parent / SECOND).rename(parent.parent / "moved")
     assert revoke(SECOND) == 0
-    assert str((parent / "latest").readlink()) == FIRST
+    assert not (parent / "latest").is_symlink()
 
 
 def test_a_kill_between_entry_and_link_of_a_revocation_is_mended_by_the_same_command(parent, monkeypatch, capfd):
@@ -153,7 +167,7 @@ def test_a_kill_between_entry_and_link_of_a_revocation_is_mended_by_the_same_com
         assert revoke(SECOND) == 130
     assert str((parent / "latest").readlink()) == SECOND
     assert revoke(SECOND) == 0
-    assert str((parent / "latest").readlink()) == FIRST
+    assert not (parent / "latest").is_symlink()
 
 
 def test_a_link_that_cannot_be_moved_is_told_after_the_revocation(parent, monkeypatch, capfd):

@@ -35,7 +35,7 @@ def runs(own, tmp_path):
     return call
 
 
-def test_the_newest_certificate_for_publication_stands_until_it_is_revoked(runs):
+def test_the_newest_certificate_for_publication_stands_until_it_is_revoked_and_no_older_one_takes_its_place(runs):
     made = runs("ccrt")
     state = state_of("survey")
     assert [one.run for one in state.ended] == ["run-00", "run-01", "run-02", "run-03"]
@@ -50,8 +50,16 @@ def test_the_newest_certificate_for_publication_stands_until_it_is_revoked(runs)
     assert state.ended[3].tags["sdcert.not_for_publication"] == "true"
     revoke(made[1])
     assert [one.revoked for one in state_of("survey").ended] == [False, True, False, False]
-    assert state_of("survey").standing.run == "run-00"
+    assert state_of("survey").standing is None
+    again = runs("rc")[-1]
+    assert state_of("survey").standing.run == again.run
     revoke(made[0])
+    assert state_of("survey").standing.run == again.run, "an older one was revoked"
+
+
+def test_a_revoked_certificate_older_than_the_last_runs_stands_for_none_before_it(runs, monkeypatch):
+    monkeypatch.setattr(registered, "NEWEST", 2)
+    revoke(runs("ccrrr")[1])
     assert state_of("survey").standing is None
 
 
@@ -65,13 +73,14 @@ def test_a_certificate_older_than_the_last_runs_is_found(runs, monkeypatch):
 
 
 @given(st.lists(st.sampled_from("crt"), max_size=6), st.data())
-def test_what_stands_is_the_last_that_was_certified_and_not_revoked(outcomes, data):
+def test_what_stands_is_the_last_that_was_certified_unless_it_was_revoked(outcomes, data):
     """The rule itself, on entries alone, against the same in one line."""
     gone = data.draw(st.sets(st.sampled_from(range(len(outcomes))))) if outcomes else set()
     found = [_found(number, outcome, number in gone) for number, outcome in enumerate(outcomes)]
-    standing = max(filter(registered._stands, found), key=registered._ended_at, default=None)
-    wanted = [number for number, outcome in enumerate(outcomes) if outcome == "c" and number not in gone]
-    assert (None if standing is None else standing.run) == (f"run-{wanted[-1]}" if wanted else None)
+    newest = max(filter(registered._is_issued, found), key=registered._ended_at, default=None)
+    wanted = [number for number, outcome in enumerate(outcomes) if outcome == "c"]
+    assert (None if newest is None else newest.run) == (f"run-{wanted[-1]}" if wanted else None)
+    assert newest is None or bool(newest.revocations) == (wanted[-1] in gone)
 
 
 def test_a_series_without_runs_and_a_home_without_mlflow(own, monkeypatch):
@@ -101,12 +110,14 @@ def test_the_alias_follows_the_runs_and_their_revocation(certify, sdcert):
     second = certify(None, "--new-draw")[1]["run"]
     assert certified() == second
     assert sdcert("revoke", second, "--reason", "a test").code == 0
-    assert certified() == first
+    assert not certified(), "no older one takes its place by itself"
     assert sdcert("revoke", first, "--reason", "a test").code == 0
     assert not certified()
     found = open_client().search_model_versions("name='sdcert.survey'")
     assert sorted(one.tags["sdcert.verdict"] for one in found) == ["certified", "certified", "refused"]
     assert {one.tags["sdcert.run"] for one in found if "sdcert.revoked" in one.tags} == {first, second}
+    tracked = [open_client().get_run(one.run_id).data.tags for one in found]
+    assert {tags["sdcert.run"] for tags in tracked if "sdcert.revoked" in tags} == {first, second}
 
 
 def _found(number, outcome, gone):

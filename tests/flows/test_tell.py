@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from receivers import http_receiver, mail_receiver
 
 from flows.telling import outbox as outbox_module
+from flows.telling.addresses import address_of_mail, address_of_webhook
 from flows.telling.events import BY_DEFAULT, KINDS, Event, event_of, plain, public_code
 from flows.telling.file import (
     Receiver,
     Telling,
-    address_of_mail,
-    address_of_webhook,
     block_of,
     with_receiver,
     without_receiver,

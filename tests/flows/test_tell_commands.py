@@ -9,6 +9,7 @@ import pytest
 from prefect.settings import PREFECT_SERVER_DATABASE_CONNECTION_URL
 from receivers import http_receiver
 
+from flows.telling.file import Receiver, block_of, with_receiver
 from flows.telling.tell import Event, tell
 
 SECRET = "T0KEN-of-the-webhook-9f3e"
@@ -26,7 +27,7 @@ def webhook(monkeypatch):
 @pytest.fixture
 def told(sdcert, webhook):
     """`stewards` is told, and forgotten afterwards."""
-    ran = sdcert("tell", "add", "stewards", "--webhook-env", "HOOK")
+    ran = sdcert("tell", "add", "stewards", "--webhook-env", "HOOK", "--internal")
     assert ran.code == 0, ran.err
     yield webhook
     sdcert("tell", "remove", "stewards")
@@ -56,6 +57,17 @@ def test_a_receiver_is_added_tried_told_and_removed(sdcert, told, home):
     assert sdcert("tell", "test").code == 2
 
 
+def test_a_name_that_leads_into_the_own_network_by_now_is_sent_nothing(sdcert, told):
+    """It was added as one of the internet's."""
+    with_receiver(Receiver(name="stewards", block=block_of("stewards"), internal=False))
+    assert sdcert("tell", "test").code == 1
+    assert told.got == []
+    assert "169.254" not in sdcert("tell", "list").out
+    ran = sdcert("tell", "add", "others", "--block", block_of("stewards"))
+    assert (ran.code, SECRET in ran.err) == (2, False)
+    assert "--internal" in ran.err
+
+
 def test_the_address_stays_in_prefects_encrypted_block(sdcert, told, home, prefect):
     sdcert("tell", "list", "--json")
     told.status = 500
@@ -69,11 +81,11 @@ def test_the_address_stays_in_prefects_encrypted_block(sdcert, told, home, prefe
 
 def test_the_same_name_again_is_a_new_address(sdcert, told, monkeypatch):
     monkeypatch.setenv("HOOK", told.url("/other"))
-    assert sdcert("tell", "add", "stewards", "--webhook-env", "HOOK", "--events", "failed, certified").code == 0
+    assert sdcert("tell", "add", "stewards", "--webhook-env", "HOOK", "--events", "failed, certified", "--internal").code == 0
     sdcert("tell", "test")
     assert [path for path, _ in told.got] == ["/other"]
     assert json.loads(sdcert("tell", "list", "--json").out)["receivers"] == [
-        {"name": "stewards", "block": "slack-webhook/sdcert-stewards", "events": ["failed", "certified"]}
+        {"name": "stewards", "block": "slack-webhook/sdcert-stewards", "internal": True, "events": ["failed", "certified"]}
     ]
 
 
@@ -82,7 +94,7 @@ def test_an_address_is_asked_for_on_a_terminal(sdcert, webhook, monkeypatch):
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr(typer, "prompt", lambda *_, hide_input, **__: webhook.url() if hide_input else None)
-    assert sdcert("tell", "add", "asked", "--webhook-env", "-").code == 0
+    assert sdcert("tell", "add", "asked", "--webhook-env", "-", "--internal").code == 0
     assert sdcert("tell", "test", "asked").code == 0
     assert sdcert("tell", "remove", "asked").code == 0
 
@@ -96,6 +108,7 @@ def test_an_address_is_asked_for_on_a_terminal(sdcert, webhook, monkeypatch):
         (["x", "--webhook-env", "HOOK", "--email-env", "HOOK"], "sdcert tell add"),
         (["x", "--webhook-env", "https://example.org/hook"], "--webhook-env"),
         (["x", "--webhook-env", "NOT_SET"], "--webhook-env"),
+        (["x", "--webhook-env", "HOOK"], "the URL of the receiver"),  # plain http to this machine, and no --internal
         (["x", "--webhook-env", "-"], "--webhook-env"),
         (["x", "--email-env", "HOOK"], "the URL of the receiver"),
         (["x", "--webhook-env", "HOOK", "--events", "refusd"], "--events"),

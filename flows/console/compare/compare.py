@@ -15,17 +15,19 @@ from rich.text import Text
 
 from flows.console.compare.specs import DASH, differences, masking_in_words
 from flows.console.inert import shown
-from flows.console.tables import console
+from flows.console.tables import console, known_revoked
 from flows.history import manifests, status_of
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.suggestion import did_you_mean
 from tasks.report.words.numbers import in_unit, limit_in_unit
 from tasks.runtime.settings import Home
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.membership.figures import REHEARSED
-from tasks.score.policy import DECLARED, INSIDER
+from tasks.score.policy import DECLARED, INSIDER, Policy, PolicyLine
 from tasks.score.rounding import public
+from tasks.score.verdict import Criterion
 
 WHERE = "sdcert compare RUN"
 BEST = " *"
@@ -33,17 +35,23 @@ RISKS = ("reidentification", "max_record_risk", "records_exposed", "linked_value
 MEMBERSHIP = ("membership_auc", "membership_advantage")
 ACCURACY = "model_accuracy"
 _ESTIMATES: TypeAdapter[tuple[Estimate, ...]] = TypeAdapter(tuple[Estimate, ...])
+_POLICY: TypeAdapter[Policy] = TypeAdapter(Policy)
+_CRITERIA: TypeAdapter[tuple[Criterion, ...]] = TypeAdapter(tuple[Criterion, ...])
 TITLES = {"policy": "Policy lines", "risks": "Risks: the worst over the attacks run", "losses": "Losses", "use": "Use"}
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One finished run: its letter in the comparison, its manifest, and its figures as the public may see them."""
+    """One finished run: its letter in the comparison, its manifest, and its figures as the public may see them.
+
+    revoked: whether its certificate was.
+    """
 
     letter: str
     manifest: dict[str, Any]
     estimates: tuple[Estimate, ...]
+    revoked: bool = False
 
     @property
     def data(self) -> str | None:
@@ -101,7 +109,10 @@ def _found(names: Sequence[str]) -> tuple[Run, ...]:
         twice = next(run for run in runs if runs.count(run) > 1)
         raise InputError("run-twice", WHERE, "Two of the names mean the same run.", "each run once",
                          "a release name means its newest run; name an earlier one by its id", twice)  # fmt: skip
-    return tuple(Run(_letter(place), manifest, _estimates(manifest)) for place, manifest in enumerate(chosen))
+    revoked = known_revoked()
+    return tuple(
+        Run(_letter(place), manifest, _estimates(manifest), manifest["run"] in revoked) for place, manifest in enumerate(chosen)
+    )
 
 
 def _letter(place: int) -> str:
@@ -139,13 +150,21 @@ def _status_in_words(status: str) -> str:
 def _estimates(manifest: dict[str, Any]) -> tuple[Estimate, ...]:
     path = Home.current().root / "runs" / manifest["run"] / "scorecard.json"
     try:
-        figures = json.loads(path.read_text(encoding="utf-8"))["estimates"]
+        exact = json.loads(read_text_file(path, encoding="utf-8"))
+        figures = exact["estimates"]
         plain = [{k: v for k, v in f.items() if k != "id"} | {"parameters": list(f["parameters"].items())} for f in figures]
-        return public(_ESTIMATES.validate_python(plain))
+        return public(_ESTIMATES.validate_python(plain), _decided_lines(manifest["spec"].get("policy"), exact.get("criteria")))
     except (OSError, ValueError, KeyError, TypeError):
         what = f"The scorecard of run {manifest['run']} is gone or damaged."
         raise InputError("no-scorecard", WHERE, what, "a run whose private folder is whole",
                          "certify it again: what was computed is kept") from None  # fmt: skip
+
+
+def _decided_lines(policy: Any, criteria: Any) -> Iterable[tuple[PolicyLine, Criterion]]:
+    """Each policy line of a run with what became of it: a figure is shown on that side of a limit on which it was found."""
+    if not policy or not criteria:
+        return ()
+    return zip(_POLICY.validate_json(json.dumps(policy)), _CRITERIA.validate_json(json.dumps(criteria)), strict=True)
 
 
 def _policy_rows(found: Sequence[Run]) -> Iterable[Row]:
@@ -259,7 +278,8 @@ def _print(found: Sequence[Run], sections: dict[str, tuple[Row, ...]], changed: 
 
     for run in found:
         manifest = run.manifest
-        say(f"{run.letter}  {manifest['run']}  {manifest['release']}  {manifest['verdict'].upper()}")
+        revoked = ", and revoked since" if run.revoked else ""
+        say(f"{run.letter}  {manifest['run']}  {manifest['release']}  {manifest['verdict'].upper()}{revoked}")
         for step in masking_in_words(manifest["spec"]):
             say(f"   {step}")
     say("")
@@ -298,6 +318,7 @@ def _as_json(found: Sequence[Run], sections: dict[str, tuple[Row, ...]], changed
             "release": run.manifest["release"],
             "started_at": run.manifest["started_at"],
             "verdict": run.manifest["verdict"],
+            "revoked": run.revoked,
             "masking": masking_in_words(run.manifest["spec"]),
         }
         for run in found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
+from tasks.microdata.parquet_files import read_parquet
 
 # isort: split
-import io
 import os
 import shlex
 from pathlib import Path
@@ -14,10 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from rich.console import Console
 
 from flows.console.inert import shown
+from flows.console.terminal import terminal
 from flows.release import ReleaseSpec, load_release
 from flows.sweep.keep import Place, default_place
 from flows.sweep.promote import Kept, Told, point_of, promoted
@@ -60,7 +59,7 @@ def _table(place: Place, record: dict[str, Any]) -> pa.Table:
     if not place.exists(name):
         raise InputError("no-table", "SWEEP", "the sweep has not come to its end, so its points have no figures yet",
                          "a sweep that has ended", f"continue it: sdcert sweep --resume {record['id']}")  # fmt: skip
-    return pq.read_table(io.BytesIO(place.read(name)))
+    return read_parquet(place.read(name))
 
 
 def _warn(table: pa.Table, point: int, release: ReleaseSpec) -> None:
@@ -70,7 +69,7 @@ def _warn(table: pa.Table, point: int, release: ReleaseSpec) -> None:
     if region != "inside":
         how = "did not keep" if region == "outside" else "is not known to keep"
         text = f"warning: in the sweep the point {how} the policy of {release.name} under every seed: it may well be refused"
-        Console(highlight=False, markup=False, soft_wrap=True).print(text)
+        terminal(soft_wrap=True).print(text)
 
 
 def _points_tried(table: pa.Table) -> int:
@@ -98,15 +97,14 @@ def _refuse_output(path: Path, *, force: bool) -> None:
 
 def _write(path: Path, text: str) -> None:
     try:
-        write_whole(path, text.encode(), mode=READABLE)
-        path.chmod(READABLE)  # whatever the umask is: a release file holds no secret
+        write_whole(path, text.encode(), mode=READABLE, whatever_umask=True)  # a release file holds no secret
     except OSError as error:
         raise InputError("output", WHERE, f"The file cannot be written ({error.strerror}).",
                          "a file in a folder that can be written", "choose another --output", str(path)) from None  # fmt: skip
 
 
 def _say(path: Path, told: Told, point: int) -> None:
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = terminal(soft_wrap=True)
     console.print(f"Wrote {shown(str(path))}: point {point} of {told.id}, one of {told.points_tried:,} that were tried.")
     console.print("Its figures in the sweep are those of a choice; certifying masks with a fresh seed and measures again:")
     console.print(f"  sdcert check {shlex.quote(str(path))}\n  sdcert certify {shlex.quote(str(path))}")

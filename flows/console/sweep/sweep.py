@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from flows.console.inert import shown
 from flows.console.sweep.told import as_dict, told
+from flows.console.terminal import terminal
 from flows.sweep.means import Means, place_url
 from tasks.microdata.errors import InputError
 from tasks.runtime.files import try_lock
@@ -42,10 +43,10 @@ def sweep_over(file: Path | None, resume: str | None, store: str | None, means: 
     """
     prepare_environment()
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
-    console = Console(stderr=True, soft_wrap=True)
+    console = terminal(stderr=True, soft_wrap=True)
 
     def say(text: str) -> None:
-        console.print(shown(text), highlight=False, markup=False)
+        console.print(shown(text))
 
     from flows.sweep.keep import Place
     from tasks.audit.keeping.use import in_use
@@ -100,7 +101,7 @@ def _computed(course: Course, means: Means, pool: Any, console: Console, say: Sa
         say(f"{course.done:,} of {course.n_trials:,} trials are kept; to go on: sdcert sweep {path}")
         raise
     counts = {f"trials {status}": count for status, count in found.counts.items()} | {"frontier": len(found.frontier)}
-    problem = tracking.ended(found.table, counts, frontier)
+    problem = tracking.ended(found.table, course.basis.table.n, counts, frontier)
     told = {"counts": dict(found.counts), "points": found.points, "frontier": sorted(frontier), "tracking": problem}
     course.record.end("stopped" if course.stopped else "finished", done=course.done, **told)
     return found, problem
@@ -243,12 +244,12 @@ class _Progress:
         began, first = self._began or (now, done)
         known = now - began > LINES_EVERY_SECONDS / 2 and first < done < of
         left = f", about {_duration((now - began) / (done - first) * (of - done))} left" if known else ""
-        self._console.print(f"{done:,} of {of:,} trials{left}", highlight=False, markup=False)
+        self._console.print(f"{done:,} of {of:,} trials{left}")
 
 
 def _on_stdout() -> Say:
-    console = Console(soft_wrap=True)
-    return lambda text: console.print(shown(text), highlight=False, markup=False)
+    console = terminal(soft_wrap=True)
+    return lambda text: console.print(shown(text))
 
 
 def _duration(seconds: float) -> str:

@@ -27,7 +27,7 @@ def print_sweeps(store: str | None, *, as_json: bool) -> int:
         known = [f"{one[name]:,}" if one[name] is not None else "-" for name in ("points", "frontier")]
         done = f"{one['done']:,} of {one['trials']:,}" if one["trials"] is not None else f"{one['done']:,}"
         table.add_row(shown(one["id"]), shown(one["name"]), known[0], done, known[1], shown(one["began"]), shown(one["state"]))
-    console().print(table if found else "no sweep yet in this home: sdcert sweep params/sweeps/anes96.yaml", markup=False)
+    console().print(table if found else "no sweep yet in this home: sdcert sweep params/sweeps/anes96.yaml")
     return 0
 
 
