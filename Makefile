@@ -9,7 +9,7 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13)
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	"$$p" -c "$(SUPPORTED)" 2>/dev/null && echo "$$p" && break; done)
 
-.PHONY: help setup certify test test-slow lint audit format schema lock clean
+.PHONY: help setup certify test test-slow test-long lint audit format schema lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,10 +29,13 @@ certify: $(READY)  ## certify the release of RELEASE=... (default: the shipped A
 	$(BIN)/sdcert certify $(RELEASE)
 
 test: lint  ## run the linters and the tests
-	$(BIN)/pytest -m "not slow" $(PARALLEL)
+	$(BIN)/pytest -m "not slow and not long" $(PARALLEL)
 
 test-slow: $(READY)  ## run the laws and oracles that take longer
-	$(BIN)/pytest -m slow $(PARALLEL_SLOW)
+	$(BIN)/pytest -m "slow and not long" $(PARALLEL_SLOW)
+
+test-long: $(READY)  ## run the longest laws, which continuous integration leaves to a person
+	$(BIN)/pytest -m long $(PARALLEL_SLOW)
 
 lint: $(READY)  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff format --check .

@@ -132,7 +132,7 @@ class Ending:
             attack_catalogue_version=ATTACK_CATALOGUE_VERSION,
             criteria=tuple(self.criteria),
             attributes=_attributes(self.content),
-            stages={name: StageDone(**stage) for name, stage in self.stages.items()},
+            stages={name: StageDone(cached=one["cached"], produced=one["produced"]) for name, one in self.stages.items()},
             manifest=self.manifest,
         )
 

@@ -1,10 +1,13 @@
 """`sdcert`: the command line. Exit codes: 0 certified, 1 not certified, 2 wrong input, 3 something broke, 130 interrupted.
 
+What the system refuses (no room on a disk, no right to a file) is a sentence and 2, whatever it was refused to.
+
 Prefect, MLflow and the science are imported by the command that needs them, so that `--help` answers at once.
 """
 
 from __future__ import annotations
 
+import io
 import secrets
 import sys
 from pathlib import Path
@@ -17,11 +20,12 @@ from flows.commands.backup import backup, restore
 from flows.commands.calibrate import calibrate
 from flows.commands.certificates import approve, revoke
 from flows.commands.keys import keys
-from flows.commands.serve import serve
+from flows.commands.serve import mlflow, serve
 from flows.commands.store import store
 from flows.commands.sweep import sweep, sweeps
 from flows.commands.tell import tell
 from flows.commands.watch import quarantine, watch
+from tasks.microdata.errors import InputError, PlaceAway
 
 CERTIFIED, NOT_CERTIFIED, WRONG_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -131,12 +135,19 @@ def verify(
     at: Annotated[
         str | None, typer.Option(help="judge as of this date (2028-11-21); default: now", metavar="DATE", show_default=False)
     ] = None,
+    content_only: Annotated[
+        bool, typer.Option("--content-only", help="of other bytes compare the table alone; what else the file holds is listed")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the checks on stdout as JSON")] = False,
 ) -> int:
-    """Is a released file what its certificate says? Offline; reads only. Exit code 0 it matches, 1 it does not."""
+    """Is a released file what its certificate says? Offline; reads only. Exit code 0 it matches, 1 it does not.
+
+    Bytes are compared first. Where they differ, the table in the file is compared, in whatever format it is; a file that holds
+    more than the table (metadata, labels, comments, hidden members of an archive) matches with --content-only alone.
+    """
     from flows.console.verify import verify as verify_released
 
-    return verify_released(file, certificate, key or [], at, as_json=as_json)
+    return verify_released(file, certificate, key or [], at, as_json=as_json, content_only=content_only)
 
 
 app.command()(approve)
@@ -152,16 +163,20 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="print the findi
 
 
 @app.command()
-def runs(last: Annotated[int, typer.Option(help="how many", min=1)] = 20) -> int:
-    """The last releases: when, which, verdict, the deciding figures."""
+def runs(
+    last: Annotated[int, typer.Option(help="how many", min=1)] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="print them on stdout as JSON")] = False,
+) -> int:
+    """The last releases: when, which, verdict (`revoked` once its certificate is), the deciding figures."""
     from flows.console.tables import print_runs
 
-    return print_runs(last)
+    return print_runs(last, as_json=as_json)
 
 
 app.command()(sweeps)
 app.command()(calibrate)
 app.command()(serve)
+app.command()(mlflow)
 app.command()(watch)
 app.command()(backup)
 app.command()(restore)
@@ -187,6 +202,8 @@ def datasets() -> int:
 
 def main() -> None:
     """Entry point: run a command and turn whatever happens into one of the five exit codes."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal's encoding has no letters for
     sys.exit(run(sys.argv[1:]))
 
 
@@ -220,27 +237,28 @@ def _interrupted() -> int:
 
 def explain(error: BaseException, arguments: list[str]) -> int:
     """Say what went wrong on stderr and return the exit code that it deserves."""
-    from tasks.microdata.errors import InputError, PlaceAway
-
     real = getattr(error, "cause", None) or error
     if isinstance(real, SystemExit):  # rich says 1 where the reader of a pipe is gone; Prefect answers SIGTERM with another
         return _unread(arguments) if real.code == 1 else _interrupted()
     if isinstance(real, InputError):
-        from flows.scheduled.asked import note_code
-
-        note_code(real.public)
-        sys.stderr.write(f"error: {real}\n")
-        return WRONG_INPUT
+        return _refused(real)
     if isinstance(real, PlaceAway):
         sys.stderr.write(f"error: {real}\n  to do:   run again when it answers; what was finished is kept\n")
         return BROKEN
     if hasattr(real, "format_message"):  # a wrong command line: click's UsageError, which typer carries in its own copy
         see = _help_for(arguments)
-        sys.stderr.write(f"error: {real.format_message()}\n  to do:   {see}\n")
+        from tasks.microdata.inert import shown
+
+        said = "\n".join(map(shown, real.format_message().splitlines()))
+        sys.stderr.write(f"error: {said}\n  to do:   {see}\n")
         return WRONG_INPUT
     from tasks.runtime.failures import write_private_trace
-    from tasks.runtime.settings import prepare_environment
+    from tasks.runtime.refusals import refused_by_system
+    from tasks.runtime.settings import Home, prepare_environment
 
+    refused = refused_by_system(error, Home.current().root)
+    if refused is not None:
+        return _refused(refused)
     token = getattr(error, "token", None) or secrets.token_hex(8)
     try:
         home = prepare_environment()
@@ -255,6 +273,14 @@ def explain(error: BaseException, arguments: list[str]) -> int:
         "  to do:   run again; if it happens again, report it with the details that hold no value\n"
     )
     return BROKEN
+
+
+def _refused(error: InputError) -> int:
+    from flows.scheduled.asked import note_code
+
+    note_code(error.public)
+    sys.stderr.write(f"error: {error}\n")
+    return WRONG_INPUT
 
 
 def _help_for(arguments: list[str]) -> str:

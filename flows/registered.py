@@ -18,13 +18,15 @@ SECONDS = 30.0
 
 
 def state_of(series: str) -> SeriesState:
-    """The last runs of a series that ended, and the newest certificate for publication that is not revoked."""
+    """The last runs of a series that ended, and its newest certificate for publication, unless that was revoked."""
     with Index.current() as index:
         newest = [found for found in index.find(Query(series=series, last=NEWEST)) if found.ended is not None]
-        standing = max(filter(_stands, newest), key=_ended_at, default=None)
+        standing = max(filter(_is_issued, newest), key=_ended_at, default=None)
         if standing is None:
             certified = index.each(Query(series=series, verdict="certified"))
-            standing = next((found for found, _ in certified if _stands(found)), None)
+            standing = next((found for found, _ in certified if _is_issued(found)), None)
+        if standing is not None and standing.revocations:
+            standing = None  # an older one does not take its place by itself
     ended = tuple(_ended_run(found) for found in sorted(newest, key=_ended_at))
     return SeriesState(series, ended, None if standing is None else _ended_run(standing))
 
@@ -52,10 +54,10 @@ def _follow(series: str) -> None:
         Registry(client, experiment.experiment_id).follow(partial(state_of, series))
 
 
-def _stands(found: Found) -> bool:
+def _is_issued(found: Found) -> bool:
+    """It ended with a certificate for publication, revoked or not."""
     ended = found.ended
-    certified = ended is not None and ended.outcome == "certified" and not ended.not_for_publication
-    return certified and not found.revocations
+    return ended is not None and ended.outcome == "certified" and not ended.not_for_publication
 
 
 def _ended_at(found: Found) -> int:

@@ -22,7 +22,8 @@ atexit.register(shutil.rmtree, _SESSION, ignore_errors=True)
 
 os.environ["SDCERT_HOME"] = str(_SESSION / "home")
 os.environ.setdefault("SDCERT_COMPILED", str(_SESSION / "compiled"))  # what is compiled serves all workers
-for _name in ("PREFECT_API_URL", "PREFECT_HOME", "PREFECT_RESULTS_LOCAL_STORAGE_PATH", "MLFLOW_TRACKING_URI", "MPLCONFIGDIR"):
+_NAMES = ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING", "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_HOME")
+for _name in (*_NAMES, "PREFECT_RESULTS_LOCAL_STORAGE_PATH", "MLFLOW_TRACKING_URI", "MPLCONFIGDIR"):
     os.environ.pop(_name, None)
 
 from tasks.runtime.settings import prepare_environment  # noqa: E402  # the home must be named first
@@ -33,6 +34,8 @@ prepare_environment()
 # Seconds with four processes on two cores: what takes long begins first, else it would run when the others are done.
 LONGEST = (
     "test_serve",  # 1040
+    "test_served_pages",  # 600
+    "test_serve_kills",  # 1000
     "test_serve_postgresql",  # 470
     "test_serve_full_disk",  # 330
     "test_calibration",  # 1080

@@ -27,18 +27,30 @@ def test_every_file_and_test_that_it_names_is_there():
 def test_its_limits_are_those_of_the_code():
     from pydantic import TypeAdapter
 
+    from flows.console.wide import MANY_COLUMNS
     from tasks.audit.signing import envelope, pem
-    from tasks.ingest.readers import compressed, delimited
+    from tasks.ingest.readers import compressed, delimited, sql
     from tasks.ingest.sources import SourceSpec
-    from tasks.microdata import document
+    from tasks.microdata import compiled, document, regular_files, scaling
+    from tasks.microdata.spec import LONGEST_NAME
 
     told = re.sub(r"\s+", " ", TEXT)
     assert (
         f"{document.LARGEST_BYTES:,} bytes, {document.DEEPEST} levels, numbers of {document.LONGEST_NUMBER} characters" in told
     )
+    assert f"1 to {LONGEST_NAME} characters that can be seen" in told
     assert f"{delimited._LONGEST_CELL:,} characters a cell" in told
     unpacked = f"{compressed.LARGEST_BYTES >> 30} GiB unpacked, and {compressed.LARGEST_RATIO:,} times the packed size"
     assert f"{unpacked} from {compressed._SMALL_BYTES >> 20} MiB on" in told
+    assert f"{regular_files.LARGEST_TABLE >> 30} GiB as a file" in told
+    assert (
+        f"{regular_files.LARGEST_RECORD >> 20} MiB; keys, seeds and notes of processes {regular_files.LARGEST_NOTE >> 20} MiB"
+        in told
+    )
+    assert f"{sql._LONGEST_SECONDS // 60} minutes in these two" in told
+    assert f"{scaling.LARGEST_VALUE:.0e} in size, with a standard deviation of at least {scaling.LEAST_DEVIATION:.0e}" in told
+    assert f"nothing above {compiled.LARGEST:.0e}" in told
+    assert f"of {MANY_COLUMNS} columns on" in told
     assert f"| {envelope.LARGEST_BYTES >> 20} MiB |" in told
     (longest,) = {part.get("maxLength") for part in TypeAdapter(SourceSpec).json_schema()["properties"]["sql"]["anyOf"]} - {
         None

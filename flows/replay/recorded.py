@@ -17,11 +17,12 @@ from tasks.audit.lookup.index import Index
 from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.artifacts import Damaged, Ref, Store
-from tasks.runtime.caching import Produced
-from tasks.runtime.draws import chosen_draw, draw_id, keep_seed, seed_of
+from tasks.runtime.draws import chosen_draw, current_pseudonym_key, draw_id, keep_seed, seed_of
 from tasks.runtime.provenance import Provenance
+from tasks.runtime.records import Produced
 from tasks.runtime.settings import Home
 
 WHERE = "sdcert audit replay RUN"
@@ -108,8 +109,7 @@ def bring_back_secrets(run: Recorded) -> None:
         _seed_is_there(run, run.draw)
     masked_here = run.release.adoption_plan is None
     pseudonyms = run.inputs.get("mask", [""])[-1] if masked_here else ""
-    current = Home.current().root / "draws" / f"{run.release.lineage}.pseudonyms"
-    if pseudonyms and run.release.seed is None and not (current.exists() and current.read_text().strip() == pseudonyms):
+    if pseudonyms and run.release.seed is None and current_pseudonym_key(run.release.lineage) != pseudonyms:
         what = "the private folder has lost the key of this series' pseudonyms, or has another one"
         remedy = "restore draws/ from a backup of the private folder"
         raise InputError("lost-pseudonym-key", "SDCERT_HOME", what, "the key that the run used", remedy)
@@ -158,7 +158,7 @@ def _only_run(name: str) -> str:
 
 def _content(run: str) -> bytes:
     try:
-        return manifest_path(run).read_bytes()
+        return read_file(manifest_path(run))
     except OSError as error:
         raise _unreadable(run, f"cannot be read ({error.strerror})") from None
 
@@ -210,16 +210,16 @@ def _provenance(address: str) -> Provenance | None:
 
 def _seed_is_there(run: Recorded, draw: str) -> None:
     try:
-        kept = seed_of(draw)
-    except InputError:
+        seed_of(draw)
+    except InputError as error:
+        if error.code == "damaged-seed":
+            what, remedy = "The seed of this run is damaged.", "restore draws/seeds from a backup of the private folder"
+            raise InputError("damaged-seed", "SDCERT_HOME", what, "the seed that the run used", remedy, run.run) from None
         if _restored(run) == draw:
             return
         what = "The private folder has lost the seed of this run, and its manifest does not hold it."
         remedy = "restore draws/seeds from a backup of the private folder"
         raise InputError("lost-seed", "SDCERT_HOME", what, "the seed that the run used", remedy, run.run) from None
-    if draw_id(kept) != draw:
-        what, remedy = "The seed of this run is damaged.", "restore draws/seeds from a backup of the private folder"
-        raise InputError("damaged-seed", "SDCERT_HOME", what, "the seed that the run used", remedy, run.run)
 
 
 def _restored(run: Recorded) -> str | None:

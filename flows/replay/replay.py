@@ -58,6 +58,7 @@ def replay(
             return Replayed(changed.run, "differs", ("manifest",), (str(changed),))
         bring_back_secrets(run)
         Store().put_record(run.release)  # the ledger names the release file by its address
+        Ledger.current().refuse_clock_behind()
         signing_key()  # whoever cannot sign what came of it is told before the work, not after it
         places = Places(source, released, files or {})
         again = rerun(run, places)

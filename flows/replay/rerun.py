@@ -28,8 +28,9 @@ from tasks.ingest.external import placed
 from tasks.ingest.sources import SourceSpec, reachable
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
-from tasks.runtime.caching import Produced, rooms_of
+from tasks.runtime.caching import rooms_of
 from tasks.runtime.failures import StageFailure
+from tasks.runtime.records import Produced
 from tasks.runtime.settings import Home
 
 ATTACKS_AT_ONCE = 2

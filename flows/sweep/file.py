@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from flows.release import ReleaseSpec
 from tasks.microdata.document import Document
-from tasks.microdata.spec import Name, Slug, Spec
+from tasks.microdata.spec import Name, Public, Slug, Spec
 from tasks.sweep.axes import AxisSpec
 from tasks.sweep.parts import Place
 from tasks.sweep.points import LARGEST, Point, Space, grid, n_points, random
@@ -26,15 +26,15 @@ Budget = Annotated[int, Field(ge=1, le=LARGEST)]
 class Grid(Spec):
     """Every combination of the values of the axes."""
 
-    method: Literal["grid"] = "grid"
+    method: Public[Literal["grid"]] = "grid"
 
 
 class Random(Spec):
     """So many points drawn at random, the same for the same seed."""
 
-    method: Literal["random"]
-    points: Budget
-    seed: Seed = 0
+    method: Public[Literal["random"]]
+    points: Public[Budget]
+    seed: Public[Seed] = 0
 
 
 class Frontier(Spec):
@@ -43,10 +43,10 @@ class Frontier(Spec):
     points: how many are tried in all. generation: how many at a time.
     """
 
-    method: Literal["frontier"]
-    points: Budget
-    generation: Annotated[int, Field(ge=4, le=10_000)] = 60
-    seed: Seed = 0
+    method: Public[Literal["frontier"]]
+    points: Public[Budget]
+    generation: Public[Annotated[int, Field(ge=4, le=10_000)]] = 60
+    seed: Public[Seed] = 0
 
 
 class PipelineSpec(Spec):
@@ -68,14 +68,14 @@ class SweepSpec(Spec):
     axes: common to all pipelines. seeds: each point is masked with so many. risk, loss: what the two sides of the picture are.
     """
 
-    name: Slug
+    name: Public[Slug]
     base: Name
     pipelines: Annotated[tuple[PipelineSpec, ...], Field(min_length=1, max_length=100)]
     axes: Axes
-    seeds: Annotated[int, Field(ge=1, le=1000)] = 1
-    strategy: Annotated[Grid | Random | Frontier, Field(discriminator="method")] = Grid()
-    risk: RiskView = WorstRisk()
-    loss: LossView = FigureLoss(measure="sse_percent")
+    seeds: Public[Annotated[int, Field(ge=1, le=1000)]] = 1
+    strategy: Public[Annotated[Grid | Random | Frontier, Field(discriminator="method")]] = Grid()
+    risk: Public[RiskView] = WorstRisk()
+    loss: Public[LossView] = FigureLoss(measure="sse_percent")
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> SweepSpec:

@@ -23,6 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.microdata.canonical import canonical
+from tasks.microdata.errors import InputError
+from tasks.microdata.parquet_files import read_parquet
+from tasks.microdata.regular_files import opened_file
 from tasks.microdata.table import Microdata
 from tasks.runtime.places import Place as SharedPlace
 from tasks.runtime.settings import Home
@@ -49,8 +52,13 @@ class Place(SharedPlace):
         """The table of a base: from a folder memory-mapped, so that all processes of a machine share one copy."""
         name = f"{base}/table.arrow"
         path = self.path(name)
-        file = pa.BufferReader(self.read(name)) if path is None else pa.memory_map(str(path))
-        return Microdata(pa.ipc.open_file(file).read_all())
+        try:
+            if path is None:
+                return Microdata(pa.ipc.open_file(pa.BufferReader(self.read(name))).read_all())
+            with opened_file(path):  # what is mapped is a file, no device
+                return Microdata(pa.ipc.open_file(pa.memory_map(str(path))).read_all())
+        except (pa.ArrowException, ValueError):
+            raise _damaged(name) from None
 
     def put_table(self, base: str, table: Microdata) -> None:
         buffer = io.BytesIO()
@@ -60,7 +68,13 @@ class Place(SharedPlace):
         self.write(f"{base}/table.arrow", buffer.getvalue())
 
     def json(self, name: str) -> Any:
-        return json.loads(self.read(name))
+        try:
+            found = json.loads(self.read(name))
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise _damaged(name)
+        return found
 
     def put_json(self, name: str, content: Any) -> None:
         self.write(name, canonical(content))
@@ -96,8 +110,7 @@ class Place(SharedPlace):
     def results(self, base: str, name: str) -> pa.Table | None:
         """One file of results; None where it is not there, or is damaged."""
         try:
-            content = io.BytesIO(self.read(f"{base}/results/{name}"))
-            return pq.read_table(content, page_checksum_verification=True)
+            return read_parquet(self.read(f"{base}/results/{name}"), page_checksum_verification=True)
         except (pa.ArrowException, OSError):
             return None
 
@@ -111,6 +124,11 @@ class Place(SharedPlace):
             found = self.results(base, name)
             if found is not None and found.schema.equals(RESULT):
                 yield found
+
+
+def _damaged(name: str) -> InputError:
+    what, remedy = f"{name} in the working set of sweeps was emptied or changed", "remove it: the same command makes it again"
+    return InputError("damaged-working-set", "--store", what, "the file as it was written", remedy)
 
 
 def default_place() -> Place:

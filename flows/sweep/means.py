@@ -43,7 +43,7 @@ def _refuse_without_dask() -> None:
         raise InputError("runner", "--runner", "prefect-dask is not installed", "local, or dask with the extra", remedy, "dask")
     if not os.environ.get("PREFECT_API_URL"):
         what = "the workers of a cluster need a Prefect server that they reach; without one each would start its own"
-        remedy = "`prefect server start`, then set PREFECT_API_URL to its address as the workers see it"
+        remedy = "start one with a password (OPERATIONS.md), then set PREFECT_API_URL to its address as the workers see it"
         raise InputError("no-server", "PREFECT_API_URL", what, "the address of a Prefect API", remedy)
 
 

@@ -7,8 +7,6 @@ import socket
 from datetime import UTC, datetime
 from typing import Any
 
-import psutil
-
 from flows.sweep.basis import Basis
 from flows.sweep.blocks import Block
 from flows.sweep.file import Sweep
@@ -17,6 +15,7 @@ from flows.sweep.made_by import made_by
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
+from tasks.runtime.processes import is_taken
 
 NEEDED = {"id", "name", "base", "files", "status", "started_at", "process", "host"}
 RECORD, PLAN, TABLE, PAGE = "sweep.json", "plan.json", "table.parquet", "page.html"
@@ -80,9 +79,9 @@ def records_in(place: Place) -> list[dict[str, Any]]:
         if place.exists(f"{name}/{RECORD}"):
             try:
                 record = place.json(f"{name}/{RECORD}")
-            except ValueError:
+            except InputError:
                 continue
-            if isinstance(record, dict) and record.get("id") == name and record.keys() >= NEEDED:
+            if record.get("id") == name and record.keys() >= NEEDED:
                 found.append(record)
     return sorted(found, key=lambda record: str(record["started_at"]), reverse=True)
 
@@ -106,11 +105,15 @@ def done_of(place: Place, record: dict[str, Any]) -> int:
         return int(record["done"])
     if not place.exists(f"{record['id']}/{PLAN}"):
         return 0
-    plan, there = place.json(f"{record['id']}/{PLAN}"), set(place.names(f"{record['base']}/results"))
+    try:
+        plan = place.json(f"{record['id']}/{PLAN}")
+    except InputError:  # how far it is can no longer be told; the next start writes it anew
+        return 0
+    there = set(place.names(f"{record['base']}/results"))
     return int(plan["held"]) + sum(int(count) for name, count in plan["blocks"] if name in there)
 
 
 def status_of(record: dict[str, Any]) -> str:
     """The status as written, but `killed` for a sweep whose process on this machine is gone."""
-    gone = record["host"] == socket.gethostname() and not psutil.pid_exists(record["process"])
+    gone = record["host"] == socket.gethostname() and not is_taken(record["process"])
     return "killed" if record["status"] == "running" and gone else str(record["status"])

@@ -19,24 +19,18 @@ import pyarrow.parquet as pq
 from flows.sweep.file import Sweep
 from tasks.microdata.document import dotted
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.public_paths import cut_at_private, is_public_path
 from tasks.microdata.table import Floats
 from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
-from tasks.score.rounding import DECIMALS, ERRORS, STATISTICS, digits, rounded
+from tasks.score.public_shares import FEWEST
+from tasks.score.rounding import DECIMALS, ERRORS, STATISTICS, classes_of, digits, is_share_of_people, rounded
 from tasks.sweep.layout import AXIS, BESIDE, Subject
-from tasks.sweep.parts import steps_of
+from tasks.sweep.parts import Parts, steps_of
 from tasks.sweep.results import Results
 
 SECONDS_BETWEEN_COUNTS = 5.0
 COUNT = "trials done"
-NAMING_CATEGORIES = {
-    "matrix",
-    "warner",
-    "limits",
-    "recode",
-    "compare",
-    "holds",
-}  # as `ReleaseSpec.public_content` leaves them out
 
 
 class SweepTracking:
@@ -53,12 +47,14 @@ class SweepTracking:
             self._told = time.monotonic()
             self._tracking.metric(COUNT, done)
 
-    def ended(self, table: pa.Table, counts: Mapping[str, int], frontier: Mapping[int, Mapping[str, Any]]) -> str | None:
+    def ended(
+        self, table: pa.Table, rows: int, counts: Mapping[str, int], frontier: Mapping[int, Mapping[str, Any]]
+    ) -> str | None:
         """Log the table, the counts and the frontier, and end the run; returns what went wrong, if anything did.
 
-        frontier: the parameters of each of its points, by number.
+        rows: of the source. frontier: the parameters of each of its points, by number.
         """
-        public = public_table(table)
+        public = public_table(table, rows)
         for name, count in counts.items():
             self._tracking.metric(name, count)
         with tempfile.TemporaryDirectory(dir=Home.current().folder("tmp")) as folder:
@@ -67,7 +63,7 @@ class SweepTracking:
             self._tracking.artifact(path)
             means = means_of(public, list(frontier))
             for number, parameters in frontier.items():
-                shown = {path: value for path, value in parameters.items() if not names_categories(path)}
+                shown = {path: value for path, value in parameters.items() if is_public_axis(path)}
                 self._tracking.child(f"point-{number}", shown, means[number])
             return self._tracking.close("FINISHED")
 
@@ -78,35 +74,38 @@ class SweepTracking:
 
 def parameters_of(sweep: Sweep) -> dict[str, Any]:
     """The sweep file and the release it starts from, as far as a release shows of itself."""
-    spec = sweep.spec.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"pipelines", "axes"})
-    spaces = [
-        {"name": space.pipeline, "axes": [without_categories(axis.path) for axis in space.axes]} for space in sweep.spaces
-    ]
-    base = sweep.base.public_content()
-    return {"sweep": {**spec, "pipelines": spaces}, "release": {name: base[name] for name in base if name != "masking"}}
+    spaces = [{"name": space.pipeline, "axes": [public_axis(axis.path) for axis in space.axes]} for space in sweep.spaces]
+    base = sweep.base.public()
+    shown = {name: base[name] for name in base if name != "masking"}
+    return {"sweep": {**sweep.spec.public(), "pipelines": spaces}, "release": shown}
 
 
-def names_categories(path: str) -> bool:
-    """Do the values of this axis, or the path itself, name values of the table?"""
-    return not NAMING_CATEGORIES.isdisjoint(steps_of(path.removeprefix(AXIS)))
+def is_public_axis(path: str) -> bool:
+    """May the values of this axis be told, which stand in parameters that are declared public?"""
+    return is_public_path(Parts, steps_of(path.removeprefix(AXIS)))
 
 
-def without_categories(path: str) -> str:
-    """The path up to where it could name a value: `masking[0].recode.town.map["Ys"]` is `masking[0].recode`."""
-    steps = steps_of(path)
-    ends = (i for i, step in enumerate(steps) if step in NAMING_CATEGORIES)
-    return dotted(steps[: next(ends, len(steps)) + 1])
+def public_axis(path: str) -> str:
+    """The path up to where it could name a value: `masking[0].recode.town.map["Ys"]` is `masking[0].recode.town.map`."""
+    return dotted(cut_at_private(Parts, steps_of(path)))
 
 
-def public_table(table: pa.Table) -> pa.Table:
-    """The table with its figures rounded as `tasks.score.rounding` rounds those of a release; no axis names categories."""
-    table = table.drop_columns([name for name in table.column_names if name.startswith(AXIS) and names_categories(name)])
+def public_table(table: pa.Table, rows: int) -> pa.Table:
+    """The table with its figures rounded as `tasks.score.rounding` rounds those of a release; of the axes the public ones.
+
+    rows: of the source. Shares of people are shown by classes of so many, because the table does not hold how many there were.
+    """
+    table = table.drop_columns([name for name in table.column_names if name.startswith(AXIS) and not is_public_axis(name)])
     results = Results.of(table)
     parts = {measure: _parts(results, measure) for measure in ERRORS}
     for name, subject in results.figures.items():
+        exact = results.values(name)
         for column in (name, *(f"{prefix}{name}" for prefix in BESIDE if prefix != "status:")):
             if column in table.column_names:
-                values = _public(results.values(column), subject, parts.get(subject.measure))
+                if is_share_of_people(subject.measure):
+                    values = _by_class(exact, results.values(column), subject, column.removesuffix(name), rows)
+                else:
+                    values = _public(results.values(column), subject, parts.get(subject.measure))
                 place = table.column_names.index(column)
                 table = table.set_column(place, table.schema.field(column), pa.array(values, from_pandas=True))
     return table
@@ -127,6 +126,21 @@ def _parts(results: Results, measure: str) -> Floats:
     """Shape (trials,): of how many attributes each trial has the figure."""
     own = [name for name, subject in results.figures.items() if subject.measure == measure and subject.attribute is not None]
     return np.sum([~np.isnan(results.values(name)) for name in own], axis=0, dtype=np.float64) if own else np.zeros(1)
+
+
+def _by_class(exact: Floats, values: Floats, subject: Subject, end: str, rows: int) -> Floats:
+    """What is shown of shares of people, or of the ends of their intervals; end: `low:`, `high:`, or empty for the share."""
+    if rows < FEWEST:
+        return np.full(len(values), np.nan)
+    classes, few = classes_of(subject.measure, rows), _digits(subject, 1)
+
+    def shown(share: float) -> float:
+        place = classes.place(share)
+        return classes.interval(place)[end == "high:"] if end else classes.shown(place)
+
+    pairs = zip(exact, values, strict=True)
+    found = np.array([value if np.isnan(value) or np.isnan(share) else shown(share) for share, value in pairs])
+    return found if few is None else np.array([value if np.isnan(value) else rounded(value, few) for value in found])
 
 
 def _public(values: Floats, subject: Subject, parts: Floats | None) -> Floats:

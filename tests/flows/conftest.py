@@ -7,22 +7,14 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from outcomes import ROOT, newest_manifest
+from outcomes import ROOT, Ran, newest_manifest
 from release_files import write_release
 
 from flows.cli import run
-
-
-@dataclass
-class Ran:
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass
+class Ran:
+    """What a command line answered."""
+
+    code: int
+    out: str
+    err: str
 
 
 def newest_manifest() -> dict[str, Any]:
@@ -26,6 +36,14 @@ def folder_of(tmp_path: Path, manifest: dict[str, Any]) -> Path:
 
 
 def scorecard_of(tmp_path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The exact scorecard, in the private folder of the run."""
+    from tasks.runtime.settings import Home
+
+    return json.loads((Home.current().root / "runs" / manifest["run"] / "scorecard.json").read_text())
+
+
+def public_scorecard_of(tmp_path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The scorecard beside the release: shares of people by classes of ten."""
     return json.loads((folder_of(tmp_path, manifest) / "scorecard.json").read_text())
 
 

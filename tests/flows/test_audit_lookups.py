@@ -66,6 +66,14 @@ def test_the_same_data_in_another_format_is_found(audit, issued, table, tmp_path
     assert RUN in out
 
 
+def test_a_file_that_holds_more_is_found_with_what_it_holds(audit, issued, table, tmp_path):
+    other = tmp_path / "more.parquet"
+    pq.write_table(table[1].replace_schema_metadata({"note": "SECRET Alice"}), other)
+    code, out, _ = audit("find", other)
+    assert (code, RUN in out) == (0, True)
+    assert "the file also holds metadata (note, ARROW:schema)" in out
+
+
 def test_a_changed_file_is_not_found_and_the_nearest_run_is_told(audit, issued):
     issued.write_bytes(issued.read_bytes().replace(b"30", b"31"))
     code, out, _ = audit("find", issued)

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from outcomes import computed, folder_of, newest_manifest, scorecard_of, statement_in
+from outcomes import computed, folder_of, newest_manifest, public_scorecard_of, scorecard_of, statement_in
 from release_files import ROWS, write_release
 
 ATTACKS = [{"method": "distance_linkage"}, {"method": "transparency"}]
@@ -148,7 +148,7 @@ def test_the_order_of_the_source_is_not_the_order_of_the_release(certify, tmp_pa
 
 def test_json_is_alone_on_stdout(certify, tmp_path):
     ran, manifest = certify(None, "--json")
-    assert json.loads(ran.out) == scorecard_of(tmp_path, manifest)
+    assert json.loads(ran.out) == public_scorecard_of(tmp_path, manifest)
     assert "CERTIFIED" in ran.err
 
 

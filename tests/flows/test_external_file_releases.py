@@ -207,7 +207,7 @@ def test_neither_the_tracking_server_nor_the_report_is_told_where_the_files_are(
     loaded = load_release(write_release(project, release()))
     assert loaded.intruder.files[0].table == str(project / "register.csv")
     assert loaded.report_plan.intruder.files == ()
-    assert "register" not in json.dumps(loaded.public_content())
+    assert "register" not in json.dumps(loaded.public())
 
 
 def estimate(intruder, value):

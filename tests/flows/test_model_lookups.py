@@ -6,6 +6,7 @@ import re
 
 import pytest
 from outcomes import folder_of
+from release_files import survey
 from test_model_releases import LOOSE, STUMP, of_model
 
 from flows.console.audit.papers import Papers
@@ -16,7 +17,8 @@ from tasks.score.membership.figures import REHEARSED
 
 def test_a_model_is_called_one_and_a_rehearsal_too(certify, sdcert, tmp_path):
     few = {"control": None, "membership": [{"method": "gap"}], "policy": LOOSE}
-    ran, first = certify(of_model(**few))
+    people = survey(160)  # of fewer, shares are not shown
+    ran, first = certify(of_model(**few), text=people)
     assert ran.code == 0, ran.err
     folder = folder_of(tmp_path, first)
     told = sdcert("verify", folder / "model.skops").out
@@ -29,7 +31,7 @@ def test_a_model_is_called_one_and_a_rehearsal_too(certify, sdcert, tmp_path):
     assert (other.code, "not those of the released model" in other.out) == (1, True)
     assert "byte for byte the released model (model.skops)" in sdcert("audit", "find", folder / "model.skops").out
     shown = sdcert("audit", "show", first["run"]).out
-    assert "predicts vote; trained on 80 rows, 4 columns" in shown
+    assert "predicts vote; trained on 160 rows, 4 columns" in shown
     facts = dict(re.findall(r"^  (learner|predicts|trained on) +(.*?) *$", shown, re.MULTILINE))
     assert facts["learner"].startswith("decision_tree max_depth 1")
     assert (facts["predicts"], facts["trained on"]) == ("vote", "the source as it is")
@@ -38,7 +40,7 @@ def test_a_model_is_called_one_and_a_rehearsal_too(certify, sdcert, tmp_path):
     like.write_text("\n".join(line.partition(",")[2] for line in table.read_text().splitlines()[:-1]) + "\n1.5,2.5,3,yes\n")
     assert "the same columns" not in sdcert("audit", "find", like).out
 
-    _, second = certify(of_model({**STUMP, "max_depth": 2}, **few))
+    _, second = certify(of_model({**STUMP, "max_depth": 2}, **few), text=people)
     compared = sdcert("compare", first["run"], second["run"])
     rows = compared.out
     assert "k_anonymity" not in rows

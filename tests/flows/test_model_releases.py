@@ -106,6 +106,7 @@ def test_a_model_that_knows_its_people_by_heart_is_refused(certify, tmp_path):
     assert "yes and no" not in (folder / "report.html").read_text()  # the classes are values: of a refused model none is shown
 
 
+@pytest.mark.slow
 def test_shadow_models_are_shared_and_kept(certify, tmp_path):
     _, first = certify(of_model())
     more = [FEW[0], {**FEW[1], "shadows": 8}, FEW[2]]
@@ -134,6 +135,7 @@ def test_without_a_control_the_training_is_rehearsed_and_says_so_everywhere(cert
     assert "were set aside" not in page
 
 
+@pytest.mark.slow
 def test_a_model_of_the_masked_table_has_imitations_that_learn_from_masked_records(certify, tmp_path):
     change = of_model(TREE, masking=RELEASE["masking"], **REHEARSAL)
     ran, manifest = certify(change)

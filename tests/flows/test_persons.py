@@ -66,6 +66,7 @@ def test_who_knows_less_finds_less(certified):
     assert rates == sorted(rates)
 
 
+@pytest.mark.slow
 def test_a_policy_on_a_subgroup_is_decided_by_it(sdcert, tmp_path):
     rng = np.random.default_rng(2)
     rows = "".join(f"{rng.integers(20, 80)},{rng.integers(100, 9000)},{'yn'[i % 2]}\n" for i in range(300))

@@ -48,14 +48,14 @@ def test_a_release_file_with_pram(written):
 def test_categories_do_not_reach_the_tracking_server(written):
     release = load_release(written(MATRIX))
     assert "secret party" in release.model_dump_json()
-    assert "secret party" not in json.dumps(release.public_content())
+    assert "secret party" not in json.dumps(release.public())
 
 
 def test_which_answer_is_the_yes_does_not_reach_it_either(written):
     release = load_release(written('{method: pram, attributes: [vote], warner: {p: 0.5, p_yes: 0.75, yes: "secret party"}}'))
-    told = release.public_content()["masking"][0]
+    told = release.public()["masking"][0]
     assert told["warner"] == {"p": 0.5, "p_yes": 0.75}
-    assert "secret party" not in json.dumps(release.public_content())
+    assert "secret party" not in json.dumps(release.public())
 
 
 @pytest.mark.parametrize(

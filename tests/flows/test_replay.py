@@ -176,9 +176,9 @@ REFUSED = {
         lambda kept: (kept.home / "keys" / "store.key").unlink(),
     ),
     "the key is another": (
-        "not the one that this run used",
+        "not the one that the store was made with",
         lambda kept: kept.run,
-        lambda kept: [(p.chmod(0o600), p.write_bytes(b"y" * 32)) for p in [kept.home / "keys" / "store.key"]],
+        lambda kept: [(p.chmod(0o600), p.write_bytes(bytes(range(150, 182)))) for p in [kept.home / "keys" / "store.key"]],
     ),
     "the manifest is damaged": (
         "manifest is damaged",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import leaks
 import pytest
-from outcomes import folder_of, newest_manifest, scorecard_of
+from outcomes import folder_of, newest_manifest, public_scorecard_of
 from prefect_servers import asked
 from release_files import CANARY, survey, write_release
 
@@ -157,7 +157,7 @@ def test_private_files_are_private(certify, tmp_path, home):
 
 def test_the_public_figures_are_rounded(certify, tmp_path, home):
     _, manifest = certify()
-    public = scorecard_of(tmp_path, manifest)
+    public = public_scorecard_of(tmp_path, manifest)
     private = json.loads((home / "runs" / manifest["run"] / "scorecard.json").read_text())
     exact = {figure["id"]: figure["value"] for figure in private["estimates"]}
     checked = 0

@@ -239,7 +239,7 @@ def test_mlflow_gets_one_run_with_the_public_table_and_one_for_each_point_of_the
     assert parent.info.status == "FINISHED"
     assert parent.data.metrics["trials ok"] == TRIALS - 2 * SKIPPED
     logged = pq.read_table(next((once.home / "mlflow-artifacts" / "sweep-survey-sweep").rglob("table.parquet")))
-    assert logged.equals(track.public_table(once.table))
+    assert logged.equals(track.public_table(once.table, ROWS))
     told, exact = (table.column("sse_percent|age").to_pylist() for table in (logged, once.table))
     assert told != exact
     assert told == [None if value is None else float(f"{value:.1e}") for value in exact]
@@ -248,24 +248,24 @@ def test_mlflow_gets_one_run_with_the_public_table_and_one_for_each_point_of_the
 def test_axes_that_name_values_of_the_table_do_not_leave_the_home(once):
     limits = pa.array(["[0, 918273.5]"] * once.table.num_rows)
     table = once.table.add_column(5, "axis:masking[0].limits.income", limits)
-    assert track.public_table(table).equals(track.public_table(once.table))
-    assert not track.names_categories("masking[0].window_percent")
+    assert track.public_table(table, ROWS).equals(track.public_table(once.table, ROWS))
+    assert track.is_public_axis("masking[0].window_percent")
 
 
 @pytest.mark.parametrize(
     ("path", "cut"),
     [
-        ('masking[0].recode.town.map["Ys"]', "masking[0].recode"),
-        ('masking[0]["recode"].town.map.Ys', "masking[0].recode"),
+        ('masking[0].recode.town.map["Ys"]', "masking[0].recode.town.map"),
+        ('masking[0]["recode"].town.map.Ys', "masking[0].recode.town.map"),
         ('intruder.holds.town.coarser["Ys"]', "intruder.holds"),
         ('attacks[1].compare.town["Ys"]', "attacks[1].compare"),
     ],
 )
 def test_a_path_that_names_a_value_is_cut_before_it(path, cut):
-    assert track.names_categories(path)
-    assert track.names_categories(f"axis:{path}")
-    assert track.without_categories(path) == cut
-    assert track.without_categories("masking[0].k") == "masking[0].k"
+    assert not track.is_public_axis(path)
+    assert not track.is_public_axis(f"axis:{path}")
+    assert track.public_axis(path) == cut
+    assert track.public_axis("masking[0].k") == "masking[0].k"
 
 
 def test_a_tracking_server_that_is_away_costs_nothing_and_is_told(swept, monkeypatch, home, sdcert):
