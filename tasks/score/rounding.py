@@ -81,8 +81,8 @@ def public(estimates: tuple[Estimate, ...], decided: Iterable[tuple[PolicyLine, 
         n = people_behind(one, rows)
         kept = FEW if one.basis == "control_group" and one.measure == "linked_value_control" else None
         significant = kept or digits(one.measure, one.attribute, estimates)
-        rounded_one = _with_plain_counts(one)
-        shown.append(_public(rounded_one, significant) if n is None else _of_people(rounded_one, n, significant, lines))
+        plain = _with_plain_counts(one if n is None else _with_public_chance(one, n))
+        shown.append(_public(plain, significant) if n is None else _of_people(plain, n, significant, lines))
     return tuple(shown)
 
 
@@ -167,7 +167,6 @@ def _public(estimate: Estimate, significant: int | None) -> Estimate:
 
 
 def _of_people(estimate: Estimate, n: int, significant: int | None, lines: Lines) -> Estimate:
-    estimate = _with_public_chance(estimate, n)
     assert estimate.value is not None  # noqa: S101  `people_behind` has seen to it
     if n < FEWEST:
         return replace(estimate, value=None, low=None, high=None, status="not_applicable", reason=WITHHELD)
