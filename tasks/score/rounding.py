@@ -6,15 +6,16 @@ intruder can test guesses of single values. Two significant digits leave enough 
 
 What is rounded to 2 digits: differences of means, covariances and correlations; sse_percent and il1s of one attribute, and of
 a table in which only one attribute is; the mean size of the candidate sets; the chance levels that are computed from the
-original's frequencies (the share of the most frequent original value, the rate over all pairs). The figures of a table over two
+original's frequencies and count no people (the rate over all pairs). The figures of a table over two
 or more attributes mix several unknowns and keep 6 digits, enough to be compared with published ones. Differences of statistics
 have 3 decimals at most as well: two significant digits of a tiny difference would give the original's statistic all the more
 exactly.
 
-Shares of people (rates of attacks, changed cells, who is a member) are shown by classes of ten (`score.public_shares`), and so
-are the ends of their intervals, which are those of the class: an exact interval of a sample tells the count as well. What is
-told of no count stays as it is: k, which everybody counts in the released rows; the largest risk of one person, 1/t of t
-released rows that look alike; the share of the rows that are absent, which the numbers of rows tell.
+Shares of people (rates of attacks, changed cells, who is a member, the most frequent value) are shown by classes of ten
+(`score.public_shares`), and so are the ends of their intervals, which are those of the class: an exact interval of a sample
+tells the count as well. What is told of no count stays as it is: k, which everybody counts in the released rows; the largest
+risk of one person, 1/t of t released rows that look alike; the share of the rows that are absent, which the numbers of rows
+tell.
 
 The rates by which a control of other people is measured that stands for rows of nobody have 2 digits besides: the release is
 not in them, only the source. Rates of subgroups have 2 digits besides, and so have the numbers of their targets, in whole tens:
@@ -81,7 +82,7 @@ def public(estimates: tuple[Estimate, ...], decided: Iterable[tuple[PolicyLine, 
         n = people_behind(one, rows)
         kept = FEW if one.basis == "control_group" and one.measure == "linked_value_control" else None
         significant = kept or digits(one.measure, one.attribute, estimates)
-        plain = _with_plain_counts(one if n is None else _with_public_chance(one, n))
+        plain = _with_public_chance(_with_plain_counts(one), n)
         shown.append(_public(plain, significant) if n is None else _of_people(plain, n, significant, lines))
     return tuple(shown)
 
@@ -147,13 +148,10 @@ def rounded(number: float, significant: int, decimals: int | None = None) -> flo
 
 
 def _with_plain_counts(estimate: Estimate) -> Estimate:
-    """With the counts of a subgroup and the chance level rounded."""
-    if estimate.subgroup is not None:
-        estimate = replace(estimate, n_targets=_few(estimate.n_targets), n_in_release=_few(estimate.n_in_release))
-    chance = estimate.chance
-    if chance is not None and (estimate.chance_kind in ORIGINAL_FREQUENCIES or estimate.measure in HIDDEN_DENOMINATORS):
-        estimate = replace(estimate, chance=rounded(chance, FEW))
-    return estimate
+    """With the counts of a subgroup rounded."""
+    if estimate.subgroup is None:
+        return estimate
+    return replace(estimate, n_targets=_few(estimate.n_targets), n_in_release=_few(estimate.n_in_release))
 
 
 def _public(estimate: Estimate, significant: int | None) -> Estimate:
@@ -193,15 +191,19 @@ def _of_people(estimate: Estimate, n: int, significant: int | None, lines: Lines
     )
 
 
-def _with_public_chance(estimate: Estimate, n: int) -> Estimate:
-    """With a chance level that counts people (the most frequent value, those who are flagged) shown by classes too."""
-    counts_people = estimate.chance_kind in CHANCES_OF_PEOPLE or estimate.measure in MEASURES_WITH_CHANCE_OF_PEOPLE
-    if estimate.chance is None or not counts_people:
+def _with_public_chance(estimate: Estimate, n: int | None) -> Estimate:
+    """With the chance level of n people: by classes where it counts them (the most frequent value, those who are flagged)."""
+    if estimate.chance is None:
         return estimate
-    if n < FEWEST:
-        return replace(estimate, chance=None, chance_kind=None)
-    classes = ShareClasses(n)
-    return replace(estimate, chance=classes.shown(classes.place(estimate.chance)))
+    chance, few = estimate.chance, estimate.chance_kind in ORIGINAL_FREQUENCIES
+    counts_people = estimate.chance_kind in CHANCES_OF_PEOPLE or estimate.measure in MEASURES_WITH_CHANCE_OF_PEOPLE
+    if n is not None and counts_people:
+        if n < FEWEST:
+            return replace(estimate, chance=None, chance_kind=None)
+        classes = ShareClasses(n)
+        chance, few = classes.shown(classes.place(chance)), False
+    few = few or estimate.measure in HIDDEN_DENOMINATORS
+    return replace(estimate, chance=rounded(chance, FEW) if few else chance)
 
 
 def classes_of(measure: str, n: int) -> ShareClasses:
