@@ -158,7 +158,7 @@ class Tracking:
 def _needed() -> Iterator[str]:
     """What MLflow imports only when it is used. The index of the ledger uses SQLAlchemy too, in another thread."""
     yield from ("mlflow.tracking.client", "mlflow.entities.model_registry", "mlflow.store.artifact.local_artifact_repo")
-    if tracking_uri().partition("://")[0].partition("+")[0] in WITH_A_PLACE:
+    if _is_server(tracking_uri()):
         yield from ("mlflow.store.tracking.rest_store", "mlflow.store.model_registry.rest_store")
         return
     yield from ("sqlalchemy.orm", "alembic.command", "alembic.config", "alembic.migration", "alembic.script")
@@ -178,9 +178,29 @@ def open_client() -> MlflowClient:
     from mlflow import MlflowClient
 
     with locked(Home.current().locks / "tracking.lock"):
+        _ask_database_once(tracking_uri())
         client = MlflowClient(tracking_uri=tracking_uri())
         client.search_experiments(max_results=1)
     return client
+
+
+def _ask_database_once(uri: str) -> None:
+    """Raise what a damaged or absent database raises: MLflow would ask it ten times, for 100 seconds."""
+    if _is_server(uri):
+        return
+    from sqlalchemy import create_engine, inspect
+
+    engine = create_engine(uri)
+    try:
+        if engine.dialect.name != "sqlite" or Path(engine.url.database or "").is_file():
+            inspect(engine)
+    finally:
+        engine.dispose()
+
+
+def _is_server(uri: str) -> bool:
+    """Is it a tracking server, not a database?"""
+    return uri.partition("://")[0].partition("+")[0] in WITH_A_PLACE
 
 
 def tracking_uri() -> str:
@@ -221,7 +241,7 @@ def flattened(content: Any, name: str = "") -> Iterable[tuple[str, str]]:
 
 def _artifacts(series: str) -> str | None:
     """Where the files of a new experiment go: an MLflow server knows; of a database alone MLflow takes `./mlruns`."""
-    if tracking_uri().partition("://")[0].partition("+")[0] in WITH_A_PLACE:
+    if _is_server(tracking_uri()):
         return None
     if root := os.environ.get("MLFLOW_DEFAULT_ARTIFACT_ROOT"):
         return f"{root.rstrip('/')}/{series}"

@@ -83,6 +83,19 @@ def test_a_tracking_server_that_is_away_is_told_and_stops_nothing(home, monkeypa
     assert asked == []
 
 
+@pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\0" + b"\xff" * 4000])
+def test_a_damaged_database_is_asked_once(home, monkeypatch, content):
+    from mlflow.store.db import utils
+
+    waited = []
+    monkeypatch.setattr(utils.time, "sleep", waited.append)
+    (home / "mlflow.db").parent.mkdir(parents=True)
+    (home / "mlflow.db").write_bytes(content)
+    recorded = Tracking(series="survey", run="run-1")
+    assert "DatabaseError" in (recorded.close("FINISHED") or "")
+    assert max(waited, default=0) < 1
+
+
 @pytest.mark.parametrize("seconds", [0, 60])
 def test_after_one_long_wait_for_nothing_no_more_is_tried(home, monkeypatch, seconds):
     monkeypatch.setattr(tracking, "AWAY_SECONDS", seconds)
