@@ -48,6 +48,8 @@ def full(home):
     (home / "compiled").mkdir()
     (home / "compiled" / "x.nbi").write_text("made again")
     (home / "store" / f".x.{'0' * 32}.tmp").write_text("a draft")
+    (home / "serve").mkdir()
+    (home / "serve" / "auth-string").write_text("the password of a server that is up")
     return Home(home)
 
 
@@ -74,7 +76,8 @@ def test_a_restored_home_is_the_one_that_was_backed_up(full, tmp_path, outside):
     assert restored.bytes == made.bytes
     assert made.entries == restored.entries == 2
     left_out = {name for name in set(before) - set(after) if not name.endswith(".lock")}
-    assert {name.split("/")[0] for name in left_out} <= {"compiled", "store", "ledger"}
+    assert {name.split("/")[0] for name in left_out} <= {"compiled", "store", "ledger", "serve"}
+    assert "serve/auth-string" in left_out
     assert not [name for name in left_out if name.endswith((".jsonl", ".parquet"))]
     assert {name: before[name] for name in after if name != "mlflow.db"} == {n: c for n, c in after.items() if n != "mlflow.db"}
     assert sqlite3.connect(full.root / "mlflow.db").execute("select x from t").fetchall() == [(1,)]

@@ -95,6 +95,25 @@ def test_the_worst_over_the_attacks_is_shown_and_public_figures_alone(keep, caps
     assert not any(secret in out for secret in ("0.123456789", "5eed", "123456789", "/secret"))
 
 
+def test_a_share_of_people_is_shown_on_its_side_of_the_limit(keep, home, capsys):
+    """0.26 of 100 people is in the class that is shown as 30 of them, and 0.28 is a limit that it keeps."""
+    line = {"measure": "reidentification", "at_most": 0.28}
+    name = "20261101T000000Z-aaaaaa"
+    for run_name, limit in ((name, 0.28), ("20261102T000000Z-bbbbbb", 0.3)):
+        spec = {"name": "r", "policy": [line | {"at_most": limit}], "masking": [], "attributes": [], "source": {}}
+        decided = criterion(0.26) | {"limit": limit, "estimate": "reidentification|transparency|declared"}
+        keep(run_name, spec=spec, criteria=[decided])
+        figure = estimate("reidentification", 0.26, attack="transparency", intruder="declared", n_targets=100, n_in_release=100)
+        content = {"estimates": [{**json.loads(TypeAdapter(Estimate).dump_json(figure)), "parameters": []}]}
+        content["estimates"][0]["parameters"] = {}
+        (home / "runs" / run_name / "scorecard.json").write_text(json.dumps(content | {"criteria": [decided]}))
+    assert run(["compare", "20261101", "20261102", "--json"]) == 0
+    (row,) = [
+        row for row in json.loads(capsys.readouterr().out)["risks"] if row["what"].startswith("reidentification, declared")
+    ]
+    assert row["values"] == [0.28, 0.3]
+
+
 def test_losses_over_other_attributes_are_not_ranked(keep, capsys):
     keep("20261101T000000Z-aaaaaa", 0.1, 20.0)
     keep("20261102T000000Z-bbbbbb", 0.1, 30.0, attribute="pay")

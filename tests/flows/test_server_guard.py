@@ -163,6 +163,16 @@ def test_an_output_elsewhere_is_refused(served, tmp_path, value):
         served.output("output", value.format(up=tmp_path))
 
 
+@pytest.mark.parametrize("name", ["private/keys/store.key", "private/runs", "private"])
+def test_a_private_folder_in_the_served_one_is_neither_read_nor_written(served, name, monkeypatch):
+    monkeypatch.setenv("SDCERT_HOME", str(served.folder / "private"))
+    with pytest.raises(InputError, match="outside the folder that is served"):
+        served.file("release", name)
+    with pytest.raises(InputError, match="outside the one that is served"):
+        served.output("output", name)
+    assert served.file("release", "private-2.yaml")
+
+
 def test_a_worker_started_by_hand_serves_its_working_directory(tmp_path, monkeypatch):
     monkeypatch.delenv(SERVED, raising=False)
     monkeypatch.chdir(tmp_path)
