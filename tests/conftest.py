@@ -36,8 +36,7 @@ LONGEST = (
     "test_serve",  # 1040
     "test_served_pages",  # 600
     "test_serve_kills",  # 1000
-    "test_serve_postgresql",  # 470
-    "test_serve_full_disk",  # 330
+    "test_serve_postgresql",  # 250
     "test_calibration",  # 1080
     "test_processes",  # 930
     "test_replay_causes",  # 490

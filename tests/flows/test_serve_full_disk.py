@@ -10,7 +10,7 @@ from release_files import write_release
 from served_home import certified_by_schedule, the_next_schedule_goes_on
 from serving import deployment, every_minute, served, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ def serving(postgres, tmp_path_factory):
         yield one
 
 
+@pytest.mark.long
 def test_every_ending_is_on_the_server_in_the_audit_trail_and_in_mlflow(serving, monkeypatch):
     every_ending_is_on_the_server_in_the_audit_trail_and_in_mlflow(serving, monkeypatch)
 

@@ -91,7 +91,10 @@ SEARCH = SWEEP | {"strategy": {"method": "frontier", "points": 48, "generation":
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sweep", "blocks", "workers_first"),
-    [pytest.param(SWEEP, BLOCKS, False, id="grid"), pytest.param(SEARCH, 48 * SEEDS // 4, True, id="search")],
+    [
+        pytest.param(SWEEP, BLOCKS, False, id="grid"),
+        pytest.param(SEARCH, 48 * SEEDS // 4, True, marks=pytest.mark.long, id="search"),
+    ],
 )
 def test_three_kills_at_random_moments_and_the_table_is_that_of_an_unbroken_run(
     process, tmp_path, home, sweep, blocks, workers_first

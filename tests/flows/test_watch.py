@@ -95,7 +95,7 @@ def test_two_versions_and_a_refusal_link_to_each_other(watching, sdcert, tmp_pat
     assert [watching(release={"policy": policy})[1]["action"] for _ in range(2)] == ["refused_before"] * 2
     assert sdcert("audit", "replay", runs[1]).code == 0
     assert sdcert("revoke", runs[1], "--reason", "the source was wrong").code == 0
-    assert str((parent / "latest").readlink()) == runs[0]
+    assert not (parent / "latest").is_symlink()
 
 
 @pytest.mark.slow
