@@ -118,6 +118,17 @@ def test_a_planted_record_is_never_deserialised(home, prefect, change, monkeypat
     assert executed == []
 
 
+@pytest.mark.parametrize("target", ["itself", "nothing", "elsewhere"])
+def test_a_record_that_is_a_link_is_computed_again(home, prefect, tmp_path, target):
+    _, produced = demonstration("a")
+    path = record_path(home)
+    (tmp_path / "elsewhere").write_bytes(path.read_bytes())
+    path.unlink()
+    path.symlink_to({"itself": path.name, "nothing": "absent", "elsewhere": tmp_path / "elsewhere"}[target])
+    assert demonstration("a") == ("Completed", produced)
+    assert not path.is_symlink()
+
+
 def test_a_pickled_file_is_removed_before_it_is_read(home):
     path = home / "records" / "k"
     path.parent.mkdir(parents=True)
