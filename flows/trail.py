@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from prefect.runtime import deployment, flow_run
@@ -65,14 +65,15 @@ class Trail:
     def attempt(self, *, source: str, source_file: str, masking: str, draw: str) -> int:
         """Write an attempt down before it is made; returns how many different ones the series has made on this source.
 
-        A repetition of the same masking, draw and policy is no new attempt: nothing is drawn and nothing decided anew.
+        A repetition of the same masking, draw and policy on the same table is no new attempt: nothing is drawn and nothing
+        decided anew.
         """
         series, policy = self.release.lineage, policy_digest(self.release.policy)
 
         def counted(_: Ledger) -> AttemptMade:
             with Index.current() as index:
-                earlier = {_identity(one) for one in index.attempts_of(series) if one.source == source}
-            self.attempts = len(earlier | {(masking, draw, policy)})
+                earlier = attempts_on_source(index.attempts_of(series), source, source_file)
+            self.attempts = len({_identity(one) for one in earlier} | {(source, masking, draw, policy)})
             return AttemptMade(
                 run=self.run,
                 series=series,
@@ -199,5 +200,22 @@ def _is_rehearsal(found: Found) -> bool:
     return found.ended is not None and found.ended.not_for_publication
 
 
-def _identity(attempt: AttemptMade) -> tuple[str, str, str]:
-    return attempt.masking, attempt.draw, attempt.policy
+def attempts_on_source(attempts: Sequence[AttemptMade], source: str, source_file: str) -> list[AttemptMade]:
+    """The attempts that masked the same source, whatever types, scales or file format it was read with.
+
+    Two attempts share a source if their files have the same keyed digest, or their typed tables the same address, or a chain
+    of other attempts connects them in that way. Example: the file F read as the table S, F read again as T because the scale
+    of a column was changed, and T exported to another file G: all three are one source. More attempts can only connect more,
+    so that the count never falls.
+    """
+    tables, files = {source}, {source_file}
+    found: list[AttemptMade] = []
+    while len(same := [one for one in attempts if one.source in tables or one.source_file in files]) > len(found):
+        found = same
+        tables.update(one.source for one in found)
+        files.update(one.source_file for one in found)
+    return found
+
+
+def _identity(attempt: AttemptMade) -> tuple[str, str, str, str]:
+    return attempt.source, attempt.masking, attempt.draw, attempt.policy

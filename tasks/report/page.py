@@ -38,7 +38,8 @@ _MARKER = re.compile(r"<!--stamp:(\w+)-->")
 class Stamp:
     """What is known of a report only when it is issued.
 
-    run: the id of the run. issued_at: with its time zone. attempts: how often the series was masked so far, this one included.
+    run: the id of the run. issued_at: with its time zone. attempts: how often the series masked this source so far, this
+    one included.
     sweep, points_tried: in which sweep the parameters were chosen, and among how many candidates; None: in none that it names.
     released_file, sha256, content_address: of the released table; None where nothing was released.
     """

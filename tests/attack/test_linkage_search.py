@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from scipy.optimize import linear_sum_assignment
@@ -220,6 +220,7 @@ def test_lists_that_grow_give_the_least_assignment_of_all(q, c):
 
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, st.sampled_from(sorted(FORMS)), st.integers(2, 40), st.integers(2, 40))
+@example(0, "through a category", 3, 2)  # a number crossed with a category, and more records than rows: 8.38
 def test_equal_records_and_every_distance_against_scipy(seed, name, q, c):
     rng = np.random.default_rng(seed)
     records, rows = (rng.integers(0, 3, (n, 3)).astype(float) for n in (q, c))
@@ -231,6 +232,24 @@ def test_equal_records_and_every_distance_against_scipy(seed, name, q, c):
     found = assignment(search, of_query, of_searched, full=0)
     assert found.total == pytest.approx(least, abs=1e-7)
     assert found.bound == pytest.approx(least, abs=1e-7)
+
+
+@settings(max_examples=200, deadline=None)
+@given(SEEDS, st.sampled_from(sorted(FORMS)), st.integers(1, 12), st.integers(1, 12), st.sampled_from([0, 2]), st.booleans())
+def test_a_turned_search_has_the_same_distances(seed, name, q, c, kind, gaps):
+    rng = np.random.default_rng(seed)
+    queries, searched = rng.integers(0, 4, (q, 3)).astype(float), rng.integers(0, 4, (c, 3)).astype(float)
+    if gaps:
+        queries[rng.random((q, 3)) < 0.2] = np.nan
+    columns = Columns(np.array([0, 1, kind]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
+    search = Search(queries, searched, columns, FORMS[name])
+    matrix, turned = search.matrix(np.arange(q)), search.turned()
+    np.testing.assert_allclose(turned.matrix(np.arange(c)), matrix.T, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(turned.turned().matrix(np.arange(q)), matrix)
+    record, row = (axis.ravel() for axis in np.indices((q, c)))
+    np.testing.assert_allclose(turned.apart(row, record), matrix.ravel(), rtol=1e-12, atol=1e-12)
+    near, far, _ = turned.few_nearest(2)
+    np.testing.assert_allclose(far, np.take_along_axis(matrix.T, near, axis=1), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("q", "c"), [(14, 14), (10, 15), (15, 10), (60, 60), (50, 60)])

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from rich.cells import cell_len
 
 from flows.cli import run
-from flows.console.compare.specs import differences
+from flows.console.compare.specs import differences, masking_in_words
 from tasks.microdata.estimate import Estimate
 
 
@@ -128,6 +128,39 @@ def test_other_data_are_told(keep, capsys):
     keep("20261102T000000Z-bbbbbb", stages={"ingest": {"cached": False, "produced": {"data": "table:1"}}})
     run(["compare", "20261101", "20261102"])
     assert "the source tables differ" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("tables", "files", "told"),
+    [
+        ((0, 0), (0, 0), None),
+        ((0, 0), (0, 1), None),
+        ((0, 1), (0, 0), "the source is the same, but it was read into different tables"),
+        ((0, 1), (0, 1), "different data"),
+        ((0, 1), (None, None), "different data"),
+    ],
+)
+def test_only_other_data_are_called_different(keep, capsys, tables, files, told):
+    for day, (table, file) in enumerate(zip(tables, files, strict=True), 1):
+        stages = {"ingest": {"cached": False, "produced": {"data": f"table:{table}"}}}
+        inputs = {} if file is None else {"ingest": ["record:plan", f"keyed:{file}"]}
+        keep(f"2026110{day}T000000Z-aaaaaa", stages=stages, inputs=inputs)
+    run(["compare", "20261101", "20261102"])
+    out = capsys.readouterr().out
+    both = ("read into different tables", "different data")
+    assert [words for words in both if words in out] == [words for words in both if words in (told or "")]
+
+
+def test_a_step_with_a_mapping_for_each_attribute_is_a_sentence():
+    recode = {"OCCUPATION": {"intervals": None, "map": [["secret", "x"]], "others": "refuse"}, "age": {"publish": "mean"}}
+    step = {"method": "recoding", "attributes": None, "by": None, "recode": recode}
+    assert masking_in_words({"masking": [step]}) == [
+        "recoding of 2 attributes, recode OCCUPATION (others refuse); age (publish mean)"
+    ]
+    rounding = {"method": "rounding", "attributes": None, "base": {"age": 5.0}}
+    assert masking_in_words({"masking": [rounding]}) == ["rounding of 1 attribute, base age (5)"]
+    grouping = {"method": "microaggregation", "attributes": None, "k": 5}
+    assert masking_in_words({"masking": [grouping]}) == ["microaggregation of the fitting quasi-identifiers, k 5"]
 
 
 def test_a_line_that_one_run_lacks_is_a_dash(keep, capsys):

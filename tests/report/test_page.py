@@ -281,7 +281,7 @@ def test_the_stamp_is_filled_in_once(certified):
     done = stamped(render(certified), issued)
     text = said(done)
     assert "Run run-1 · issued 21 November 2026, 09:31 UTC · attempt 3" in text
-    assert "3 of this series. A figure that was chosen among several attempts looks better than it is." in text
+    assert "3 of this series on this source. A figure that was chosen among several attempts looks better than it is." in text
     assert "released.csv" in text
     assert "ab" * 32 in text
     assert Outline(done).comments == []

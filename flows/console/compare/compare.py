@@ -59,6 +59,12 @@ class Run:
         return produced
 
     @property
+    def source_file(self) -> str | None:
+        """The keyed digest of the source, with which its ingestion was asked for; None in a manifest without it."""
+        given = (self.manifest.get("inputs") or {}).get("ingest") or ()
+        return str(given[1]) if len(given) > 1 else None
+
+    @property
     def target(self) -> str | None:
         """What the released model predicts; None where a table is released."""
         model = (self.manifest["spec"].get("release") or {}).get("model")
@@ -92,13 +98,23 @@ def compare_runs(names: Sequence[str], *, as_json: bool) -> int:
         "use": tuple(_use_rows(found)),
     }
     changed = differences([run.manifest["spec"] for run in found])
-    if len({run.data for run in found}) > 1:
-        changed = ["the source tables differ: the figures are about different data", *changed]
+    changed = [*_of_sources(found), *changed]
     if as_json:
         sys.stdout.write(json.dumps(_as_json(found, sections, changed), indent=1, ensure_ascii=False) + "\n")
     else:
         _print(found, sections, changed)
     return 0
+
+
+def _of_sources(found: Sequence[Run]) -> Iterable[str]:
+    """Are the figures about the same data? They are if the file is the same, or the table that was read from it."""
+    tables, files = ({getattr(run, what) for run in found} for what in ("data", "source_file"))
+    if len(tables) == 1:
+        return
+    if len(files) == 1 and None not in files:
+        yield "the source is the same, but it was read into different tables: types, scales, selected columns or rows differ"
+    else:
+        yield "the source tables differ: the figures are about different data"
 
 
 def _found(names: Sequence[str]) -> tuple[Run, ...]:

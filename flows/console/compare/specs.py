@@ -26,11 +26,29 @@ def masking_in_words(spec: dict[str, Any]) -> list[str]:
 
 
 def _step_in_words(step: dict[str, Any]) -> str:
-    names = step.get("attributes")
-    of = "the fitting quasi-identifiers" if names is None else f"{len(names)} attribute{'' if len(names) == 1 else 's'}"
     given = {k: v for k, v in step.items() if k not in {"method", "attributes"} and v is not None}
-    told = "".join(f", {key} {_value(value)}" for key, value in given.items())
-    return f"{step['method']} of {of}{told}"
+    names = step.get("attributes") or dict.fromkeys(
+        name for value in given.values() if isinstance(value, dict) for name in value
+    )
+    of = f"{len(names)} attribute{'' if len(names) == 1 else 's'}" if names else "the fitting quasi-identifiers"
+    told = (_parameter(key, value) for key, value in given.items() if key not in LEFT_OUT)
+    return ", ".join([f"{step['method']} of {of}", *filter(None, told)])
+
+
+def _parameter(name: str, value: Any) -> str:
+    """One parameter in words; of a parameter for each attribute, the attributes with what they say."""
+    if not isinstance(value, dict):
+        return f"{name} {_value(value)}"
+    told = (f"{_value(attribute)}{_in_brackets(one)}" for attribute, one in value.items())
+    return f"{name} {'; '.join(told)}"
+
+
+def _in_brackets(value: Any) -> str:
+    """What is said of one attribute. Left out is what could tell a value or a place of the source."""
+    if not isinstance(value, dict):
+        return f" ({_value(value)})"
+    told = [_parameter(key, one) for key, one in value.items() if key not in LEFT_OUT and one is not None]
+    return f" ({', '.join(told)})" if told else ""
 
 
 def differences(specs: Sequence[dict[str, Any]]) -> list[str]:

@@ -98,8 +98,13 @@ class Search:
         return self.form.of(differences(self.queries[queries], self.searched[searched], *_of(self.columns)))
 
     def turned(self) -> Search:
-        """The same distances, seen from the other file."""
-        return Search(self.searched, self.queries, self.columns, self.form, not self.is_turned)
+        """The same distances, seen from the other file.
+
+        A form may multiply the signed difference of a number with that of a category, which has no sign. The numbers are
+        negated in both files, so that the difference of a pair keeps its sign although its records change places.
+        """
+        sign = np.where(self.columns.kind == EQUAL, 1.0, -1.0)
+        return Search(self.searched * sign, self.queries * sign, self.columns, self.form, not self.is_turned)
 
     def _blocks(self, queries: Integers | None = None) -> list[Integers]:
         some = np.arange(len(self.queries)) if queries is None else queries
