@@ -32,6 +32,7 @@ from tasks.report.task import write_report
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.draws import pseudonym_key_of
 from tasks.runtime.records import Produced
+from tasks.score.local_privacy import refuse_limit_without_pram
 from tasks.score.policy import check_policy
 from tasks.score.task import score_release
 from tasks.train.task import model_digest
@@ -46,7 +47,9 @@ def carried_out(course: Course, release: ReleaseSpec, attempted: Attempted) -> M
     source = course.stage(ingest_source, "ingest", kept(release.ingest_plan), digest)
     schema = course.stage(classify_attributes, "classify", source["data"], kept(release.classify_plan))["schema"]
     course.warn(Store().record(Ref(source["report"]), IngestReport).notes)
-    check_policy(release.policy, known_of(release, Store().record(Ref(schema), Schema)))
+    attributes = Store().record(Ref(schema), Schema)
+    check_policy(release.policy, known_of(release, attributes))
+    refuse_limit_without_pram(release.policy, attributes, release.steps)
     files = _files(course, release, source["data"], schema)
     masked = _mask(course, release, source["data"], schema, partial(attempted, source["data"], digest))
     people: Produced = {}

@@ -124,13 +124,15 @@ def _examined(release: ReleaseSpec) -> _Examined:
     from tasks.mask.elsewhere.adoption import adopt
     from tasks.mask.methods import refuse_unfit, resolved_steps
     from tasks.mask.pseudonyms import Pseudonyms
-    from tasks.score.policy import check_policy
+    from tasks.score.local_privacy import refuse_limit_without_pram
+from tasks.score.policy import check_policy
 
     raw = read(release.source)
     tell_many_columns(raw.table.num_columns)
     found = typed_and_validated(raw, release.ingest_plan)
     schema = classify(found.data, release.classify_plan)
     check_policy(release.policy, known_of(release, schema))
+    refuse_limit_without_pram(release.policy, schema, release.steps)
     published, notes = found.data.select(schema.published), found.report.notes
     steps = resolved_steps(release.masking or (), schema, "masking")
     refuse_unfit(_left(found.data, schema, release.control_share), schema, steps)

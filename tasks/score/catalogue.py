@@ -217,6 +217,16 @@ DISCLOSURE = (
         only_of_nobody=True,
     ),
 )
+LOCAL_PRIVACY = Measure(
+    name="epsilon",
+    says="local differential privacy of the PRAM steps, without `attribute` added up over the attributes of a record that they "
+    "draw anew: no released category is more than e^epsilon times as probable under one true category as under another; it is "
+    "about those steps, not about the release",
+    unit="epsilon",
+    better="lower",
+    about="table_and_attribute",
+    infinite_without_value=True,
+)
 LOSS = (
     Measure(
         name="records_absent",
@@ -323,4 +333,4 @@ MODEL_ACCURACY = Measure(
     only_of_model=True,
     chance="always the most frequent class among them",
 )
-MEASURES = {measure.name: measure for measure in (*LINKAGE, *MEMBERSHIP, MODEL_ACCURACY, *DISCLOSURE, *LOSS)}
+MEASURES = {measure.name: measure for measure in (*LINKAGE, *MEMBERSHIP, MODEL_ACCURACY, *DISCLOSURE, LOCAL_PRIVACY, *LOSS)}

@@ -25,6 +25,7 @@ class Measure:
     the declared intruder?
     of_membership: is it about who is in the file, and so of no intruder of the linkage attacks?
     takes_p_percent, takes_false_positive_rate: is there one figure for each?
+    infinite_without_value: is a figure that is not applicable infinite, so that it breaks every limit?
     only_of_model: is it about a released model, and no table?
     of_nobody: can it be measured where the rows of the release belong to nobody? only_of_nobody: nowhere else?
     """
@@ -44,3 +45,4 @@ class Measure:
     only_of_nobody: bool = False
     of_membership: bool = False
     only_of_model: bool = False
+    infinite_without_value: bool = False

@@ -26,6 +26,7 @@ from tasks.score.interval_disclosure import (
     sd_interval_disclosure,
 )
 from tasks.score.linkage import linkage_estimates
+from tasks.score.local_privacy import epsilon
 from tasks.score.loss import loss_estimates
 from tasks.score.subgroups import subgroups_of
 from tasks.score.synthetic.figures import figures_of_nobody
@@ -78,7 +79,7 @@ def score(
         return _distinct((*by_attack, *figures_of_nobody(Beside(original, masked, schema, mechanisms), measures)))
     tables = Aligned(original if alignment.complete else original.take(alignment.record), masked, schema, mechanisms)
     chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _chosen(tables, spec))
-    always = (*same_value_disclosure(tables), k_anonymity(tables))
+    always = (*same_value_disclosure(tables), k_anonymity(tables), *epsilon(original, schema, mechanisms))
     loss = (_records_absent(scene), *loss_estimates(tables), *association_estimates(tables))
     return _distinct((*by_attack, *dict.fromkeys(chosen), *always, *loss))
 

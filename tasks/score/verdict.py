@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -78,7 +79,7 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...]) -> V
     A figure passes if its one-sided 95 % bound is within the limit (equal is within), fails if the other bound is outside, and
     is undecided in between. Figures without an interval (losses) decide by their value.
     A line without `attack` covers all attacks: those that are not applicable are left out, one that failed leaves the line
-    undecided unless another fails it. A line that names an attack is undecided where that attack does not apply, and answers
+    undecided unless another fails it. An epsilon that is infinite fails. A line that names an attack is undecided where that attack does not apply, and answers
     for the others too, unless `accept_other_attacks` says why not: another attack beyond the limit fails it, one that might be
     beyond it, or failed, leaves it undecided. Of who holds an external file, an attack that does not apply to him is left out
     of a line that names no intruder: it is about who can carry the attack out.
@@ -188,6 +189,8 @@ def _blamed(found: _Finding, line: PolicyLine) -> _Finding:
 
 def _finding(line: PolicyLine, estimate: Estimate) -> _Finding:
     if estimate.status != "ok":
+        if estimate.status == "not_applicable" and MEASURES[estimate.measure].infinite_without_value:
+            return _Finding(estimate, "fail", estimate.reason or "the figure is infinite", excess=sys.float_info.max)
         words = estimate.status.replace("_", " ")
         return _Finding(estimate, "undecided", f"the figure is {words}: {estimate.reason or 'no reason was given'}")
     low, high = _interval(estimate)

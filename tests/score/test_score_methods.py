@@ -57,7 +57,7 @@ STEPS = (Microaggregation(method="microaggregation", attributes=("age", "educ"),
 # belong to nobody, or it is asked who is in the file
 ELSEWHERE = {
     "reidentification_present", "false_links_absent", "groups_exposed", "subgroup_reidentification", "posterior_at_truth",
-    *(one.name for one in MEASURES.values() if one.only_of_nobody or one.only_of_model or one.of_membership),
+    "epsilon", *(one.name for one in MEASURES.values() if one.only_of_nobody or one.only_of_model or one.of_membership),
 }  # fmt: skip
 OUTCOMES = {
     "target": [0, 1, 2, 3],

@@ -9,7 +9,7 @@ from flows.console.advice.masks import attributes_of, stronger, weaker
 from flows.console.inert import shown
 from tasks.microdata.words import listed
 from tasks.report.words.numbers import beside_limit, limit_in_unit
-from tasks.score.catalogue import LINKAGE, LOSS, MEASURES, MODEL_ACCURACY
+from tasks.score.catalogue import LINKAGE, LOCAL_PRIVACY, LOSS, MEASURES, MODEL_ACCURACY
 from tasks.score.membership.figures import UNLIKE
 from tasks.score.policy import INSIDER
 
@@ -72,11 +72,26 @@ def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, 
         yield from _on_insiders(line, figures, spec, place)
     elif line["measure"] in _LINKAGE or line["measure"].startswith("k_anonymity"):
         yield from _on_the_declared(line, figures, spec)
+    elif line["measure"] == LOCAL_PRIVACY.name:
+        yield _on_epsilon(line, place)
     elif line["measure"] in _LOSS:
         yield from _on_losses(line, figures, spec, place)
     else:
         there = f" {ELSEWHERE}" if spec.get("released") else ""
         yield f"Mask {_of(line)}more strongly{there}, or raise the limit of {place} if you can answer for it."
+
+
+def _on_epsilon(line: dict[str, Any], place: str) -> str:
+    if line["deciding_value"] is None:
+        return (
+            "A finite epsilon needs probabilities above 0 that do not come from the data (`epsilon` or `retention` without "
+            "`invariant`, or a matrix without zeros), and no missing values: code those as a category of their own in the source. "
+            f"Or take {place} out."
+        )
+    return (
+        f"Let PRAM change {_of(line)}more often (a smaller `epsilon` or `retention`), or attributes together (`jointly`); or "
+        f"raise the limit of {place} if you can answer for it."
+    )
 
 
 def _on_a_model(line: dict[str, Any], place: str) -> str:

@@ -146,6 +146,11 @@ MEANINGS = {
         "k-anonymity over some attributes",
         "The smallest number of released records that look alike on these attributes, for an intruder who knows no more.",
     ),
+    "epsilon": Meaning(
+        "Epsilon of the PRAM steps",
+        "No released category is more than e^epsilon times as probable under one true category as under another; for a "
+        "record the sum over the attributes that PRAM draws anew. It is about those steps, not about the release.",
+    ),
     "uniques_released": Meaning(
         "People alone in the source, shown again",
         "The share of all records that nobody else of the source equals in the quasi-identifiers, and that some row of the "
