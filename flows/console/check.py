@@ -125,7 +125,7 @@ def _examined(release: ReleaseSpec) -> _Examined:
     from tasks.mask.methods import refuse_unfit, resolved_steps
     from tasks.mask.pseudonyms import Pseudonyms
     from tasks.score.local_privacy import refuse_limit_without_pram
-from tasks.score.policy import check_policy
+    from tasks.score.policy import check_policy
 
     raw = read(release.source)
     tell_many_columns(raw.table.num_columns)

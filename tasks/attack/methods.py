@@ -174,7 +174,13 @@ def links_of(
             if spec.matching != "likeliest" and not (complete and intruder.participation_known):
                 raise NotApplicable("one to one, he has to know that all his records are in the release")
             links, knowledge = link_by_mechanism(
-                *who, few=few, searching=needed, present=present, matching=spec.matching, n_records=n_records
+                *who,
+                few=few,
+                searching=needed,
+                present=present,
+                matching=spec.matching,
+                n_records=n_records,
+                window_at_most=spec.window_at_most,
             )
             told = spec.probabilities and held is None and intruder.participation_known and (complete or present is not None)
             links = replace(links, posterior=(links.posterior or posterior(links)) if told else None)

@@ -209,7 +209,7 @@ def check_attacks(
     """Refuse a plan of attacks that leaves out a required one without a reason, or calls two attacks by one name.
 
     Raises InputError for a required attack that is neither planned nor in `omit`, an `omit` that names no attack or one that
-    is planned, and an id that occurs twice.
+    is planned, an id that occurs twice, and a bound on windows that the steps do not keep.
     """
     for i, omission in enumerate(omit):
         _check_omission(omission, attacks, f"omit[{i}].attack")
@@ -224,6 +224,9 @@ def check_attacks(
                 "give each an `id`",
                 name,
             )
+    for i, spec in enumerate(attacks):
+        if isinstance(spec, Transparency) and spec.window_at_most is not None:
+            _check_bound(spec.window_at_most, steps, f"attacks[{i}].window_at_most")
     planned = {spec.method for spec in attacks if _in_the_scenario(spec)} | {omission.attack for omission in omit}
     names = _required(steps, keeps_row_order=keeps_row_order)
     for name in names:
@@ -237,17 +240,31 @@ def check_attacks(
 
 _PLAIN = {
     "distance_linkage": " (to_release, scaled by the release, its plain distance)",
-    "transparency": " (each record for itself)",
+    "transparency": " (each record for itself, knowing the windows)",
 }
 
 
 def _in_the_scenario(spec: AnyAttack) -> bool:
     """Other directions and scales than an intruder's serve to reproduce papers; other distances stand beside the plain one."""
     if isinstance(spec, Transparency):
-        return spec.matching == "likeliest"
+        return spec.matching == "likeliest" and spec.window_at_most is None
     return not isinstance(spec, DistanceLinkage) or (
         (spec.direction, spec.scale_by) == ("to_release", "release") and spec.is_plain
     )
+
+
+def _check_bound(window_at_most: float, steps: tuple[Mechanism, ...], where: str) -> None:
+    """Raises InputError for a bound on windows that no step has, or that a step breaks."""
+    found = (step.window_percent for step in steps if isinstance(step, RankSwapping | RankJitter))
+    widest = max((window for window in found if window is not None), default=None)
+    if widest is None:
+        what, remedy = "no masking step moves values within a window of ranks", "take it out"
+        raise InputError("bound-without-window", where, what, "a release with rank swapping or jitter", remedy, window_at_most)
+    if window_at_most < widest:
+        what = "a masking step moves values further than the bound that the intruder is said to have"
+        remedy = "raise the bound; too high a one only leaves the intruder more rows to choose from"
+        allowed = f"at least {widest:g}, the widest window"
+        raise InputError("window-above-its-bound", where, what, allowed, remedy, window_at_most)
 
 
 def _required(steps: tuple[Mechanism, ...], *, keeps_row_order: bool) -> tuple[str, ...]:

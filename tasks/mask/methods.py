@@ -10,6 +10,7 @@ from functools import partial
 from typing import Annotated, assert_never
 
 import numpy as np
+import pyarrow as pa
 from pydantic import Field
 
 from tasks.mask import pseudonyms, sampling
@@ -38,7 +39,7 @@ from tasks.mask.sampling import Sampling
 from tasks.mask.step import Draw, Site, Tell, View, nobody_listens
 from tasks.mask.strata import concluded_in_strata, in_strata, refuse_unfit_strata
 from tasks.microdata.randomness import SEED_BYTES, stream
-from tasks.microdata.schema import MaskTargets, Schema
+from tasks.microdata.schema import MaskTargets, Role, Schema
 from tasks.microdata.table import Integers, Microdata
 
 _Masking = Microaggregation | RankSwapping | RankJitter | ReverseMapping | Pram | Noise | TopBottomCoding | Rounding | Recoding
@@ -187,6 +188,8 @@ def conclusions(
     present: Integers | None = None,
     *,
     n_records: int | None = None,
+    persons: pa.Array | None = None,
+    window_at_most: float | None = None,
 ) -> Knowledge:
     """What an intruder concludes who holds `originals` (his attributes), the released table and the steps.
 
@@ -194,6 +197,8 @@ def conclusions(
     released: the released table, rows in any order; one that was masked elsewhere may show decimals where the source has
     whole numbers, and more or fewer digits than the source.
     present: the records that he knows to be in the release, where he knows that of all of them.
+    persons: whose record each is, where the schema names a person key and the intruder knows it.
+    window_at_most: a bound on the windows of rank swapping and rank jitter, in percent, of an intruder who does not know them.
 
     Returns what he concludes of all his records; where steps came after the last sampling and he knows who was sampled, of
     `present` alone.
@@ -202,7 +207,10 @@ def conclusions(
     precision = precision_of(together(originals, released.select(originals.names)), originals.names)
     of_source = originals.n if n_records is None else n_records
     known = before_masking(originals, complete=of_source == originals.n)
-    view = View(known, originals, originals, released, schema, precision, all_released=released.n == of_source)
+    for key in schema.with_role(Role.PERSON) if persons is not None else ():
+        originals = Microdata(originals.arrow.append_column(key, persons))
+    everybody = released.n == of_source
+    view = View(known, originals, originals, released, schema, precision, everybody, window_at_most)
     last = max((i for i, step in enumerate(mechanisms) if isinstance(step, Sampling)), default=len(mechanisms))
     for i, step in enumerate(mechanisms):
         view = replace(view, knowledge=_concluded(view, step, mechanisms[i + 1 :]))

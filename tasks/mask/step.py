@@ -105,7 +105,8 @@ class View:
 
     originals: his records as they were before the first step, row i of them is record i of `knowledge`. table: all of them,
     where the others are one stratum. released: the released rows, in any order. all_released: are these the rows of all records
-    of the source, of which his may be a share?
+    of the source, of which his may be a share? window_at_most: in percent, where he does not know how far values were moved
+    by ranks but has a bound; None: he knows the windows.
     """
 
     knowledge: Knowledge
@@ -115,6 +116,7 @@ class View:
     schema: Schema
     precision: Precision
     all_released: bool = False
+    window_at_most: float | None = None
 
     def of_rows(self, rows: Integers, released: Integers) -> View:
         """The same for some of the records and some of the released rows."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
@@ -56,6 +57,11 @@ def units_of(data: Microdata, schema: Schema) -> Units:
         (codes,) = shared_codes(data.column(name))
         return Units(codes, int(codes.max(initial=-1)) + 1, "persons")
     return Units(np.arange(data.n, dtype=np.int64), data.n, "records")
+
+
+def person_key(data: Microdata, schema: Schema) -> pa.Array | None:
+    """The column that joins the rows of one person; None where the schema names none, or the table does not hold it."""
+    return next((data.column(name) for name in schema.with_role(Role.PERSON) if name in data.names), None)
 
 
 def check_units(data: Microdata, schema: Schema) -> None:

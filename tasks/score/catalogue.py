@@ -10,6 +10,8 @@ from tasks.score.membership.catalogue import MEMBERSHIP
 
 __all__ = ["HIGHEST", "LOWEST", "MEASURES", "RARE", "SUBGROUPS", "Measure"]
 
+TREE_RATIO = "tree_propensity_ratio"
+LARGEST_RATIO = {name: f"{name}_largest" for name in ("propensity_ratio", TREE_RATIO)}
 LINKAGE = (
     Measure(
         name="reidentification",
@@ -318,6 +320,34 @@ LOSS = (
         "it would if both came from one population (S_pMSE): about 1 if they do",
         unit="ratio",
         better="lower",
+        about="table",
+        of_nobody=True,
+        only_of_nobody=True,
+    ),
+    Measure(
+        name="propensity_ratio_largest",
+        says="the largest value that propensity_ratio can take for tables of this size: every row is told apart",
+        unit="ratio",
+        better=None,
+        about="table",
+        of_nobody=True,
+        only_of_nobody=True,
+    ),
+    Measure(
+        name=TREE_RATIO,
+        says="how much better a classification tree tells the rows of a fully synthetic release from the source's records than "
+        "where the labels are permuted: about 1 if both came from one population, below 1 if rows are copies of records",
+        unit="ratio",
+        better="lower",
+        about="table",
+        of_nobody=True,
+        only_of_nobody=True,
+    ),
+    Measure(
+        name="tree_propensity_ratio_largest",
+        says="the largest value that tree_propensity_ratio can take for tables of this size: every row is told apart",
+        unit="ratio",
+        better=None,
         about="table",
         of_nobody=True,
         only_of_nobody=True,

@@ -39,8 +39,9 @@ def rank_interval_disclosure(tables: Aligned, spec: RankIntervalDisclosure) -> t
     Formula in words: with R the n sorted originals, i the place of the masked value in R and w = floor(p n / 200), the record
     is disclosed where its original lies in [R[max(i - w, 0)], R[min(i + w, n - 1)]].
     A masked value that occurs several times in R stands in the middle of its places, one that does not occur between its two
-    neighbours; only ranks that differ from such a half place by at most w are inside, so with w = 0 an absent value discloses
-    nothing.
+    neighbours. Half places are rounded inwards: the interval begins at the first place not below i - w and ends at the last one
+    not above i + w. So with w = 0 a value that occurs discloses the records that have it, however often it occurs, and an
+    absent one discloses nothing.
 
     Missing values: records whose original is missing are left out (there is nothing to disclose); a masked value that is
     missing discloses nothing. Unmasked attributes are not measured: there every record is disclosed.

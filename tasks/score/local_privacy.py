@@ -55,11 +55,11 @@ def refuse_limit_without_pram(policy: Iterable[PolicyLine], schema: Schema, step
     drawn = dict.fromkeys(name for step in of_steps for name in step.attributes or default)
     for place, line in enumerate(policy):
         if line.measure == NAME and (not drawn or (line.attribute is not None and line.attribute not in drawn)):
-            of = "this release" if line.attribute is None else f"`{line.attribute}`"
+            of, it = ("this release", "a column") if line.attribute is None else (f"`{line.attribute}`", "it")
             raise InputError(
                 code="epsilon-without-pram",
                 where=f"policy[{place}]" + (".measure" if line.attribute is None else ".attribute"),
-                what=f"{of} has no epsilon, because no step draws {'a column' if line.attribute is None else 'it'} anew by PRAM",
+                what=f"{of} has no epsilon, because no step draws {it} anew by PRAM",
                 allowed=", ".join(drawn) or "a release with a PRAM step (`sdcert methods mask`)",
                 remedy="mask the column by PRAM (`epsilon: 1`, for example), or take the line out",
                 value=line.attribute or NAME,
@@ -69,7 +69,5 @@ def refuse_limit_without_pram(policy: Iterable[PolicyLine], schema: Schema, step
 def _estimate(attribute: str | None, found: Epsilon) -> Estimate:
     unit = MEASURES[NAME].unit
     if isinstance(found, str):
-        return Estimate(
-            measure=NAME, attribute=attribute, value=None, unit=unit, status="not_applicable", reason=NOT_FINITE
-        )
+        return Estimate(measure=NAME, attribute=attribute, value=None, unit=unit, status="not_applicable", reason=NOT_FINITE)
     return Estimate(measure=NAME, attribute=attribute, value=found, low=found, high=found, unit=unit)

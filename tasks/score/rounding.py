@@ -44,6 +44,9 @@ STATISTICS = frozenset(
         "rank_correlation_difference",
         "marginal_difference",
         "propensity_ratio",
+        "propensity_ratio_largest",
+        "tree_propensity_ratio",
+        "tree_propensity_ratio_largest",
     }
 )
 HIDDEN_DENOMINATORS = frozenset(

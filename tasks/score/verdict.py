@@ -79,10 +79,10 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...]) -> V
     A figure passes if its one-sided 95 % bound is within the limit (equal is within), fails if the other bound is outside, and
     is undecided in between. Figures without an interval (losses) decide by their value.
     A line without `attack` covers all attacks: those that are not applicable are left out, one that failed leaves the line
-    undecided unless another fails it. An epsilon that is infinite fails. A line that names an attack is undecided where that attack does not apply, and answers
+    undecided unless another fails it. A line that names an attack is undecided where that attack does not apply, and answers
     for the others too, unless `accept_other_attacks` says why not: another attack beyond the limit fails it, one that might be
-    beyond it, or failed, leaves it undecided. Of who holds an external file, an attack that does not apply to him is left out
-    of a line that names no intruder: it is about who can carry the attack out.
+    beyond it, or failed, leaves it undecided. An epsilon that is infinite fails. Of who holds an external file, an attack that
+    does not apply to him is left out of a line that names no intruder: it is about who can carry the attack out.
     The release passes if every line does: an intersection-union test, which needs no correction for the number of lines.
 
     Returns the verdict and one criterion per line, in the order of the policy.

@@ -47,8 +47,8 @@ class WorstRisk(Spec):
 class LiteratureRisk(Spec):
     """The risk of Domingo-Ferrer and Torra 2001 as far as it is there: 0.5 * interval disclosure + 0.5 * distance linkage.
 
-    The score of 2001 is 0.5 IL + 0.25 ID + 0.125 DLD + 0.125 PLD, so its risk is 0.5 ID + 0.25 DLD + 0.25 PLD; probabilistic
-    linkage (PLD) is not measured here, and its part goes to distance linkage. It ignores transparency.
+    The score of 2001 is 0.5 IL + 0.25 ID + 0.125 DLD + 0.125 PLD, so its risk is 0.5 ID + 0.25 DLD + 0.25 PLD; the part of
+    probabilistic linkage (PLD) goes to distance linkage here, also where `probabilistic_linkage` runs. It ignores transparency.
     ID: the mean of `rank_interval_disclosure` over the masked attributes and over the widths measured (2001: 1 to 10 percent).
     DLD: `reidentification` by the attack `linkage` of the declared intruder, who knows all that is declared (2001: the mean
     over intruders of 1 to 7 attributes), with ties shared (2001: strict).

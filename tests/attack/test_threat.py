@@ -93,6 +93,19 @@ def test_a_complete_plan_passes():
     check_attacks((LINKAGE,), (), ())
 
 
+def test_a_bound_on_windows_stands_beside_the_attack_that_knows_them():
+    bounded = Transparency(method="transparency", id="less", window_at_most=SWAP.window_percent)
+    check_attacks((LINKAGE, TRANSPARENCY, bounded), (), (SWAP,))
+    with pytest.raises(InputError) as refused:
+        check_attacks((LINKAGE, bounded), (), (SWAP,))
+    assert refused.value.code == "required-attack-missing"
+    too_low = bounded.model_copy(update={"window_at_most": SWAP.window_percent / 2})
+    for attack, step, code in ((too_low, SWAP, "window-above-its-bound"), (bounded, MICRO, "bound-without-window")):
+        with pytest.raises(InputError) as refused:
+            check_attacks((LINKAGE, TRANSPARENCY, attack), (), (step,))
+        assert (refused.value.code, refused.value.where) == (code, "attacks[2].window_at_most")
+
+
 @pytest.mark.parametrize(
     ("attacks", "omitted", "code"),
     [

@@ -152,6 +152,14 @@ def test_independent_columns_tell_nothing_and_lose_relations(sdcert, tmp_path, p
     assert "mask" not in ran.out.partition("What would help")[2]
 
 
+def test_a_limit_that_no_table_of_this_size_could_break_is_refused(sdcert, tmp_path, project):
+    path = project(lambda source: column_by_column(source, 120), {"policy": [{"measure": "propensity_ratio", "at_most": 1e4}]})
+    ran = sdcert("certify", path, "--output", tmp_path / "releases")
+    assert ran.code == 2
+    assert "propensity_ratio cannot exceed" in ran.err
+    assert "policy[0].at_most" in ran.err
+
+
 def test_the_source_itself_is_told_and_refused(sdcert, tmp_path, project):
     strict = [{"measure": "linked_value_disclosed", "at_most": 0.8}, {"measure": "uniques_released", "at_most": 0.05}]
     path = project(lambda source: source[list(ATTRIBUTES)].sample(frac=1, random_state=1), {"policy": strict})

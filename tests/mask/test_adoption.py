@@ -79,7 +79,7 @@ def test_a_declared_step_stands_and_what_it_does_not_cover_is_undeclared(adopted
     text = WHOLE.replace("3.5,no", "3.25,no")
     found = adopted(text, mechanism=({"method": "microaggregation", "attributes": ("age",), "k": 2},))
     assert found.mechanisms == (
-        Microaggregation(method="microaggregation", attributes=("age",), k=2),
+        Microaggregation(method="microaggregation", attributes=("age",), k=2, count="rows"),
         Undeclared(attributes=("income",)),
     )
 

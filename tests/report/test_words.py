@@ -75,6 +75,9 @@ def test_why_a_column_is_not_published(role):
     if role in UNPUBLISHED:
         assert sentences.why_unpublished(attribute).startswith("it ")
         assert role is not Role.DERIVED or "computed from y and z" in sentences.why_unpublished(attribute)
+        undoes = "would undo" in sentences.why_unpublished(attribute, ("z",))
+        assert undoes == (role is Role.DERIVED)
+        assert "would undo" not in sentences.why_unpublished(attribute, ("other",))
     else:
         with pytest.raises(ValueError, match="is published"):
             sentences.why_unpublished(attribute)

@@ -31,7 +31,12 @@ def pram(*attributes, **rule):
 
 @pytest.fixture
 def people():
-    columns = {"smokes": ["0", "1"] * 7, "region": list("abcdefg") * 2, "gaps": ["x", None] + ["y"] * 12, "age": np.arange(14.0)}
+    columns = {
+        "smokes": ["0", "1"] * 7,
+        "region": list("abcdefg") * 2,
+        "gaps": ["x", None] + ["y"] * 12,
+        "age": np.arange(14.0),
+    }
     scales = (Scale.NOMINAL, Scale.NOMINAL, Scale.NOMINAL, Scale.NUMERIC)
     attributes = (Attribute(name, Role.QUASI_IDENTIFIER, scale, "declared") for name, scale in zip(NAMES, scales, strict=True))
     return Microdata.of(columns), Schema(tuple(attributes))

@@ -10,12 +10,15 @@ from itertools import permutations
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tasks.attack.outcomes.links import Links
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import ATTACKS
 from tasks.mask.methods import describe
 from tasks.microdata.errors import NotApplicable
+from tasks.score.interval_disclosure import rank_interval_hits
 from tasks.sweep.calibration import chance, coverage, planted, posterior, recount, worlds
 from tasks.sweep.calibration.chance import at_most, credit_matrix, earned, law_of, square
 from tasks.sweep.calibration.checks import FOLLOWED, carry_out, checks
@@ -24,6 +27,7 @@ from tasks.sweep.calibration.findings import LEVEL, Effort
 from tasks.sweep.calibration.null import finds_nothing
 from tasks.sweep.calibration.planted import finds_what_is_there
 from tasks.sweep.calibration.posterior import apart, claims_hold
+from tasks.sweep.calibration.recount import _by_rank
 
 POSITION = RowPosition(method="row_position")
 FEW = Effort(seeds=20, samples=20)
@@ -315,3 +319,21 @@ def test_what_cannot_be_said_is_not_hidden(monkeypatch):
 def test_all_attacks_and_intervals_are_calibrated(one, effort):
     found = carry_out(one, effort)
     assert [f"{some.subject}, {some.scene}: {some.reason}" for some in found if not some.holds] == []
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=12), st.data(), st.sampled_from([1.0, 5.0, 20.0, 50.0]))
+def test_the_recount_of_rank_intervals_meets_half_places_and_no_width(truth, draw, percent):
+    """2, 2 and 4: with no width a 2 discloses both of them, and a 3 nobody."""
+    original = np.array(truth, dtype=float)
+    shown = np.array(draw.draw(st.lists(st.integers(-1, 7), min_size=len(truth), max_size=len(truth))), dtype=float)
+    ranked = sorted(original.tolist())
+    discloses = _by_rank(ranked, int(percent * len(ranked) // 200))
+    hits, chance = rank_interval_hits(original, shown, percent)
+    assert hits.tolist() == [discloses(x, y) for x, y in zip(original, shown, strict=True)]
+    assert chance == pytest.approx(np.mean([discloses(x, y) for x in original for y in shown]))
+
+
+def test_a_worked_interval_without_width():
+    discloses = _by_rank([2.0, 2.0, 4.0], 0)
+    assert [discloses(2.0, 2.0), discloses(4.0, 2.0), discloses(2.0, 3.0), discloses(4.0, 4.0)] == [True, False, False, True]

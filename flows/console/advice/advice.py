@@ -85,8 +85,8 @@ def _on_epsilon(line: dict[str, Any], place: str) -> str:
     if line["deciding_value"] is None:
         return (
             "A finite epsilon needs probabilities above 0 that do not come from the data (`epsilon` or `retention` without "
-            "`invariant`, or a matrix without zeros), and no missing values: code those as a category of their own in the source. "
-            f"Or take {place} out."
+            "`invariant`, or a matrix without zeros), and no missing values: code those as a category of their own in the "
+            f"source. Or take {place} out."
         )
     return (
         f"Let PRAM change {_of(line)}more often (a smaller `epsilon` or `retention`), or attributes together (`jointly`); or "

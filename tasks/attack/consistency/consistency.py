@@ -25,6 +25,7 @@ from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, shared_codes
+from tasks.microdata.units import person_key
 
 MOST_LOOKED_AT = 400_000_000  # pairs: 20,000 records where nothing narrows the search
 MOST_KEPT = 1_500_000  # pairs: some 100 bytes for each and attribute while beliefs are found
@@ -83,7 +84,9 @@ def link_by_consistency(
     found: list[_Left] = []
 
     def is_certain_before(place: int, name: str) -> bool:
-        before = conclusions(original.select(knows), masked, schema, mechanisms[:place], present, n_records=n_records)
+        of_whom = person_key(original, schema)
+        his = original.select(knows)
+        before = conclusions(his, masked, schema, mechanisms[:place], present, n_records=n_records, persons=of_whom)
         return before.is_certain((name,))
 
     def narrowed(both: Comparison, conditions: Conditions, knowledge: Knowledge) -> Conditions:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from tasks.attack.comparison import Comparison, compare
 from tasks.attack.outcomes.links import Links
@@ -19,8 +20,9 @@ from tasks.mask.images import Between, Knowledge, Shown, joint_codes
 from tasks.mask.methods import Mechanism, conclusions
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
 from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Public, Slug, Spec
+from tasks.microdata.spec import Percent, Public, Slug, Spec
 from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
+from tasks.microdata.units import person_key
 
 Matching = Literal["likeliest", "one_to_one", "marginals"]
 Narrow = Callable[[Comparison, Conditions, Knowledge], Conditions]
@@ -35,17 +37,24 @@ class Transparency(Spec):
         probably its own over all ways to give out the rows, which links more wherever there is doubt.
     probabilities: also say how probable each row is (`posterior`), where it is known that the records are in the release: the
         figure `posterior_at_truth`, and how often claims come true.
+    window_at_most: for an intruder who does not know the windows of rank swapping and rank jitter: a bound on them, in percent
+        of the records. Too high a bound leaves them more rows to choose from, and never none. Such an attack stands beside the
+        one that knows the windows, which is still required.
     """
 
     method: Public[Literal["transparency"]]
     id: Public[Slug | None] = None
     matching: Public[Matching] = "likeliest"
     probabilities: Public[bool] = False
+    window_at_most: Public[Percent | None] = Field(None, exclude_if=lambda given: given is None)
 
     @property
     def rule(self) -> str:
         """What the attack does, in words."""
-        return RULES[self.matching]
+        if self.window_at_most is None:
+            return RULES[self.matching]
+        only = f"knowing of the windows in ranks only that they are at most {self.window_at_most:g} percent"
+        return f"{RULES[self.matching]}, {only}"
 
 
 RULES = {
@@ -70,6 +79,7 @@ def link_by_mechanism(
     matching: Matching = "likeliest",
     narrow: Narrow | None = None,
     n_records: int | None = None,
+    window_at_most: float | None = None,
 ) -> tuple[Links, Knowledge]:
     """Link each record to the likeliest rows among those that can be its image, and of these to the nearest.
 
@@ -94,6 +104,7 @@ def link_by_mechanism(
     present: the records of whom he knows that they are released, ascending, where he knows that of everybody: he follows the
     steps after a sampling on these alone, and looks for no others.
     narrow: what another attack concludes besides, from the distinct records and rows, and the conditions so far.
+    window_at_most: as in `Transparency`; the windows of the steps are then not used.
     n_records: of the source, m at least; default: he holds all of them. Who holds a share repeats nothing that depends on all.
 
     Returns the links, with the sizes of the intersections (sound: the true row is never left out if every record is in the
@@ -116,7 +127,7 @@ def link_by_mechanism(
     n_records = n_records or n
     if matching != "likeliest" and (masked.n != n or n_records != n or present is not None):
         raise NotApplicable("one to one, he has to hold the whole original of a complete release")
-    knowledge = _knowledge(original, masked, schema, mechanisms, knows, present, n_records)
+    knowledge = _knowledge(original, masked, schema, mechanisms, knows, present, n_records, window_at_most)
     if narrow is None and not knowledge.shown and not knowledge.between and not knowledge.laws:
         raise NotApplicable("what the intruder knows does not suffice to conclude anything from the masking steps")
     who = everybody if present is None else present
@@ -155,11 +166,14 @@ def _knowledge(
     knows: tuple[str, ...],
     present: Integers | None,
     n_records: int,
+    window_at_most: float | None,
 ) -> Knowledge:
     if not mechanisms:
         raise NotApplicable("no masking step is known")
     try:
-        knowledge = conclusions(original.select(knows), masked, schema, mechanisms, present, n_records=n_records)
+        of_whom = person_key(original, schema)
+        his, told = original.select(knows), {"persons": of_whom, "window_at_most": window_at_most}
+        knowledge = conclusions(his, masked, schema, mechanisms, present, n_records=n_records, **told)
     except InputError as error:
         raise AttackFailed(f"a masking step cannot be repeated on the intruder's records ({error.code})") from error
     return knowledge

@@ -16,6 +16,7 @@ from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec
 from tasks.mask.elsewhere.released import Synthetic, Undeclared
 from tasks.mask.elsewhere.row_order import refuse_other_order
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.images import joint_codes
 from tasks.mask.methods import Masking, Mechanism, resolved_steps
 from tasks.mask.pseudonyms import Pseudonyms
@@ -234,9 +235,15 @@ def _refuse_other_kinds(original: Microdata, data: Microdata) -> None:
             raise InputError("released-other-kind", f"released: column {name}", what, f"{was} values", remedy)
 
 
+def _counting_rows(step: Mechanism) -> Mechanism:
+    """Other tools count rows in groups of k, unless the declaration says that they count persons."""
+    counts_rows = isinstance(step, Microaggregation) and step.count is None
+    return step.model_copy(update={"count": "rows"}) if counts_rows else step
+
+
 def _mechanisms(original: Microdata, data: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Mechanism, ...]:
     """The declared steps, and an undeclared one for every further attribute that differs from the source."""
-    declared = resolved_steps(plan.released.mechanism, schema, "released.mechanism")
+    declared = tuple(map(_counting_rows, resolved_steps(plan.released.mechanism, schema, "released.mechanism")))
     covered = {name for step in declared for name in step.masked}
     changed = tuple(name for name in data.names if name not in covered and _differs(original, data, name))
     return (*declared, Undeclared(attributes=changed)) if changed else declared

@@ -116,21 +116,25 @@ def patterns(columns: list[Column]) -> list[tuple[Integers, list[int]]]:
     return [(rows, np.flatnonzero(has).tolist()) for rows, has in found if has.any()]
 
 
-def refuse_small_patterns(columns: list[Column], k: int, *, where: str) -> None:
-    """InputError where fewer than k records share a pattern of missing values within a block, so also where k > n."""
+def refuse_small_patterns(columns: list[Column], k: int, *, where: str, persons: Integers | None = None) -> None:
+    """InputError where fewer than k records share a pattern of missing values within a block, so also where k > n.
+
+    persons: shape (n,), the person of each record, where k counts persons.
+    """
     for rows, having in patterns(columns):
-        if len(rows) < k:
+        size = len(rows) if persons is None else len(np.unique(persons[rows]))
+        if size < k:
             lacking = tuple(column.attribute.name for j, column in enumerate(columns) if j not in having)
-            raise _too_small(len(rows), k, lacking, where)
+            raise _too_small(size, k, lacking, where, "record" if persons is None else "person")
 
 
-def _too_small(size: int, k: int, lacking: tuple[str, ...], where: str) -> InputError:
-    allowed = "k at most the number of records that have the same attributes"
+def _too_small(size: int, k: int, lacking: tuple[str, ...], where: str, unit: str) -> InputError:
+    allowed = f"k at most the number of {unit}s that have the same attributes"
     if not lacking:
-        what = f"k is {k}, but only {size} records have all attributes of a block"
+        what = f"k is {k}, but only {size} {unit}s have all attributes of a block"
         return InputError("group-too-small", f"{where}.k", what, allowed, "lower k, or mask fewer attributes together", k)
     which = " and ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
-    who = "1 record has" if size == 1 else f"{size} records have"
+    who = f"1 {unit} has" if size == 1 else f"{size} {unit}s have"
     what = f"only {who} no value of {which} (and all others of the block), fewer than k = {k}: they cannot hide in a group"
     remedy = (
         f"fill the gaps or leave those rows out at the source, or keep {lacking[0]} back (`role: withheld`); a block of its "

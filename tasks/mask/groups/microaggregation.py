@@ -23,13 +23,14 @@ from tasks.mask.groups.block import (
 )
 from tasks.mask.groups.neighbours import between_neighbours
 from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, grouped
+from tasks.mask.groups.persons import joined_to_k_persons, persons_of
 from tasks.mask.images import Knowledge
 from tasks.mask.partitions.projection import Axis
 from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.mask.repetition import repeated_on_all
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import CATEGORICAL, Attribute, Scale
+from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale
 from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.table import Floats, Microdata
 from tasks.microdata.words import listed
@@ -49,7 +50,9 @@ class Microaggregation(Step):
 
     attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times. Nominal ones can be
         named as well: they get the most frequent category of their group.
-    k: size of the smallest group; the largest has 2k - 1 records.
+    k: size of the smallest group; the largest has 2k - 1 records, or more where persons have several.
+    count: what k counts: `persons` (default where the schema names a person key) or `rows` (default for tables masked
+        elsewhere).
     partition: how records are put into groups: `mdav`; `v_mdav`, groups of a size that varies with the data; `refined`, the
         best found here; `randomised`, one that nobody repeats without the seed; `projection` to one axis; `individual_ranking`
         takes each attribute by itself, `optimal_univariate` a single one.
@@ -68,6 +71,7 @@ class Microaggregation(Step):
     blocks: Public[tuple[Names | BlockSpec, ...] | None] = None
     aggregate: Public[Literal["mean", "median", "plurality"] | None] = None
     standardize: Public[bool] = True
+    count: Public[Literal["persons", "rows"] | None] = Field(None, exclude_if=lambda given: given is None)
     gamma: Public[Annotated[float, Field(ge=0)] | None] = None
     axis: Public[Axis | None] = None
 
@@ -126,8 +130,8 @@ DESCRIPTION = Description(
     what_it_does="puts records into groups of k or more that are alike, and publishes the group's mean (ordinal: its median "
     "category; nominal: its most frequent one)",
     scales=SCALES,
-    parameters="k (smallest group), partition (mdav, v_mdav, refined, randomised, optimal_univariate, individual_ranking, "
-    "projection), attributes, "
+    parameters="k (smallest group), count (what k counts: persons, where there is a person key, or rows), partition (mdav, "
+    "v_mdav, refined, randomised, optimal_univariate, individual_ranking, projection), attributes, "
     "blocks (parts grouped separately, each a list, or {attributes, k} where its k differs; default: all jointly), aggregate "
     "(mean, median, plurality; default: by scale), standardize (one scale before distances; default: true), gamma (of "
     "v_mdav: how readily groups grow), axis (of projection: first_principal_component, sum_of_z_scores), by",
@@ -141,14 +145,16 @@ DESCRIPTION = Description(
 def microaggregate(site: Site, spec: Microaggregation) -> Microdata:
     """Replace each value by the aggregate of its group of k..2k-1 records.
 
-    Meaning: in each block at least k records show the same combination of values.
+    Meaning: in each block at least k records show the same combination of values, and where there is a person key the rows of
+    at least k different persons.
     Formula in words: coordinates are scaled so that every attribute weighs the same (see `block`), the partition groups the
     records, a numeric value becomes the group's mean, an ordinal one its median category (of an even number the lower of the
     middle two), a nominal one its most frequent category. Dates count in days and times in seconds of the day: the mean of
     dates is a date, that of times of day a time between them.
 
     Missing values stay missing, and every present value is masked: within a block, records are grouped among those that miss
-    the same attributes, by the attributes they have.
+    the same attributes, by the attributes they have. Where persons have several rows, groups of fewer than k persons are
+    joined to the nearest other group (`joined_to_k_persons`).
 
     Parameters
     ----------
@@ -161,9 +167,9 @@ def microaggregate(site: Site, spec: Microaggregation) -> Microdata:
 
     A randomised partition tells the steward its loss beside that of MDAV (not within strata).
 
-    Raises InputError if fewer than k records share a pattern of missing values (so also if k > n), for a constant column, an
-    infinite value, a text without order, a univariate partition of several attributes, and a partition that orders the records
-    by an attribute without an order. Cost: that of the partition.
+    Raises InputError for `count: persons` without a person key, if fewer than k records (persons) share a pattern of missing
+    values (so also if k > n), for a constant column, an infinite value, a text without order, a univariate partition of several
+    attributes, and a partition that orders the records by an attribute without an order. Cost: that of the partition.
     Source: see the partitions; medians after Torra (2004), "Microaggregation for categorical variables".
     """
     blocks = grouped_blocks(site, spec)
@@ -186,13 +192,18 @@ def conclude(view: View, spec: Microaggregation) -> Knowledge:
     """What the step lets an intruder conclude who knows it: he repeats the partition, block by block.
 
     A randomised partition he cannot repeat without the seed: nothing sound follows, and only the distance is left to him. Who
-    does not hold all records cannot repeat any, but groups along one attribute lie side by side (`between_neighbours`).
+    does not hold all records cannot repeat any, but groups along one attribute lie side by side (`between_neighbours`). The
+    same holds for who does not know which rows belong to one person, where k counts persons.
     """
+    knows_persons = spec.count == "rows" or all(name in view.originals.names for name in view.schema.with_role(Role.PERSON))
     if spec.partition == "randomised":
         return view.knowledge.doubting(spec.masked)
     for names, k in spec.groups:
-        if len(names) == 1 and spec.partition in ON_AXES and not view.knowledge.complete:
+        if len(names) == 1 and spec.partition in ON_AXES and not (view.knowledge.complete and knows_persons):
             view = replace(view, knowledge=between_neighbours(view, names[0]))
+            continue
+        if not knows_persons:
+            view = replace(view, knowledge=view.knowledge.doubting(names))
             continue
         step = spec.model_copy(update={"attributes": names, "blocks": None, "k": k})
         view = replace(view, knowledge=repeated_on_all(view, names, partial(microaggregate, spec=step)))
@@ -204,16 +215,23 @@ def grouped_blocks(site: Site, spec: Microaggregation) -> list[Block]:
     blocks = []
     for number, (names, k) in enumerate(spec.groups):
         columns = _columns(site, spec, names, k)
-        blocks.append(Block(columns, k, _groups(columns, spec, k, rng=partial(site.draw, f"block {number}"))))
+        blocks.append(Block(columns, k, _groups(site, columns, spec, k, rng=partial(site.draw, f"block {number}"))))
     return blocks
 
 
-def _groups(columns: list[Column], spec: Microaggregation, k: int, *, rng: partial[np.random.Generator]) -> list[Groups]:
+def _groups(
+    site: Site, columns: list[Column], spec: Microaggregation, k: int, *, rng: partial[np.random.Generator]
+) -> list[Groups]:
+    persons = None if spec.count == "rows" else persons_of(site)
     by_median = all(column.aggregate in ("median", "median category") for column in columns)
     found = []
-    for i, (rows, having) in enumerate(patterns(columns)):
+    for i, (like, having) in enumerate(patterns(columns)):
+        rows = like
+        if persons is not None:  # equal records of different persons are taken in the persons' order, whatever that of the rows
+            rows = like[np.lexsort((persons[like], *coordinates_of(columns, like, having).T))]
+        points = coordinates_of(columns, rows, having)
         groups = grouped(
-            coordinates_of(columns, rows, having),
+            points,
             k,
             spec.partition,
             by_median=by_median,
@@ -221,6 +239,8 @@ def _groups(columns: list[Column], spec: Microaggregation, k: int, *, rng: parti
             axis=spec.axis or "first_principal_component",
             rng=partial(rng, f"pattern {i}"),
         )
+        if persons is not None:
+            groups = joined_to_k_persons(points, groups, persons[rows], k)
         found.append(Groups(rows, having, groups))
     return found
 
@@ -235,9 +255,15 @@ def _aggregated(block: Block) -> list[Floats]:
 
 def _columns(site: Site, spec: Microaggregation, names: tuple[str, ...], k: int) -> list[Column]:
     _refuse_other_partitions(site, spec, names)
+    if spec.count == "persons" and not site.schema.with_role(Role.PERSON):
+        what, remedy = (
+            "k is to count persons, and no attribute joins the rows of one person",
+            "take `count` out, or name the key",
+        )
+        raise InputError("no-person-key", f"{site.where}.count", what, "an attribute of `role: person`", remedy, spec.count)
     attributes = site.schema.select(names)
     columns = [column_of(site, one.name, aggregate_of(spec, one), standardize=spec.standardize) for one in attributes]
-    refuse_small_patterns(columns, k, where=site.where)
+    refuse_small_patterns(columns, k, where=site.where, persons=None if spec.count == "rows" else persons_of(site))
     return columns
 
 

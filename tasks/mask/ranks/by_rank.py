@@ -66,6 +66,14 @@ def checked_window(field: str, percent: float, name: str, n: int, where: str) ->
     return window
 
 
+def bound_of_window(view: View, window_percent: float) -> float:
+    """The window that the intruder reckons with: the one of the step, or the larger bound of who does not know it.
+
+    A bound below the window would rule out true rows: release files with one are refused (`check_attacks`).
+    """
+    return max(window_percent, view.window_at_most or 0.0)
+
+
 def concluded_within(view: View, names: tuple[str, ...], reach: Reach) -> Knowledge:
     """What follows for the intruder of a permutation that moves no value by more than reach(n) of n ranks.
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from tasks.mask.images import Knowledge, Law
-from tasks.mask.ranks.by_rank import checked_window, concluded_within, handed_out, ranks_in
+from tasks.mask.ranks.by_rank import bound_of_window, checked_window, concluded_within, handed_out, ranks_in
 from tasks.mask.ranks.jitter_law import jitter_law
 from tasks.mask.step import Description, Site, Step, View
 from tasks.microdata.schema import Scale
@@ -118,9 +118,13 @@ def conclude(view: View, spec: RankJitter) -> Knowledge:
     For sure: `concluded_within`, the reach being `furthest`. Beyond that the law of how many ranks values move, `jitter_law`,
     between blocks of ranks. Blocks are the column's distinct values, or neighbours of them together where there are more than
     512 (in strata: 1,024 in all); equal values are in random order, so that one of them has any of their ranks. The column is
-    the released one or the one he holds, whichever is fuller: where records were left out the law is an approximation.
+    the released one or the one he holds, whichever is fuller: where records were left out the law is an approximation. Who has
+    only a bound on the window knows no law.
     """
-    knowledge = concluded_within(view, spec.masked, lambda n: furthest(spec.window_percent, n))
+    window = bound_of_window(view, spec.window_percent)
+    knowledge = concluded_within(view, spec.masked, lambda n: furthest(window, n))
+    if view.window_at_most is not None:
+        return knowledge
     bounded = {part.name for part in knowledge.between}
     laws = (_law(view, knowledge, spec, name) for name in spec.masked if name in bounded)
     return replace(knowledge, laws=(*knowledge.laws, *laws))

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from tasks.mask.images import Knowledge
 from tasks.mask.ranks.by_rank import (
+    bound_of_window,
     checked_window,
     concluded_within,
     handed_out,
@@ -150,9 +151,11 @@ def bucket_begins(buckets: int, n: int) -> Integers:
 def conclude(view: View, spec: RankSwapping) -> Knowledge:
     """What the step lets an intruder conclude who knows it and sees the released table.
 
-    Classic: as `concluded_within`, the reach being the window. Of p_buckets and p_distribution nothing sound follows: every
-    rank can be exchanged with every other. That pairs are exchanged is not used here, but by the consistency attack.
+    Classic: as `concluded_within`, the reach being the window, or the bound of who does not know it. Of p_buckets and
+    p_distribution nothing sound follows: every rank can be exchanged with every other. That pairs are exchanged is not used
+    here, but by the consistency attack.
     """
     if spec.variant != "classic":
         return view.knowledge.doubting(spec.masked)
-    return concluded_within(view, spec.masked, lambda n: window_ranks(spec.window_percent or 0.0, n))
+    window = bound_of_window(view, spec.window_percent or 0.0)
+    return concluded_within(view, spec.masked, lambda n: window_ranks(window, n))

@@ -147,10 +147,13 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
     """Every attribute of the source: what it is, who said so, and what became of it."""
     found = {column.name: column for column in content.ingest.columns}
     rows = []
+    masked = {name for step in content.mechanisms for name in step.masked}
     for attribute in content.schema.attributes:
         column = found.get(attribute.name)
         steps = content.steps_on(attribute.name)
         treatment = "; then ".join(told(step, content.schema).attribute(attribute) for step in steps) or "published as it is"
+        if not attribute.published and not steps:
+            treatment = f"not published: {why_unpublished(attribute, masked)}"
         rows.append(
             AttributeRow(
                 name=attribute.name,
@@ -161,7 +164,7 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
                 missing=_missing(content, column),
                 evidence=tuple(map(in_plain_words, attribute.evidence)),
                 notes=() if column is None else column.notes,
-                treatment=treatment if attribute.published or steps else f"not published: {why_unpublished(attribute)}",
+                treatment=treatment,
                 published=attribute.published,
             )
         )

@@ -172,6 +172,22 @@ MEANINGS = {
         "the source than it would by luck.",
         "About 1: the tables cannot be told apart in means, spreads and pairwise relations; above 10: analyses will differ.",
     ),
+    "propensity_ratio_largest": Meaning(
+        "The largest S_pMSE for tables of this size",
+        "What the figure above would be if every row of the table were told from the records of the source.",
+        "A limit beyond it could not be broken.",
+    ),
+    "tree_propensity_ratio": Meaning(
+        "Told apart by a tree",
+        "How much better a classification tree tells the rows of the table from the records of the source than where it is not "
+        "said which is which.",
+        "About 1: the tables cannot be told apart; above: relations of any kind differ; below 1: rows are copies of records.",
+    ),
+    "tree_propensity_ratio_largest": Meaning(
+        "The largest ratio of the tree for tables of this size",
+        "What the figure above would be if every row of the table were told from the records of the source.",
+        "A limit beyond it could not be broken.",
+    ),
     "sse_percent": Meaning(
         "Information loss (SSE)",
         "Squared change of the masked numbers, in percent of their variation: 0 is no change, 100 is what replacing every "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import assert_never
 
 from tasks.attack.outcomes.outcome import AttackResult
@@ -59,8 +60,8 @@ ROLES = {
 }
 
 
-def why_unpublished(attribute: Attribute) -> str:
-    """The reason why a column is not in the released table."""
+def why_unpublished(attribute: Attribute, masked: Collection[str] = ()) -> str:
+    """The reason why a column is not in the released table. masked: the attributes that a step masked."""
     match attribute.role:
         case Role.IDENTIFIER:
             named = "it is declared an identifier"
@@ -72,7 +73,8 @@ def why_unpublished(attribute: Attribute) -> str:
         case Role.WITHHELD:
             return "it is kept back by the publisher"
         case Role.DERIVED:
-            return f"it is computed from {listed(attribute.derived_from)} and would undo what was done there"
+            undone = " and would undo what was done there" if set(attribute.derived_from) & set(masked) else ""
+            return f"it is computed from {listed(attribute.derived_from)}{undone}"
         case _:
             raise ValueError(f"{attribute.name} is published: its role is {attribute.role}")
 

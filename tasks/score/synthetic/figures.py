@@ -13,7 +13,7 @@ from tasks.score.association import association_estimates
 from tasks.score.catalogue import DISCLOSURE, LOSS, Measure
 from tasks.score.loss import mean_difference
 from tasks.score.synthetic.marginals import marginal_difference
-from tasks.score.synthetic.propensity import propensity_ratio
+from tasks.score.synthetic.propensity import propensity_figures
 from tasks.score.synthetic.uniques import Uniques, uniques
 
 
@@ -24,8 +24,8 @@ def figures_of_nobody(tables: Beside, measures: tuple[object, ...]) -> tuple[Est
     """
     chosen = dict.fromkeys(one for spec in measures for one in _chosen(tables, spec))
     disclosure = (k_anonymity(tables), *uniques(tables), *chosen)
-    losses = (*mean_difference(tables), *association_estimates(tables), *marginal_difference(tables), propensity_ratio(tables))
-    return (*_without_answer(DISCLOSURE), *disclosure, *_without_answer(LOSS), *losses)
+    losses = (*mean_difference(tables), *association_estimates(tables), *marginal_difference(tables))
+    return (*_without_answer(DISCLOSURE), *disclosure, *_without_answer(LOSS), *losses, *propensity_figures(tables))
 
 
 def _chosen(tables: Beside, spec: object) -> tuple[Estimate, ...]:

@@ -6,6 +6,7 @@ import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from math import ceil, floor
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from tasks.sweep.calibration.chance import Earned, earned
 from tasks.sweep.calibration.findings import Effort, Finding
 from tasks.sweep.calibration.worlds import Steps, World, as_masked
 
-N = 40
+N = 36  # the narrower interval reaches no rank to either side, the wider one
 TABLES = 10
 P_PERCENT = (5.0, 10.0)  # at which disclosure is always measured
 Rate = tuple[float, float | None]  # a figure, and its chance
@@ -79,8 +80,8 @@ def _rate(truth: list[Number], shown: list[Number], discloses: Callable[[float, 
 def _by_rank(ranked: list[float], width: int) -> Callable[[float, float], bool]:
     def discloses(x: float, y: float) -> bool:
         middle = (bisect_left(ranked, y) + bisect_right(ranked, y) - 1) / 2  # of its places, or between its neighbours
-        inside = [ranked[place] for place in range(len(ranked)) if abs(place - middle) <= width]
-        return bool(inside) and inside[0] <= x <= inside[-1]
+        first, last = max(ceil(middle - width), 0), min(floor(middle + width), len(ranked) - 1)
+        return first < len(ranked) and last >= 0 and ranked[first] <= x <= ranked[last]
 
     return discloses
 
