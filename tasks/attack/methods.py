@@ -152,6 +152,9 @@ def links_of(
     original, masked, n_records = scene.original, scene.masked, scene.alignment.n_records
     if intruder.file is not None and not links_files(spec) and not isinstance(spec, ProfileLinkage):
         raise NotApplicable(NEEDS_ORIGINALS)
+    if getattr(spec, "matching", None) in ("one_to_one", "marginals"):
+        # of assignments with the same sum the solver takes one by the order of the records, which is that of their columns
+        intruder = replace(intruder, knows=tuple(sorted(intruder.knows)))
     match spec:
         case DistanceLinkage():
             if spec.is_fitted and scene.units.counts == "persons":

@@ -41,7 +41,7 @@ def test_a_worked_column():
     steps = (step("rank_swapping", 10.0),)
     for bound, sizes in ((None, [2, *[3] * 8, 2]), (20.0, [3, 4, *[5] * 6, 4, 3])):
         links, _ = link_by_mechanism(data, shown, SCHEMA, steps, ("a",), window_at_most=bound)
-        assert links.sizes[links.search_class].tolist() == sizes
+        assert links.sound_sizes[links.search_class].tolist() == sizes
 
 
 @settings(max_examples=40, deadline=None)
@@ -55,7 +55,7 @@ def test_too_high_a_bound_widens_and_never_empties(seed, method, bound, ties):
         assert (wide[name][0] <= exact[name][0]).all()
         assert (wide[name][1] >= exact[name][1]).all()
     links, knowledge = link_by_mechanism(data, released, SCHEMA, steps, ("a", "b"), window_at_most=bound)
-    assert (links.sizes > 0).all()
+    assert (links.sound_sizes > 0).all()
     assert not knowledge.laws, "the law of a jitter needs its window"
 
 
@@ -63,14 +63,14 @@ def test_a_bound_of_everything_is_no_knowledge():
     data, steps = people(1), (step("rank_swapping", 5.0),)
     released = mask(data, SCHEMA, steps, seed=bytes(32), path=("x",)).data
     links, _ = link_by_mechanism(data, released, SCHEMA, steps, ("a", "b"), window_at_most=100.0)
-    assert (links.sizes == released.n).all()
+    assert (links.sound_sizes == released.n).all()
 
 
 def test_the_bound_of_the_steps_themselves_changes_nothing():
     data, steps = people(2), (step("rank_swapping", 15.0),)
     released = mask(data, SCHEMA, steps, seed=bytes(32), path=("x",)).data
     exact, same = (link_by_mechanism(data, released, SCHEMA, steps, ("a", "b"), window_at_most=of)[0] for of in (None, 15.0))
-    assert exact.sizes.tolist() == same.sizes.tolist()
+    assert exact.sound_sizes.tolist() == same.sound_sizes.tolist()
 
 
 @pytest.mark.parametrize("given_bound", [None, 20.0])

@@ -61,7 +61,7 @@ class Run:
     @property
     def source_file(self) -> str | None:
         """The keyed digest of the source, with which its ingestion was asked for; None in a manifest without it."""
-        given = (self.manifest.get("inputs") or {}).get("ingest") or ()
+        given: list[Any] = (self.manifest.get("inputs") or {}).get("ingest") or []
         return str(given[1]) if len(given) > 1 else None
 
     @property

@@ -147,7 +147,7 @@ def linked(files: Files, named: tuple[str, ...], spec: DistanceLinkage, pairs: P
         search = Search(files.own, files.shown, files.columns, form)
         searching, found = files.own_of_record, files.shown_of_row
     else:
-        search = Search(files.shown, files.own, files.columns, form)
+        search = Search(files.own, files.shown, files.columns, form, is_turned=True).turned()  # the same distance both ways
         searching, found = files.shown_of_row, files.own_of_record
     if spec.matching == "one_to_one":
         given = assignment(search, searching, found)
