@@ -234,24 +234,6 @@ def test_equal_records_and_every_distance_against_scipy(seed, name, q, c):
     assert found.bound == pytest.approx(least, abs=1e-7)
 
 
-@settings(max_examples=200, deadline=None)
-@given(SEEDS, st.sampled_from(sorted(FORMS)), st.integers(1, 12), st.integers(1, 12), st.sampled_from([0, 2]), st.booleans())
-def test_a_turned_search_has_the_same_distances(seed, name, q, c, kind, gaps):
-    rng = np.random.default_rng(seed)
-    queries, searched = rng.integers(0, 4, (q, 3)).astype(float), rng.integers(0, 4, (c, 3)).astype(float)
-    if gaps:
-        queries[rng.random((q, 3)) < 0.2] = np.nan
-    columns = Columns(np.array([0, 1, kind]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
-    search = Search(queries, searched, columns, FORMS[name])
-    matrix, turned = search.matrix(np.arange(q)), search.turned()
-    np.testing.assert_allclose(turned.matrix(np.arange(c)), matrix.T, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(turned.turned().matrix(np.arange(q)), matrix)
-    record, row = (axis.ravel() for axis in np.indices((q, c)))
-    np.testing.assert_allclose(turned.apart(row, record), matrix.ravel(), rtol=1e-12, atol=1e-12)
-    near, far, _ = turned.few_nearest(2)
-    np.testing.assert_allclose(far, np.take_along_axis(matrix.T, near, axis=1), rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize(("q", "c"), [(14, 14), (10, 15), (15, 10), (60, 60), (50, 60)])
 @pytest.mark.parametrize("full", [0, 1000])
 def test_how_much_dearer_without_a_link(q, c, full):

@@ -1,4 +1,4 @@
-"""One-to-one linkage where many assignments have the same sum: the order of the columns does not choose among them."""
+"""One-to-one linkage from the other file, and where many assignments have the same sum: columns' order chooses none."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from tasks.attack.linkage.attributes import Columns
 from tasks.attack.linkage.distance_linkage import link_by_distance
+from tasks.attack.linkage.distances import choquet, euclidean, owa, polynomial_kernel, quadratic
+from tasks.attack.linkage.search import Search
 from tasks.attack.methods import Attack, attack
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
@@ -70,3 +75,38 @@ def test_a_distance_across_a_category_is_the_same_from_both_files(credits):
     )
     rows, records = (credits(links) for links in (there, back))
     np.testing.assert_array_equal(rows, records.T)
+
+
+SEEDS, SIZES = st.integers(0, 2**32 - 1), st.integers(1, 12)
+FORMS = {
+    "euclidean": euclidean(3),
+    "through a category": quadratic(np.array([[2.0, 0.5, 0], [0.5, 2, 0], [0, 0, 1]])),
+    "owa": owa(np.array([2.0, 0.5, 0.5]), 3),
+    "choquet": choquet(np.array([0, 0.2, 0.3, 0.5, 0.4, 0.6, 0.7, 1]), 3),
+    "kernel": polynomial_kernel(2, 3),
+}
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(sorted(FORMS)),
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.sampled_from([0, 2]),
+    st.booleans(),
+)
+def test_a_turned_search_has_the_same_distances(seed, name, q, c, kind, gaps):
+    rng = np.random.default_rng(seed)
+    queries, searched = rng.integers(0, 4, (q, 3)).astype(float), rng.integers(0, 4, (c, 3)).astype(float)
+    if gaps:
+        queries[rng.random((q, 3)) < 0.2] = np.nan
+    columns = Columns(np.array([0, 1, kind]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
+    search = Search(queries, searched, columns, FORMS[name])
+    matrix, turned = search.matrix(np.arange(q)), search.turned()
+    np.testing.assert_allclose(turned.matrix(np.arange(c)), matrix.T, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(turned.turned().matrix(np.arange(q)), matrix)
+    record, row = (axis.ravel() for axis in np.indices((q, c)))
+    np.testing.assert_allclose(turned.apart(row, record), matrix.ravel(), rtol=1e-12, atol=1e-12)
+    near, far, _ = turned.few_nearest(2)
+    np.testing.assert_allclose(far, np.take_along_axis(matrix.T, near, axis=1), rtol=1e-12, atol=1e-12)
