@@ -27,7 +27,7 @@ def release(**change):
         "income": {"role": "quasi_identifier", "scale": "numeric"},
         "vote": {"role": "confidential", "scale": "nominal"},
     }
-    masking = [{"method": "microaggregation", "attributes": ["age", "income"], "k": 3}]
+    masking = [{"method": "microaggregation", "attributes": ["age", "income"], "k": 3, "count": "rows"}]
     plain = {"key": None, "attributes": attributes, "masking": masking, "intruder": None}
     return {**plain, "policy": [{"measure": "reidentification", "at_most": 1.0}], **change}
 
