@@ -1,0 +1,17 @@
+"""An attack of somebody who has a bound on the windows of rank swapping, from the command line."""
+
+from __future__ import annotations
+
+SWAP = {"method": "rank_swapping", "attributes": ["age", "income", "town"], "window_percent": 10}
+ATTACKS = [{"method": "distance_linkage"}, {"method": "transparency"}]
+POLICY = [{"measure": "reidentification", "at_most": 1.0}]
+
+
+def test_a_bound_stands_beside_the_known_windows_or_is_refused(certify):
+    less = {"method": "transparency", "id": "less", "window_at_most": 30}
+    ran, manifest = certify({"masking": [SWAP], "attacks": [*ATTACKS, less], "policy": POLICY})
+    assert ran.code == 0, ran.err
+    assert "attack less (declared)" in manifest["stages"]
+    ran, _ = certify({"masking": [SWAP], "attacks": [*ATTACKS, {**less, "window_at_most": 5}], "policy": POLICY})
+    assert ran.code == 2
+    assert "attacks[2].window_at_most" in ran.err
