@@ -77,9 +77,19 @@ def certify(
 
 
 @app.command()
-def check(release: ReleaseFile) -> int:
-    """What a release file would do with its table. Masks and writes nothing."""
+def check(
+    release: ReleaseFile,
+    answer: Annotated[
+        bool, typer.Option("--answer", help="first ask the open questions of the file one by one, and write the answers into it")
+    ] = False,
+) -> int:
+    """What a release file would do with its table, and what is still to be decided. Masks nothing; writes only answers."""
     from flows.console.check import print_plan
+
+    if answer:
+        from flows.console.answer import answer_questions
+
+        answer_questions(release)
 
     return print_plan(release)
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from flows.meant import nearer
+from flows.questions import refuse_open_questions, with_questions_allowed, without_questions
 from tasks.attack.linkage.external import names_of
 from tasks.attack.membership.methods import (
     DEFAULT_MODEL_ATTACKS,
@@ -41,7 +42,7 @@ from tasks.mask.coding.recoding import with_mappings
 from tasks.mask.control import LARGEST_SHARE
 from tasks.mask.elsewhere.adoption import AdoptionPlan, ReleasedSpec
 from tasks.mask.methods import Masking, targets
-from tasks.microdata.document import read_document, validated
+from tasks.microdata.document import Document, read_document, validated
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Name, Public, PublicField, Reason, Slug, Spec
@@ -288,15 +289,25 @@ class ReleaseSpec(Spec):
 
 
 def load_release(path: Path) -> ReleaseSpec:
-    """Read and check a release file without touching its data. InputError says what is wrong, where, and what to do."""
+    """Read and check a release file without touching its data. InputError says what is wrong, where, and what to do.
+
+    A file with open questions is refused: nothing may be made of it before a person has answered them.
+    """
+    document, questions = without_questions(read_document(path))
+    refuse_open_questions(document, questions)
+    return load_draft(path)
+
+
+def load_draft(path: Path) -> ReleaseSpec:
+    """As `load_release`, but open questions (`decide`) are left out instead of refused."""
     try:
-        return _loaded(path)
+        return _loaded(without_questions(read_document(path))[0])
     except InputError as error:
         raise nearer(error, path) from None
 
 
-def _loaded(path: Path) -> ReleaseSpec:
-    document = read_document(path)
+def _loaded(document: Document) -> ReleaseSpec:
+    path = document.path
     release = validated(ReleaseSpec, document)
     keeps_row_order = release.keep_row_order is not None
     try:
@@ -373,4 +384,5 @@ def _widths(release: ReleaseSpec, measure: str) -> tuple[float, ...]:
 
 def schema_of_release_files() -> dict[str, Any]:
     """The JSON schema that editors use; params/schema/release.json holds it, and a test says when it is stale."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **ReleaseSpec.model_json_schema(by_alias=True)}
+    schema = with_questions_allowed(ReleaseSpec.model_json_schema(by_alias=True))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

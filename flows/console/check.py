@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,8 @@ from flows.console.inert import shown
 from flows.console.parameters import with_parameters
 from flows.console.terminal import terminal
 from flows.console.wide import tell_many_columns
+from flows.questions import OpenQuestion, without_questions
+from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Role
 
@@ -34,17 +38,23 @@ def print_plan(path: Path) -> int:
 
     Raises InputError as `load_release`, and for what a run would refuse when it has read the tables.
     """
-    from flows.release import load_release, located
+    from flows.release import load_draft, located
 
-    release = load_release(path)
-    try:
-        examined = _examined(release)
-    except InputError as error:
-        raise located(error, path) from None
     console = terminal(soft_wrap=True)
 
     def say(text: str) -> None:
         console.print(shown(text))
+
+    _, questions = without_questions(read_document(path))
+    try:
+        release = load_draft(path)
+        try:
+            examined = _examined(release)
+        except InputError as error:
+            raise located(error, path) from None
+    except InputError:
+        _say_open(say, path, questions)
+        raise
 
     say(f"Plan of release {release.name} (series {release.lineage}), {examined.rows:,} rows from {examined.source}")
     say("")
@@ -60,8 +70,20 @@ def print_plan(path: Path) -> int:
     for note in (*examined.notes, *unmasked, *cautions(release, examined.schema, examined.asked)):
         say(f"warning: {note}")
     say("")
+    _say_open(say, path, questions)
     say(f"{path}: the release file fits its table; nothing was masked or written")
     return 0
+
+
+def _say_open(say: Callable[[str], None], path: Path, questions: tuple[OpenQuestion, ...]) -> None:
+    """What a person has still to decide, and how."""
+    if not questions:
+        return
+    say("Open questions (nothing is certified before they are answered):")
+    for one in questions:
+        say(f"  {one.about}: {one.question}")
+    say(f"  answer them with `sdcert check --answer {shlex.quote(str(path))}`, or edit the file and delete `decide`")
+    say("")
 
 
 def _fate(attribute: Attribute, examined: _Examined, release: ReleaseSpec) -> str:

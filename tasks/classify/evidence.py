@@ -31,6 +31,11 @@ _GROUP = r"household|hh|hid|hhid|family|fam|dwelling|enterprise|firm|company|est
 _PERSON = r"person|pid|individual|patient|participant|subject|member"
 _WEIGHT = r"weights|[a-z]*wgt|[a-z]*wt|weight"
 _BIRTH = r"dob|birth|births|birthdate|birthday|birthdt|dateofbirth|bdate|bday|born|gebdat|geburtsdatum|naissance|nacimiento"
+_CODE = (
+    r"[a-z]*codes?|region|regions|district|county|municipality|commune|province|canton|state|country|nationality|parish|"
+    r"occupation|occ|isco|soc|industry|sector|nace|isic|sic|naics|nuts|fips|icd|diagnosis|gemeinde|kommune"
+)
+_COORDINATE = r"lat|latitude|lon|lng|longitude|gps"
 _SURVEY = r"survey|sample|sampling|design|household|hh|person|final|post|replicate|base|expansion|grossing|prob"
 
 
@@ -162,6 +167,17 @@ def named_like_birth(name: str) -> bool:
 def named_like_survey_weight(name: str) -> bool:
     """A sampling weight by its name; a plain `weight` may be a body's and is none."""
     return _has(name, r"weights|[a-z]{2,}wgt|[a-z]{2,}wt") or (_has(name, _WEIGHT) and _has(name, _SURVEY))
+
+
+def named_like_weight(name: str) -> bool:
+    """A weight by its name, be it of a survey or of a body."""
+    return _has(name, _WEIGHT) or named_like_survey_weight(name)
+
+
+def named_like_code(name: str) -> bool:
+    """A code by its name, whose numbers name things (a region, an occupation, a postcode) instead of measuring them."""
+    named = named_like_identifier(name)
+    return _has(name, _CODE) or (named is not None and not names_people(named) and not _has(name, _COORDINATE))
 
 
 def _has(name: str, pattern: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.console.draft.cells import AGAIN, GROUP_IT, Reading, missing_codes, spelled
+from flows.console.draft.codes import kind_of_numbers, question_of
 from tasks.classify.evidence import Facts, facts_of, named_like_identifier, names_people
 from tasks.classify.roles import attribute_of
 from tasks.ingest.columns.numerals import is_missing_word
@@ -19,6 +20,7 @@ from tasks.microdata.table import Microdata
 MOSTLY = 0.5
 MANY_CATEGORIES = 50  # without an order: in groups of ten hardly anybody keeps one of fifty even ones
 AS_READ = Reading()
+CODE_HINT = "if these codes have an order, write `scale: ordinal`"
 FREE_TEXT = (
     "is this free text (somebody's own words)? Then write `scale: free_text, role: withheld`: no mask takes out what it tells"
 )
@@ -26,13 +28,18 @@ FREE_TEXT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafted:
-    """One column of the draft. why: what was found and what follows. decide: what only a person can know."""
+    """One column of the draft. why: what was found and what follows.
+
+    decide: what only a person can know, and what decides about a wrong value or a risk: nothing is certified before it is
+    answered. hints: how more could be published, or lost less; the proposal is safe without.
+    """
 
     attribute: Attribute
     facts: Facts
     reading: Reading = AS_READ
     why: tuple[str, ...] = ()
     decide: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -71,18 +78,38 @@ class Step:
 def drafted(data: Microdata, name: str, reading: Reading) -> Drafted:
     """The proposal for one column, as it is read by `reading`."""
     facts = facts_of(data, name)
-    column = _drafted(facts, reading)
+    column = _asked(_drafted(facts, reading), data)
     if column.attribute.role in UNPUBLISHED:
         return column
     if facts.kind == "text":
         words = sorted(word for word in data.column(name).unique().drop_null().to_pylist() if is_missing_word(word))
-        return replace(column, decide=(*column.decide, *map(_word_question, words)))
+        return replace(column, hints=(*column.hints, *map(_word_question, words)))
     if facts.kind not in {"integer", "double"}:
         return column
     codes = missing_codes(data.floats(name)[~data.missing(name)])
     asked = tuple(_code_question(cell) for code in codes for cell in spelled(code, reading.codes))
     doubts = () if reading.doubt is None else (reading.doubt,)
     return replace(column, decide=(*column.decide, *asked, *doubts))
+
+
+def _asked(column: Drafted, data: Microdata) -> Drafted:
+    """With a question where numbers may be codes or weights, and a proposal under which no value is invented."""
+    kind = kind_of_numbers(data, column.facts) if column.known and column.reading.declared is None else None
+    if kind is None:
+        return column
+    asked = replace(column, decide=(question_of(kind, column.facts),), hints=())
+    match kind:
+        case "weight":
+            return asked.changed("a weight by its name, of a survey or of a body: not published", role=Role.WITHHELD)
+        case "code":
+            return asked.changed("whole numbers that are codes by the name of the column", scale=Scale.NOMINAL)
+        case "few codes":
+            few = replace(column, hints=(CODE_HINT,))
+            return few.changed("codes by the name of the column", scale=Scale.NOMINAL)
+        case "many codes":
+            return asked.changed("codes by the name of the column: not published", role=Role.WITHHELD, scale=Scale.NOMINAL)
+        case "code or number":
+            return asked.changed("whole numbers that repeat and have gaps: amounts or codes", scale=Scale.ORDINAL)
 
 
 def _code_question(cell: str) -> str:
@@ -100,7 +127,7 @@ def _drafted(facts: Facts, reading: Reading) -> Drafted:
     if reading.undecided is not None:
         why, question = reading.undecided
         attribute = Attribute(facts.name, Role.WITHHELD, Scale.NOMINAL, "declared")
-        return Drafted(attribute=attribute, facts=facts, why=(_counted(facts), why), decide=(question,))
+        return Drafted(attribute=attribute, facts=facts, why=(_counted(facts), why), hints=(question,))
     try:
         attribute = attribute_of(facts, reading.declared, is_key=False, is_known=False)
     except InputError as error:
@@ -126,7 +153,7 @@ def _unpublished(facts: Facts, reading: Reading, error: InputError) -> Drafted:
     reason = error.what.rpartition("declared: ")[2].rstrip(".") if error.code == "undeclared-identifier" else f"it is {named}"
     attribute = Attribute(facts.name, Role.IDENTIFIER, Scale.NOMINAL, "declared")
     why = (f"it looks like something that names a person or company: {reason}", "so it is not published")
-    return Drafted(attribute=attribute, facts=facts, reading=reading, why=why, decide=(_if_it_names_nobody(facts),))
+    return Drafted(attribute=attribute, facts=facts, reading=reading, why=why, hints=(_if_it_names_nobody(facts),))
 
 
 def _if_it_names_nobody(facts: Facts) -> str:
@@ -146,7 +173,7 @@ def _free_text(facts: Facts, reading: Reading) -> Drafted:
         "is this free text? Then leave it so. If it holds categories, write `role: quasi_identifier, scale: nominal`, "
         "and mask it"
     )
-    return Drafted(attribute=attribute, facts=facts, reading=reading, why=(_counted(facts), why), decide=(question,))
+    return Drafted(attribute=attribute, facts=facts, reading=reading, why=(_counted(facts), why), hints=(question,))
 
 
 def _many_categories(column: Drafted) -> Drafted:
@@ -155,10 +182,10 @@ def _many_categories(column: Drafted) -> Drafted:
         f"would coarser categories do (a region for a town)? In groups of ten most rows may lose theirs: coarsen it {AGAIN}"
     )
     if column.facts.n_distinct <= MOST_CATEGORIES:
-        return replace(column, why=(*column.why, "many categories without an order"), decide=(coarser,))
+        return replace(column, why=(*column.why, "many categories without an order"), hints=(coarser,))
     why = f"more than {MOST_CATEGORIES} categories without an order: no mask would leave anything of it, so it is not published"
     question = f"write it in at most {MOST_CATEGORIES} categories (a region for a town) {AGAIN}, or leave it unpublished"
-    return replace(column.changed(why, role=Role.WITHHELD), decide=(question,))
+    return replace(column.changed(why, role=Role.WITHHELD), hints=(question,))
 
 
 def _counted(facts: Facts) -> str:
@@ -185,8 +212,9 @@ def _with_scale_and_role_told(column: Drafted) -> Drafted:
         case Role.QUASI_IDENTIFIER if column.facts.prose >= MOSTLY and not column.facts.few_categories:
             return _free_text(column.facts, column.reading)
         case Role.QUASI_IDENTIFIER:
-            why, decide = _scale_told(column)
-            return replace(column, why=(*column.why, why), decide=decide)
+            why, told = _scale_told(column)
+            decide, hints = (told, ()) if told == (FREE_TEXT,) else ((), told)
+            return replace(column, why=(*column.why, why), decide=decide, hints=hints)
         case _:
             return column
 

@@ -46,7 +46,7 @@ def init_release(table: str, output: Path | None, name: str | None, *, force: bo
     draft = draft_of(data, readings, name=release, source=_as_written(source, path))
     _write(path, text_of(draft))
     _say_what_was_drafted(draft, path)
-    return _checked(path)
+    return _checked(draft, path)
 
 
 def source_of(table: str) -> SourceSpec:
@@ -148,13 +148,13 @@ def _say_what_was_drafted(draft: Draft, path: Path) -> None:
         for question in column.decide:
             questions.setdefault(question, []).append(shown(column.name))
     if questions:
-        say("\nFor you to decide (the file says DECIDE at each of these columns):")
+        say("\nFor you to decide (`decide` in the file, at each of these columns):")
     for question, names in questions.items():
         say(f"  {', '.join(names)}: {question}")
     say(f"\nChecking it, as `sdcert check {shlex.quote(str(path))}` does:")
 
 
-def _checked(path: Path) -> int:
+def _checked(draft: Draft, path: Path) -> int:
     from flows.console.check import print_plan
 
     try:
@@ -163,7 +163,8 @@ def _checked(path: Path) -> int:
         say(f"The draft is in {path}, but it does not fit yet: mend what is named below, then run the check again.")
         raise
     quoted = shlex.quote(str(path))
-    say(f"\nNext: read {path}, above all its DECIDE lines; then\n  sdcert certify {quoted}")
+    answering = f"  sdcert check --answer {quoted}\n" if any(column.decide for column in draft.columns) else ""
+    say(f"\nNext: read {path}; then\n{answering}  sdcert certify {quoted}")
     return code
 
 

@@ -96,9 +96,10 @@ def _schema(columns: Sequence[Drafted]) -> Schema:
 
 def _derived(columns: tuple[Drafted, ...], name: str, sources: tuple[str, ...], why: str) -> tuple[Drafted, ...]:
     told = f"{why}: published, it would undo the mask"
-    decide = ("if that is a coincidence, mask it with the others instead",)
+    hints = ("if that is a coincidence, mask it with the others instead",)
     return tuple(
-        replace(column.as_derived(sources, told), decide=decide) if column.name == name else column for column in columns
+        replace(column.as_derived(sources, told), decide=(), hints=hints) if column.name == name else column
+        for column in columns
     )
 
 
@@ -162,7 +163,7 @@ def _withheld(column: Drafted) -> Drafted:
         f"{fill}, or leave those rows out, at the source; then write "
         f"`role: quasi_identifier, scale: {scale}` and add it to the microaggregation, or leave it unpublished"
     )
-    return replace(column.changed(why, role=Role.WITHHELD), decide=(question,))
+    return replace(column.changed(why, role=Role.WITHHELD), decide=(), hints=(question,))
 
 
 def _smallest_pattern(gaps: list[Integers], n: int) -> int:

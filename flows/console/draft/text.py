@@ -15,6 +15,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 from flows.console.draft.columns import Drafted, Step
 from flows.console.draft.rules import Draft
 from flows.console.inert import shown
+from flows.questions import DECIDE
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.schema import Scale
 
@@ -24,7 +25,8 @@ _PLAIN = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[a-z_][a-z0-9_./
 
 HEAD = (
     "Drafted by `sdcert init`. Every line is a proposal: read it, change what is wrong, delete what you do not need.",
-    "Lines that say DECIDE need you: only a person can know the answer.",
+    "`decide` is a question that only a person can answer; nothing is certified while one is open. `sdcert check --answer`",
+    "asks them one by one; or change what the question is about, and delete it.",
     "Afterwards: `sdcert check` on this file says what would be done, `sdcert certify` does it.",
 )
 ROLES = (
@@ -86,9 +88,18 @@ def _attributes(columns: Sequence[Drafted]) -> CommentedMap:
     found = CommentedMap()
     for column in columns:
         key = quoted(column.name)
-        found[key] = _flow(_declaration(column))
-        told = [f"{'; '.join(column.why)}."] + [f"DECIDE: {question}." for question in column.decide]
+        found[key] = _with_questions(_flow(_declaration(column)), column.decide)
+        told = [f"{'; '.join(column.why)}.", *(f"{hint[:1].upper()}{hint[1:]}." for hint in column.hints)]
         found.yaml_set_comment_before_after_key(key, before=comment(told), indent=2)
+    return found
+
+
+def _with_questions(fields: CommentedMap, questions: Sequence[str]) -> CommentedMap:
+    """With its open questions, on lines of their own."""
+    if not questions:
+        return fields
+    found = CommentedMap(fields)
+    found[DECIDE] = quoted(questions[0]) if len(questions) == 1 else CommentedSeq(map(quoted, questions))
     return found
 
 

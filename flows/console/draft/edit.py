@@ -1,0 +1,112 @@
+"""Changes to one entry of a release file that leave every other line, and every comment, as its author wrote it."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, SequenceNode
+
+from flows.console.draft.text import WIDTH, quoted
+from tasks.microdata.document import Path_
+
+KeyAndValue = tuple[Node | None, Node]
+
+
+def replaced(text: str, place: Path_, value: Any) -> str:
+    """The file with another value at a place that it has, written in one pair of brackets.
+
+    Example: `{role: weight}` at `attributes.w` of "attributes:\n  w:\n    role: other\n" is "attributes:\n  w: {role: weight}\n".
+    """
+    key, node = _at(text, place)
+    begin = node.start_mark.index if key is None else key.end_mark.index
+    column = (node if key is None else key).start_mark.column
+    written = _written(value, column + 2)
+    return text[:begin] + ("" if key is None else ": ") + written + text[_end(node) :]
+
+
+def deleted(text: str, place: Path_) -> str:
+    """The file without the entry at a place; a mapping or list that held nothing else goes with it."""
+    parent = _at(text, place[:-1])[1]
+    if len(place) > 1 and len(parent.value) == 1:
+        return deleted(text, place[:-1])
+    if isinstance(parent, CollectionNode) and parent.flow_style:
+        rest = _plain(parent)
+        del rest[place[-1]]
+        return replaced(text, place[:-1], rest)
+    key, node = _at(text, place)
+    begin = text.rfind("\n", 0, (node if key is None else key).start_mark.index) + 1
+    after = text.find("\n", _end(node))
+    return text[:begin] + ("" if after < 0 else text[after + 1 :])
+
+
+def appended(text: str, part: str, value: Any) -> str:
+    """The file with one more entry at the end of a list that it has."""
+    _, node = _at(text, (part,))
+    if node.flow_style or not node.value:
+        return replaced(text, (part,), [*_plain(node), value])
+    last = node.value[-1]
+    dash = text.rfind("-", 0, last.start_mark.index)
+    indent = dash - text.rfind("\n", 0, dash) - 1
+    end = _end(last)
+    return f"{text[:end]}\n{' ' * indent}- {_written(value, indent + 4)}{text[end:]}"
+
+
+def _at(text: str, place: Path_) -> KeyAndValue:
+    """The node at a place, and the node of its key where it stands in a mapping."""
+    found: KeyAndValue = (None, YAML(typ="safe", pure=True).compose(text))
+    for step in place:
+        node = found[1]
+        if isinstance(node, MappingNode):
+            found = next((key, value) for key, value in node.value if key.value == step)
+        elif isinstance(node, SequenceNode):
+            found = (None, node.value[int(step)])
+    return found
+
+
+def _end(node: Node) -> int:
+    """Where the last part of a node ends; the parser counts what follows a block as part of it."""
+    if isinstance(node, CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end(last[1] if isinstance(node, MappingNode) else last)
+    return int(node.end_mark.index)
+
+
+def _plain(node: Node) -> Any:
+    sink = io.StringIO()
+    yaml = YAML(typ="safe", pure=True)
+    yaml.serialize(node, sink)
+    return yaml.load(sink.getvalue())
+
+
+def _written(value: Any, indent: int) -> str:
+    """In brackets on one line, or on several that are indented."""
+    yaml = YAML()
+    yaml.width = max(WIDTH - indent, WIDTH // 2)
+    yaml.allow_unicode = not _unprintable(value)
+    if _unprintable(value):
+        yaml.width = 1_000_000  # an escaped name that is broken over two lines is not read back as it was
+    sink = io.StringIO()
+    yaml.dump(_in_brackets(value), sink)
+    lines = [line.strip() for line in sink.getvalue().strip().removesuffix("\n...").splitlines()]
+    return f"\n{' ' * indent}".join(lines)
+
+
+def _unprintable(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_unprintable, (*value, *value.values())))
+    return any(map(_unprintable, value)) if isinstance(value, list) else isinstance(value, str) and not value.isprintable()
+
+
+def _in_brackets(value: Any) -> Any:
+    found: Any
+    if isinstance(value, dict):
+        found = CommentedMap({quoted(key): _in_brackets(one) for key, one in value.items()})
+    elif isinstance(value, list):
+        found = CommentedSeq([_in_brackets(one) for one in value])
+    else:
+        return quoted(value) if isinstance(value, str) else value
+    found.fa.set_flow_style()
+    return found
