@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from tasks.mask.methods import Mechanism
-from tasks.microdata.schema import Attribute, Scale, Schema
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
 
 
@@ -36,6 +38,19 @@ class Beside:
         """Two arrays of shapes (n,) and (m,): equal values have equal codes; missing is -1."""
         original, masked = shared_codes(self.original.column(name), self.masked.column(name))
         return original, masked
+
+
+    def weights(self) -> tuple[Floats, Floats]:
+        """Two arrays of shapes (n,) and (m,): the survey weight of each record and each released row; 1 where there is none.
+
+        Of several weights the first counts. A missing or negative weight is 0.
+        """
+        name = next((name for name in self.schema.with_role(Role.WEIGHT) if not self.original.is_text(name)), None)
+        ones = np.ones(self.original.n), np.ones(self.masked.n)
+        if name is None:
+            return ones
+        found = [np.maximum(np.nan_to_num(table.floats(name), nan=0.0), 0.0) for table in (self.original, self.masked)]
+        return (found[0], found[1]) if min(one.sum() for one in found) > 0 else ones
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,14 +305,38 @@ LOSS = (
     ),
     Measure(
         name="marginal_difference",
-        says="largest difference of the cumulative shares of an attribute in the source and in a fully synthetic release; of "
-        "categories half the sum of the differences of their shares",
+        says="largest difference of the cumulative shares of a masked attribute in the source and in the release; of categories "
+        "half the sum of the differences of their shares; the mean over the attributes",
         unit="share",
         better="lower",
         about="table_and_attribute",
         largest=1,
         of_nobody=True,
-        only_of_nobody=True,
+    ),
+    Measure(
+        name="largest_marginal_difference",
+        says="the same for the attribute that suffered most",
+        unit="share",
+        better="lower",
+        about="table",
+        largest=1,
+        of_nobody=True,
+    ),
+    Measure(
+        name="categories_lost",
+        says="share of the categories of masked attributes that no released row shows any more",
+        unit="share",
+        better="lower",
+        about="table_and_attribute",
+        largest=1,
+    ),
+    Measure(
+        name="category_association_difference",
+        says="mean absolute difference of the associations (Cramer's V) of categorical attributes with others",
+        unit="association",
+        better="lower",
+        about="table",
+        largest=1,
     ),
     Measure(
         name="propensity_ratio",

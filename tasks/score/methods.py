@@ -18,6 +18,7 @@ from tasks.score.aligned import Aligned, Beside
 from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
 from tasks.score.association import association_estimates
 from tasks.score.catalogue import MEASURES
+from tasks.score.categories import category_estimates
 from tasks.score.interval_disclosure import (
     RankIntervalDisclosure,
     SdIntervalDisclosure,
@@ -30,6 +31,7 @@ from tasks.score.local_privacy import epsilon
 from tasks.score.loss import loss_estimates
 from tasks.score.subgroups import subgroups_of
 from tasks.score.synthetic.figures import figures_of_nobody
+from tasks.score.synthetic.marginals import marginal_difference
 from tasks.score.synthetic.uniques import Uniques
 
 AnyMeasure = RankIntervalDisclosure | SdIntervalDisclosure | KAnonymitySubset | Uniques
@@ -81,6 +83,7 @@ def score(
     chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _chosen(tables, spec))
     always = (*same_value_disclosure(tables), k_anonymity(tables), *epsilon(original, schema, mechanisms))
     loss = (_records_absent(scene), *loss_estimates(tables), *association_estimates(tables))
+    loss = (*loss, *marginal_difference(tables), *category_estimates(tables))
     return _distinct((*by_attack, *dict.fromkeys(chosen), *always, *loss))
 
 

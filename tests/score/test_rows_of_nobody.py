@@ -174,7 +174,8 @@ def test_without_quasi_identifiers_nobody_is_alone():
 
 
 def test_marginals_by_hand():
-    table, age, sex, vote = marginal_difference(Beside(SOURCE, ROWS, SCHEMA, STEPS))
+    table, largest, age, sex, vote = marginal_difference(Beside(SOURCE, ROWS, SCHEMA, STEPS))
+    assert largest.value == max(age.value, sex.value, vote.value)
     assert age.value == 3 / 4 - 3 / 6  # up to 1
     assert sex.value == 0
     assert vote.value == pytest.approx((0 + (1 / 2 - 1 / 3) + 1 / 6) / 2)
@@ -185,7 +186,7 @@ def test_missing_values_count_in_marginals():
     schema = Schema(SCHEMA.attributes[:2])
     before = {"age": [1.0, 2.0, 3.0, 4.0], "sex": ["f", "f", "m", "m"]}
     after = {"age": [np.nan, np.nan, 3.0, 4.0], "sex": ["f", "f", None, None]}
-    _, age, sex = marginal_difference(beside(before, after, schema))
+    _, _, age, sex = marginal_difference(beside(before, after, schema))
     assert (age.value, sex.value) == (0.5, 0.5)
 
 

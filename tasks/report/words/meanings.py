@@ -163,8 +163,24 @@ MEANINGS = {
     "marginal_difference": Meaning(
         "Difference of distributions",
         "The largest difference of the cumulative shares of an attribute in the source and in the table; of categories half "
-        "the sum of the differences of their shares. For the table the mean over the published attributes.",
+        "the sum of the differences of their shares. For the table the mean over the masked attributes, or over all that are "
+        "published where the rows belong to nobody. With the survey weights, if there are any.",
         "No share that is read off an attribute, of a category or up to a bound, is off by more than that attribute's figure.",
+    ),
+    "largest_marginal_difference": Meaning(
+        "Largest difference of distributions",
+        "The difference of the distributions of the attribute that suffered most.",
+        "No share that is read off one attribute, of a category or up to a bound, is off by more than this.",
+    ),
+    "categories_lost": Meaning(
+        "Categories lost",
+        "The share of the categories of masked attributes that occur in the original and in no released row.",
+        "Nothing can be said of these categories; most of them are rare.",
+    ),
+    "category_association_difference": Meaning(
+        "Change of associations of categories",
+        "Mean absolute difference of Cramer's V, over the pairs of attributes of which one is categorical and one was masked.",
+        "The strength of a relation in a cross table is off by this much on average.",
     ),
     "propensity_ratio": Meaning(
         "Told apart by a model (S_pMSE)",

@@ -1,4 +1,4 @@
-"""Information loss of a fully synthetic release in single attributes: how far their distributions are from the source's."""
+"""Information loss in single attributes: how far their distributions in the release are from the source's."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import math
 import numpy as np
 
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.schema import CATEGORICAL, Attribute
-from tasks.microdata.table import Floats
-from tasks.score.aligned import Beside
+from tasks.microdata.schema import CATEGORICAL, Attribute, Scale
+from tasks.microdata.table import Floats, Integers
+from tasks.score.aligned import Aligned, Beside
 from tasks.score.catalogue import MEASURES
+
+MEAN, LARGEST = "marginal_difference", "largest_marginal_difference"
 
 
 def marginal_difference(tables: Beside) -> tuple[Estimate, ...]:
@@ -20,36 +22,57 @@ def marginal_difference(tables: Beside) -> tuple[Estimate, ...]:
     the values up to any bound.
     Formula in words: for what has an order (numbers, dates, times, ordinal attributes) the largest absolute difference of the
     cumulative shares (Kolmogorov and Smirnov); for categories half the sum of the absolute differences of their shares (total
-    variation). Missing values are below all others, or a category of their own.
+    variation). Missing values are below all others, or a category of their own. Where the rows of the release belong to
+    records and the table has survey weights, shares are weighted, the source's by the source's weights.
 
-    Returns the mean over the published attributes first, then one per attribute; in [0, 1]. Two samples of one population
-    differ too, by about one over the square root of the smaller one's size.
+    Returns the mean over the attributes first, then the largest of them (`largest_marginal_difference`), then one per
+    attribute; in [0, 1]. The attributes are those that a step masked, and of a release whose rows belong to nobody all that are
+    published. Two samples of one population differ too, by about one over the square root of the smaller one's size. Not
+    applicable without a mask.
     Cost: O((n + m) log (n + m)) per attribute.
     Source: SDMetrics has the complements of both (KSComplement, TVComplement); there missing values are left out.
 
     Example: an attribute without a value in common with the source, all of its values higher: 1.
     """
-    attributes = [one for one in tables.schema.attributes if one.published]
-    parts = [(one.name, _distance(tables, one)) for one in attributes]
-    mean = math.fsum(distance for _, distance in parts) / len(parts)
-    return (_estimate(mean, None), *(_estimate(distance, name) for name, distance in parts))
+    of_records = isinstance(tables, Aligned)
+    attributes = tables.touched(*Scale) if of_records else tables.of_scale(*Scale)
+    if not attributes:
+        return (_estimate(None, None), _estimate(None, None, LARGEST))
+    ones = np.ones(tables.original.n), np.ones(tables.masked.n)
+    weights = tables.weights() if of_records else ones
+    parts = [(one.name, _distance(tables, one, weights)) for one in attributes]
+    distances = [distance for _, distance in parts]
+    mean = math.fsum(distances) / len(parts)
+    each = (_estimate(distance, name) for name, distance in parts)
+    return (_estimate(mean, None), _estimate(max(distances), None, LARGEST), *each)
 
 
-def _distance(tables: Beside, attribute: Attribute) -> float:
+def _distance(tables: Beside, attribute: Attribute, weights: tuple[Floats, Floats]) -> float:
     if attribute.scale in CATEGORICAL or (tables.original.is_text(attribute.name) and attribute.order is None):
-        before, after = (codes + 1 for codes in tables.codes(attribute.name))
-        size = int(max(before.max(), after.max())) + 1
-        return float(np.abs(_shares(before, size) - _shares(after, size)).sum()) / 2
-    before, after = (np.sort(np.where(np.isnan(values), -np.inf, values)) for values in tables.positions(attribute))
-    values = np.union1d(before, after)
-    below = (np.searchsorted(one, values, side="right") / len(one) for one in (before, after))
+        codes = [one + 1 for one in tables.codes(attribute.name)]
+        size = int(max(map(np.max, codes))) + 1
+        before, after = (_shares(one, weight, size) for one, weight in zip(codes, weights, strict=True))
+        return float(np.abs(before - after).sum()) / 2
+    both = [np.where(np.isnan(values), -np.inf, values) for values in tables.positions(attribute)]
+    values = np.union1d(*both)
+    below = (_below(one, weight, values) for one, weight in zip(both, weights, strict=True))
     return float(np.abs(np.subtract(*below)).max())
 
 
-def _shares(codes: np.ndarray[tuple[int], np.dtype[np.int64]], size: int) -> Floats:
-    shares: Floats = np.bincount(codes, minlength=size) / len(codes)
+def _below(values: Floats, weights: Floats, bounds: Floats) -> Floats:
+    """The share of the weights of values up to each bound."""
+    order = np.argsort(values, kind="stable")
+    total = np.concatenate([[0.0], np.cumsum(weights[order])])
+    found: Floats = total[np.searchsorted(values[order], bounds, side="right")] / total[-1]
+    return found
+
+
+def _shares(codes: Integers, weights: Floats, size: int) -> Floats:
+    shares: Floats = np.bincount(codes, weights=weights, minlength=size) / weights.sum()
     return shares
 
 
-def _estimate(value: float, attribute: str | None) -> Estimate:
-    return Estimate(measure="marginal_difference", attribute=attribute, value=value, unit=MEASURES["marginal_difference"].unit)
+def _estimate(value: float | None, attribute: str | None, measure: str = MEAN) -> Estimate:
+    status, reason = ("ok", None) if value is not None else ("not_applicable", "no published attribute was masked")
+    unit = MEASURES[measure].unit
+    return Estimate(measure=measure, attribute=attribute, value=value, unit=unit, status=status, reason=reason)
