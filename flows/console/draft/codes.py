@@ -5,9 +5,9 @@ What is proposed of them never computes a value that the source does not have; t
 
 from __future__ import annotations
 
+import json
 from typing import Literal
 
-from flows.console.draft.cells import AGAIN
 from tasks.classify.evidence import ROWS_PER_CODE, Facts, named_like_code, named_like_weight
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.table import Microdata
@@ -26,7 +26,8 @@ CODE_QUESTION = (
 )
 MANY_CODES_QUESTION = (
     f"do these numbers only name things (a code)? More than {MOST_CATEGORIES} codes fit no group: as proposed they are not "
-    f"published. To publish them, group them by their first digits {AGAIN}. If they measure something, write "
+    "published. To publish them, write `role: quasi_identifier, scale: nominal` and join them by their first digits, as the first step of "
+    "`masking`: `{{method: recoding, recode: {{{name}: {{group: {{digits: 1}}}}}}}}`. If they measure something, write "
     "`role: quasi_identifier, scale: numeric`: a group shows the mean"
 )
 CODE_OR_NUMBER_QUESTION = (
@@ -62,7 +63,7 @@ def question_of(kind: Kind, facts: Facts) -> str:
         case "code" | "few codes":
             return CODE_QUESTION
         case "many codes":
-            return MANY_CODES_QUESTION
+            return MANY_CODES_QUESTION.format(name=json.dumps(facts.name, ensure_ascii=False))
         case "code or number":
             fits = facts.n_distinct <= MOST_CATEGORIES
             return CODE_OR_NUMBER_QUESTION.format(names="write `scale: nominal`" if fits else "write `role: withheld`")

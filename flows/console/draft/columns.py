@@ -97,7 +97,8 @@ def _asked(column: Drafted, data: Microdata) -> Drafted:
     kind = kind_of_numbers(data, column.facts) if column.known and column.reading.declared is None else None
     if kind is None:
         return column
-    asked = replace(column, decide=(question_of(kind, column.facts),), hints=())
+    column = replace(column, why=column.why[:-1], hints=())  # without what was told of its scale
+    asked = replace(column, decide=(question_of(kind, column.facts),))
     match kind:
         case "weight":
             return asked.changed("a weight by its name, of a survey or of a body: not published", role=Role.WITHHELD)

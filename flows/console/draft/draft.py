@@ -144,11 +144,10 @@ def _say_what_was_drafted(draft: Draft, path: Path) -> None:
         if names:
             say(f"  {role:<17} {', '.join(names)}")
     questions: dict[str, list[str]] = {}
-    for column in draft.columns:
-        for question in column.decide:
-            questions.setdefault(question, []).append(shown(column.name))
+    for name, question in draft.questions:
+        questions.setdefault(question, []).append(shown(name))
     if questions:
-        say("\nFor you to decide (`decide` in the file, at each of these columns):")
+        say("\nFor you to decide (`decide` in the file):")
     for question, names in questions.items():
         say(f"  {', '.join(names)}: {question}")
     say(f"\nChecking it, as `sdcert check {shlex.quote(str(path))}` does:")
@@ -163,7 +162,7 @@ def _checked(draft: Draft, path: Path) -> int:
         say(f"The draft is in {path}, but it does not fit yet: mend what is named below, then run the check again.")
         raise
     quoted = shlex.quote(str(path))
-    answering = f"  sdcert check --answer {quoted}\n" if any(column.decide for column in draft.columns) else ""
+    answering = f"  sdcert check --answer {quoted}\n" if draft.questions else ""
     say(f"\nNext: read {path}; then\n{answering}  sdcert certify {quoted}")
     return code
 

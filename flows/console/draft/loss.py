@@ -1,67 +1,83 @@
-"""The last line of a drafted policy: a limit of the loss that the drafted groups can keep, and what to do if it is too much."""
+"""The lines on the loss in a drafted policy: limits that the drafted groups can be expected to keep, for every masked column."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from flows.console.draft.columns import Drafted, Step
-from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.methods import mask
-from tasks.microdata.schema import Scale, Schema
-from tasks.microdata.table import Floats, Microdata, shared_codes
+from flows.console.draft.expected import Expected
+from flows.questions import DECIDE
+from tasks.microdata.schema import Scale
+from tasks.microdata.table import Microdata, shared_codes
 
-SSE_PERCENT = 40  # the limit of the loss, unless the groups lose more
+SSE_PERCENT = 40  # the limit of the loss of the numbers, unless the groups lose more
 CELLS_CHANGED = 0.5  # likewise, where there are no numbers
-MOST_ROWS = 2000  # that are grouped to estimate a loss; a part of the rows is sparser, and loses more
-UNUSED_SEED = bytes(32)  # MDAV draws nothing
+LARGEST_MARGINAL_DIFFERENCE = 0.2
+CATEGORIES_LOST = 0.1
+ASSOCIATION_DIFFERENCE = 0.1
+MARGIN = 1.2  # the release may lose so much more than some of its rows do: rows with gaps are grouped among few
+SLIGHT = 0.03  # and of a share so much more
+WORTH_IT = 0.5  # of the largest value of a measure: whether a table that loses more is worth publishing is a question
 TO_CHOOSE = "Choose it from what the table is for."
 TOO_MUCH = "If that is too much, lower `k` (more risk), publish fewer columns, or coarser ones; then lower this limit."
 
 
-def loss_line(data: Microdata, grouped: Sequence[Drafted], k: int) -> Step:
-    """The policy line on the loss. grouped: the columns of the one step that masks."""
+def loss_lines(data: Microdata, grouped: Sequence[Drafted], expected: Expected | None) -> tuple[Step, ...]:
+    """The policy lines on the loss. grouped: the columns of the one step that masks."""
+    figures = {} if expected is None else expected.figures
     numbers = any(column.attribute.scale is Scale.NUMERIC for column in grouped)
-    return _of_numbers(data, grouped, k) if numbers else _of_categories(data, grouped)
+    categories = any(column.categorical or column.attribute.scale is Scale.ORDINAL for column in grouped)
+    found = [_of_numbers(figures.get("sse_percent", 0.0)) if numbers else _of_cells(data, grouped)]
+    found.append(
+        _of_shares("largest_marginal_difference", figures, LARGEST_MARGINAL_DIFFERENCE,
+                   "Of no masked column a share that is read off the release (of a category, or of the values up to a bound) "
+                   "is off by more.")  # fmt: skip
+    )
+    if categories:
+        lost = "At most this share of the categories is shown by no row any more."
+        related = "How strongly categories are related to other columns (Cramer's V) is off by at most this much on average."
+        found.append(_of_shares("categories_lost", figures, CATEGORIES_LOST, lost))
+        found.append(_of_shares("category_association_difference", figures, ASSOCIATION_DIFFERENCE, related))
+    return tuple(found)
 
 
-def _of_numbers(data: Microdata, grouped: Sequence[Drafted], k: int) -> Step:
+def _of_numbers(expected: float) -> Step:
     why = "And the table must still be worth something: at most this percentage of the variation of the numbers is lost."
-    told, expected = TO_CHOOSE, expected_sse_percent(data, grouped, k)
+    limit = max(SSE_PERCENT, 5 * math.ceil(MARGIN * expected / 5))
+    told = TO_CHOOSE
     if expected > SSE_PERCENT:
         told = f"The groups are expected to lose about {expected:.0f}% of it: so many columns have little in common. {TOO_MUCH}"
-    if any(column.attribute.scale is not Scale.NUMERIC for column in grouped):
-        told = f"{told} `cells_changed` with `attribute: NAME` limits what a column of categories loses."
-    limit = min(100, max(SSE_PERCENT, 5 * int(np.ceil(expected / 5))))
-    return Step({"measure": "sse_percent", "at_most": limit}, (why, told))
+    return _line("sse_percent", limit, expected, 100, (why, told))
 
 
-def expected_sse_percent(data: Microdata, grouped: Sequence[Drafted], k: int) -> float:
-    """The loss of the numbers if 2,000 of the rows without gaps are grouped; 0 where too few rows are without."""
-    gaps = np.logical_or.reduce([data.missing(column.name) for column in grouped])
-    whole = np.flatnonzero(~gaps)
-    if len(whole) < 2 * k:
-        return 0.0
-    part = data.take(whole[np.linspace(0, len(whole) - 1, min(MOST_ROWS, len(whole))).astype(np.int64)])
-    varying = [column.attribute for column in grouped if len(set(part.column(column.name).to_pylist())) > 1]
-    step = Microaggregation(method="microaggregation", attributes=tuple(one.name for one in varying), k=k)
-    shown = mask(part, Schema(tuple(varying)), (step,), seed=UNUSED_SEED, path=("draft",)).data
-    numbers = [one.name for one in varying if one.scale is Scale.NUMERIC]
-    return float(np.mean([_lost_percent(part.floats(name), shown.floats(name)) for name in numbers])) if numbers else 0.0
+def _of_shares(measure: str, figures: dict[str, float], usual: float, why: str) -> Step:
+    expected = figures.get(measure, 0.0)
+    limit = max(usual, math.ceil(20 * (MARGIN * expected + SLIGHT)) / 20)
+    told = TO_CHOOSE if limit == usual else f"The groups are expected to reach about {expected:.2f}. {TOO_MUCH}"
+    return _line(measure, limit, expected, 1, (why, told))
 
 
-def _lost_percent(values: Floats, masked: Floats) -> float:
-    variation = float(((values - values.mean()) ** 2).sum())
-    return 100 * float(((values - masked) ** 2).sum()) / variation if variation > 0 else 0.0
+def _line(measure: str, limit: float, expected: float, largest: float, why: tuple[str, ...]) -> Step:
+    """A limit at the end of a measure's range could not fail: it is put between what is expected and that end."""
+    if limit <= WORTH_IT * largest:
+        return Step({"measure": measure, "at_most": limit}, why)
+    nearly = round(expected + (largest - expected) / 2, 3) if limit >= largest else limit
+    question = (
+        f"is the table still worth publishing? Of {measure}, whose largest value is {largest:g}, the groups are expected to "
+        f"reach {expected:.2g}. Publish fewer or coarser columns, or lower `k`; or keep this limit"
+    )
+    return Step({"measure": measure, "at_most": nearly, DECIDE: question}, why)
 
 
-def _of_categories(data: Microdata, grouped: Sequence[Drafted]) -> Step:
+def _of_cells(data: Microdata, grouped: Sequence[Drafted]) -> Step:
     why = "And the table must still be worth something: at most this share of the masked cells is changed."
     most = float(np.mean([_share_changed(data, column) for column in grouped]))
     told = TO_CHOOSE if most <= CELLS_CHANGED else f"The groups change at most about {most:.0%} of them. {TOO_MUCH}"
     limit = min(1.0, max(CELLS_CHANGED, float(np.ceil(20 * most)) / 20))
-    return Step({"measure": "cells_changed", "at_most": limit}, (why, told))
+    return _line("cells_changed", limit, min(most, 0.99), 1, (why, told))
 
 
 def _share_changed(data: Microdata, column: Drafted) -> float:

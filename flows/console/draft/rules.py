@@ -14,7 +14,9 @@ import numpy as np
 
 from flows.console.draft.cells import Reading
 from flows.console.draft.columns import Drafted, Step, drafted
-from flows.console.draft.loss import loss_line
+from flows.console.draft.expected import Expected, expected_of
+from flows.console.draft.loss import MARGIN, loss_lines
+from flows.questions import DECIDE
 from tasks.attack.threat import INSIDER_ROLES
 from tasks.classify.dependence import find_dependences
 from tasks.classify.finding import Dependence, column_of, screen_rows
@@ -27,6 +29,7 @@ from tasks.microdata.table import Integers, Microdata
 
 K = 10
 SHARE_FOUND = 0.1  # what the first policy line allows
+SHARE_FOUND_BY_INSIDERS = 0.3
 MOST_RISK = 0.34  # of a single person: one chance in three
 SMALLEST_K = 2
 ALWAYS_HOLDS = 0.9999  # less is a likeness that analysts want, and both columns are masked
@@ -44,6 +47,13 @@ class Draft:
     columns: tuple[Drafted, ...]
     masking: tuple[Step, ...]
     policy: tuple[Step, ...]
+
+    @property
+    def questions(self) -> tuple[tuple[str, str], ...]:
+        """What it is about (a column, or the measure of a line of the policy) and what is asked, in the order of the file."""
+        of_columns = ((column.name, question) for column in self.columns for question in column.decide)
+        of_lines = ((step.fields["measure"], step.fields[DECIDE]) for step in self.policy if DECIDE in step.fields)
+        return (*of_columns, *of_lines)
 
 
 def draft_of(data: Microdata, readings: Mapping[str, Reading], *, name: str, source: dict[str, str]) -> Draft:
@@ -67,8 +77,31 @@ def draft_of(data: Microdata, readings: Mapping[str, Reading], *, name: str, sou
         raise InputError("nothing-to-mask", "sdcert init TABLE", "No column of the table could be masked.",
                          "a table with at least one column that a person could be known by, and that varies",
                          "see `sdcert methods mask`, and write the release file by hand")  # fmt: skip
-    told = tuple(_told(column) for column in columns)
-    return Draft(name=name, source=source, columns=told, masking=(_grouping(grouped, k),), policy=_policy(data, told, k))
+    expected = expected_of(data, columns, k)
+    told = tuple(_told(_without_telling_weight(column, expected, k)) for column in columns)
+    policy = _policy(data, told, k, expected)
+    return Draft(name=name, source=source, columns=told, masking=(_grouping(grouped, k),), policy=policy)
+
+
+def _without_telling_weight(column: Drafted, expected: Expected | None, k: int) -> Drafted:
+    """A survey weight that tells records apart although they look alike is not published, unless a person says so."""
+    if column.attribute.role is not Role.WEIGHT or column.facts.n_distinct < 2:
+        return column
+    limit = _insider_limit(k)
+    found = 1.0 if expected is None else expected.insiders_find(column.name)
+    if MARGIN * found <= limit:
+        return column
+    why = f"who also knows the weight would find about {found:.0%} of the records, so it is not published"
+    question = (
+        "can the analyses do without this weight? Then keep it so. Else write `role: weight` (it is published as it is: then "
+        f"also allow insiders more than {limit:.0%}, or coarsen it at the source), or `role: quasi_identifier, scale: numeric` (it is "
+        "masked with the others, and estimates with it are off)"
+    )
+    return replace(column.changed(why, role=Role.WITHHELD), decide=(question,), hints=())
+
+
+def _insider_limit(k: int) -> float:
+    return max(SHARE_FOUND_BY_INSIDERS, _share_found(k))
 
 
 def _refuse_incomparable(data: Microdata, columns: Sequence[Drafted]) -> None:
@@ -197,7 +230,7 @@ def _replacements(columns: Sequence[Drafted]) -> str:
     return "; ".join(words for words, there in told.items() if there)
 
 
-def _policy(data: Microdata, columns: tuple[Drafted, ...], k: int) -> tuple[Step, ...]:
+def _policy(data: Microdata, columns: tuple[Drafted, ...], k: int, expected: Expected | None) -> tuple[Step, ...]:
     limit = _share_found(k)
     risk = max(MOST_RISK, limit)
     first = f"Somebody who knows all quasi-identifiers of everybody finds at most {limit:.0%} of the people."
@@ -215,5 +248,5 @@ def _policy(data: Microdata, columns: tuple[Drafted, ...], k: int) -> tuple[Step
         lines.append(Step({"measure": "k_anonymity", "at_least": at_least}, (why,)))
     if any(column.attribute.role in INSIDER_ROLES for column in columns):
         why = "Somebody who also knows one more published column (an insider) may find more, but no more than this."
-        lines.append(Step({"measure": "reidentification", "at_most": max(0.3, limit), "intruder": "insider"}, (why,)))
-    return (*lines, loss_line(data, [column for column in columns if column.groupable], k))
+        lines.append(Step({"measure": "reidentification", "at_most": _insider_limit(k), "intruder": "insider"}, (why,)))
+    return (*lines, *loss_lines(data, [column for column in columns if column.groupable], expected))

@@ -123,7 +123,7 @@ def _steps(steps: Sequence[Step]) -> CommentedSeq:
     found = CommentedSeq()
     for place, step in enumerate(steps):
         fields = {key: _plain(value) for key, value in step.fields.items()}
-        found.append(CommentedMap(fields) if "method" in step.fields else _flow(fields))
+        found.append(CommentedMap(fields) if {"method", DECIDE} & set(fields) else _flow(fields))
         found.yaml_set_comment_before_after_key(place, before=comment(step.why), indent=2)
     return found
 

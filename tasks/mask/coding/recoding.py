@@ -1,4 +1,4 @@
-"""Recoding: numbers and dates are put into bands, categories are joined by a mapping, the same for all records."""
+"""Recoding: numbers and dates are put into bands, categories are joined by a mapping or their first digits, for all records."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from tasks.mask.coding.bands import banded, refuse_idle_bands
 from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
+from tasks.mask.coding.first_digits import Group, first_digits, refuse_no_digits
 from tasks.mask.coding.joined_categories import Become, joined, refuse_unfit_mapping
 from tasks.mask.coding.mapping import Pairs, read_mapping
 from tasks.mask.coding.written import Written
@@ -40,13 +41,15 @@ def _mapping_in_numbers(one: Recode) -> dict[str, object]:
 
 
 class Recode(Spec):
-    """How one attribute is recoded: by `intervals`, or by `map` or `file`.
+    """How one attribute is recoded: by `intervals`, or by `map`, `file` or `group`.
 
     intervals: ascending limits; each band holds its lower limit and not its upper one, the first and the last are open.
     publish: what stands for a band: `midpoint` of its limits, its `lower` limit, the `mean` or `median` of its records.
     values: instead of `publish` one value for each band, that is one more than there are limits; each lies in its band.
     map: for each category what it becomes; categories are written as text (`{"1": "1", "2": "1"}`).
     file: the same in a file, relative to the release file: CSV with the header `old,new`, or YAML.
+    group: codes are joined by their first digits: `{digits: 1}` makes 2310 and 2411 the code 2. Numbers are read with the leading
+        zeros that they lost.
     others: what becomes of categories that the mapping does not list: `refuse` (default), `keep`, or `{become: category}`.
     unused: may the mapping list categories that the table does not have? `refuse` or `ignore`; default: only from a file.
     """
@@ -56,13 +59,16 @@ class Recode(Spec):
     values: Annotated[tuple[Written, ...], Field(min_length=2)] | None = None
     map: Annotated[Pairs | None, PublicField(_mapping_in_numbers)] = None
     file: Name | None = None
+    group: Public[Group | None] = None
     others: Literal["refuse", "keep"] | Become = "refuse"
     unused: Literal["refuse", "ignore"] | None = None
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        if sum(given is not None for given in (self.intervals, self.map, self.file)) != 1:
-            raise ValueError("an attribute is recoded by exactly one of `intervals`, `map` and `file`")
+        if sum(given is not None for given in (self.intervals, self.map, self.file, self.group)) != 1:
+            raise ValueError("an attribute is recoded by exactly one of `intervals`, `map`, `file` and `group`")
+        if self.group is not None and (self.others != "refuse" or self.unused is not None):
+            raise ValueError("`others` and `unused` belong to `map` or `file`")
         if self.intervals is None and (self.publish or self.values):
             raise ValueError("`publish` and `values` belong to `intervals`")
         if self.intervals is None:
@@ -130,17 +136,23 @@ class Recoding(Step):
 
 
 def outcome_in_words(recode: Recode) -> str:
-    """`4 bands`, `coarser categories`."""
+    """`4 bands`, `coarser categories`, `groups of one first digit`."""
+    if recode.group is not None:
+        count = recode.group.digits
+        return f"groups of {'one first digit' if count == 1 else f'{count} first digits'}"
     return "coarser categories" if recode.intervals is None else f"{len(recode.intervals) + 1} bands"
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL, Scale.NOMINAL, Scale.CODE)
 DESCRIPTION = Description(
     method="recoding",
-    what_it_does="puts numbers and dates into bands, each published as one value, and joins categories by a mapping",
+    what_it_does="puts numbers and dates into bands, each published as one value, and joins categories by a mapping or codes "
+    "by their first digits",
     scales=SCALES,
     parameters="recode: for each attribute intervals with publish (midpoint, lower, mean, median) or values; or map or file "
-    "(category: what it becomes) with others (refuse, keep, {become: category}); by",
+    "(category: what it becomes) with others (refuse, keep, {become: category}); or group (codes by their first digits); by. "
+    "Examples: {age: {intervals: [30, 45, 65], publish: median}}, {age: {intervals: [18, 65], values: [9, 40, 75]}}, "
+    '{town: {map: {"1": "1", "2": "1"}, others: keep}}, {town: {file: towns.csv}}, {occupation: {group: {digits: 1}}}',
     intruder="recodes his own records by the same rule, which comparing a category with the one it became does not; all "
     "records of one band or category are left",
     answered_by=("transparency",),
@@ -154,7 +166,7 @@ def recode(site: Site, spec: Recoding) -> Microdata:
     Formula in words: with limits a < b < c the bands are below a, [a, b), [b, c) and from c on. A band is published as the
     midpoint of its limits (between two points of the column's grid the lower one), its lower limit, the mean or median of its
     records (ordinal: the median category, of an even number the lower of the middle two), or a stated value inside it. The open
-    bands have no midpoint, and the first no lower limit. A category becomes what the mapping lists for it. Missing values stay
+    bands have no midpoint, and the first no lower limit. A category becomes what the mapping lists for it, a code its first digits. Missing values stay
     missing. Types stay: text becomes text, whole numbers whole numbers, ordered categories those of the declared order.
 
     Parameters
@@ -188,6 +200,9 @@ def refuse_wrong_way(site: Site, name: str, one: Recode, place: str) -> None:
     if one.file is not None:
         what = "the mapping file has not been read"
         raise InputError("unread-mapping", f"{place}.file", what, "a release file that is loaded as a whole", "load it again")
+    if one.group is not None:
+        _refuse_ungroupable(site, name, place)
+        return
     fits = scale in (_MAPPED if one.intervals is None else _BANDED)
     if not fits:
         way, other = ("a mapping", "intervals") if one.intervals is None else ("intervals", "map")
@@ -195,6 +210,14 @@ def refuse_wrong_way(site: Site, name: str, one: Recode, place: str) -> None:
         raise InputError("wrong-scale", place, what, allowed, f"recode it by `{other}`, or declare its scale", name)
     if one.map is not None:
         refuse_unfit_mapping(site, name, one.map, one.others, place, unused_is_fine=one.unused == "ignore")
+
+
+def _refuse_ungroupable(site: Site, name: str, place: str) -> None:
+    scale = site.schema[name].scale
+    if scale not in _MAPPED:
+        what, allowed = f"`{name}` is {scale}: its first digits say nothing", "`intervals`, or the scale nominal or code"
+        raise InputError("wrong-scale", place, what, allowed, "recode it by `intervals`, or declare its scale", name)
+    refuse_no_digits(site, name, place)
 
 
 _BANDED = frozenset({Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL})
@@ -238,6 +261,8 @@ def _read(one: Recode, base: Path, place: str) -> Recode:
 
 def _recoded(site: Site, name: str, one: Recode, place: str, *, protected: bool) -> Microdata:
     """protected: refuse what would tell the value of one person; the intruder repeats what has been done."""
+    if one.group is not None:
+        return site.data.with_column(name, first_digits(site, name, one.group))
     if one.map is not None:
         return site.data.with_column(name, joined(site.data.column(name), one.map, one.others, place, name))
     return banded(site, name, one.intervals or (), one.values or one.publish or "median", place, protected=protected)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.mask.coding.recoding import Recode, Recoding
+from tasks.mask.coding.recoding import Recode, Recoding, outcome_in_words
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import CodingLimits, TopBottomCoding, ends_in_words
 from tasks.microdata.words import listed
@@ -92,7 +92,7 @@ def _outcome(one: Recode) -> str:
         shown = _STANDS_FOR_BAND[one.publish] if one.publish is not None else "a stated value inside the band"
         n_open = {"midpoint": 0, "lower": 1}.get(one.publish or "", 2)  # an open band has no midpoint
         return f"{len(one.intervals) - 1 + n_open} bands, each published as {shown}"
-    return "categories joined into coarser ones"
+    return "categories joined into coarser ones" if one.group is None else f"codes joined into {outcome_in_words(one)}"
 
 
 def _after_coding(step: TopBottomCoding) -> tuple[str, ...]:
