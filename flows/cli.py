@@ -103,12 +103,21 @@ def init(
         Path | None, typer.Option("--output", "-o", help="the file to write; default: NAME.yaml", show_default=False)
     ] = None,
     name: Annotated[str | None, typer.Option(help="name of the release; default: from the table", show_default=False)] = None,
+    environment: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            help="where the release goes: start from the limits, with their sources, for public, licensed or enclave",
+            metavar="ENVIRONMENT",
+            show_default=False,
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="write over an existing file")] = False,
 ) -> int:
     """Draft a release file for a table, and check it. Its comments say why each line is there."""
     from flows.console.draft.draft import init_release
 
-    return init_release(table, output, name, force=force)
+    return init_release(table, output, name, force=force, environment=environment)
 
 
 @app.command()

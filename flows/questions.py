@@ -23,7 +23,7 @@ EXAMPLE = '`decide: "is this a code or a number?"`, or a list of such questions'
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """One question of a release file. place: of the entry that it is about. line: of that entry. number: among its questions."""
+    """One question of a release file. place: of the entry that it is about. number: among its questions."""
 
     place: Path_
     question: str
@@ -102,7 +102,8 @@ def _questions_at(document: Document, place: Path_, entry: dict[str, Any]) -> li
             allowed = f"a text of 1 to {LONGEST_QUESTION:,} characters: {EXAMPLE}"
             where = document.where((*place, DECIDE))
             raise InputError("no-question", where, what, allowed, "write the question, or delete `decide`", question)
-    return [OpenQuestion(place, question, document.line_of(place), i) for i, question in enumerate(questions)]
+    line = document.line_of((*place, DECIDE))
+    return [OpenQuestion(place, question, line, i) for i, question in enumerate(questions)]
 
 
 def with_questions_allowed(schema: dict[str, Any]) -> dict[str, Any]:

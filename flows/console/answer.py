@@ -68,19 +68,22 @@ def _answered(path: Path, question: OpenQuestion, ask: Ask, say: Callable[[str],
     fields = {name: value for name, value in _entry(document, place).items() if name != DECIDE}
     offered = _offered(question)
     say(f"  {question.question}")
-    ways = ([f"{KEEP}: {_in_words(fields)}"] if fields else []) + [_in_words(fields | one) for one in offered]
+    keeps = bool(fields) or place[0] == "attributes"
+    ways = ([f"{KEEP}: {_in_words(fields) or 'declared as nothing'} (proposed)"] if keeps else [])
+    ways += [_in_words(fields | one) for one in offered]
     for number, way in enumerate(ways, start=1):
-        say(f"  {number}  {way}{' (proposed)' if fields and number == 1 else ''}")
+        say(f"  {number}  {way}")
     say(f"  {_help_for(place)}")
     while True:
-        given = ask("  answer [1]: " if fields else "  answer: ").strip() or ("1" if fields else "")
+        given = ask("  answer [1]: " if keeps else "  answer: ").strip() or ("1" if keeps else "")
         if given in (LATER, QUIT):
             return given == LATER
         try:
-            text = _with_answer(document, question, place, fields, _meant(given, place, offered, keeps=bool(fields)))
+            text = _with_answer(document, question, place, fields, _meant(given, place, offered, keeps=keeps))
             _refuse_unfit(path, text)
         except InputError as error:
-            say(f"  That does not fit. {error}")
+            for line in f"That does not fit. {error}".splitlines():
+                say(f"  {line}")
             continue
         mode = stat.S_IMODE(path.stat().st_mode)
         write_whole(path.resolve(), text.encode(), mode=mode, whatever_umask=True)

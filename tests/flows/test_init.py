@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from flows.cli import run
 from flows.console.advice.advice import advice
-from flows.console.draft import loss
+from flows.console.draft import expected
 from flows.console.draft.rules import draft_of
 from flows.console.draft.text import text_of
 from flows.console.inert import shown
 from flows.console.wide import tell_many_columns
-from flows.release import load_release
+from flows.release import load_draft
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
@@ -116,7 +116,7 @@ def _categories(count: int, rows: int = 3000) -> Microdata:
 def test_categories_are_grouped_as_long_as_the_method_takes_them(count, role, asked):
     draft, columns = drafted(_categories(count))
     assert columns["town"].attribute.role is role
-    assert asked in columns["town"].decide[0]
+    assert asked in columns["town"].hints[0]
     assert ("town" in draft.masking[0].fields["attributes"]) == (role is Role.QUASI_IDENTIFIER)
     assert "k_anonymity" in [line.fields["measure"] for line in draft.policy]
 
@@ -146,8 +146,9 @@ def test_k_anonymity_is_asked_where_all_known_columns_are_grouped_together():
     data = survey().select(["sex", "age", "party"])
     half = Microdata(data.arrow.append_column("half", pa.array(["yes" if i % 2 else None for i in range(data.n)])))
     asked = [[line.fields["measure"] for line in drafted(table)[0].policy] for table in (data, half)]
-    assert asked[0] == ["reidentification", "max_record_risk", "records_exposed", "k_anonymity", "sse_percent"]
-    assert asked[1] == ["reidentification", "max_record_risk", "records_exposed", "sse_percent"]
+    losses = ["sse_percent", "largest_marginal_difference", "categories_lost", "category_association_difference"]
+    assert asked[0] == ["reidentification", "max_record_risk", "records_exposed", "k_anonymity", *losses]
+    assert asked[1] == ["reidentification", "max_record_risk", "records_exposed", *losses]
 
 
 def test_of_two_that_look_alike_everybody_is_found_with_one_half():
@@ -172,7 +173,7 @@ def test_a_column_of_categories_is_told_to_make_its_gaps_a_category():
     incomes = [None if i % 5 == 0 else float(v) for i, v in enumerate(data.floats("income"))]
     draft, columns = drafted(Microdata.of({"party": parties, "income": incomes, "educ": data.column("educ")}))
     assert [columns[name].attribute.role for name in ("party", "income")] == [Role.WITHHELD, Role.QUASI_IDENTIFIER]
-    assert "a category of their own" in columns["party"].decide[-1]
+    assert "a category of their own" in columns["party"].hints[-1]
     assert draft.masking[0].fields["attributes"] == ["income", "educ"]
 
 
@@ -199,7 +200,7 @@ def _reads_back(data: Microdata, path) -> None:
     assert content["masking"] == [step.fields for step in draft.masking]
     assert content["policy"] == [line.fields for line in draft.policy]
     assert not {c for c in text if not c.isprintable()} - {"\n"}
-    assert {attribute.name for attribute in load_release(path).attributes} == set(data.names)
+    assert {attribute.name for attribute in load_draft(path).attributes} == set(data.names)
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
@@ -362,7 +363,7 @@ def test_a_table_of_text_keys_is_certified_as_it_is_drafted(sdcert, reference, t
     ids=["near the largest", "mixed", "near the smallest", "a constant"],
 )
 def test_numbers_that_cannot_be_compared_are_refused_before_they_are(values, tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(loss, "mask", None)  # grouping such numbers read and wrote where no number was
+    monkeypatch.setattr(expected, "mask", None)  # grouping such numbers read and wrote where no number was
     table = tmp_path / "big.csv"
     table.write_text("a,b\n" + "".join(f"{values[i % 3]},{i}\n" for i in range(100)))
     assert run(["init", str(table), "-o", str(tmp_path / "big.yaml")]) == 2

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from flows.console.draft.cells import Reading, readings_of
 from flows.console.draft.rules import Draft, draft_of
+from flows.console.draft.start import start_for
 from flows.console.draft.text import text_of
 from flows.console.inert import shown
 from flows.console.terminal import terminal
@@ -35,15 +36,16 @@ READABLE = 0o644
 WHERE = "sdcert init"
 
 
-def init_release(table: str, output: Path | None, name: str | None, *, force: bool) -> int:
+def init_release(table: str, output: Path | None, name: str | None, *, force: bool, environment: str | None = None) -> int:
     """Draft a release file for a table, write it, run `sdcert check` on it, and say what to do next."""
+    start = start_for(environment)
     source = source_of(table)
     _refuse_absent(source)
     release = _name(name, table)
     path = output or Path(f"{release}.yaml")
     _refuse_output(path, source, force=force)
     data, readings = _read(source)
-    draft = draft_of(data, readings, name=release, source=_as_written(source, path))
+    draft = draft_of(data, readings, name=release, source=_as_written(source, path), start=start)
     _write(path, text_of(draft))
     _say_what_was_drafted(draft, path)
     return _checked(draft, path)

@@ -16,6 +16,7 @@ from flows.console.draft.cells import Reading
 from flows.console.draft.columns import Drafted, Step, drafted
 from flows.console.draft.expected import Expected, expected_of
 from flows.console.draft.loss import MARGIN, loss_lines
+from flows.console.draft.start import GENERAL, Start
 from flows.questions import DECIDE
 from tasks.attack.threat import INSIDER_ROLES
 from tasks.classify.dependence import find_dependences
@@ -27,10 +28,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.table import Integers, Microdata
 
-K = 10
-SHARE_FOUND = 0.1  # what the first policy line allows
 SHARE_FOUND_BY_INSIDERS = 0.3
-MOST_RISK = 0.34  # of a single person: one chance in three
 SMALLEST_K = 2
 ALWAYS_HOLDS = 0.9999  # less is a likeness that analysts want, and both columns are masked
 SHARE_OF_ROWS = 4  # k is at most a fourth of the rows
@@ -47,6 +45,7 @@ class Draft:
     columns: tuple[Drafted, ...]
     masking: tuple[Step, ...]
     policy: tuple[Step, ...]
+    start: Start = GENERAL
 
     @property
     def questions(self) -> tuple[tuple[str, str], ...]:
@@ -56,13 +55,15 @@ class Draft:
         return (*of_columns, *of_lines)
 
 
-def draft_of(data: Microdata, readings: Mapping[str, Reading], *, name: str, source: dict[str, str]) -> Draft:
+def draft_of(
+    data: Microdata, readings: Mapping[str, Reading], *, name: str, source: dict[str, str], start: Start = GENERAL
+) -> Draft:
     """Propose a release file for a table.
 
     Parameters
     ----------
     data: the table as ingest reads it. readings: how the text of a column is written, where ingest had to be told; by name.
-    name: of the release. source: as it will stand in the file.
+    name: of the release. source: as it will stand in the file. start: the limits to start from.
 
     Raises InputError where no column can be masked, because there is nothing that a policy could be about, and for a column
     whose numbers cannot be compared.
@@ -70,7 +71,7 @@ def draft_of(data: Microdata, readings: Mapping[str, Reading], *, name: str, sou
     columns = tuple(drafted(data, column, readings.get(column, Reading())) for column in data.names)
     _refuse_incomparable(data, columns)
     columns = _without_what_undoes_masks(data, _without_equivalents(data, columns))
-    k = max(SMALLEST_K, min(K, data.n // SHARE_OF_ROWS))
+    k = max(SMALLEST_K, min(start.k, data.n // SHARE_OF_ROWS))
     columns = _without_rare_gaps(data, columns, k)
     grouped = [column for column in columns if column.groupable]
     if not grouped:
@@ -78,16 +79,17 @@ def draft_of(data: Microdata, readings: Mapping[str, Reading], *, name: str, sou
                          "a table with at least one column that a person could be known by, and that varies",
                          "see `sdcert methods mask`, and write the release file by hand")  # fmt: skip
     expected = expected_of(data, columns, k)
-    told = tuple(_told(_without_telling_weight(column, expected, k)) for column in columns)
-    policy = _policy(data, told, k, expected)
-    return Draft(name=name, source=source, columns=told, masking=(_grouping(grouped, k),), policy=policy)
+    told = tuple(_told(_without_telling_weight(column, expected, k, start)) for column in columns)
+    policy = _policy(data, told, k, expected, start)
+    masking = (_grouping(grouped, k, start),)
+    return Draft(name=name, source=source, columns=told, masking=masking, policy=policy, start=start)
 
 
-def _without_telling_weight(column: Drafted, expected: Expected | None, k: int) -> Drafted:
+def _without_telling_weight(column: Drafted, expected: Expected | None, k: int, start: Start) -> Drafted:
     """A survey weight that tells records apart although they look alike is not published, unless a person says so."""
     if column.attribute.role is not Role.WEIGHT or column.facts.n_distinct < 2:
         return column
-    limit = _insider_limit(k)
+    limit = _insider_limit(k, start)
     found = 1.0 if expected is None else expected.insiders_find(column.name)
     if MARGIN * found <= limit:
         return column
@@ -100,8 +102,8 @@ def _without_telling_weight(column: Drafted, expected: Expected | None, k: int) 
     return replace(column.changed(why, role=Role.WITHHELD), decide=(question,), hints=())
 
 
-def _insider_limit(k: int) -> float:
-    return max(SHARE_FOUND_BY_INSIDERS, _share_found(k))
+def _insider_limit(k: int, start: Start) -> float:
+    return max(SHARE_FOUND_BY_INSIDERS, _share_found(k, start))
 
 
 def _refuse_incomparable(data: Microdata, columns: Sequence[Drafted]) -> None:
@@ -203,18 +205,18 @@ def _smallest_pattern(gaps: list[Integers], n: int) -> int:
     return int(np.bincount(joint_codes(gaps, n)).min())
 
 
-def _share_found(k: int) -> float:
-    """The limit of the first policy line: one in ten, or what groups of k can keep in a small table."""
-    return max(SHARE_FOUND, float(np.ceil(100 / k)) / 100)
+def _share_found(k: int, start: Start) -> float:
+    """The limit of the first policy line: that of the start, or what groups of k can keep in a small table."""
+    return max(start.share, float(np.ceil(100 / k)) / 100)
 
 
-def _grouping(columns: Sequence[Drafted], k: int) -> Step:
+def _grouping(columns: Sequence[Drafted], k: int, start: Start) -> Step:
     """One step for all columns: whoever knows them all is still left with a group; two partitions would intersect."""
-    each = "ten records that look alike leave an intruder one chance in ten; a smaller k keeps more and protects less."
+    each = f"so many records that look alike leave an intruder one chance in {k}; a smaller k keeps more and protects less."
     why = (
         "Records are put into groups of at least k that are alike, and each value is replaced by that of its group "
         f"({_replacements(columns)}). All columns are grouped together: whoever knows them all is still left with a group.",
-        f"k = {k}: {each if k == K else 'a fourth of the rows; a table this small hides nobody well.'}",
+        f"k = {k}: {each if k == start.k else 'a fourth of the rows; a table this small hides nobody well.'}",
     )
     return Step({"method": "microaggregation", "attributes": [column.name for column in columns], "k": k}, why)
 
@@ -230,23 +232,23 @@ def _replacements(columns: Sequence[Drafted]) -> str:
     return "; ".join(words for words, there in told.items() if there)
 
 
-def _policy(data: Microdata, columns: tuple[Drafted, ...], k: int, expected: Expected | None) -> tuple[Step, ...]:
-    limit = _share_found(k)
-    risk = max(MOST_RISK, limit)
+def _policy(data: Microdata, columns: tuple[Drafted, ...], k: int, expected: Expected | None, start: Start) -> tuple[Step, ...]:
+    limit = _share_found(k, start)
+    risk = max(start.risk, limit)
     first = f"Somebody who knows all quasi-identifiers of everybody finds at most {limit:.0%} of the people."
     easiest = f"The person who is easiest to find is found with a chance of {risk:.0%} at most."
     lines = [
-        Step({"measure": "reidentification", "at_most": limit}, (first,)),
+        Step({"measure": "reidentification", "at_most": limit}, (first, *((f"{start.source}.",) if k == start.k else ()))),
         Step({"measure": "max_record_risk", "at_most": risk}, (easiest,)),
     ]
     if k > SMALLEST_K:  # of two, everybody is found with a chance of one half
         exposed = "Nobody is found with a chance of one half or more."
         lines.append(Step({"measure": "records_exposed", "at_most": 0.0}, (exposed,)))
     if all(column.groupable for column in columns if column.known):
-        at_least = min(5, k)
+        at_least = min(5, k) if start is GENERAL else k
         why = f"Every released record looks like at least {at_least - 1} others on all quasi-identifiers together."
         lines.append(Step({"measure": "k_anonymity", "at_least": at_least}, (why,)))
     if any(column.attribute.role in INSIDER_ROLES for column in columns):
         why = "Somebody who also knows one more published column (an insider) may find more, but no more than this."
-        lines.append(Step({"measure": "reidentification", "at_most": _insider_limit(k), "intruder": "insider"}, (why,)))
+        lines.append(Step({"measure": "reidentification", "at_most": _insider_limit(k, start), "intruder": "insider"}, (why,)))
     return (*lines, *loss_lines(data, [column for column in columns if column.groupable], expected))

@@ -46,7 +46,7 @@ MASKING = (
 )
 POLICY = (
     "What the release must not exceed: it is certified if every line is kept. `sdcert methods score` lists the measures.",
-    "The limits are a start for a file that anybody may get. You answer for them: set them before you see a figure.",
+    "The limits are a start for the environment below. You answer for them: set them before you see a figure.",
 )
 CONTEXT = (
     "Where the release goes: public (anybody may get the file), licensed (named users under a contract) or enclave (a",
@@ -75,7 +75,7 @@ def text_of(draft: Draft) -> str:
     root["attributes"] = _attributes(draft.columns)
     root["masking"] = _steps(draft.masking)
     root["policy"] = _steps(draft.policy)
-    root["context"] = CommentedMap(environment="public")
+    root["context"] = CommentedMap(environment=draft.start.environment)
     root["publish"] = _flow({"format": "csv"})
     for key, lines in (("attributes", ROLES), ("masking", MASKING), ("policy", POLICY)):
         root.yaml_set_comment_before_after_key(key, before="\n" + comment(lines))

@@ -1,0 +1,204 @@
+"""Open questions: a field of the file, refused by whatever makes something of a release, asked by `check --answer`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+
+from flows.cli import run
+from flows.console.answer import answer_questions
+from flows.console.draft.edit import appended, deleted, replaced
+from flows.questions import without_questions
+from flows.release import ReleaseSpec, load_draft, load_release, schema_of_release_files
+from tasks.microdata.document import read_document
+from tasks.microdata.errors import InputError
+
+FILE = """\
+# A comment of the author.
+name: asked
+source: {dataset: anes96}
+attributes:
+  # a vote is secret
+  vote:
+    role: confidential
+    decide: "is it secret? If not, write `role: quasi_identifier`"
+  # how old
+  age: {decide: ["is it a number? Else write `scale: ordinal`", "has it gaps?"]}   # in years
+  popul: {role: withheld}
+masking:
+  # groups
+  - {method: microaggregation, attributes: [age, educ], k: 3, decide: "are three enough?"}
+policy:
+  - measure: reidentification
+    at_most: 0.4
+    decide: "is that the limit?"
+  # the last one
+  - decide: "which limit has the loss?"
+not_limited:
+  membership: {decide: "why is membership not limited?"}
+context: {environment: enclave}
+"""
+PLACES = ("attributes.vote (line 8)", "attributes.age (line 10)", "masking[0] (line 14)", "policy[0] (line 18)",
+          "policy[1] (line 20)", "not_limited.membership (line 22)")  # fmt: skip
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch, home):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "asked.yaml").write_text(FILE)
+    return tmp_path / "asked.yaml"
+
+
+def answers(*given: str):
+    left = list(given)
+    return lambda _: left.pop(0)
+
+
+def test_nothing_is_made_of_a_release_with_an_open_question_and_every_place_is_named(asked, capsys):
+    assert run(["certify", "asked.yaml"]) == 2
+    told = capsys.readouterr().err
+    assert all(place in told for place in PLACES)
+    assert "7 open questions" in told
+    assert "sdcert check --answer asked.yaml" in told
+    with pytest.raises(InputError) as refused:
+        load_release(asked)
+    assert refused.value.code == "open-question"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("look.yaml", "{name: look, release: asked.yaml, look_at: {source: release}, output: out}", "watch"),
+        ("look.yaml", "{name: look, base: asked.yaml, pipelines: [{name: groups, axes: {'masking[0].k': {values: [3, 5]}}}]}", "sweep"),
+    ],
+    ids=["watch", "sweep"],
+)
+def test_watches_and_sweeps_refuse_it_too(asked, name, content, kind, tmp_path):
+    from flows.sweep.spec import load_sweep
+    from flows.watch.spec import load_watch
+
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError) as refused:
+        (load_watch if kind == "watch" else load_sweep)(tmp_path / name)
+    assert refused.value.code == "open-question"
+
+
+def test_a_file_is_read_without_its_questions_and_a_record_never_holds_one(asked):
+    release = load_draft(asked)
+    assert [line.measure for line in release.policy] == ["reidentification"]
+    assert "decide" not in release.model_dump_json()
+    content = json.loads(release.model_dump_json())
+    content["policy"][0]["decide"] = "is that the limit?"
+    with pytest.raises(ValidationError):
+        ReleaseSpec.model_validate_json(json.dumps(content))
+
+
+def test_check_lists_the_questions_and_does_not_refuse(asked, capsys):
+    assert run(["check", "asked.yaml"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"{place}: " in out for place in PLACES)
+    assert "which limit has the loss?" in out
+
+
+def test_without_a_terminal_there_is_one_clear_message(asked, capsys):
+    assert run(["check", "--answer", "asked.yaml"]) == 2
+    err = capsys.readouterr().err
+    assert "nobody sits at this terminal" in err
+    assert "delete its `decide`" in err
+    assert asked.read_text() == FILE
+
+
+def test_answers_are_written_and_nothing_else_changes(asked, capsys):
+    given = answers(
+        "2",  # vote becomes a quasi-identifier, and joins the microaggregation
+        "2", "",  # age is ordinal; it keeps the rest
+        "k: 5",
+        "nonsense", "at_most: 4", "",  # two that do not fit, and the proposal
+        "{measure: sse_percent, at_most: 60}",
+        "{measure: records_exposed, at_most: 0.4}",  # a limit instead of a reason
+    )  # fmt: skip
+    answer_questions(asked, given)
+    content = read_document(asked).content
+    assert content["attributes"] == {"vote": {"role": "quasi_identifier"}, "age": {"scale": "ordinal"},
+                                     "popul": {"role": "withheld"}}  # fmt: skip
+    assert content["masking"] == [{"method": "microaggregation", "attributes": ["age", "educ", "vote"], "k": 5}]
+    assert [line["measure"] for line in content["policy"]] == ["reidentification", "sse_percent", "records_exposed"]
+    assert "not_limited" not in content
+    assert load_release(asked).policy[1].at_most == 60
+    text = asked.read_text()
+    for comment in ("# A comment of the author.", "# a vote is secret", "# how old", "# in years", "# groups", "# the last one"):
+        assert comment in text
+    out = capsys.readouterr().out
+    assert out.count("That does not fit.") == 2
+    assert out.rstrip().endswith("no questions left open")
+
+
+def test_what_is_left_for_later_stays_open_and_what_was_answered_is_kept(asked, capsys):
+    answer_questions(asked, answers("later", "1", "quit"))
+    _, questions = without_questions(read_document(asked))
+    assert [one.about for one in questions][:2] == ["attributes.vote (line 8)", "attributes.age (line 10)"]
+    assert len(questions) == 6
+    assert "6 questions left open" in capsys.readouterr().out
+
+
+def test_a_line_that_nobody_wants_is_deleted(asked):
+    answer_questions(asked, answers(*["later"] * 5, "delete", "later"))
+    assert len(read_document(asked).content["policy"]) == 1
+
+
+def test_a_column_that_is_not_published_leaves_the_masks(asked):
+    answer_questions(asked, answers("later", "role: withheld", "quit"))
+    content = read_document(asked).content
+    assert content["masking"][0]["attributes"] == ["educ"]
+    assert content["attributes"]["age"] == {"role": "withheld", "decide": "has it gaps?"}
+
+
+@pytest.mark.parametrize("value", ["''", "7", "[]", "{a: b}", "['a', 3]", "x" * 1001])
+def test_a_question_is_a_text(asked, value, capsys):
+    asked.write_text(FILE.replace('"is that the limit?"', value))
+    assert run(["check", "asked.yaml"]) == 2
+    err = capsys.readouterr().err
+    assert "line 18: policy[0].decide" in err
+    assert "That is no question." in err
+
+
+def test_editors_are_told_of_questions(asked):
+    from jsonschema import validate
+    from jsonschema.exceptions import ValidationError as Unfit
+
+    schema = schema_of_release_files()
+    content = read_document(asked).content
+    validate(content, schema)
+    content["source"]["decide"] = "which?"
+    with pytest.raises(Unfit):
+        validate(content, schema)
+
+
+TEXTS = ("a:\n  b: {c: 1}  # one\n  d:\n    e: 2\n    # inside\n    f: 'x'\n\n# two\nl:\n  - {g: 1}\n  # three\n  - h: 1\n    i: 2\nlast: [1, 2]\n",)
+
+
+@pytest.mark.parametrize("place", [("a", "b"), ("a", "d"), ("l", 0), ("l", 1), ("last", 1), ("a", "d", "f"), ("last",)])
+def test_an_edit_changes_its_place_alone(place):
+    """Against the plain way: load, change, compare what is read; and the comments outside the place stay."""
+    (text,) = TEXTS
+    value = {"k": ["v: 1", "no", "#"], "weird key: x": 'qu"ote'}
+
+    def read(text):
+        return YAML(typ="safe", pure=True).load(text)
+
+    expected, gone = read(text), read(text)
+    for content, change in ((expected, "set"), (gone, "del")):
+        parent = content
+        for step in place[:-1]:
+            parent = parent[step]
+        if change == "set":
+            parent[place[-1]] = value
+        else:
+            del parent[place[-1]]
+    assert read(replaced(text, place, value)) == expected
+    assert read(deleted(text, place)) == gone
+    assert all(comment in replaced(text, place, value) for comment in ("# one", "# two", "# three"))
+    assert read(appended(text, "l", value))["l"] == [*read(text)["l"], value]
