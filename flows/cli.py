@@ -80,7 +80,8 @@ def certify(
 def check(
     release: ReleaseFile,
     answer: Annotated[
-        bool, typer.Option("--answer", help="first ask the open questions of the file one by one, and write the answers into it")
+        bool,
+        typer.Option("--answer", help="first ask the open questions of the file one by one, and write the answers into it"),
     ] = False,
 ) -> int:
     """What a release file would do with its table, and what is still to be decided. Masks nothing; writes only answers."""

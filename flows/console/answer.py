@@ -69,7 +69,7 @@ def _answered(path: Path, question: OpenQuestion, ask: Ask, say: Callable[[str],
     offered = _offered(question)
     say(f"  {question.question}")
     keeps = bool(fields) or place[0] == "attributes"
-    ways = ([f"{KEEP}: {_in_words(fields) or 'declared as nothing'} (proposed)"] if keeps else [])
+    ways = [f"{KEEP}: {_in_words(fields) or 'declared as nothing'} (proposed)"] if keeps else []
     ways += [_in_words(fields | one) for one in offered]
     for number, way in enumerate(ways, start=1):
         say(f"  {number}  {way}")

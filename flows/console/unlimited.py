@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from tasks.mask.methods import Masking
+from tasks.report.words.units import with_units_named
 from tasks.score.membership.catalogue import DECIDING
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail
 
@@ -33,6 +34,7 @@ def unlimited(scorecard: dict[str, Any], spec: dict[str, Any]) -> list[str]:
     be limited; nor need the largest risk where exposed records and known links are: one lucky guess makes it 1. Of rows that
     belong to nobody it is what can be measured there that wants a limit.
     """
+    unit = (spec.get("context") or {}).get("unit")
     if spec.get("release") is not None:
         return list(_of_model(spec))
     if (spec.get("released") or {}).get("align") == "none":
@@ -47,8 +49,8 @@ def unlimited(scorecard: dict[str, Any], spec: dict[str, Any]) -> list[str]:
         needless.add(("k_anonymity", DECLARED))
     if {("records_exposed", DECLARED), ("known_reidentification", DECLARED)} <= limited:
         needless.add(("max_record_risk", DECLARED))
-    missing = [words for what, words in WANTED.items() if what not in limited | needless]
-    return [*missing, *_found_for_certain(scorecard, limited)]
+    missing = [with_units_named(words, unit) for what, words in WANTED.items() if what not in limited | needless]
+    return [*missing, *_found_for_certain(scorecard, limited, unit)]
 
 
 def _of_model(spec: dict[str, Any]) -> Iterator[str]:
@@ -66,7 +68,7 @@ def _of_nobody(scorecard: dict[str, Any], spec: dict[str, Any]) -> Iterator[str]
             yield words
 
 
-def _found_for_certain(scorecard: dict[str, Any], limited: set[tuple[str, str]]) -> list[str]:
+def _found_for_certain(scorecard: dict[str, Any], limited: set[tuple[str, str]], unit: str | None) -> list[str]:
     """Somebody whom an insider finds with certainty, which no line on the declared intruder shows."""
     certain = (
         figure["intruder"].partition(":")[2]
@@ -76,4 +78,6 @@ def _found_for_certain(scorecard: dict[str, Any], limited: set[tuple[str, str]])
     who = next(certain, None)
     if who is None or ("max_record_risk", INSIDER) in limited:
         return []
-    return [f"on the person whom an insider who also knows {who} finds with certainty (max_record_risk, intruder: insider)"]
+    return [
+        f"on the {unit or 'person'} whom an insider who also knows {who} finds with certainty (max_record_risk, intruder: insider)"
+    ]

@@ -85,6 +85,11 @@ class Content:
             raise ValueError("a public edition must not hold the charts of the internal one")
 
     @property
+    def unit(self) -> str:
+        """What one unit of the table is called: what the release file says, else a person."""
+        return self.context.unit or "person"
+
+    @property
     def certified(self) -> bool:
         return self.verdict.verdict == "certified"
 

@@ -39,7 +39,6 @@ class Beside:
         original, masked = shared_codes(self.original.column(name), self.masked.column(name))
         return original, masked
 
-
     def weights(self) -> tuple[Floats, Floats]:
         """Two arrays of shapes (n,) and (m,): the survey weight of each record and each released row; 1 where there is none.
 

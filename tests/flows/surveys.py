@@ -17,7 +17,9 @@ def coded_survey(rows: int = 1500, seed: int = 11) -> Microdata:
         "REGION": region,
         "OCCUCODE": _codes(rng, 226, 111, 9700)[_drawn(rng, 226, rows)],
         "COMPCODE": _codes(rng, 57, 10, 990)[_drawn(rng, 57, rows)],
-        "WEIGHT": np.round(50 + 13.7 * (np.argsort(np.argsort(np.unique(region)))[np.searchsorted(np.unique(region), region)] % 10), 1),
+        "WEIGHT": np.round(
+            50 + 13.7 * (np.argsort(np.argsort(np.unique(region)))[np.searchsorted(np.unique(region), region)] % 10), 1
+        ),
         "STATUS2": _codes(rng, 40, 3, 900)[_drawn(rng, 40, rows)],
         "AGE": rng.integers(18, 90, rows),
         "INCOME": np.round(np.exp(rng.normal(10, 0.6, rows))),

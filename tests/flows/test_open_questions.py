@@ -72,7 +72,11 @@ def test_nothing_is_made_of_a_release_with_an_open_question_and_every_place_is_n
     ("name", "content", "kind"),
     [
         ("look.yaml", "{name: look, release: asked.yaml, look_at: {source: release}, output: out}", "watch"),
-        ("look.yaml", "{name: look, base: asked.yaml, pipelines: [{name: groups, axes: {'masking[0].k': {values: [3, 5]}}}]}", "sweep"),
+        (
+            "look.yaml",
+            "{name: look, base: asked.yaml, pipelines: [{name: groups, axes: {'masking[0].k': {values: [3, 5]}}}]}",
+            "sweep",
+        ),
     ],
     ids=["watch", "sweep"],
 )
@@ -129,7 +133,14 @@ def test_answers_are_written_and_nothing_else_changes(asked, capsys):
     assert "not_limited" not in content
     assert load_release(asked).policy[1].at_most == 60
     text = asked.read_text()
-    for comment in ("# A comment of the author.", "# a vote is secret", "# how old", "# in years", "# groups", "# the last one"):
+    for comment in (
+        "# A comment of the author.",
+        "# a vote is secret",
+        "# how old",
+        "# in years",
+        "# groups",
+        "# the last one",
+    ):
         assert comment in text
     out = capsys.readouterr().out
     assert out.count("That does not fit.") == 2
@@ -177,7 +188,9 @@ def test_editors_are_told_of_questions(asked):
         validate(content, schema)
 
 
-TEXTS = ("a:\n  b: {c: 1}  # one\n  d:\n    e: 2\n    # inside\n    f: 'x'\n\n# two\nl:\n  - {g: 1}\n  # three\n  - h: 1\n    i: 2\nlast: [1, 2]\n",)
+TEXTS = (
+    "a:\n  b: {c: 1}  # one\n  d:\n    e: 2\n    # inside\n    f: 'x'\n\n# two\nl:\n  - {g: 1}\n  # three\n  - h: 1\n    i: 2\nlast: [1, 2]\n",
+)
 
 
 @pytest.mark.parametrize("place", [("a", "b"), ("a", "d"), ("l", 0), ("l", 1), ("last", 1), ("a", "d", "f"), ("last",)])

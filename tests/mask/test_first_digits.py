@@ -67,9 +67,7 @@ def test_an_intruder_follows_it_as_the_mapping_that_says_the_same(first):
     data = Microdata.of({"a": codes, "b": rng.normal(size=60)})
     schema = Schema((*table([1])[1].attributes, Attribute("b", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared")))
     pairs = {str(code): str(code // 1000) for code in np.unique(codes)}
-    seen = [
-        followed(data, schema, (*first, one), knows=("a",)) for one in (step(group={"digits": 1}), step(map=pairs))
-    ]
+    seen = [followed(data, schema, (*first, one), knows=("a",)) for one in (step(group={"digits": 1}), step(map=pairs))]
     assert seen[0].masked.arrow.equals(seen[1].masked.arrow)
     assert [one.sizes.tolist() for one in seen] == [[{0: 20, 2: 30, 9: 10}[code // 1000] for code in codes]] * 2
     assert not any(one.rules_out_the_truth.any() for one in seen)

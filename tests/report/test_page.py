@@ -132,7 +132,7 @@ def test_the_verdict_and_the_deciding_numbers(certified, refused, undecided):
 
 def test_what_was_done_and_what_was_dropped(certified):
     text = said(render(certified))
-    assert "logpopul derived not published: it is computed from popul and would undo what was done there" in text
+    assert "logpopul derived not published: it is declared to be computed from popul" in text
     assert "age quasi-identifier replaced by the mean of a group of at least 10 records" in text
     assert "vote confidential published as it is" in text
 

@@ -32,9 +32,13 @@ def loss_lines(data: Microdata, grouped: Sequence[Drafted], expected: Expected |
     categories = any(column.categorical or column.attribute.scale is Scale.ORDINAL for column in grouped)
     found = [_of_numbers(figures.get("sse_percent", 0.0)) if numbers else _of_cells(data, grouped)]
     found.append(
-        _of_shares("largest_marginal_difference", figures, LARGEST_MARGINAL_DIFFERENCE,
-                   "Of no masked column a share that is read off the release (of a category, or of the values up to a bound) "
-                   "is off by more.")  # fmt: skip
+        _of_shares(
+            "largest_marginal_difference",
+            figures,
+            LARGEST_MARGINAL_DIFFERENCE,
+            "Of no masked column a share that is read off the release (of a category, or of the values up to a bound) "
+            "is off by more.",
+        )  # fmt: skip
     )
     if categories:
         lost = "At most this share of the categories is shown by no row any more."

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from tasks.microdata.errors import InputError
 
 Environment = Literal["public", "licensed", "enclave"]
-BOOK = "El Emam, Guide to the De-Identification of Personal Health Information (2013), \"Cell size precedents\""
+BOOK = 'El Emam, Guide to the De-Identification of Personal Health Information (2013), "Cell size precedents"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
         knows_mechanism=in_plain_words(own.knows_mechanism),
         settings=settings_of_nobody(own) if content.of_nobody else linkage_settings(own),
         rates=tuple(
-            _rate_row(one, content.edition)
+            _rate_row(one, content.edition, content.context.unit)
             for one in figures
             if one.intruder == DECLARED and one.measure in RATES and one.reason != ROWS_OF_NOBODY
         ),
@@ -113,11 +113,12 @@ def _named(result: AttackResult) -> str:
     return title if result.attack == result.method else f"{title} \u201c{result.attack}\u201d"
 
 
-def _rate_row(one: Estimate, edition: Edition) -> FigureRow:
+def _rate_row(one: Estimate, edition: Edition, unit: str | None) -> FigureRow:
+    words = meaning(one.measure, one.counts, unit=unit)
     is_share = one.value is not None and one.unit == "share"
     return FigureRow(
-        title=meaning(one.measure, one.counts).title,
-        sentence=" ".join(filter(None, [meaning(one.measure, one.counts).sentence, caution(one)])),
+        title=words.title,
+        sentence=" ".join(filter(None, [words.sentence, caution(one)])),
         value=figure_text(one),
         chance="" if one.chance is None else in_unit(one.chance, unit_of(one)),
         note=people_text(one, edition),

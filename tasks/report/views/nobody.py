@@ -100,8 +100,9 @@ def unique_rows(content: Content) -> tuple[FigureRow, ...]:
     figures = [one for one in content.estimates if one.measure in UNIQUES]
     return tuple(
         FigureRow(
-            title=meaning(one.measure, one.counts).title + ("" if one.attribute is None else f" ({_names(one)})"),
-            sentence=meaning(one.measure, one.counts).sentence,
+            title=meaning(one.measure, one.counts, unit=content.context.unit).title
+            + ("" if one.attribute is None else f" ({_names(one)})"),
+            sentence=meaning(one.measure, one.counts, unit=content.context.unit).sentence,
             value=figure_text(one),
             chance="" if one.chance is None else in_unit(one.chance, unit_of(one)),
         )

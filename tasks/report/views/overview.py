@@ -241,8 +241,8 @@ def anonymity_rows(content: Content) -> tuple[FigureRow, ...]:
     figures = [one for one in content.estimates if one.measure in ("k_anonymity", "k_anonymity_subset")]
     return tuple(
         FigureRow(
-            title=meaning(one.measure, one.counts).title + _of_attributes(one),
-            sentence=meaning(one.measure, one.counts).sentence,
+            title=meaning(one.measure, one.counts, unit=content.context.unit).title + _of_attributes(one),
+            sentence=meaning(one.measure, one.counts, unit=content.context.unit).sentence,
             value=figure_text(one),
             chance="",
             note=in_plain_words(one.reason or ""),
@@ -259,11 +259,11 @@ def loss_rows(content: Content) -> tuple[FigureRow, ...]:
     """The losses of the whole table; `note` says what each means for an analyst."""
     return tuple(
         FigureRow(
-            title=MEANINGS[one.measure].title,
-            sentence=MEANINGS[one.measure].sentence,
+            title=meaning(one.measure, unit=content.context.unit).title,
+            sentence=meaning(one.measure, unit=content.context.unit).sentence,
             value=figure_text(one),
             chance="",
-            note=" ".join(filter(None, [MEANINGS[one.measure].analyst, _sentence(one.reason)])),
+            note=" ".join(filter(None, [meaning(one.measure, unit=content.context.unit).analyst, _sentence(one.reason)])),
         )
         for one in content.losses()
         if one.reason != ROWS_OF_NOBODY
@@ -286,7 +286,7 @@ def _tile(content: Content, line: PolicyLine, criterion: Criterion) -> Tile:
     unit = counts if MEASURES[line.measure].unit == "records" else MEASURES[line.measure].unit
     bound = "at most" if line.direction == "at_most" else "at least"
     return Tile(
-        title=meaning(line.measure, counts).title,
+        title=meaning(line.measure, counts, unit=content.context.unit).title,
         decision=criterion.decision,
         status=DECISIONS[criterion.decision],
         value=_beside_limit(estimate, line.limit, unit),

@@ -20,7 +20,7 @@ from tasks.report.views.nobody import found_of_nobody, limits_of_nobody, nobody_
 from tasks.report.views.randomised import randomised_in_words
 from tasks.report.views.rows import CLASSES, share_in_words, unit_of
 from tasks.report.views.unlimited import NO_LINE, is_limited, not_limited
-from tasks.report.words.meanings import MEANINGS
+from tasks.report.words.meanings import meaning
 from tasks.report.words.numbers import count, in_unit, share
 from tasks.report.words.sentences import (
     NOT_DISJOINT,
@@ -101,7 +101,7 @@ def fitness(content: Content) -> tuple[str, ...]:
         return (*found_of_model(content)[1:], "Not assessed: fairness, calibration, and how it does on other populations.")
     measured = (one for one in content.losses() if one.value is not None)
     losses = (
-        f"{MEANINGS[one.measure].title}: {in_unit(one.value or 0.0, one.unit)}. {MEANINGS[one.measure].analyst}"
+        f"{meaning(one.measure, unit=content.context.unit).title}: {in_unit(one.value or 0.0, one.unit)}. {meaning(one.measure, unit=content.context.unit).analyst}"
         for one in measured
     )
     return (*losses, *kept_and_unknown(content))
@@ -147,14 +147,14 @@ def _declared(content: Content) -> Iterator[str]:
         return
     who = somebody(content, worst.intruder or "", worst.attack)
     yield (
-        f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right person, "
+        f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right {content.unit}, "
         f"the worst found among the attacks run ({attack_named(worst.attack)}); {_by_chance(worst)}."
         f"{_of_nobody(content, worst)}"
     )
     if exposed is not None and single is not None:
         yield (
             f"To the declared intruder {_figure(exposed)} of the {exposed.counts} are exposed "
-            f"({attack_named(exposed.attack)}), and the person who is easiest to find is found with a chance of "
+            f"({attack_named(exposed.attack)}), and the {content.unit} who is easiest to find is found with a chance of "
             f"{_figure(single)} ({attack_named(single.attack)})."
         )
 
@@ -177,7 +177,7 @@ def _insiders(content: Content) -> Iterator[str]:
     using = ", using how the masking works" if uses_the_masking(content, first.attack) else _weighing(content, first)
     yield (
         f"An insider (somebody who also knows {_as_published(content, extra_knowledge(first.intruder or ''))}) links "
-        f"{_figure(first)} of the {first.counts} to the right person ({attack_named(first.attack)}{using})."
+        f"{_figure(first)} of the {first.counts} to the right {content.unit} ({attack_named(first.attack)}{using})."
     )
     names = dict.fromkeys(one.intruder for one in content.figures("reidentification", declared=False))
     worst = [_worst_of(content, name) for name in names if name != first.intruder]
@@ -197,7 +197,7 @@ def _files(content: Content) -> Iterator[str]:
         yield (
             f"Somebody who holds the external file {held_file(one.intruder)} ({count(one.n_targets or 0)} {one.counts}, "
             f"{count(one.n_in_release or 0)} of them in the release) links {_figure(one)} of these {one.counts} to the right "
-            f"person ({attack_named(one.attack)}{_weighing(content, one)}){known}; {_by_chance(one)}."
+            f"{content.unit} ({attack_named(one.attack)}{_weighing(content, one)}){known}; {_by_chance(one)}."
         )
 
 

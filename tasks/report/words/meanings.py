@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tasks.microdata.units import Counts
 from tasks.report.words.numbers import SPACE
+from tasks.report.words.units import with_units_named
 
 THE_FILE = "the file"
 
@@ -248,8 +249,16 @@ MEANINGS = {
 }
 
 
-def meaning(measure: str, counts: Counts = "records", members_of: str = THE_FILE) -> Meaning:
-    """The words on a measure, said of what its figure counts, and of what members are in: the file, a model's training set."""
+def meaning(measure: str, counts: Counts = "records", members_of: str = THE_FILE, unit: str | None = None) -> Meaning:
+    """The words on a measure, said of what its figure counts, and of what members are in: the file, a model's training set.
+
+    unit: what the units of the table are called; None: persons.
+    """
+    words = _said_of(measure, counts, members_of)
+    return Meaning(*(with_units_named(text, unit) for text in (words.title, words.sentence, words.analyst)))
+
+
+def _said_of(measure: str, counts: Counts, members_of: str) -> Meaning:
     words = MEANINGS[measure]
     words = replace(words, sentence=words.sentence.replace(THE_FILE, members_of))
     if counts == "records":

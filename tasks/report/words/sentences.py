@@ -16,6 +16,7 @@ from tasks.report.content import Content, extra_knowledge, held_file
 from tasks.report.views.rows import nearly_none
 from tasks.report.words.meanings import meaning
 from tasks.report.words.numbers import SPACE, beside_limit, count, limit_in_unit, number, share
+from tasks.report.words.units import with_article
 from tasks.score.catalogue import MEASURES
 from tasks.score.linkage import ONE_SHARE
 from tasks.score.policy import FILE, INSIDER, PolicyLine, rate_of
@@ -74,7 +75,7 @@ def why_unpublished(attribute: Attribute, masked: Collection[str] = ()) -> str:
             return "it is kept back by the publisher"
         case Role.DERIVED:
             undone = " and would undo what was done there" if set(attribute.derived_from) & set(masked) else ""
-            return f"it is computed from {listed(attribute.derived_from)}{undone}"
+            return f"it is declared to be computed from {listed(attribute.derived_from)}{undone}"
         case _:
             raise ValueError(f"{attribute.name} is published: its role is {attribute.role}")
 
@@ -117,7 +118,7 @@ def _who_knows(content: Content, intruder: str, attack: str | None) -> str:
     if held_file(intruder):
         return f"somebody who holds the external file {held_file(intruder)}"
     knows = content.known
-    names = listed(knows) if len(knows) <= _MOST_NAMES else f"{count(len(knows))} attributes of a person"
+    names = listed(knows) if len(knows) <= _MOST_NAMES else f"{count(len(knows))} attributes of {with_article(content.unit)}"
     if content.method_of(attack) == "row_position":
         return "somebody who has the source's rows in their order"
     if content.method_of(attack) == "profile_linkage":
