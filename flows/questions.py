@@ -70,7 +70,7 @@ def refuse_open_questions(document: Document, questions: tuple[OpenQuestion, ...
         document.where(questions[0].place),
         f"The release file has {count}, at {places}.",
         "a release file without `decide`: each question answered by a person",
-        f"answer them one by one with `sdcert check --answer {document.path}`, or change what is asked about and delete `decide`",
+        f"answer them one by one with `sdcert check --answer {document.path}`, or edit what is asked about and delete `decide`",
     )
 
 

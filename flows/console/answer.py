@@ -109,7 +109,7 @@ def _meant(given: str, place: Path_, offered: list[dict[str, Any]], *, keeps: bo
     fields = _fields(given.strip("`"))
     if fields is not None:
         return fields
-    if place[0] == NOT_LIMITED or given == DELETE and place[0] != "attributes":
+    if place[0] == NOT_LIMITED or (given == DELETE and place[0] != "attributes"):
         return given
     raise _unfit("That is no field with a value.", "a number of the list, or `name: value, name: value`", given)
 

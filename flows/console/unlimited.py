@@ -78,6 +78,5 @@ def _found_for_certain(scorecard: dict[str, Any], limited: set[tuple[str, str]],
     who = next(certain, None)
     if who is None or ("max_record_risk", INSIDER) in limited:
         return []
-    return [
-        f"on the {unit or 'person'} whom an insider who also knows {who} finds with certainty (max_record_risk, intruder: insider)"
-    ]
+    found = f"an insider who also knows {who} finds with certainty (max_record_risk, intruder: insider)"
+    return [f"on the {unit or 'person'} whom {found}"]

@@ -186,8 +186,8 @@ def _refuse_dependent(found: tuple[Dependence, ...]) -> None:
         ", ".join(f"attributes.{name}" for name in found[0].unmasked),
         f"Published unmasked columns undo a mask: {told}{more}.",
         "no function of masked columns published unmasked",
-        f"declare `{open_}: {{role: derived, from: [{hidden}]}}` (it is then not published), or mask it together with {hidden}; or, "
-        f"to publish {open_} as it is, withhold {hidden} (`role: withheld`) and take it out of the masks",
+        f"declare `{open_}: {{role: derived, from: [{hidden}]}}` (it is then not published), or mask it together with {hidden};"
+        f" or, to publish {open_} as it is, withhold {hidden} (`role: withheld`) and leave it out of the masks",
     )
 
 

@@ -305,8 +305,8 @@ LOSS = (
     ),
     Measure(
         name="marginal_difference",
-        says="largest difference of the cumulative shares of a masked attribute in the source and in the release; of categories "
-        "half the sum of the differences of their shares; the mean over the attributes",
+        says="largest difference of the cumulative shares of a masked attribute in the source and in the release; of "
+        "categories half the sum of the differences of their shares; the mean over the attributes",
         unit="share",
         better="lower",
         about="table_and_attribute",

@@ -75,7 +75,7 @@ def test_a_weight_that_tells_records_apart_is_not_published_unless_somebody_says
 
 
 def test_every_masked_column_stands_in_a_line_on_the_loss_that_can_fail():
-    draft, columns = drafted(coded_survey())
+    draft, _ = drafted(coded_survey())
     limits = {line.fields["measure"]: line.fields["at_most"] for line in draft.policy if "at_most" in line.fields}
     largest = {"sse_percent": 100, "largest_marginal_difference": 1, "categories_lost": 1, "category_association_difference": 1}
     assert {name for name in limits if name in largest} == set(largest)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from flows.cli import run
 from flows.console.advice.advice import advice
+from flows.console.answer import answer_questions
 from flows.console.draft import expected
 from flows.console.draft.rules import draft_of
 from flows.console.draft.text import text_of
@@ -310,7 +311,7 @@ def test_a_data_set_by_name(home, tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_from_init_to_a_certified_release_by_what_is_printed(sdcert, reference, tmp_path, monkeypatch):
-    """The journey of the README: drafted, refused because of the weights, mended as advised, certified."""
+    """The journey of the README: drafted, answered against the proposal, refused because of the weights, mended as advised, certified."""
     import json
 
     from flows.history import manifests
@@ -319,6 +320,7 @@ def test_from_init_to_a_certified_release_by_what_is_printed(sdcert, reference, 
     (tmp_path / "household.csv").write_bytes((reference / "household.csv").read_bytes())
     assert sdcert("init", "household.csv").code == 0
     path = tmp_path / "household.yaml"
+    answer_questions(path, lambda _: "role: weight")
     assert sdcert("certify", path).code == 1
     manifest = manifests()[0]
     told = advice(json.loads((tmp_path / manifest["folder"] / "scorecard.json").read_text()), manifest)
@@ -348,6 +350,7 @@ def test_a_table_of_text_keys_is_certified_as_it_is_drafted(sdcert, reference, t
     table = labelled.assign(age=survey["age"], income=survey["income"]) if numbers else labelled
     table.to_csv(tmp_path / "labels.csv", index=False)
     assert sdcert("init", "labels.csv").code == 0
+    answer_questions(tmp_path / "labels.yaml", lambda _: "")
     ran = sdcert("certify", tmp_path / "labels.yaml")
     assert ran.code == 0, ran.out
     scorecard = json.loads((tmp_path / manifests()[0]["folder"] / "scorecard.json").read_text())

@@ -189,7 +189,8 @@ def test_editors_are_told_of_questions(asked):
 
 
 TEXTS = (
-    "a:\n  b: {c: 1}  # one\n  d:\n    e: 2\n    # inside\n    f: 'x'\n\n# two\nl:\n  - {g: 1}\n  # three\n  - h: 1\n    i: 2\nlast: [1, 2]\n",
+    "a:\n  b: {c: 1}  # one\n  d:\n    e: 2\n    # inside\n    f: 'x'\n\n"
+    "\n# two\nl:\n  - {g: 1}\n  # three\n  - h: 1\n    i: 2\nlast: [1, 2]\n",
 )
 
 

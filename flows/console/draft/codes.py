@@ -26,9 +26,9 @@ CODE_QUESTION = (
 )
 MANY_CODES_QUESTION = (
     f"do these numbers only name things (a code)? More than {MOST_CATEGORIES} codes fit no group: as proposed they are not "
-    "published. To publish them, write `role: quasi_identifier, scale: nominal` and join them by their first digits, as the first step of "
-    "`masking`: `{{method: recoding, recode: {{{name}: {{group: {{digits: 1}}}}}}}}`. If they measure something, write "
-    "`role: quasi_identifier, scale: numeric`: a group shows the mean"
+    "published. To publish them, write `role: quasi_identifier, scale: nominal` and join them by their first digits, "
+    "as the first step of `masking`: `{{method: recoding, recode: {{{name}: {{group: {{digits: 1}}}}}}}}`. If they measure "
+    "something, write `role: quasi_identifier, scale: numeric`: a group shows the mean"
 )
 CODE_OR_NUMBER_QUESTION = (
     "do these numbers measure something (an amount, a count)? Then write `scale: numeric`: a group shows the mean. Do they "

@@ -18,7 +18,7 @@ KeyAndValue = tuple[Node | None, Node]
 def replaced(text: str, place: Path_, value: Any) -> str:
     """The file with another value at a place that it has, written in one pair of brackets.
 
-    Example: `{role: weight}` at `attributes.w` of "attributes:\n  w:\n    role: other\n" is "attributes:\n  w: {role: weight}\n".
+    Example: {role: weight} at `attributes.w`, where `role: other` stood on a line of its own: `w: {role: weight}`.
     """
     key, node = _at(text, place)
     begin = node.start_mark.index if key is None else key.end_mark.index

@@ -1,4 +1,4 @@
-"""The lines on the loss in a drafted policy: limits that the drafted groups can be expected to keep, for every masked column."""
+"""The lines on the loss in a drafted policy: limits that the drafted groups are expected to keep, for every masked column."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def loss_lines(data: Microdata, grouped: Sequence[Drafted], expected: Expected |
             LARGEST_MARGINAL_DIFFERENCE,
             "Of no masked column a share that is read off the release (of a category, or of the values up to a bound) "
             "is off by more.",
-        )  # fmt: skip
+        )
     )
     if categories:
         lost = "At most this share of the categories is shown by no row any more."

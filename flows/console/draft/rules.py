@@ -96,8 +96,8 @@ def _without_telling_weight(column: Drafted, expected: Expected | None, k: int, 
     why = f"who also knows the weight would find about {found:.0%} of the records, so it is not published"
     question = (
         "can the analyses do without this weight? Then keep it so. Else write `role: weight` (it is published as it is: then "
-        f"also allow insiders more than {limit:.0%}, or coarsen it at the source), or `role: quasi_identifier, scale: numeric` (it is "
-        "masked with the others, and estimates with it are off)"
+        f"also allow insiders more than {limit:.0%}, or coarsen it at the source), or `role: quasi_identifier, scale: numeric` "
+        "(it is masked with the others, and estimates with it are off)"
     )
     return replace(column.changed(why, role=Role.WITHHELD), decide=(question,), hints=())
 

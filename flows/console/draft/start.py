@@ -44,7 +44,7 @@ STARTS = {
     ),
     "enclave": Start(
         "enclave", 3, 0.34, 0.34,
-        f"Source: a smallest group of 3, the least that custodians ask for, where the room and its rules protect as well ({BOOK})",
+        f"Source: a smallest group of 3, the least that is usual, where the room protects as well ({BOOK})",
     ),
 }  # fmt: skip
 

@@ -48,8 +48,8 @@ class Recode(Spec):
     values: instead of `publish` one value for each band, that is one more than there are limits; each lies in its band.
     map: for each category what it becomes; categories are written as text (`{"1": "1", "2": "1"}`).
     file: the same in a file, relative to the release file: CSV with the header `old,new`, or YAML.
-    group: codes are joined by their first digits: `{digits: 1}` makes 2310 and 2411 the code 2. Numbers are read with the leading
-        zeros that they lost.
+    group: codes are joined by their first digits: `{digits: 1}` makes 2310 and 2411 the code 2. Numbers are read with the
+        leading zeros that they lost.
     others: what becomes of categories that the mapping does not list: `refuse` (default), `keep`, or `{become: category}`.
     unused: may the mapping list categories that the table does not have? `refuse` or `ignore`; default: only from a file.
     """
@@ -166,8 +166,9 @@ def recode(site: Site, spec: Recoding) -> Microdata:
     Formula in words: with limits a < b < c the bands are below a, [a, b), [b, c) and from c on. A band is published as the
     midpoint of its limits (between two points of the column's grid the lower one), its lower limit, the mean or median of its
     records (ordinal: the median category, of an even number the lower of the middle two), or a stated value inside it. The open
-    bands have no midpoint, and the first no lower limit. A category becomes what the mapping lists for it, a code its first digits. Missing values stay
-    missing. Types stay: text becomes text, whole numbers whole numbers, ordered categories those of the declared order.
+    bands have no midpoint, and the first no lower limit. A category becomes what the mapping lists for it, a code
+    its first digits. Missing values stay missing. Types stay: text becomes text, whole numbers whole numbers, ordered
+    categories those of the declared order.
 
     Parameters
     ----------

@@ -99,10 +99,11 @@ def fitness(content: Content) -> tuple[str, ...]:
     """What the release is fit for, as sentences: the losses measured on the whole table, and `kept_and_unknown`."""
     if content.model is not None:
         return (*found_of_model(content)[1:], "Not assessed: fairness, calibration, and how it does on other populations.")
-    measured = (one for one in content.losses() if one.value is not None)
     losses = (
-        f"{meaning(one.measure, unit=content.context.unit).title}: {in_unit(one.value or 0.0, one.unit)}. {meaning(one.measure, unit=content.context.unit).analyst}"
-        for one in measured
+        f"{words.title}: {in_unit(one.value, one.unit)}. {words.analyst}"
+        for one in content.losses()
+        if one.value is not None
+        for words in (meaning(one.measure, unit=content.context.unit),)
     )
     return (*losses, *kept_and_unknown(content))
 
@@ -147,8 +148,8 @@ def _declared(content: Content) -> Iterator[str]:
         return
     who = somebody(content, worst.intruder or "", worst.attack)
     yield (
-        f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right {content.unit}, "
-        f"the worst found among the attacks run ({attack_named(worst.attack)}); {_by_chance(worst)}."
+        f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right "
+        f"{content.unit}, the worst found among the attacks run ({attack_named(worst.attack)}); {_by_chance(worst)}."
         f"{_of_nobody(content, worst)}"
     )
     if exposed is not None and single is not None:
