@@ -23,6 +23,7 @@ from tasks.microdata.document import Document, Path_, dotted, read_document, val
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.schema import Role
+from tasks.microdata.spec import Spec
 from tasks.runtime.files import write_whole
 from tasks.score.policy import PolicyLine
 
@@ -186,7 +187,8 @@ def _questions(entry: dict[str, Any]) -> list[str]:
 
 def _offered(question: OpenQuestion) -> list[dict[str, Any]]:
     """The ways out that a question names: what it has in backquotes, where that is fields of what it asks about."""
-    model = {"attributes": AttributeDeclaration, "policy": PolicyLine}.get(str(question.place[0]))
+    models: dict[str, type[Spec]] = {"attributes": AttributeDeclaration, "policy": PolicyLine}
+    model = models.get(str(question.place[0]))
     if model is None:
         return []
     names = {*model.model_fields, *(field.alias for field in model.model_fields.values())}
@@ -194,7 +196,7 @@ def _offered(question: OpenQuestion) -> list[dict[str, Any]]:
     return [one for one in found if one and set(one) <= names and _is_valid(model, one)]
 
 
-def _is_valid(model: type[AttributeDeclaration] | type[PolicyLine], fields: dict[str, Any]) -> bool:
+def _is_valid(model: type[Spec], fields: dict[str, Any]) -> bool:
     try:
         model.model_validate(fields, strict=False)
     except ValidationError:

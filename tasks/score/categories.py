@@ -131,6 +131,7 @@ def _phi_squared(one: Integers, other: Integers, weights: Floats) -> float:
 
 
 def _estimate(measure: str, value: float | None, attribute: str | None = None, reason: str | None = None) -> Estimate:
-    status = "ok" if value is not None else "not_applicable"
     unit = MEASURES[measure].unit
-    return Estimate(measure=measure, attribute=attribute, value=value, unit=unit, status=status, reason=reason)
+    if value is None:
+        return Estimate(measure=measure, value=None, unit=unit, status="not_applicable", reason=reason)
+    return Estimate(measure=measure, attribute=attribute, value=value, unit=unit)

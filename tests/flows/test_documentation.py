@@ -14,7 +14,7 @@ from release_files import write_release
 from flows.cli import app
 from flows.commands.sweep import RUN, FileOrCommand
 from flows.console.check import print_plan
-from flows.release import load_release
+from flows.release import load_draft
 from flows.sweep.spec import load_sweep
 from flows.watch.spec import load_watch
 from tasks.microdata.document import read_document
@@ -42,7 +42,7 @@ def test_every_example_is_read(tmp_path, page, text):
         path.write_text(text.replace("params/releases", str(ROOT / "params" / "releases")))
         assert load_sweep(path).spec.name == "my-sweep"
     else:
-        assert load_release(written(tmp_path, text, BASE)).policy
+        assert load_draft(written(tmp_path, text, BASE)).policy
 
 
 def test_the_release_file_of_the_page_fits_a_table_as_it_describes(tmp_path, capsys):

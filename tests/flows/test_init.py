@@ -311,7 +311,7 @@ def test_a_data_set_by_name(home, tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_from_init_to_a_certified_release_by_what_is_printed(sdcert, reference, tmp_path, monkeypatch):
-    """The journey of the README: drafted, answered against the proposal, refused because of the weights, mended as advised, certified."""
+    """The journey of the README: drafted, answered against the proposal, refused because of the weights, mended, certified."""
     import json
 
     from flows.history import manifests

@@ -17,7 +17,7 @@ from tasks.microdata.schema import Schema
 from tasks.report import page as page_module
 from tasks.report.content import public_edition
 from tasks.report.page import Stamp, render, stamped
-from tasks.report.words.meanings import MEANINGS
+from tasks.report.words.meanings import meaning
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Verdict, decide
 
@@ -152,7 +152,7 @@ def test_each_attack_states_knowledge_direction_scale_and_credit(certified):
 def test_each_measure_is_explained_where_it_stands(certified):
     text = said(render(certified)).replace("&#39;", "'")
     for measure in {one.measure for one in certified.estimates} - {"linked_value_control"}:
-        assert MEANINGS[measure].sentence.replace("\u202f", " ") in text, measure
+        assert meaning(measure, unit=certified.context.unit).sentence.replace("\u202f", " ") in text, measure
 
 
 def test_attacks_without_a_figure_are_listed_with_the_reason(refused, undecided):

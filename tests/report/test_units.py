@@ -41,7 +41,7 @@ def test_no_measure_of_companies_speaks_of_persons(measure):
 
 
 def test_what_remains_is_said_of_companies(certified):
-    of_companies = replace(certified, context=certified.context.model_copy(update={"unit": "company"}))
-    texts = [" ".join(str(part) for part in residual_risks(one)) for one in (certified, of_companies)]
+    contexts = [certified.context.model_copy(update={"unit": unit}) for unit in (None, "company")]
+    texts = [" ".join(residual_risks(replace(certified, context=context))) for context in contexts]
     assert "to the right person" in texts[0]
     assert "to the right company" in texts[1] and "to the right person" not in texts[1]

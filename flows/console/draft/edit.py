@@ -45,7 +45,7 @@ def deleted(text: str, place: Path_) -> str:
 def appended(text: str, part: str, value: Any) -> str:
     """The file with one more entry at the end of a list that it has."""
     _, node = _at(text, (part,))
-    if node.flow_style or not node.value:
+    if not isinstance(node, CollectionNode) or node.flow_style or not node.value:
         return replaced(text, (part,), [*_plain(node), value])
     last = node.value[-1]
     dash = text.rfind("-", 0, last.start_mark.index)

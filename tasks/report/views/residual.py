@@ -99,13 +99,9 @@ def fitness(content: Content) -> tuple[str, ...]:
     """What the release is fit for, as sentences: the losses measured on the whole table, and `kept_and_unknown`."""
     if content.model is not None:
         return (*found_of_model(content)[1:], "Not assessed: fairness, calibration, and how it does on other populations.")
-    losses = (
-        f"{words.title}: {in_unit(one.value, one.unit)}. {words.analyst}"
-        for one in content.losses()
-        if one.value is not None
-        for words in (meaning(one.measure, unit=content.context.unit),)
-    )
-    return (*losses, *kept_and_unknown(content))
+    losses = [(one, meaning(one.measure, unit=content.context.unit)) for one in content.losses() if one.value is not None]
+    told = (f"{words.title}: {in_unit(one.value or 0.0, one.unit)}. {words.analyst}" for one, words in losses)
+    return (*told, *kept_and_unknown(content))
 
 
 def kept_and_unknown(content: Content) -> tuple[str, ...]:

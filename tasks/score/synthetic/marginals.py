@@ -73,6 +73,8 @@ def _shares(codes: Integers, weights: Floats, size: int) -> Floats:
 
 
 def _estimate(value: float | None, attribute: str | None, measure: str = MEAN) -> Estimate:
-    status, reason = ("ok", None) if value is not None else ("not_applicable", "no published attribute was masked")
     unit = MEASURES[measure].unit
-    return Estimate(measure=measure, attribute=attribute, value=value, unit=unit, status=status, reason=reason)
+    if value is None:
+        reason = "no published attribute was masked"
+        return Estimate(measure=measure, value=None, unit=unit, status="not_applicable", reason=reason)
+    return Estimate(measure=measure, attribute=attribute, value=value, unit=unit)
