@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from tasks.mask.methods import Masking
+from tasks.microdata.schema import Role
 from tasks.report.words.units import with_units_named
 from tasks.score.membership.catalogue import DECIDING
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail
@@ -34,7 +35,8 @@ def unlimited(scorecard: dict[str, Any], spec: dict[str, Any]) -> list[str]:
     be limited; nor need the largest risk where exposed records and known links are: one lucky guess makes it 1. Of rows that
     belong to nobody it is what can be measured there that wants a limit.
     """
-    unit = (spec.get("context") or {}).get("unit")
+    joined = any(one.get("role") == Role.PERSON for one in spec.get("attributes") or ())
+    unit = None if joined else (spec.get("context") or {}).get("unit")
     if spec.get("release") is not None:
         return list(_of_model(spec))
     if (spec.get("released") or {}).get("align") == "none":

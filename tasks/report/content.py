@@ -86,8 +86,8 @@ class Content:
 
     @property
     def unit(self) -> str:
-        """What one unit of the table is called: what the release file says, else a person."""
-        return self.context.unit or "person"
+        """What one unit of the table is called: what the release file calls a row; a person where it says nothing or joins rows."""
+        return "person" if self.persons is not None else self.context.unit or "person"
 
     @property
     def certified(self) -> bool:

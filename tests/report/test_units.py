@@ -38,6 +38,7 @@ def test_no_measure_of_companies_speaks_of_persons(measure):
     told = " ".join((words.title, words.sentence, words.analyst)).lower().split()
     assert not {"person", "persons", "people"} & {word.strip(".,;:()") for word in told}
     assert meaning(measure) == MEANINGS[measure]
+    assert meaning(measure, "persons", unit="visit") == meaning(measure, "persons")  # rows of one person are joined
 
 
 def test_what_remains_is_said_of_companies(certified):

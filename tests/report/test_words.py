@@ -206,7 +206,8 @@ def test_figures_say_whose_they_are(certified):
     assert sentences.by_whom(certified, insider) == "by an insider who also knows PID (transparency attack)"
     many = certified.intruder.model_copy(update={"knows": tuple(f"a{i}" for i in range(9))})
     assert (
-        sentences.somebody(replace(certified, intruder=many), "declared", None) == "somebody who knows 9 attributes of a person"
+        sentences.somebody(replace(certified, intruder=many), "declared", None)
+        == "somebody who knows 9 attributes of a respondent"
     )
 
 

@@ -252,8 +252,10 @@ MEANINGS = {
 def meaning(measure: str, counts: Counts = "records", members_of: str = THE_FILE, unit: str | None = None) -> Meaning:
     """The words on a measure, said of what its figure counts, and of what members are in: the file, a model's training set.
 
-    unit: what the units of the table are called; None: persons.
+    unit: what the units of the table are called; None: persons. Where a person key joins rows, figures count persons whatever a
+    row is called.
     """
+    unit = None if counts == "persons" else unit
     words = _said_of(measure, counts, members_of)
     return Meaning(*(with_units_named(text, unit) for text in (words.title, words.sentence, words.analyst)))
 
