@@ -86,7 +86,7 @@ class Content:
 
     @property
     def unit(self) -> str:
-        """What one unit of the table is called: what the release file calls a row; a person where it says nothing or joins rows."""
+        """What a unit of the table is called: what the release file says of a row, else (or where rows are joined) a person."""
         return "person" if self.persons is not None else self.context.unit or "person"
 
     @property
