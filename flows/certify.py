@@ -21,6 +21,8 @@ from tasks.audit.keeping.use import in_use
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.draws import chosen_draw, draw_of
 from tasks.runtime.failures import guarded
+from tasks.score.estimates import Score
+from tasks.score.synthetic.propensity import refuse_limits_that_cannot_fail
 
 ATTACKS_AT_ONCE = 2
 
@@ -32,6 +34,7 @@ def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw
     release = Store().record(Ref(spec), ReleaseSpec)
     with Journal(release, refresh=refresh) as journal:
         made = carried_out(journal, release, partial(_attempted, journal, release, new_draw=new_draw))
+        refuse_limits_that_cannot_fail(release.policy, Store().record(Ref(made.score), Score).estimates)
         return issue(journal, release, made, Path(output))
 
 

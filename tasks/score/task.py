@@ -25,7 +25,6 @@ from tasks.score.membership.figures import Answered, membership_figures, without
 from tasks.score.methods import Measure, score
 from tasks.score.model_accuracy import model_accuracy, unmeasured_accuracy
 from tasks.score.policy import Policy
-from tasks.score.synthetic.propensity import refuse_limits_that_cannot_fail
 from tasks.score.verdict import decide
 
 ROOMS = ("score", "attack", "train", "mask", "classify", "ingest")
@@ -60,9 +59,8 @@ def score_release(
         files=_scenes_of_files(store, Scene.of(original, shown, attributes, rows), attributes, results),
     )
     estimates += _of_membership(store, members, people, original, attributes)
-    lines = store.record(Ref(policy), Policy)
-    refuse_limits_that_cannot_fail(lines, estimates)
-    return {"score": store.put_record(Score(estimates, decide(lines, estimates)))}
+    verdict = decide(store.record(Ref(policy), Policy), estimates)
+    return {"score": store.put_record(Score(estimates, verdict))}
 
 
 @stage("score model", rooms=ROOMS)

@@ -271,3 +271,18 @@ def test_one_row_is_a_table(sdcert, tmp_path, project):
     votes = people()["vote"]
     assert found["linked_value_disclosed|distance_linkage|declared|vote"]["value"] == pytest.approx((votes == "yes").mean())
     assert found["covariance_difference"]["status"] == "not_applicable"
+
+
+def test_a_limit_on_propensity_that_no_table_can_break_is_refused_once_scored_and_never_by_a_replay(
+    sdcert, tmp_path, project, monkeypatch
+):
+    beyond = [*POLICY, {"measure": "propensity_ratio", "at_most": 1e6}]
+    path = project(lambda source: tree_by_tree(source, 250), {"policy": beyond})
+    ran = sdcert("certify", path, "--output", tmp_path / "releases")
+    assert (ran.code, f"policy[{len(POLICY)}].at_most" in ran.err, "every table would pass" in ran.err) == (2, True, True)
+    assert not (tmp_path / "releases").exists()
+
+    with monkeypatch.context() as older:
+        older.setattr("flows.certify.refuse_limits_that_cannot_fail", lambda policy, estimates: None)
+        assert sdcert("certify", path, "--output", tmp_path / "releases").code == 0
+    assert sdcert("audit", "replay", newest_manifest()["run"]).code == 0
