@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from tasks.microdata.words import join_first
 from tasks.runtime.provenance import Provenance, files_of_rooms
 
 Kind = Literal["code", "lock", "packages", "platform"]
@@ -42,7 +43,7 @@ class Changes:
             "packages": self.packages,
             "platform": self.platform,
         }
-        return {kind: listed(names) for kind, names in told.items() if names}
+        return {kind: join_first(names, _MANY) for kind, names in told.items() if names}
 
     @property
     def of_flows(self) -> tuple[str, ...]:
@@ -62,12 +63,6 @@ def changes(then: Provenance | None, now: Provenance) -> Changes:
         packages=_versions(then.packages, now.packages),
         platform=_versions(_platform(then), _platform(now)),
     )
-
-
-def listed(names: tuple[str, ...]) -> str:
-    """Names in one line; of many, the first."""
-    more = f" and {len(names) - _MANY} more" if len(names) > _MANY else ""
-    return ", ".join(names[:_MANY]) + more
 
 
 def _versions(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:

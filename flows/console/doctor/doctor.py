@@ -24,6 +24,7 @@ from flows.console.doctor.trail import findings_of_trail
 from flows.console.inert import shown
 from flows.console.terminal import terminal
 from tasks.microdata.regular_files import opened_file, read_text_file
+from tasks.microdata.words import join_first
 from tasks.runtime.settings import Home
 
 LOCK = Path(__file__).resolve().parents[3] / "requirements.lock"
@@ -121,10 +122,8 @@ def _packages() -> Iterator[Finding]:
     if not other:
         yield fine("packages", f"every installed one of {len(pinned)} has the version of requirements.lock")
         return
-    more = f" and {len(other) - _NAMED} more" if len(other) > _NAMED else ""
-    says = (
-        f"{len(other)} differ from requirements.lock: {', '.join(other[:_NAMED])}{more}; figures may differ in the last digits"
-    )
+    named = join_first(other, _NAMED)
+    says = f"{len(other)} differ from requirements.lock: {named}; figures may differ in the last digits"
     yield warn("packages", says, "run `make setup` to install the versions that were tested")
 
 

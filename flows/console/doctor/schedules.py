@@ -14,6 +14,7 @@ import httpx
 from flows.console.doctor.api import UNREADABLE, api_address, api_client
 from flows.console.doctor.home import Finding, counted, fail, fine, warn
 from flows.scheduled.deployments import TAG
+from tasks.microdata.words import join_first
 
 TOPIC = "schedules"
 LOOPS = timedelta(minutes=5)  # the scheduler looks each minute
@@ -39,7 +40,7 @@ def findings_of_quarantine() -> Iterator[Finding]:
 
     waiting = records()
     if waiting:
-        series = _named(sorted({one.series for one in waiting}))
+        series = join_first(sorted({one.series for one in waiting}), _NAMED)
         says = f"{counted(len(waiting), 'version of a source', 'versions of sources')} not certified, of the series: {series}"
         yield warn("quarantine", says, "`sdcert quarantine list` says why")
 
@@ -51,15 +52,16 @@ def _findings(client: httpx.Client) -> Iterator[Finding]:
         yield fine(TOPIC, f"no deployment with the tag {TAG} has an active schedule")
         return
     scheduled = {one["id"]: _runs(client, one, "SCHEDULED") for one in active}
-    without = [one["name"] for one in active if not scheduled[one["id"]] and not _is_new(one)]
+    without = sorted(one["name"] for one in active if not scheduled[one["id"]] and not _is_new(one))
+    named = join_first(without, _NAMED)
     if without and not any(scheduled.values()):
-        says = f"the server has inserted no run of: {_named(without)}; their schedules are active, and nothing will run"
+        says = f"the server has inserted no run of: {named}; their schedules are active, and nothing will run"
         yield fail(TOPIC, says, "restart the server and read its log; with sqlalchemy 2.1 its scheduler throws (see packages)")
     elif without:
-        yield warn(TOPIC, f"no run is inserted of: {_named(without)}", "nothing, if they are due in more than 100 days only")
+        yield warn(TOPIC, f"no run is inserted of: {named}", "nothing, if they are due in more than 100 days only")
     late = [one["name"] for one in active if any(run["state_name"] == "Late" for run in scheduled[one["id"]])]
     if late:
-        yield warn(TOPIC, f"runs are late: {_named(late)}", "start `sdcert serve`, or a worker of the pool")
+        yield warn(TOPIC, f"runs are late: {join_first(sorted(late), _NAMED)}", "start `sdcert serve`, or a worker of the pool")
     yield from _workers(client, active)
     if not without:
         yield fine(TOPIC, f"the server has inserted runs of all deployments with an active schedule ({len(active)})")
@@ -87,8 +89,3 @@ def _asked(client: httpx.Client, path: str, content: dict[str, Any]) -> list[dic
 def _is_new(deployment: dict[str, Any]) -> bool:
     """Deployed or changed so lately that the scheduler need not have come by."""
     return datetime.now(UTC) - datetime.fromisoformat(deployment["updated"]) < LOOPS
-
-
-def _named(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(sorted(names)[:_NAMED])}{more}"

@@ -29,11 +29,13 @@ from tasks.microdata.schema import Role
 from tasks.microdata.spec import SLUG
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
+from tasks.microdata.words import join_first
 from tasks.runtime.files import write_whole
 
 DATASET = "dataset:"
 READABLE = 0o644
 WHERE = "sdcert init"
+_NAMED = 40  # columns, of those of one role or question
 
 
 def init_release(table: str, output: Path | None, name: str | None, *, force: bool, environment: str | None = None) -> int:
@@ -144,14 +146,14 @@ def _say_what_was_drafted(draft: Draft, path: Path) -> None:
     for role in Role:
         names = [shown(column.name) for column in draft.columns if column.attribute.role is role]
         if names:
-            say(f"  {role:<17} {', '.join(names)}")
+            say(f"  {role:<17} {join_first(names, _NAMED)}")
     questions: dict[str, list[str]] = {}
     for name, question in draft.questions:
         questions.setdefault(question, []).append(shown(name))
     if questions:
         say("\nFor you to decide (`decide` in the file):")
     for question, names in questions.items():
-        say(f"  {', '.join(names)}: {question}")
+        say(f"  {join_first(names, _NAMED)}: {question}")
     say(f"\nChecking it, as `sdcert check {shlex.quote(str(path))}` does:")
 
 

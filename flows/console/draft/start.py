@@ -1,10 +1,11 @@
 """Limits to start a policy from, by where the release goes, with their sources.
 
-The smallest group in which somebody may be found is what offices and custodians have agreed on most often. A smallest cell of c
-is a largest chance of 1 / c for a single record: K. El Emam, Guide to the De-Identification of Personal Health Information (CRC
-Press, 2013), chapter "Cell size precedents", lists who uses which: 3 and 5 for files that are given to known users, 11 for
-files that anybody may get in the United States, 20 in stricter cases. The European Medicines Agency takes 0.09, one in eleven,
-for clinical data that anybody may read (External guidance on the implementation of policy 0070, section 5).
+The smallest group in which somebody may be found is what custodians of data agree on most often. A smallest cell of c is a
+largest chance of 1 / c for a single record. K. El Emam, Guide to the De-Identification of Personal Health Information (CRC
+Press, 2013), collects the smallest cells that custodians have used under the name of cell size precedents, from 3 upwards;
+which of them fits an environment is a choice made here, to be confirmed by whoever answers for the release. The European
+Medicines Agency takes a largest chance of 0.09, one in eleven, for clinical reports that anybody may read (external guidance
+on policy 0070).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Literal, get_args
 from tasks.microdata.errors import InputError
 
 Environment = Literal["public", "licensed", "enclave"]
-BOOK = 'El Emam, Guide to the De-Identification of Personal Health Information (2013), "Cell size precedents"'
+BOOK = "El Emam, Guide to the De-Identification of Personal Health Information (2013), on cell size precedents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +36,16 @@ GENERAL = Start(
 STARTS = {
     "public": Start(
         "public", 11, 0.1, 0.1,
-        f"Source: a smallest group of 11, as for files that anybody may get in the United States ({BOOK}); "
-        "the European Medicines Agency takes 0.09 (guidance on policy 0070)",
+        f"Source: one in eleven, the largest chance that the European Medicines Agency takes for clinical reports that anybody "
+        f"may read (0.09; guidance on policy 0070), as a smallest group of 11 ({BOOK})",
     ),
     "licensed": Start(
         "licensed", 5, 0.2, 0.2,
-        f"Source: a smallest group of 5, the most usual rule for files that are given to named users ({BOOK})",
+        f"Source: a smallest group of 5, one of the smallest cells in use ({BOOK}), for named users under an agreement",
     ),
     "enclave": Start(
         "enclave", 3, 0.34, 0.34,
-        f"Source: a smallest group of 3, the least that is usual, where the room protects as well ({BOOK})",
+        f"Source: a smallest group of 3, the least of the smallest cells in use ({BOOK}), where the room protects as well",
     ),
 }  # fmt: skip
 

@@ -17,6 +17,7 @@ from flows.release import ReleaseSpec, located
 from flows.watch.spec import Watch, load_watch
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_text_file
+from tasks.microdata.words import join_first
 from tasks.runtime.failures import StageFailure
 
 _MANY = 5
@@ -60,8 +61,7 @@ def _lines(looked: Any) -> Iterator[str]:
               "ignored, no plain file": looked.ignored}  # fmt: skip
     for words, names in listed.items():
         if names:
-            more = f" and {len(names) - _MANY:,} more" if len(names) > _MANY else ""
-            yield f"  {words}: {', '.join(names[:_MANY])}{more}"
+            yield f"  {words}: {join_first(names, _MANY)}"
     if looked.review_due is not None and looked.action != "review_due":
         yield f"  the review of run {looked.review_due} is overdue: `sdcert audit due` says more"
     if looked.quarantine is not None:
