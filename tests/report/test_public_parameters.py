@@ -190,7 +190,7 @@ def test_a_method_that_leaves_a_question_of_risk_open_cannot_be_made():
         method: Public[Literal["forgetful"]] = "forgetful"
 
     with pytest.raises(TypeError, match=r"rule.*unanswered.*values_move"):
-        Forgetful()  # type: ignore[abstract]
+        Forgetful()  # type: ignore[abstract]  # made on purpose
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tasks.score.policy import PolicyLine
 RATIO = "propensity_ratio"
 MOST_ROWS = 20_000  # of each table; of more a sample, the same in every run
 MOST_COLUMNS = 400  # with products of columns
-WITHOUT_PRODUCTS = "means and spreads alone: there are too few rows for products of columns"
+WITHOUT_PRODUCTS = "means and spreads alone: there are too many columns, or too few rows, for products of columns"
 FEWEST_ROWS_OF_A_COLUMN = 5  # fewer rows in both files together fit each column of the model by themselves
 RAREST = 0.01  # categories of fewer rows are taken together
 ALMOST_FREE = 1e6  # so small a penalty that it matters only where the tables are told apart with certainty

@@ -67,7 +67,7 @@ def plain_table() -> Microdata:
 
 def zipped(content: bytes, name: str = "released.csv", **options: object) -> bytes:
     sink = io.BytesIO()
-    with zipfile.ZipFile(sink, "w", **options) as archive:  # type: ignore[arg-type]
+    with zipfile.ZipFile(sink, "w", **options) as archive:  # type: ignore[arg-type]  # arguments of ZipFile, of several types
         archive.writestr(name, content)
     return sink.getvalue()
 
