@@ -19,7 +19,6 @@ from typing import Any
 
 from prefect import Task
 from prefect.client.schemas.objects import State
-from prefect.futures import PrefectFuture
 
 from flows.clock import warnings_of_clock
 from flows.history import LATER, MANIFEST
@@ -39,11 +38,6 @@ from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
 
 KEY_MARK = b"which key of the store"  # its digest tells a replay whether the key is still the run's
-
-
-def _state_of(future: PrefectFuture[Produced]) -> State[Produced]:
-    future.wait()
-    return future.state
 
 
 def _record_of(state: State[Produced]) -> str | None:
@@ -116,8 +110,7 @@ class Journal:
         """Run one stage and wait for it."""
         listener.get().began(name)
         started = time.monotonic()
-        state: State[Produced] = self._prepared(task, name, arguments)(*arguments, return_state=True)  # type: ignore[assignment]  # Prefect's stub forgets return_state
-        produced = self._kept(name, state)
+        produced = self._kept(name, self._run(task, name, arguments))
         self._told(name, name, time.monotonic() - started, "cached" if name in self.cached else "computed")
         return produced
 
@@ -131,7 +124,12 @@ class Journal:
         running = {name: self._prepared(task, name, arguments).submit(*arguments) for name, arguments in jobs.items()}
         produced = []
         for done, (name, future) in enumerate(running.items(), 1):
-            produced.append(self._kept(name, _state_of(future)))
+            try:
+                future.result(raise_on_failure=False)  # `wait` takes any TimeoutError for its own and ends too early
+                state: State[Produced] = future.state
+            except TimeoutError:
+                state = self._run(task, name, jobs[name])
+            produced.append(self._kept(name, state))
             served = each * (len(self.cached) - cached_before)
             listener.get().went(title, each * done, of, time.monotonic() - started, cached=served)
         cached = each * (len(self.cached) - cached_before)
@@ -172,6 +170,17 @@ class Journal:
     def _prepared(self, task: Task[..., Produced], name: str, arguments: tuple[Any, ...]) -> Task[..., Produced]:
         self._manifest["inputs"][name] = list(arguments)
         return prepared(task, name, refresh=self._refresh)
+
+    def _run(self, task: Task[..., Produced], name: str, arguments: tuple[Any, ...]) -> State[Produced]:
+        """Run one stage in this thread, a second time where Prefect did not begin it in time.
+
+        What a stage itself raises, a TimeoutError too, is in its state; one that is raised here is of Prefect's own engine.
+        """
+        call = self._prepared(task, name, arguments)
+        try:
+            return call(*arguments, return_state=True)  # type: ignore[return-value]  # Prefect's stub forgets return_state
+        except TimeoutError:
+            return call(*arguments, return_state=True)  # type: ignore[return-value]  # as above
 
     def _kept(self, name: str, state: State[Produced]) -> Produced:
         produced: Produced = state.result()

@@ -2,9 +2,11 @@ import csv
 import hashlib
 import json
 import re
+import threading
 
 import pytest
 from outcomes import computed, folder_of, newest_manifest, public_scorecard_of, scorecard_of, statement_in
+from prefect.task_engine import SyncTaskRunEngine
 from release_files import ROWS, write_release
 
 ATTACKS = [{"method": "distance_linkage"}, {"method": "transparency"}]
@@ -224,3 +226,18 @@ def test_tracking_that_is_away_costs_no_release(certify, monkeypatch):
     assert ran.code == 0
     assert "not recorded" in manifest["tracking"]
     assert "warning" in ran.out
+
+
+def test_a_stage_that_prefect_could_not_begin_in_time_is_begun_again(certify, monkeypatch):
+    begin, late = SyncTaskRunEngine.start, []
+
+    def begin_late(self, *arguments, **named):
+        if threading.current_thread() is not threading.main_thread() and not late:
+            late.append(self.task.name)
+            raise TimeoutError
+        return begin(self, *arguments, **named)
+
+    monkeypatch.setattr(SyncTaskRunEngine, "start", begin_late)
+    ran, manifest = certify()
+    assert (len(late), ran.code) == (1, 0), ran.err
+    assert set(manifest["stages"]) == ALL
