@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from tasks.microdata.estimate import several
 from tasks.microdata.spec import LONGEST_NAME
 
 ROWS = 30
@@ -167,14 +168,14 @@ def release(named: Names) -> dict[str, Any]:
 def with_plain_names(figures: list[dict[str, Any]], named: Names) -> list[tuple[Any, ...]]:
     """What figures say, in their order, under the names of `Names()`."""
     plain = Names()
-    called = dict(zip(named.columns, plain.columns, strict=True))
-    called |= {f"insider:{name}": f"insider:{to}" for name, to in called.items()} | {f"file:{named.file}": f"file:{plain.file}"}
-    from tasks.microdata.estimate import several
-
-    called |= {several(named.columns[1:3]): several(plain.columns[1:3])}
+    columns = dict(zip(named.columns, plain.columns, strict=True))
+    columns |= {several(named.columns[1:3]): several(plain.columns[1:3])}
+    intruders = {f"insider:{name}": f"insider:{to}" for name, to in columns.items()} | {
+        f"file:{named.file}": f"file:{plain.file}"
+    }
     said = ("measure", "attack", "subgroup", "parameters", "value", "low", "high", "chance", "status", "n_targets")
     return [
-        (*(figure[field] for field in said), called.get(figure["intruder"], figure["intruder"]),
-         None if figure["attribute"] is None else called[figure["attribute"]])
+        (*(figure[field] for field in said), intruders.get(figure["intruder"], figure["intruder"]),
+         None if figure["attribute"] is None else columns[figure["attribute"]])
         for figure in figures
     ]  # fmt: skip
