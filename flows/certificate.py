@@ -130,6 +130,7 @@ class Ending:
             previous_certificate=previous,
             review_by=months_later(self.stamp.issued_at, REVIEW_MONTHS),
             attack_catalogue_version=ATTACK_CATALOGUE_VERSION,
+            exceptions=tuple(name for name, _ in self.content.exceptions),
             criteria=tuple(self.criteria),
             attributes=_attributes(self.content),
             stages={name: StageDone(cached=one["cached"], produced=one["produced"]) for name, one in self.stages.items()},

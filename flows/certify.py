@@ -13,11 +13,13 @@ from prefect import flow, tags
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.issue import issue
+from flows.limits import refuse_silence
 from flows.record import Journal
 from flows.release import ReleaseSpec
 from flows.stages import carried_out
 from flows.trail import ASKED_BY_FLOW_RUN
 from tasks.audit.keeping.use import in_use
+from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.draws import chosen_draw, draw_of
 from tasks.runtime.failures import guarded
@@ -33,7 +35,8 @@ def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw
     """Certify the release whose spec is stored under an address; returns the run, its verdict and its folder."""
     release = Store().record(Ref(spec), ReleaseSpec)
     with Journal(release, refresh=refresh) as journal:
-        made = carried_out(journal, release, partial(_attempted, journal, release, new_draw=new_draw))
+        attempted = partial(_attempted, journal, release, new_draw=new_draw)
+        made = carried_out(journal, release, attempted, partial(_examined, release))
         refuse_limits_that_cannot_fail(release.policy, Store().record(Ref(made.score), Score).estimates)
         return issue(journal, release, made, Path(output))
 
@@ -44,6 +47,11 @@ def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, 
     by = (f"asked-by:{asked}",) if asked else ()
     with tags(f"release:{release.name}", f"series:{release.lineage}", *by), in_use():
         return certify(Store().put_record(release), output=output, refresh=refresh, new_draw=new_draw)
+
+
+def _examined(release: ReleaseSpec, schema: Schema, source: str) -> None:
+    """Refuse a policy that is silent on a kind of disclosure, before an attempt is counted."""
+    refuse_silence(release, schema, Store().table(Ref(source)))
 
 
 def _attempted(journal: Journal, release: ReleaseSpec, source: str, source_file: str, masking: str, *, new_draw: bool) -> str:

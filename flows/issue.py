@@ -25,12 +25,13 @@ from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
 from tasks.report.page import Stamp, stamped
 from tasks.report.predicate import DocumentClaim
-from tasks.report.views.residual import summary
+from tasks.report.views.exceptions import told_with_the_verdict
 from tasks.runtime.artifacts import Ref, Store, adapter_of
 from tasks.runtime.draws import seed_of
 from tasks.runtime.files import write_whole
 from tasks.score.estimates import Score
 from tasks.score.verdict import Criterion
+from tasks.score.verdict_word import verdict_word
 
 SCORECARD_SCHEMA = "1"
 _MARKDOWN = re.compile(r"[!-/:-@\[-`{-~]")  # all that a backslash makes plain
@@ -56,18 +57,20 @@ def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> d
         points_tried=None if chosen is None else chosen.points_tried,
         **(file.stamped if file else {}),
     )
-    scorecard = scorecard_of(release.name, journal.run, verdict, content.estimates, content.verdict.criteria)
+    excepted = tuple(name for name, _ in content.exceptions)
+    scorecard = scorecard_of(release.name, journal.run, verdict, excepted, content.estimates, content.verdict.criteria)
     documents = {
         "report.html": stamped(store.page(Ref(made.page["page"])), stamp).encode(),
         "scorecard.json": as_json(scorecard),
     }
-    private = scorecard_of(release.name, journal.run, verdict, measured.estimates, measured.verdict.criteria)
+    private = scorecard_of(release.name, journal.run, verdict, excepted, measured.estimates, measured.verdict.criteria)
     write_whole(journal.folder / "scorecard.json", as_json(private))
     write_whole(journal.folder / "report-internal.html", stamped(store.page(Ref(made.page["internal"])), stamp).encode())
     with drafted(output.absolute(), release.name, journal.run) as draft:
         for name, written in {**documents, **({file.name: file.content} if file else {})}.items():
             draft.add(name, written)
-        told = {"verdict": verdict, "criteria": scorecard["criteria"], "summary": summary(content)}
+        told = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
+        told |= {"summary": told_with_the_verdict(content), "worst_insider": _worst_insider(content)}
         manifest = journal.conclude(**told, folder=str(draft.final), seed=seed_of(made.draw).hex())
         ending = Ending(
             trail=journal.trail,
@@ -89,7 +92,7 @@ def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> d
         _show_in_prefect(journal, scorecard, folder)
     except Exception as error:  # the folder stands: what Prefect shows of it cannot undo that
         journal.note(interface=f"no page in Prefect: {type(error).__name__}")
-    return {"run": journal.run, "verdict": verdict, "folder": str(folder)}
+    return {"run": journal.run, "verdict": verdict, "exceptions": ",".join(excepted), "folder": str(folder)}
 
 
 def _move_latest(journal: Journal, parent: Path, release: str) -> None:
@@ -108,9 +111,14 @@ def _signed_into(draft: Draft, ending: Ending, key: SigningKey) -> RunEnded:
 
 
 def scorecard_of(
-    release: str, run: str, verdict: str, estimates: tuple[Estimate, ...], criteria: tuple[Criterion, ...]
+    release: str,
+    run: str,
+    verdict: str,
+    exceptions: tuple[str, ...],
+    estimates: tuple[Estimate, ...],
+    criteria: tuple[Criterion, ...],
 ) -> dict[str, Any]:
-    """`scorecard.json`: every figure with its id, and every criterion of the policy."""
+    """`scorecard.json`: every figure with its id, every criterion of the policy, and what the verdict excepts."""
     figures = [{"id": estimate.id, **_plain(estimate)} for estimate in estimates]
     lines = [_plain(criterion) for criterion in criteria]
     return {
@@ -118,9 +126,16 @@ def scorecard_of(
         "release": release,
         "run": run,
         "verdict": verdict,
+        "exceptions": list(exceptions),
         "estimates": figures,
         "criteria": lines,
     }
+
+
+def _worst_insider(content: Content) -> dict[str, Any] | None:
+    """The figure of the insider who finds most, for who lists runs; None: no insider gave one."""
+    worst = content.worst("reidentification", declared=False)
+    return None if worst is None else {"intruder": worst.intruder, "attack": worst.attack, "reidentification": worst.value}
 
 
 def _plain(record: Estimate | Criterion) -> dict[str, Any]:
@@ -132,7 +147,12 @@ def _plain(record: Estimate | Criterion) -> dict[str, Any]:
 
 def _track(journal: Journal, content: Content, folder: Path, released: str, statement: str) -> None:
     journal.tracking.estimates(content.estimates)
+    worst = content.worst("reidentification", declared=False)
+    if worst is not None and worst.value is not None:
+        journal.tracking.metric("worst_insider|reidentification", worst.value)
+        journal.tracking.tag("sdcert.worst_insider", worst.intruder or "")
     journal.tracking.tag("sdcert.verdict", content.verdict.verdict)
+    journal.tracking.tag("sdcert.verdict_word", content.word)
     journal.tracking.tag("sdcert.released", released)
     for name in ("report.html", "scorecard.json", statement):
         journal.tracking.artifact(folder / name)
@@ -140,7 +160,8 @@ def _track(journal: Journal, content: Content, folder: Path, released: str, stat
 
 def _show_in_prefect(journal: Journal, scorecard: dict[str, Any], folder: Path) -> None:
     """A page in Prefect's interface: the verdict and what decided it."""
-    lines = [f"# {scorecard['release']}: {scorecard['verdict']}", "", f"Run `{journal.run}`, folder `{folder.name}`", ""]
+    word = verdict_word(scorecard["verdict"], scorecard["exceptions"])
+    lines = [f"# {scorecard['release']}: {word}", "", f"Run `{journal.run}`, folder `{folder.name}`", ""]
     lines += [f"- **{line['decision']}**: {as_markdown(criterion_in_words(line))}" for line in scorecard["criteria"]]
     create_markdown_artifact("\n".join(lines), key=_page_key(scorecard["release"]), description="Verdict of a release")
 

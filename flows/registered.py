@@ -12,6 +12,7 @@ from tasks.audit.lookup.rows import Found
 from tasks.runtime.limits import within
 from tasks.runtime.registry import EndedRun, Registry, SeriesState
 from tasks.runtime.settings import Home
+from tasks.score.verdict_word import verdict_word
 
 NEWEST = 20  # so many of the last runs are made good where they are missing
 SECONDS = 30.0
@@ -75,6 +76,7 @@ def _tags(found: Found) -> Iterator[tuple[str, str]]:
         return
     yield "sdcert.release", ended.release
     yield "sdcert.verdict", ended.outcome
+    yield "sdcert.verdict_word", verdict_word(ended.outcome, ended.exceptions)
     if ended.outcome == "certified" and not ended.not_for_publication and ended.certificate is not None:
         yield "sdcert.certificate", ended.certificate
     if ended.not_for_publication:

@@ -49,6 +49,7 @@ from tasks.microdata.spec import Name, Public, PublicField, Reason, Slug, Spec
 from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
+from tasks.score.kinds import NotLimited
 from tasks.score.methods import ALWAYS, Measure
 from tasks.score.policy import Known, Policy, check_policy
 from tasks.score.synthetic.uniques import Uniques
@@ -116,6 +117,10 @@ class ReleaseSpec(Spec):
     omit: Public[tuple[Omission, ...]] = ()
     measures: Public[tuple[Measure, ...]] = ()
     policy: Public[Policy]
+    not_limited: Public[NotLimited] = Field(
+        NotLimited(),
+        description="kinds of disclosure that no policy line limits, each with the reason; both are signed",
+    )
     policy_version: Public[Name | None] = Field(None, description="which edition of the policy this is, for the certificate")
     policy_author: Public[Name | None] = Field(
         None, description="who wrote the policy (a role or a name); who approves is another"

@@ -142,6 +142,7 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
     from flows.console.advice.advice import advice
     from flows.console.unlimited import unlimited
     from flows.history import manifest_of, manifest_path
+    from tasks.score.verdict_word import in_capitals, verdict_word
 
     manifest = manifest_of(scorecard["run"])
 
@@ -159,7 +160,8 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
     for gap in unlimited(scorecard, manifest["spec"]):
         say(f"  no limit  {gap}")
     say("")
-    say(f"{scorecard['release']}: {scorecard['verdict'].upper()}")
+    word = in_capitals(verdict_word(scorecard["verdict"], scorecard.get("exceptions", ())))
+    say(f"{scorecard['release']}: {word}")
     for note in manifest.get("notes", []):
         say(f"warning: {note}")
     if "tracking" in manifest:

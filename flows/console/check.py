@@ -136,6 +136,7 @@ def _left(data: Microdata, schema: Schema, control: float | None) -> Microdata:
 
 
 def _examined(release: ReleaseSpec) -> _Examined:
+    from flows.limits import refuse_silence
     from flows.release import known_of
     from tasks.attack.linkage.holding import held
     from tasks.attack.threat import intruders
@@ -155,6 +156,7 @@ def _examined(release: ReleaseSpec) -> _Examined:
     schema = classify(found.data, release.classify_plan)
     check_policy(release.policy, known_of(release, schema))
     refuse_limit_without_pram(release.policy, schema, release.steps)
+    refuse_silence(release, schema, found.data)
     published, notes = found.data.select(schema.published), found.report.notes
     steps = resolved_steps(release.masking or (), schema, "masking")
     refuse_unfit(_left(found.data, schema, release.control_share), schema, steps)
@@ -258,6 +260,8 @@ def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[l
 
 def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[str, str]]:
     """The stages of a release, each with what it will do, one line a part."""
+    from tasks.score.kinds import KINDS
+
     order = "shuffled" if release.keep_row_order is None else f"in the source's order: {release.keep_row_order}"
     expected = f"; {_counted(len(release.expect), 'expectation')}" if release.expect else ""
     rows = [("ingest", f"{release.source.label}{expected}")]
@@ -283,6 +287,8 @@ def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[st
     added = "".join(f"; {with_parameters(measure)}" for measure in release.measures)
     rows.append(("score", f"the measures that always run{added}"))
     rows += [("policy", _line_in_words(line)) for line in release.policy]
+    reasons = ((kind, reason) for kind in KINDS if (reason := release.not_limited.reason(kind)) is not None)
+    rows += [("policy", f"{kind} is not limited: {reason}") for kind, reason in reasons]
     released = f"released.{release.publish.format}" if release.model is None else "model.skops"
     shown_rows = f"; rows {order}" if release.model is None else ""
     rows.append(("report", f"{released} and certificate.json (if certified{shown_rows}), report.html, scorecard.json"))

@@ -18,6 +18,7 @@ from flows.console.words import criterion_in_words
 from flows.history import status_of
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
+from tasks.score.verdict_word import verdict_word
 
 STAGES = ("mask", "train", "attack", "membership", "score")
 WIDTH_OF_PIPES = 100
@@ -33,7 +34,7 @@ def print_runs(last: int, *, as_json: bool = False) -> int:
         sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
         return 0
     table = Table(title="Last runs, newest first", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for column in ("run", "release", "verdict", "policy lines kept", "stages computed / cached"):
+    for column in ("run", "release", "verdict", "policy lines kept", "worst insider", "stages computed / cached"):
         table.add_column(column, no_wrap=column != "stages computed / cached")
     for manifest in found:
         table.add_row(*_run_in_cells(manifest, revoked))
@@ -56,8 +57,14 @@ def known_revoked() -> set[str]:
 
 
 def _verdict(manifest: dict[str, Any], revoked: set[str]) -> str:
-    verdict: str = manifest.get("verdict") or status_of(manifest)
+    verdict = verdict_word(manifest.get("verdict") or status_of(manifest), manifest.get("exceptions", ()))
     return "revoked" if manifest["run"] in revoked else verdict
+
+
+def _worst_insider(manifest: dict[str, Any]) -> str:
+    """The re-identification rate of the insider who finds most; `-` where no insider gave one, or none was written down."""
+    worst = manifest.get("worst_insider")
+    return "-" if worst is None else f"{100 * worst['reidentification']:.2g} %"
 
 
 def _run_as_json(manifest: dict[str, Any], revoked: set[str]) -> dict[str, Any]:
@@ -67,7 +74,9 @@ def _run_as_json(manifest: dict[str, Any], revoked: set[str]) -> dict[str, Any]:
         "release": manifest["release"],
         "series": manifest["series"],
         "started_at": manifest["started_at"],
-        "verdict": _verdict(manifest, revoked),
+        "verdict": "revoked" if manifest["run"] in revoked else manifest.get("verdict") or status_of(manifest),
+        "exceptions": manifest.get("exceptions", []),
+        "worst_insider": manifest.get("worst_insider"),
         "computed": sum(not stage["cached"] for stage in stages),
         "cached": sum(stage["cached"] for stage in stages),
         "faults": _faults(manifest),
@@ -79,7 +88,15 @@ def _run_in_cells(manifest: dict[str, Any], revoked: set[str]) -> tuple[str, ...
     cached = sum(stage["cached"] for stage in stages)
     lines = manifest.get("criteria", [])
     kept = f"{sum(line['decision'] == 'pass' for line in lines)} of {len(lines)}" if lines else "-"
-    return manifest["run"], manifest["release"], _verdict(manifest, revoked), kept, f"{len(stages) - cached} / {cached}"
+    insider = _worst_insider(manifest)
+    return (
+        manifest["run"],
+        manifest["release"],
+        _verdict(manifest, revoked),
+        kept,
+        insider,
+        f"{len(stages) - cached} / {cached}",
+    )
 
 
 def _faults(manifest: dict[str, Any]) -> list[str]:

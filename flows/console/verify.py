@@ -21,6 +21,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import opened_file
 from tasks.report.predicate import Claim, FileClaim, Predicate
 from tasks.runtime.settings import Home
+from tasks.score.verdict_word import in_capitals, verdict_word
 
 BESIDE = ("certificate.json", "statement.json")
 T = TypeVar("T")
@@ -76,18 +77,26 @@ def conclusion(found: Verification, name: str) -> str:
         return f"{name} is genuine: {_signature(found)}, and it says {_refusal(found.predicate)}: nothing is certified."
     if found.matches and found.predicate is not None:
         warned = " BUT another certificate of the same data was revoked: ask the issuer." if found.warned else ""
+        excepted = _excepted(found.predicate)
         of = f"the certificate of {found.predicate.release} (run {found.predicate.run})"
         if found.document is not None:
             what = kind_of(found.predicate)
-            return f"{name} is {found.document}, issued with {of}; the released {what} was not looked at.{warned}"
+            return f"{name} is {found.document}, issued with {of}; the released {what} was not looked at.{excepted}{warned}"
         if found.not_covered:
-            return f"The table in {name} is what {of} speaks of; what else the file holds is not covered (see above).{warned}"
-        return f"{name} is what {of} speaks of.{warned}"
+            rest = "what else the file holds is not covered (see above)"
+            return f"The table in {name} is what {of} speaks of; {rest}.{excepted}{warned}"
+        return f"{name} is what {of} speaks of.{excepted}{warned}"
     if found.failed == ("file",) and found.not_covered:
         return (
             f"Do not rely on it: {name} holds the certified table and more, which the certificate does not cover (see above)."
         )
     return f"Do not rely on it: {name} and this certificate do not stand the check of {' and '.join(found.failed)}."
+
+
+def _excepted(predicate: Predicate) -> str:
+    """What the verdict excepts, as a sentence; empty where it excepts nothing."""
+    names = predicate.not_claimed.exceptions
+    return f" The release is {in_capitals(verdict_word(predicate.claim.verdict, names))}." if names else ""
 
 
 def kind_of(predicate: Predicate) -> str:
@@ -116,6 +125,8 @@ def _claims(predicate: Predicate) -> Iterator[str]:
         yield "Its rows belong to nobody, as declared: it is fully synthetic, and who could be found again was not measured."
     yield "Not claimed:"
     yield f"  {denied.anonymity_in_law}"
+    for one in denied.kinds_not_limited:
+        yield f"  not limited: {one.kind}. {one.found} Reason given: {one.reason}"
     for omitted in denied.attacks_omitted:
         yield f"  left out: {omitted.attack} ({omitted.reason})"
     for absent in denied.attacks_not_in_catalogue:
@@ -140,6 +151,10 @@ def _rehearsed(claim: Claim) -> list[str]:
 
 def _of_insiders(predicate: Predicate) -> Iterator[str]:
     """The worst figure of an insider under each limit on them: the attack model's own risks are the declared intruder's."""
+    found = predicate.attack_model.worst_insider
+    if found is not None:
+        whose = f"{found.intruder}, {found.attack}"
+        yield f"Worst insider: reidentification {found.reidentification:.4g} ({whose}), whether a line limits it or not."
     limited = [one for one in predicate.claim.criteria if (one.intruder or "").startswith("insider")]
     worst: dict[str, tuple[float, str]] = {}
     for one in limited:
@@ -148,8 +163,9 @@ def _of_insiders(predicate: Predicate) -> Iterator[str]:
             worst[one.measure] = max(figure, worst.get(one.measure, figure))
     told = [f"{measure} {value:.4g} ({intruder})" for measure, (value, intruder) in worst.items()]
     if told:
-        yield f"Worst insider: {', '.join(told)}. The figures of the attack model are the declared intruder's alone."
-    elif predicate.attack_model.insiders and not limited:
+        limits = f"Insiders under the policy's limits: {', '.join(told)}."
+        yield f"{limits} The figures of the attack model are the declared intruder's alone."
+    elif predicate.attack_model.insiders and not limited and found is None:
         yield "Insiders were tried, and the policy sets them no limit: the figures are the declared intruder's."
 
 

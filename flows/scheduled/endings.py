@@ -10,6 +10,7 @@ from flows.scheduled.child import Outcome
 from flows.telling.events import KINDS, public_code
 from flows.telling.events import Kind as EventKind
 from tasks.runtime.settings import Home
+from tasks.score.verdict_word import verdict_word
 
 Kind = Literal["COMPLETED", "FAILED"]
 OK, WRONG_INPUT = 0, 2
@@ -114,7 +115,8 @@ def of_check(outcome: Outcome) -> Ended:
 def _verdict(facts: dict[str, Any], outcome: Outcome) -> Ended:
     verdict = facts.get("verdict")
     if outcome.exit_code == OK:
-        return _with(Ended("COMPLETED", "Completed", "", ("certified",)), facts, "certified")
+        word = verdict_word("certified", facts.get("exceptions", ()))
+        return _with(Ended("COMPLETED", "Completed", "", ("certified",)), facts, word)
     if verdict not in ("refused", "undecided"):
         return _silent(outcome)
     return _with(Ended("COMPLETED", verdict.capitalize(), "", (verdict,)), facts, f"{verdict}: nothing was released")

@@ -18,6 +18,7 @@ from prefect import flow
 
 from flows.console.inert import shown
 from flows.course import looked_at
+from flows.limits import REFUSALS
 from flows.publish import settle_latest
 from flows.release import ReleaseSpec
 from flows.trail import ASKED_BY_FLOW_RUN
@@ -54,6 +55,7 @@ class Looked:
     """What came of a look. Nothing in it is a value of the source, but `error`, which is for the person at the terminal.
 
     version: the file's name, or what messages call the source. run: what was run, or the earlier run that decided the look.
+    exceptions: of the verdict.
     verdict, folder: of what was run. code: kind and place of what is wrong. quarantine: id of the record. review_due: the run
     whose review is overdue. passed_over: older files that came since the last run; waiting: files still being written;
     ignored: what is no plain file.
@@ -67,6 +69,7 @@ class Looked:
     version: str | None = None
     run: str | None = None
     verdict: str | None = None
+    exceptions: tuple[str, ...] = ()
     folder: str | None = None
     code: str | None = None
     quarantine: str | None = None
@@ -223,7 +226,13 @@ def _carried_out(watch: Watch, version: Version, release: ReleaseSpec, certify: 
     verdict: Any = done["verdict"]
     if verdict == "certified":
         quarantine.passed(series, watch.spec.name, done["run"])
-    return replace(looked, run=done["run"], verdict=verdict, folder=done["folder"], events=(verdict,))
+    return replace(
+        looked, run=done["run"], verdict=verdict, exceptions=_excepted(done), folder=done["folder"], events=(verdict,)
+    )
+
+
+def _excepted(done: dict[str, str]) -> tuple[str, ...]:
+    return tuple(filter(None, done.get("exceptions", "").split(",")))
 
 
 @contextmanager
@@ -255,6 +264,8 @@ def _refusal(failure: StageFailure, version: Version) -> InputError:
         raise failure
     if is_away(cause) or cause.code in AT_REST:
         raise Away(cause) from None
+    if cause.code in REFUSALS:  # of the release file, whatever the version holds
+        raise failure
     about_it = failure.stage in STAGES or version.refusal is not None or cause.where.startswith("policy")
     if not about_it or cause.where == "SDCERT_HOME":
         raise failure

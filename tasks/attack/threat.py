@@ -194,6 +194,14 @@ def default_attacks(
     return (*alone, *((MARGINALS,) if jittered and "transparency" not in left_out else ()))
 
 
+def attacks_left_out(
+    omit: tuple[Omission, ...], steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False
+) -> tuple[Omission, ...]:
+    """The omissions of attacks that the release would otherwise have to face; others change nothing."""
+    faced = {spec.method for spec in default_attacks(steps, keeps_row_order=keeps_row_order)}
+    return tuple(omission for omission in omit if omission.attack in faced)
+
+
 def attack_id(spec: AnyAttack) -> str:
     """What an attack is called in figures and policy lines."""
     return spec.id or spec.method

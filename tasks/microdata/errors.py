@@ -33,7 +33,7 @@ class InputError(SdcertError):
     what: one sentence: what is wrong.
     allowed: what would be right.
     remedy: what to do now.
-    value: the offending value, shown on the terminal alone.
+    value: the offending value, shown on the terminal alone. lines: lines of a file that the remedy is about, to be copied.
     """
 
     code: str
@@ -42,10 +42,12 @@ class InputError(SdcertError):
     allowed: str
     remedy: str
     value: object = None
+    lines: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         given = [] if self.value is None else [f"  value:   {_shortened(self.value)}"]
         lines = [self.what, f"  where:   {self.where}", *given, f"  allowed: {self.allowed}", f"  to do:   {self.remedy}"]
+        lines += [f"    {line}" for line in self.lines]
         return "\n".join(map(shown, lines))  # names stand in all of them, and may hold line breaks and escapes
 
     @property

@@ -21,10 +21,14 @@ from tasks.report.charts.data import ChartData
 from tasks.report.charts.editions import Edition
 from tasks.report.publication import Context, Publish
 from tasks.score.catalogue import LOSS
+from tasks.score.kinds import NotLimited, exceptions_of, kinds_not_limited, subject_of
 from tasks.score.policy import DECLARED, FILE, INSIDER, PolicyLine
 from tasks.score.rounding import public, public_criteria
 from tasks.score.verdict import ROUNDING_ERROR, Criterion, Verdict
+from tasks.score.verdict_word import verdict_word
 from tasks.train.card import ModelCard
+
+NOTHING_EXCEPTED = NotLimited()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,7 @@ class Content:
     keep_row_order: why the rows stand in the source's order; None: they were shuffled.
     randomised: attributes that PRAM drew anew, with the epsilon of those steps. epsilon_of_a_record: of all cells of one record
     that they drew. estimated_shares: what the released table tells of original frequencies, if there is one to be read.
+    not_limited: the reasons for kinds of disclosure that no line limits.
     edition: `internal` has figures at full precision and must stay private. charts: of the same edition; None: not computed.
     """
 
@@ -62,6 +67,7 @@ class Content:
     estimates: tuple[Estimate, ...]
     verdict: Verdict
     policy: tuple[PolicyLine, ...]
+    not_limited: NotLimited = NOTHING_EXCEPTED
     rows_in: int
     rows_out: int
     persons: int | None = None
@@ -92,6 +98,27 @@ class Content:
     @property
     def certified(self) -> bool:
         return self.verdict.verdict == "certified"
+
+    @property
+    def exceptions(self) -> tuple[tuple[str, str], ...]:
+        """What the verdict excepts, each with its reason: kinds of disclosure without a limit, and omitted attacks."""
+        subject = subject_of(
+            self.schema,
+            self.intruder,
+            self.mechanisms,
+            self.rows_in if self.persons is None else self.persons,
+            of_model=self.model is not None,
+            of_nobody=self.of_nobody,
+            membership_is_attacked=bool(self.membership),
+            not_for_publication=self.not_for_publication,
+        )
+        kinds = kinds_not_limited(self.policy, self.not_limited, subject) if self.not_limited != NOTHING_EXCEPTED else ()
+        return exceptions_of(kinds, self.omitted, self.mechanisms, keeps_row_order=self.keep_row_order is not None)
+
+    @property
+    def word(self) -> str:
+        """The verdict's word: `certified`, or `certified except membership`."""
+        return verdict_word(self.verdict.verdict, (name for name, _ in self.exceptions))
 
     @property
     def counts(self) -> Counts:
@@ -185,6 +212,10 @@ class Content:
     def worst_of_files(self, measure: str) -> Estimate | None:
         """The largest figure of one measure that the external files of the intruder gave."""
         return self.largest(one for one in self.figures(measure) if held_file(one.intruder))
+
+    def is_worst_of_all(self, figure: Estimate) -> bool:
+        """Did no intruder and no attack find more of the same measure?"""
+        return all((one.value or 0.0) <= (figure.value or 0.0) + ROUNDING_ERROR for one in self.figures(figure.measure))
 
     def largest(self, found: Iterable[Estimate], by: Callable[[Estimate], float] | None = None) -> Estimate | None:
         """The largest figure (or the one largest `by` something); of equal ones the one that decided a policy line, else the

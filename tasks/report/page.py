@@ -15,6 +15,7 @@ from tasks.report.masks import words as masks
 from tasks.report.views import (
     attacks,
     estimated,
+    exceptions,
     figures,
     membership,
     membership_summary,
@@ -73,6 +74,7 @@ def render(content: Content) -> str:
         "words": sentences,
         "masks": masks,
         "residual": residual,
+        "exceptions": exceptions,
         "missing": missing,
         "membership": membership,
         "membership_summary": membership_summary,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tasks.attack.threat import IntruderSpec, Omission
 from tasks.microdata.spec import Spec
 from tasks.report.publication import Context, Publish
+from tasks.score.kinds import NotLimited
 from tasks.score.policy import Policy
 
 
@@ -19,6 +20,7 @@ class ReportPlan(Spec):
     intruder: IntruderSpec
     omit: tuple[Omission, ...]
     policy: Policy
+    not_limited: NotLimited = NotLimited()
     masked_elsewhere: bool = False
     of_nobody: bool = False
     control_table: bool = False

@@ -106,12 +106,30 @@ class OmissionClaim(Spec):
     reason: str
 
 
+class KindClaim(Spec):
+    """A kind of disclosure that the policy does not limit, why, and what was found of it."""
+
+    kind: str
+    reason: str
+    found: str
+
+
+class InsiderClaim(Spec):
+    """The figure of the insider who re-identifies most, whether a line limits it or not."""
+
+    intruder: str
+    attack: str
+    reidentification: float
+
+
 class NotClaimed(Spec):
-    """What is not claimed."""
+    """What is not claimed. exceptions: what the verdict's word excepts: kinds of disclosure, then omitted attacks."""
 
     anonymity_in_law: str
     attacks_omitted: tuple[OmissionClaim, ...]
     attacks_not_in_catalogue: Texts
+    kinds_not_limited: tuple[KindClaim, ...] = ()
+    exceptions: Texts = ()
 
 
 class WorkingPartyCriterion(Spec):
@@ -181,9 +199,9 @@ class DataClaim(Spec):
 class AttackModel(Spec):
     """How risk was measured.
 
-    maximum_risk, average_risk: the worst found among the attacks run by the DECLARED intruder alone, with what he knows or with
-    one of his external files (each is an intruder of its own among the attacks of the claim). Insiders, who know one
-    attribute more, may find more: their figures stand in the lines of the policy that limit them (claim.criteria), or nowhere.
+    maximum_risk, average_risk: the worst figures of the DECLARED intruder alone, with what he knows or with one of his external
+    files (each is an intruder of its own among the attacks of the claim). Insiders, who know one attribute more, may find more:
+    worst_insider is the figure of the one who finds most; None where no insider gave one, and in older certificates.
     """
 
     declared_knows: Texts
@@ -196,6 +214,7 @@ class AttackModel(Spec):
     direction: Texts | NotAssessed
     scale: Texts | NotAssessed
     credit: Texts | NotAssessed
+    worst_insider: InsiderClaim | None = None
 
 
 class AttributeClaim(Spec):

@@ -33,7 +33,9 @@ from tasks.report.predicate import (
     Decision,
     DocumentClaim,
     FileClaim,
+    InsiderClaim,
     KeyedDigest,
+    KindClaim,
     MadeBy,
     MaskClaim,
     NotAssessed,
@@ -48,10 +50,12 @@ from tasks.report.predicate import (
     WorkingPartyCriterion,
 )
 from tasks.report.views import residual
+from tasks.report.views.exceptions import found_in_words
 from tasks.report.views.model import working_party_of_model
 from tasks.report.views.nobody import settings_of_nobody
 from tasks.report.words.sentences import linkage_settings, reason_in_words
 from tasks.score.catalogue import MEASURES
+from tasks.score.kinds import KINDS
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Criterion
 from tasks.train.card import ModelCard
@@ -249,7 +253,16 @@ def _linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:
 def _not_claimed(content: Content) -> NotClaimed:
     omitted = tuple(OmissionClaim(attack=one.attack, reason=one.reason) for one in content.omitted)
     not_asked = () if any(one.evaluates == "this file" for one in content.membership) else (residual.MEMBERSHIP,)
-    return NotClaimed(anonymity_in_law=residual.NOT_IN_LAW, attacks_omitted=omitted, attacks_not_in_catalogue=not_asked)
+    kinds = {name: reason for name, reason in content.exceptions if name in KINDS}
+    return NotClaimed(
+        anonymity_in_law=residual.NOT_IN_LAW,
+        attacks_omitted=omitted,
+        attacks_not_in_catalogue=not_asked,
+        kinds_not_limited=tuple(
+            KindClaim(kind=kind, reason=reason, found=found_in_words(content, kind)) for kind, reason in kinds.items()
+        ),
+        exceptions=tuple(name for name, _ in content.exceptions),
+    )
 
 
 def _working_party(content: Content) -> WorkingPartyCriteria:
@@ -330,7 +343,15 @@ def _attack_model(content: Content) -> AttackModel:
         direction=_distinct(result.direction for result in ran),
         scale=_distinct(result.scale_by for result in ran),
         credit=_distinct(result.credit for result in ran),
+        worst_insider=_worst_insider(content),
     )
+
+
+def _worst_insider(content: Content) -> InsiderClaim | None:
+    worst = content.worst("reidentification", declared=False)
+    if worst is None or worst.value is None:
+        return None
+    return InsiderClaim(intruder=worst.intruder or "", attack=worst.attack or "", reidentification=worst.value)
 
 
 def _risk(content: Content, measure: str) -> float | NotAssessed:

@@ -22,6 +22,7 @@ LINKAGE = (
         largest=1,
         by_attack=True,
         chance="1/n for n targets (uniform_guess)",
+        answers="identity",
     ),
     Measure(
         name="posterior_at_truth",
@@ -41,6 +42,8 @@ LINKAGE = (
         about="table",
         largest=1,
         by_attack=True,
+        answers="identity",
+        is_tail=True,
     ),
     Measure(
         name="max_record_risk",
@@ -50,6 +53,8 @@ LINKAGE = (
         about="table",
         largest=1,
         by_attack=True,
+        answers="identity",
+        is_tail=True,
     ),
     Measure(
         name="truth_among_nearest",
@@ -77,6 +82,7 @@ LINKAGE = (
         about="table",
         largest=1,
         by_attack=True,
+        answers="identity",
     ),
     Measure(
         name="known_reidentification",
@@ -86,6 +92,7 @@ LINKAGE = (
         about="table",
         largest=1,
         by_attack=True,
+        answers="identity",
     ),
     Measure(
         name="reidentification_present",
@@ -125,6 +132,8 @@ LINKAGE = (
         by_attack=True,
         by_subgroup=True,
         chance="1/n for n targets (uniform_guess)",
+        answers="identity",
+        is_tail=True,
     ),
     Measure(
         name="linked_value_disclosed",
@@ -136,6 +145,7 @@ LINKAGE = (
         by_attack=True,
         chance="the release's most frequent value guessed for everybody (majority)",
         of_nobody=True,
+        answers="inference",
     ),
     Measure(
         name="linked_value_control",

@@ -7,6 +7,7 @@ from typing import Literal
 
 Better = Literal["lower", "higher"]
 Subject = Literal["table", "attribute", "table_and_attribute"]
+Kind = Literal["identity", "insiders", "inference", "membership", "earlier_releases"]
 
 
 LOWEST, HIGHEST, RARE = "lowest values", "highest values", "rare categories"
@@ -28,6 +29,9 @@ class Measure:
     infinite_without_value: is a figure that is not applicable infinite, so that it breaks every limit?
     only_of_model: is it about a released model, and no table?
     of_nobody: can it be measured where the rows of the release belong to nobody? only_of_nobody: nowhere else?
+    answers: the kind of disclosure that a limit on it answers (`score.kinds`): `identity` for a figure of the declared
+    intruder, which a line with `intruder: insider` makes one of `insiders`. None: it answers none by itself.
+    is_tail: is it about the people who are easiest to find, and no average over all of them?
     """
 
     name: str
@@ -46,3 +50,5 @@ class Measure:
     of_membership: bool = False
     only_of_model: bool = False
     infinite_without_value: bool = False
+    answers: Kind | None = None
+    is_tail: bool = False

@@ -23,6 +23,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.settings import Home
+from tasks.score.verdict_word import verdict_word
 
 PATIENCE_SECONDS = 1.0
 _BY_HAND = ("KeyboardInterrupt",)  # `interrupted` says it
@@ -123,6 +124,7 @@ def verdict_in_words(found: Found) -> str:
     where = f" at {ended.stage}" if ended.stage else ""
     code = f": {ended.code}" if ended.code and ended.code not in _BY_HAND else ""
     rehearsal = " (rehearsal)" if ended.not_for_publication else ""
+    word = verdict_word(word, ended.exceptions)
     return f"{word}{where}{code}{rehearsal}{', revoked' if found.revocations else ''}"
 
 

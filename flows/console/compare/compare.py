@@ -28,6 +28,7 @@ from tasks.score.membership.figures import REHEARSED
 from tasks.score.policy import DECLARED, INSIDER, Policy, PolicyLine
 from tasks.score.rounding import public
 from tasks.score.verdict import Criterion
+from tasks.score.verdict_word import in_capitals, verdict_word
 
 WHERE = "sdcert compare RUN"
 BEST = " *"
@@ -295,7 +296,8 @@ def _print(found: Sequence[Run], sections: dict[str, tuple[Row, ...]], changed: 
     for run in found:
         manifest = run.manifest
         revoked = ", and revoked since" if run.revoked else ""
-        say(f"{run.letter}  {manifest['run']}  {manifest['release']}  {manifest['verdict'].upper()}{revoked}")
+        word = in_capitals(verdict_word(manifest["verdict"], manifest.get("exceptions", ())))
+        say(f"{run.letter}  {manifest['run']}  {manifest['release']}  {word}{revoked}")
         for step in masking_in_words(manifest["spec"]):
             say(f"   {step}")
     say("")

@@ -26,6 +26,7 @@ from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
 from tasks.microdata.regular_files import opened_file, read_file
 from tasks.report.predicate import PREDICATE_TYPE, STATEMENT_TYPE, FileClaim, Predicate
+from tasks.score.verdict_word import verdict_word
 
 APPROVALS = "approval-*.json"
 LARGEST_TABLE_BYTES = 4 << 30  # of a file that is compared by its content; bytes are compared whatever the size
@@ -111,7 +112,7 @@ def verify_file(
     file_checks, beyond = _file(path, sha256, document, predicate, content_only)
     checks += [_verdict(predicate), *file_checks, *_dates(predicate, at)]
     checks += [*_revoked(digest, keyring, beside), *_data_revoked(digest, keyring, predicate)]
-    checks += _approvals(digest, keyring, beside)
+    checks += _approvals(digest, keyring, beside, predicate)
     return Verification(tuple(checks), predicate, digest, document, beyond)
 
 
@@ -180,7 +181,8 @@ def _verdict(predicate: Predicate) -> Check:
         return Check("verdict", False, f"the statement says that the release was NOT certified: it is {claim.verdict}")
     if claim.not_for_publication:
         return Check("verdict", False, "the statement is of a rehearsal, not for publication: it certifies nothing")
-    return Check("verdict", True, f"certified on {predicate.issued_at:%Y-%m-%d}, policy {claim.policy.id}")
+    word = verdict_word(claim.verdict, predicate.not_claimed.exceptions)
+    return Check("verdict", True, f"{word} on {predicate.issued_at:%Y-%m-%d}, policy {claim.policy.id}")
 
 
 FileChecks = tuple[tuple[Check, ...], tuple[str, ...]]  # and what the certificate does not cover
@@ -269,19 +271,27 @@ def _data_revoked(digest: str, keyring: Keyring, predicate: Predicate) -> Iterat
         yield Check("revocation", None, f"{told} (this one was issued {order} that: ask the issuer)", warning=True)
 
 
-def _approvals(digest: str, keyring: Keyring, beside: Path | None) -> Iterator[Check]:
-    """Approvals decide nothing here: whose keys count as a board's is for the reader to say."""
-    paths = [] if beside is None else sorted(beside.glob(APPROVALS))
-    if not paths:
-        return
-    for path in paths:
+def _approvals(digest: str, keyring: Keyring, beside: Path | None, predicate: Predicate) -> Iterator[Check]:
+    """Approvals decide nothing here: whose keys count as a board's is for the reader to say.
+
+    A public release that is certified with exceptions is told until somebody else than who wrote its policy has approved it.
+    """
+    approved = False
+    for path in [] if beside is None else sorted(beside.glob(APPROVALS)):
         try:
             found = read_approval(small_file(path) or b"", digest, keyring)
         except NotValid as error:
             yield Check("approval", None, f"{path.name} does not count: {error}")
             continue
         flags = f" ({'; '.join(found.said.flags)})" if found.said.flags else ""
+        approved = approved or found.said.independent is True
         yield Check("approval", None, f"{path.name}: approved by {found.said.by} as {found.said.role}{flags}")
+    excepted = predicate.not_claimed.exceptions
+    if excepted and not approved and beside is not None and predicate.context.environment == "public":
+        told = f"no second person has approved this public release, which is certified except {', '.join(excepted)}"
+        yield Check(
+            "approval", None, f"{told}: `sdcert approve` writes an approval, which belongs beside the certificate", warning=True
+        )
 
 
 def statement_in(content: bytes) -> tuple[str, list[str]] | None:

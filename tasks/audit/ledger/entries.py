@@ -122,7 +122,8 @@ class RunEnded(Spec):
 
     stage, code: of a failure, where and of which kind; never a value. certificate: SHA-256 of the signed statement, called
     `certificate.json` where the release is certified. criteria: the lines of the policy as in the public scorecard.
-    manifest: keyed digest of the private manifest, for a replay. previous_certificate: of the series.
+    manifest: keyed digest of the private manifest, for a replay. previous_certificate: of the series. exceptions: what a
+    verdict of `certified` excepts, kinds of disclosure and omitted attacks.
     """
 
     kind: Literal["ended"] = "ended"
@@ -139,6 +140,7 @@ class RunEnded(Spec):
     previous_certificate: Digest | None = None
     review_by: AwareDatetime | None = None
     attack_catalogue_version: str | None = None
+    exceptions: tuple[str, ...] = ()
     criteria: tuple[dict[str, Any], ...] = ()
     attributes: tuple[MaskedAttribute, ...] = ()
     stages: dict[str, StageDone] = Field(default_factory=dict)

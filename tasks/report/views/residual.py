@@ -26,6 +26,7 @@ from tasks.report.words.sentences import (
     NOT_DISJOINT,
     WORST_CASE,
     attack_named,
+    how_bad,
     in_plain_words,
     somebody,
     uses_all_true_links,
@@ -37,8 +38,8 @@ _LONGEST_REASON = 160
 NOT_IN_LAW = "This is not a determination of anonymity in law."
 _LAW = f"{NOT_IN_LAW} It says what the attacks listed found on {{}}, with the knowledge stated, on the day of issue."
 _WORST = (
-    'Every risk is the worst found among the attacks run; "not broken" means not broken by them. A stronger attack may '
-    "exist or appear, and the release is then to be measured again."
+    'Every risk is the worst that the attacks run found with the knowledge stated; "not broken" means not broken by them. A '
+    "stronger attack may exist or appear, and the release is then to be measured again."
 )
 
 
@@ -49,12 +50,12 @@ def residual_risks(content: Content) -> tuple[str, ...]:
     told = (
         *nobody_in_words(content),
         *found_of_nobody(content),
-        *_declared(content),
-        *_insiders(content),
+        *declared_in_words(content),
+        *insiders_in_words(content),
         *_files(content),
         *filter(None, (worst_of_membership(content),)),
         *_asserted(content),
-        *(() if content.of_nobody else _values(content)),
+        *(() if content.of_nobody else values_in_words(content)),
         *_intervals(content),
         *_unmasked_keys(content),
         *_pairs_of_swaps(content),
@@ -89,7 +90,7 @@ def _leading(content: Content) -> tuple[list[str], list[str]]:
     """The sentences on the declared intruder and the worst insider: those whose figure a policy line limits, and the rest."""
     rate = "reidentification"
     worst = (content.worst(rate, declared=True), _worst_insider(content), content.worst_of_files(rate))
-    sentences = (list(_declared(content))[:1], list(_insiders(content))[:1], list(_files(content))[:1])
+    sentences = (list(declared_in_words(content))[:1], list(insiders_in_words(content))[:1], list(_files(content))[:1])
     limited = [one is not None and is_limited(content, one) for one in worst]
     told = [text for texts, held in zip(sentences, limited, strict=True) for text in texts if held]
     return told, [text for texts, held in zip(sentences, limited, strict=True) for text in texts if not held]
@@ -136,7 +137,7 @@ def known_limits(content: Content) -> tuple[str, ...]:
     )
 
 
-def _declared(content: Content) -> Iterator[str]:
+def declared_in_words(content: Content) -> Iterator[str]:
     worst = content.worst("reidentification", declared=True)
     exposed = content.worst("records_exposed", declared=True)
     single = content.worst("max_record_risk", declared=True)
@@ -144,8 +145,8 @@ def _declared(content: Content) -> Iterator[str]:
         return
     who = somebody(content, worst.intruder or "", worst.attack)
     yield (
-        f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right "
-        f"{content.unit}, the worst found among the attacks run ({attack_named(worst.attack)}); {_by_chance(worst)}."
+        f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right {content.unit}, "
+        f"{how_bad(content, worst)} ({attack_named(worst.attack)}); {_by_chance(worst)}."
         f"{_of_nobody(content, worst)}"
     )
     if exposed is not None and single is not None:
@@ -167,18 +168,19 @@ def _of_nobody(content: Content, worst: Estimate) -> str:
     return f" This is {WORST_CASE}{part}."
 
 
-def _insiders(content: Content) -> Iterator[str]:
+def insiders_in_words(content: Content) -> Iterator[str]:
     first = _worst_insider(content)
     if first is None:
         return
     using = ", using how the masking works" if uses_the_masking(content, first.attack) else _weighing(content, first)
+    worst = f", {how_bad(content, first)}" if content.is_worst_of_all(first) else ""
     yield (
         f"An insider (somebody who also knows {_as_published(content, extra_knowledge(first.intruder or ''))}) links "
-        f"{_figure(first)} of the {first.counts} to the right {content.unit} ({attack_named(first.attack)}{using})."
+        f"{_figure(first)} of the {first.counts} to the right {content.unit}{worst} ({attack_named(first.attack)}{using})."
     )
     names = dict.fromkeys(one.intruder for one in content.figures("reidentification", declared=False))
-    worst = [_worst_of(content, name) for name in names if name != first.intruder]
-    ranked = sorted(filter(None, worst), key=lambda one: -(one.value or 0.0))
+    others_worst = (_worst_of(content, name) for name in names if name != first.intruder)
+    ranked = sorted(filter(None, others_worst), key=lambda one: -(one.value or 0.0))
     if ranked:
         others = [f"{_figure(one)} knowing {extra_knowledge(one.intruder or '')}" for one in ranked]
         yield f"The other insiders, who know one more attribute each, link {listed(others)}."
@@ -187,8 +189,7 @@ def _insiders(content: Content) -> Iterator[str]:
 def _files(content: Content) -> Iterator[str]:
     """Who holds an external file, the file that found most first: of how many, and what of those who are in the release."""
     names = dict.fromkeys(one.intruder for one in content.figures("reidentification") if held_file(one.intruder))
-    worst = filter(None, (_worst_of(content, name) for name in names))
-    for one in sorted(worst, key=lambda one: -(one.value or 0.0)):
+    for one in sorted(filter(None, (_worst_of(content, name) for name in names)), key=lambda one: -(one.value or 0.0)):
         there = next((other for other in content.figures("reidentification_present") if _same_attack(one, other)), None)
         known = "" if there is None else f"; of those who are in the release {_figure(there)}"
         yield (
@@ -242,7 +243,7 @@ def _asserted(content: Content) -> Iterator[str]:
         )
 
 
-def _values(content: Content) -> Iterator[str]:
+def values_in_words(content: Content) -> Iterator[str]:
     told = content.figures("linked_value_disclosed", declared=True)
     worst = content.largest(told, by=lambda one: gain_over_baselines(content, one))
     if worst is None:

@@ -185,9 +185,18 @@ def _scope(line: PolicyLine) -> str:
     if line.intruder is not None and line.intruder.startswith((f"{INSIDER}:", f"{FILE}:")):
         who = f", for the {intruder_in_words(line.intruder)}"
     if line.attack is None:
-        return f", worst found among the attacks run{who}"
+        if MEASURES[line.measure].of_membership:
+            return ", worst found among the attacks run"
+        return f", in the worst of the attacks run{who}"
     accepted = f"; other attacks are accepted: {line.accept_other_attacks}" if line.accept_other_attacks else ""
     return f", in the {attack_named(line.attack)}{who}{accepted}"
+
+
+def how_bad(content: Content, figure: Estimate) -> str:
+    """That a figure is the worst found, said only where no other intruder and no other attack found more."""
+    if content.is_worst_of_all(figure):
+        return "the worst found among the attacks run"
+    return "the most that this intruder found; another one found more"
 
 
 def found_in_words(criterion: Criterion, counts: Counts = "records") -> str:
@@ -272,7 +281,8 @@ def verdict_in_words(content: Content) -> str:
         case "certified" if content.not_for_publication:
             return f"Rehearsal: it would be certified, with {_of_all(lines, len(decisions))} kept."
         case "certified":
-            return f"Certified: {_of_all(lines, len(decisions))} {'is' if len(decisions) == 1 else 'are'} kept."
+            word = f"{content.word[:1].upper()}{content.word[1:]}"
+            return f"{word}: {_of_all(lines, len(decisions))} {'is' if len(decisions) == 1 else 'are'} kept."
         case "refused":
             return f"Not certified: {_some_of(decisions.count('fail'), len(decisions), 'is broken', 'are broken')}."
         case "undecided":

@@ -7,6 +7,7 @@ from tasks.score.measure import SUBGROUPS, Better, Measure, Subject
 FALSE_POSITIVE_RATES = (0.001, 0.01)  # of the others taken for members
 MISSING = "missing values"
 PARTS = (*SUBGROUPS, MISSING)
+DECIDING = ("membership_auc", "membership_advantage")
 
 
 def _measure(
@@ -32,6 +33,7 @@ def _measure(
         chance=chance,
         of_membership=True,
         of_nobody=True,
+        answers="membership" if name in DECIDING else None,
     )
 
 
@@ -82,5 +84,4 @@ MEMBERSHIP = (
         by_subgroup=True,
     ),
 )
-DECIDING = ("membership_auc", "membership_advantage")
 NOT_ALONE = ("membership_recall", "membership_attribute_risk", "membership_f1")  # the largest for who takes all for members

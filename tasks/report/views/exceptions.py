@@ -1,0 +1,63 @@
+"""What a verdict excepts: kinds of disclosure without a limit, and omitted attacks, each with its reason and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tasks.report.content import Content
+from tasks.report.views.membership import worst_of_membership
+from tasks.report.views.residual import declared_in_words, insiders_in_words, summary, values_in_words
+from tasks.report.words.sentences import attack_named
+from tasks.score.kinds import KINDS, WHAT_IT_IS
+from tasks.score.measure import Kind
+
+NO_FIGURE = "Nothing was measured of it."
+
+
+def told_with_the_verdict(content: Content) -> tuple[str, ...]:
+    """The sentences on a terminal: what was found, the worst insider always among it, and what the verdict excepts."""
+    found = summary(content)
+    insider = [one for one in insiders_in_words(content) if content.model is None][:1]
+    return (*found, *(one for one in insider if one not in found), *exceptions_in_words(content))
+
+
+def exceptions_in_words(content: Content) -> tuple[str, ...]:
+    """One sentence or more on each kind that is not limited and each omitted attack, in the order of the verdict's word."""
+    return tuple(f"{_excepted(name)} {_found(content, name)}Reason given: {reason}" for name, reason in content.exceptions)
+
+
+def found_in_words(content: Content, name: str) -> str:
+    """What was found of a kind of disclosure; that nothing was measured, where nothing was."""
+    return _found(content, name).strip() or NO_FIGURE
+
+
+def _excepted(name: str) -> str:
+    kind = _kind(name)
+    if kind is None:
+        return f"The release was not attacked by the {attack_named(name)}, which it should have faced."
+    return f"The policy sets no limit on {name} ({WHAT_IT_IS[kind]})."
+
+
+def _found(content: Content, name: str) -> str:
+    kind = _kind(name)
+    if kind is None:
+        return ""
+    return f"{next(_figures(content, kind), NO_FIGURE)} "
+
+
+def _kind(name: str) -> Kind | None:
+    return next((kind for kind in KINDS if kind == name), None)
+
+
+def _figures(content: Content, kind: Kind) -> Iterator[str]:
+    match kind:
+        case "identity":
+            yield from declared_in_words(content)
+        case "insiders":
+            yield from insiders_in_words(content)
+        case "inference" if content.model is None:
+            yield from values_in_words(content)
+        case "membership":
+            yield from filter(None, (worst_of_membership(content),))
+        case _:
+            return
