@@ -83,8 +83,15 @@ def check(
         bool,
         typer.Option("--answer", help="first ask the open questions of the file one by one, and write the answers into it"),
     ] = False,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="write the lines that the policy lacks into the file, as open questions")
+    ] = False,
 ) -> int:
-    """What a release file would do with its table, and what is still to be decided. Masks nothing; writes only answers."""
+    """What a release file would do with its table, and what is still to be decided. Masks nothing; writes only what is asked."""
+    if upgrade:
+        from flows.console.upgrade import upgrade as upgrade_file
+
+        return upgrade_file(release)
     from flows.console.check import print_plan
 
     if answer:

@@ -23,7 +23,7 @@ from tasks.classify.dependence import find_dependences
 from tasks.classify.finding import Dependence, column_of, screen_rows
 from tasks.classify.methods import refuse_incomparable
 from tasks.classify.pairs import pair_dependence
-from tasks.mask.images import joint_codes
+from tasks.mask.images import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.table import Integers, Microdata
@@ -232,6 +232,23 @@ def _replacements(columns: Sequence[Drafted]) -> str:
     return "; ".join(words for words, there in told.items() if there)
 
 
+def _inference(data: Microdata, columns: tuple[Drafted, ...]) -> list[Step]:
+    """A line on confidential columns: their values are told a little more often than the most frequent value is right."""
+    names = [column.name for column in columns if column.attribute.role is Role.CONFIDENTIAL]
+    if not names:
+        return []
+    limit = round(min(0.95, max(_most_frequent(data, name) for name in names) + 0.1), 2)
+    why = (
+        f"A confidential value is told rightly of at most {limit:.0%} of the people; the most frequent value alone tells some."
+    )
+    return [Step({"measure": "linked_value_disclosed", "at_most": limit}, (why,))]
+
+
+def _most_frequent(data: Microdata, name: str) -> float:
+    """The share of the most frequent value of a column."""
+    return float(np.bincount(joint_codes([row_codes(data, (name,))], data.n)).max()) / data.n
+
+
 def _policy(data: Microdata, columns: tuple[Drafted, ...], k: int, expected: Expected | None, start: Start) -> tuple[Step, ...]:
     limit = _share_found(k, start)
     risk = max(start.risk, limit)
@@ -251,4 +268,5 @@ def _policy(data: Microdata, columns: tuple[Drafted, ...], k: int, expected: Exp
     if any(column.attribute.role in INSIDER_ROLES for column in columns):
         why = "Somebody who also knows one more published column (an insider) may find more, but no more than this."
         lines.append(Step({"measure": "reidentification", "at_most": _insider_limit(k, start), "intruder": "insider"}, (why,)))
+    lines += _inference(data, columns)
     return (*lines, *loss_lines(data, [column for column in columns if column.groupable], expected))
