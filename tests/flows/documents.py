@@ -14,7 +14,8 @@ BASE = {
     "name": "example",
     "source": {"table": "survey.csv"},
     "masking": [{"method": "microaggregation", "attributes": ["age"], "k": 3}],
-    "policy": [{"measure": "reidentification", "at_most": 0.5}],
+    "policy": [{"measure": "reidentification", "at_most": 0.5}, {"measure": "records_exposed", "at_most": 0.9}],
+    "not_limited": dict.fromkeys(("insiders", "inference", "membership"), "not what the example is about"),
 }
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
