@@ -56,6 +56,8 @@ def with_every_kind(release: dict[str, Any]) -> dict[str, Any]:
         if not any(line["measure"] == "linked_value_disclosed" and line.get("at_most", 0) < 1 for line in policy):
             reasons = ("inference",) if any(line["measure"].startswith("membership_a") for line in policy) else reasons
             policy += [{"measure": "linked_value_disclosed", "at_most": 0.999}] if reasons == ("membership",) else []
+    elif release.get("not_for_publication"):
+        reasons = ("identity", *OF_TABLE)
     else:
         reasons = OF_TABLE
         declared = [

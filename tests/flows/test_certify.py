@@ -138,8 +138,8 @@ def test_refresh_computes_all_with_the_same_seed_and_new_draw_draws_anew(certify
 
 
 def test_the_order_of_the_source_is_not_the_order_of_the_release(certify, tmp_path):
-    swap = {"method": "rank_swapping", "attributes": ["age"], "window_percent": 5}
-    _, manifest = certify({"masking": [swap], "policy": [{"measure": "reidentification", "at_most": 1.0}]})
+    grouped = {"method": "microaggregation", "attributes": ["age"], "k": 5}
+    _, manifest = certify({"masking": [grouped], "intruder": {"knows": ["age"], "curve": False}})
     with (folder_of(tmp_path, manifest) / "released.csv").open() as file:
         towns = [row["town"] for row in csv.DictReader(file)]
     with (tmp_path / "project" / "survey.csv").open() as file:

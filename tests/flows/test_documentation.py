@@ -27,7 +27,7 @@ def whole_file(folder):
     """The first example of the page on attacks, as plain values: what the others leave to it."""
     path = folder / "whole.yaml"
     path.write_text(ATTACKS[0])
-    return read_document(path).content
+    return {"not_limited": BASE["not_limited"], **read_document(path).content}
 
 
 @pytest.mark.parametrize(("page", "text"), EXAMPLES, ids=[f"{page}-{i}" for i, (page, _) in enumerate(EXAMPLES)])

@@ -52,7 +52,7 @@ def test_the_word_names_what_is_excepted_wherever_it_stands(sdcert, tmp_path):
     assert f"Reason given: {REASON}" in ran.out
     manifest = newest_manifest()
     folder = folder_of(tmp_path, manifest)
-    said = statement_in(folder / "certificate.json")["predicate"]
+    said = statement_in(folder)["predicate"]
     assert said["claim"]["verdict"] == "certified"
     assert said["not_claimed"]["exceptions"] == ["insiders", "inference", "membership"]
     assert {one["reason"] for one in said["not_claimed"]["kinds_not_limited"]} == {REASON}
