@@ -23,7 +23,8 @@ def test_the_insiders_are_named_with_their_figures(certified):
     assert "link 19.1 % knowing vote." in told
     assert (
         "Somebody who knows popul, age, educ and income and how the masking works (the declared intruder) links 9.5 % of the "
-        "records to the right respondent, the most that this intruder found; another one found more (transparency attack)" in told
+        "records to the right respondent, the most that this intruder found; another one found more (transparency attack)"
+        in told
     )
     assert "blind guessing links 0.11 %" in told
     assert len(residual.summary(certified)) == 1
