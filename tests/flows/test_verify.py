@@ -197,7 +197,7 @@ def test_a_trust_file_tells_of_a_revoked_certificate_of_the_same_data(verify, re
     [
         ([], "Insiders were tried, and the policy sets them no limit"),
         ([("reidentification", "insider:vote", 0.41), ("reidentification", "insider:income", 0.3)],
-         "Worst insider: reidentification 0.41 (insider:vote). The figures of the attack model are the declared intruder's"),
+         "Insiders under the policy's limits: reidentification 0.41 (insider:vote). The figures of the attack model are the"),
     ],
 )  # fmt: skip
 def test_the_worst_insider_is_named(verify, release, lines, told):
