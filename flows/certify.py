@@ -13,7 +13,7 @@ from prefect import flow, tags
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.issue import issue
-from flows.limits import warnings_of_silence
+from flows.limits import refuse_silence
 from flows.record import Journal
 from flows.release import ReleaseSpec
 from flows.stages import carried_out
@@ -49,9 +49,9 @@ def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, 
         return certify(Store().put_record(release), output=output, refresh=refresh, new_draw=new_draw)
 
 
-def _examined(release: ReleaseSpec, schema: Schema, source: str) -> tuple[str, ...]:
-    """What is told of the policy before an attempt is counted."""
-    return warnings_of_silence(release, schema, Store().table(Ref(source)))
+def _examined(release: ReleaseSpec, schema: Schema, source: str) -> None:
+    """Refuse a policy that is silent on a kind of disclosure, before an attempt is counted."""
+    refuse_silence(release, schema, Store().table(Ref(source)))
 
 
 def _attempted(journal: Journal, release: ReleaseSpec, source: str, source_file: str, masking: str, *, new_draw: bool) -> str:

@@ -7,13 +7,12 @@ from tasks.classify.methods import classify
 from tasks.ingest.methods import typed_and_validated
 from tasks.ingest.sources import read
 from tasks.mask.sampling import Sampling
-from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
 from tasks.score import kinds
 
-REFUSALS = ("identity-not-limited", "nothing-limited")
+REFUSALS = ("kind-not-limited", "identity-not-limited", "nothing-limited")
 
 
 def subject_of(release: ReleaseSpec, schema: Schema, data: Microdata) -> kinds.Subject:
@@ -33,19 +32,9 @@ def subject_of(release: ReleaseSpec, schema: Schema, data: Microdata) -> kinds.S
     )
 
 
-def warnings_of_silence(release: ReleaseSpec, schema: Schema, data: Microdata) -> tuple[str, ...]:
-    """What is told where the policy is silent on a kind of disclosure that is asked; nothing where it is not.
-
-    Silence is told in this version and will be refused by a later one, so that old files can be completed before. Raises
-    InputError where the reasons under `not_limited` leave out what must have a limit, as `tasks.score.kinds` says.
-    """
-    try:
-        kinds.refuse_silence(release.policy, release.not_limited, subject_of(release, schema, data))
-    except InputError as silence:
-        if silence.code != "kind-not-limited":
-            raise
-        return (f"{silence.what}. A later version will refuse this; `sdcert check --upgrade` writes down what is missing",)
-    return ()
+def refuse_silence(release: ReleaseSpec, schema: Schema, data: Microdata) -> None:
+    """Raise InputError where the policy is silent on a kind of disclosure that is asked, as `tasks.score.kinds` says."""
+    kinds.refuse_silence(release.policy, release.not_limited, subject_of(release, schema, data))
 
 
 def classified(release: ReleaseSpec) -> tuple[Schema, Microdata]:

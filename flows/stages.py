@@ -39,13 +39,13 @@ from tasks.train.task import model_digest
 
 CONTROL_TABLE = "ingest control"
 Attempted = Callable[[str, str, str], str]  # source, source file, masking -> draw
-Examined = Callable[[Schema, str], tuple[str, ...]]
+Examined = Callable[[Schema, str], None]
 
 
 def carried_out(course: Course, release: ReleaseSpec, attempted: Attempted, examined: Examined | None = None) -> Made:
     """The six stages of a release, run as a course runs them: by a journal, or by a replay that records nothing.
 
-    examined: called before the attempt with the schema and the address of the source; what is told of a new release alone.
+    examined: called before the attempt with the schema and the address of the source; what is asked of a new release alone.
     """
     digest = seen("source", source_digest(release.source))
     source = course.stage(ingest_source, "ingest", kept(release.ingest_plan), digest)
@@ -55,7 +55,7 @@ def carried_out(course: Course, release: ReleaseSpec, attempted: Attempted, exam
     check_policy(release.policy, known_of(release, attributes))
     refuse_limit_without_pram(release.policy, attributes, release.steps)
     if examined is not None:
-        course.warn(examined(attributes, source["data"]))
+        examined(attributes, source["data"])
     files = _files(course, release, source["data"], schema)
     masked = _mask(course, release, source["data"], schema, partial(attempted, source["data"], digest))
     people: Produced = {}

@@ -136,7 +136,7 @@ def _left(data: Microdata, schema: Schema, control: float | None) -> Microdata:
 
 
 def _examined(release: ReleaseSpec) -> _Examined:
-    from flows.limits import warnings_of_silence
+    from flows.limits import refuse_silence
     from flows.release import known_of
     from tasks.attack.linkage.holding import held
     from tasks.attack.threat import intruders
@@ -156,8 +156,8 @@ def _examined(release: ReleaseSpec) -> _Examined:
     schema = classify(found.data, release.classify_plan)
     check_policy(release.policy, known_of(release, schema))
     refuse_limit_without_pram(release.policy, schema, release.steps)
-    published = found.data.select(schema.published)
-    notes = (*found.report.notes, *warnings_of_silence(release, schema, found.data))
+    refuse_silence(release, schema, found.data)
+    published, notes = found.data.select(schema.published), found.report.notes
     steps = resolved_steps(release.masking or (), schema, "masking")
     refuse_unfit(_left(found.data, schema, release.control_share), schema, steps)
     notes = (*notes, *better_matrices(found.data, schema, steps))

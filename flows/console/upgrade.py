@@ -24,7 +24,7 @@ HEADING = "# What the policy must answer since every kind of disclosure needs a 
 
 
 def upgrade(path: Path) -> int:
-    """Append the missing lines to a release file, commented out: `certify` tells of them until somebody has answered.
+    """Append the missing lines to a release file, commented out: `certify` refuses the file until somebody has answered them.
 
     Raises InputError as `check` does, and where the file cannot be written.
     """

@@ -8,6 +8,7 @@ from tasks.microdata.parquet_files import read_parquet
 # isort: split
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 
 from flows.console.inert import shown
 from flows.console.terminal import terminal
-from flows.limits import classified, warnings_of_silence
+from flows.limits import REFUSALS, classified, refuse_silence
 from flows.release import ReleaseSpec, load_release
 from flows.sweep.keep import Place, default_place
 from flows.sweep.promote import Kept, Told, point_of, promoted
@@ -49,13 +50,22 @@ def promote_point(sweep: str, point: int, output: Path, *, store: str | None, fo
         draft = Path(folder) / output.name
         _write(draft, promoted(files, chosen, told, Path(folder)))
         release = load_release(draft)  # before anything is written over
-        silence = warnings_of_silence(release, *classified(release))
+        _refuse_silence(release)
     _write(output, text)
     _say(output, told, point)
     _warn(table, point, release)
-    for warning in silence:
-        terminal(soft_wrap=True).print(shown(f"warning: {warning}"))
     return 0
+
+
+def _refuse_silence(release: ReleaseSpec) -> None:
+    """Raises InputError where the base release limits less than is asked of a release; it is named by its field alone."""
+    try:
+        refuse_silence(release, *classified(release))
+    except InputError as error:
+        if error.code not in REFUSALS:
+            raise
+        remedy = f"write them into the base release of the sweep, and run the sweep again: {error.remedy}"
+        raise replace(error, where=f"the base release of the sweep: {error.where}", remedy=remedy) from None
 
 
 def _table(place: Place, record: dict[str, Any]) -> pa.Table:
