@@ -87,7 +87,7 @@ def check(
         bool, typer.Option("--upgrade", help="write the lines that the policy lacks into the file, as open questions")
     ] = False,
 ) -> int:
-    """What a release file would do with its table, and what is still to be decided. Masks nothing; writes only what is asked."""
+    """What a release file would do with its table, and what is still to be decided. Masks nothing."""
     if upgrade:
         from flows.console.upgrade import upgrade as upgrade_file
 

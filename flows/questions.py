@@ -124,9 +124,6 @@ def with_questions_allowed(schema: dict[str, Any]) -> dict[str, Any]:
         definitions[reference.rpartition("/")[2]]["properties"][DECIDE] = decide
     masking["items"] = {"anyOf": [masking["items"], alone]}
     properties["policy"]["items"] = {"anyOf": [properties["policy"]["items"], alone]}
-    reasons = properties.setdefault(
-        NOT_LIMITED, {"type": "object", "description": "kinds of disclosure that nobody has decided"}
-    )
-    given = reasons.get("additionalProperties")
-    reasons["additionalProperties"] = {"anyOf": [given, alone]} if isinstance(given, dict) else alone
+    for reason in definitions["NotLimited"]["properties"].values():
+        reason["anyOf"].append(alone)
     return schema

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from flows.console.draft.edit import appended, deleted, replaced
+from flows.console.draft.edit import append_entry, delete_entry, replace_entry
 from flows.console.inert import shown
 from flows.console.terminal import terminal
 from flows.questions import DECIDE, NOT_LIMITED, OpenQuestion, without_questions
@@ -107,6 +107,8 @@ def _meant(given: str, place: Path_, offered: list[dict[str, Any]], *, keeps: bo
         if 1 <= int(given) <= len(ways):
             return ways[int(given) - 1]
         raise _unfit("There is no such number.", f"1 to {len(ways)}" if ways else "fields", given)
+    if not given:
+        raise _unfit("Nothing was written.", "a sentence, or `name: value, name: value`", given)
     fields = _fields(given.strip("`"))
     if fields is not None:
         return fields
@@ -121,9 +123,11 @@ def _with_answer(
     """The text of the file as it is after the answer."""
     text = read_text_file(document.path, encoding="utf-8-sig")
     if place[0] == NOT_LIMITED:
-        return appended(deleted(text, place), "policy", meant) if isinstance(meant, dict) else replaced(text, place, meant)
+        if isinstance(meant, str):
+            return replace_entry(text, place, meant)
+        return append_entry(delete_entry(text, place), "policy", meant)
     if isinstance(meant, str):
-        return deleted(text, place)
+        return delete_entry(text, place)
     entry = fields | meant
     if "missing" in fields and "missing" in meant:
         entry["missing"] = [*dict.fromkeys([*fields["missing"], *meant["missing"]])]
@@ -132,7 +136,7 @@ def _with_answer(
     if not entry and place[0] != "attributes":
         raise _unfit("There is nothing here that could be kept.", f"fields, or `{DELETE}`", "")
     left = [one for one in _questions(_entry(document, place)) if one != question.question]
-    text = replaced(text, place, entry | ({DECIDE: left if len(left) > 1 else left[0]} if left else {}))
+    text = replace_entry(text, place, entry | ({DECIDE: left if len(left) > 1 else left[0]} if left else {}))
     if place[0] == "attributes" and "role" in meant and meant["role"] != fields.get("role"):
         text = _with_masks(text, document, str(place[1]), str(meant["role"]))
     return text
@@ -144,10 +148,10 @@ def _with_masks(text: str, document: Document, name: str, role: str) -> str:
     lists = {i: step["attributes"] for i, step in enumerate(steps) if isinstance(step.get("attributes"), list)}
     for i, names in lists.items():
         if role != str(Role.QUASI_IDENTIFIER) and name in names and len(names) > 1:
-            text = replaced(text, ("masking", i, "attributes"), [one for one in names if one != name])
+            text = replace_entry(text, ("masking", i, "attributes"), [one for one in names if one != name])
     joined = next((i for i in lists if steps[i].get("method") == "microaggregation"), None)
     if role == str(Role.QUASI_IDENTIFIER) and joined is not None and not any(name in names for names in lists.values()):
-        text = replaced(text, ("masking", joined, "attributes"), [*lists[joined], name])
+        text = replace_entry(text, ("masking", joined, "attributes"), [*lists[joined], name])
     return text
 
 

@@ -15,7 +15,7 @@ from flows.console.inert import shown
 from flows.console.parameters import with_parameters
 from flows.console.terminal import terminal
 from flows.console.wide import tell_many_columns
-from flows.questions import OpenQuestion, without_questions
+from flows.questions import NOT_LIMITED, OpenQuestion, without_questions
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Role
@@ -49,7 +49,7 @@ def print_plan(path: Path) -> int:
     try:
         release = load_draft(path)
         try:
-            examined = _examined(release)
+            examined = _examined(release, questions)
         except InputError as error:
             raise located(error, path) from None
     except InputError:
@@ -135,7 +135,7 @@ def _left(data: Microdata, schema: Schema, control: float | None) -> Microdata:
     return data.take(rest)
 
 
-def _examined(release: ReleaseSpec) -> _Examined:
+def _examined(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -> _Examined:
     from flows.limits import refuse_silence
     from flows.release import known_of
     from tasks.attack.linkage.holding import held
@@ -156,7 +156,8 @@ def _examined(release: ReleaseSpec) -> _Examined:
     schema = classify(found.data, release.classify_plan)
     check_policy(release.policy, known_of(release, schema))
     refuse_limit_without_pram(release.policy, schema, release.steps)
-    refuse_silence(release, schema, found.data)
+    if not any(question.place[0] in ("policy", NOT_LIMITED) for question in questions):  # their answers may end the silence
+        refuse_silence(release, schema, found.data)
     published, notes = found.data.select(schema.published), found.report.notes
     steps = resolved_steps(release.masking or (), schema, "masking")
     refuse_unfit(_left(found.data, schema, release.control_share), schema, steps)

@@ -7,56 +7,74 @@ import flows.environment  # noqa: F401  # a private home and no telemetry, befor
 # isort: split
 import shlex
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from flows.console.draft.edit import add_to_mapping, append_entry
 from flows.console.inert import shown
 from flows.console.terminal import terminal
 from flows.limits import classified, subject_of
-from flows.release import load_release, located
+from flows.questions import DECIDE, NOT_LIMITED, without_questions
+from flows.release import load_draft, located
+from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_text_file
 from tasks.runtime.files import write_whole
-from tasks.score.kinds import WHAT_IT_IS, Subject, lines_to_add, unanswered
+from tasks.score.kinds import WHAT_IT_IS, Subject, can_be_limited, unanswered
 from tasks.score.measure import Kind
-
-HEADING = "# What the policy must answer since every kind of disclosure needs a limit or a reason (docs/UPGRADING.md):"
 
 
 def upgrade(path: Path) -> int:
-    """Append the missing lines to a release file, commented out: `certify` refuses the file until somebody has answered them.
+    """Write a question into a release file for each kind of disclosure that its policy leaves out.
 
+    Every other line stays as it is. `certify` refuses the file until a person has answered; `check --answer` asks.
     Raises InputError as `check` does, and where the file cannot be written.
     """
-    release = load_release(path)
+    open_ones = {question.question for question in without_questions(read_document(path))[1]}
+    release = load_draft(path)
     try:
         schema, data = classified(release)
         subject = subject_of(release, schema, data)
     except InputError as error:
         raise located(error, path) from None
-    missing = {
+    left_out = {
         kind: what for kind, what in unanswered(release.policy, subject).items() if release.not_limited.reason(kind) is None
     }
-    out, text = terminal(soft_wrap=True), read_text_file(path)
-    if not missing:
+    out, text, asked = terminal(soft_wrap=True), read_text_file(path, encoding="utf-8-sig"), 0
+    for place, question in _questions(left_out, subject):
+        if question not in open_ones:
+            text, asked = _ask(text, place, question), asked + 1
+    told = ", ".join(left_out)
+    if not left_out:
         out.print(shown(f"{path}: the policy answers every kind of disclosure that is asked; nothing was written"))
-        return 0
-    told = ", ".join(missing)
-    if HEADING in text:
-        out.print(shown(f"{path}: the questions on {told} stand at its end already, and are not answered; nothing was written"))
-        return 0
-    lines = [line for kind, what in missing.items() for line in _question(kind, what, subject)]
-    _write(path, f"{text.rstrip()}\n\n" + "\n".join([HEADING, *lines]) + "\n")
-    out.print(shown(f"{path}: {len(missing)} open question(s) were added at its end, on {told}"))
-    out.print("Answer each of them with a limit or a reason, move the lines to `policy` and `not_limited`, and then run:")
-    out.print(f"  sdcert check {shlex.quote(shown(str(path)))}")
+    elif not asked:
+        out.print(shown(f"{path}: the questions on {told} stand in it already, and are not answered; nothing was written"))
+    else:
+        _write(path, text)
+        out.print(shown(f"{path}: {asked} open question{'s were' if asked > 1 else ' was'} written into it, on {told}"))
+    if left_out:
+        out.print("Answer each of them with a limit or a reason:")
+        out.print(f"  sdcert check --answer {shlex.quote(shown(str(path)))}")
     return 0
 
 
-def _question(kind: Kind, what: tuple[str, ...], subject: Subject) -> Iterator[str]:
-    yield "#"
-    yield f"# DECIDE on {kind}: {WHAT_IT_IS[kind]}."
-    yield from (f"#   {line}" for line in lines_to_add({kind: what}, subject))
+def _questions(left_out: Mapping[Kind, tuple[str, ...]], subject: Subject) -> Iterator[tuple[Kind | None, str]]:
+    """What is asked, and the kind for which a reason may stand; None where only a line of the policy will do."""
+    for kind, measures in left_out.items():
+        is_in_words = WHAT_IT_IS[kind]
+        if kind == "identity" and not subject.not_for_publication:
+            yield from ((None, f"Which limit, where {is_in_words}? `{measure}, at_most: ...`") for measure in measures)
+        elif can_be_limited(kind, subject):
+            control = " (with `control: 0.2` at the top of the file)" if kind == "membership" else ""
+            lines = " and ".join(f"`{measure}, at_most: ...`" for measure in measures)
+            yield kind, f"Which limit, where {is_in_words}? {lines}{control}; or in a sentence, why is there none?"
+        else:
+            yield kind, f"Why is there no limit, where {is_in_words}?"
+
+
+def _ask(text: str, kind: Kind | None, question: str) -> str:
+    entry = {DECIDE: question}
+    return append_entry(text, "policy", entry) if kind is None else add_to_mapping(text, NOT_LIMITED, kind, entry)
 
 
 def _write(path: Path, text: str) -> None:

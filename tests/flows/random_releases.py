@@ -34,8 +34,8 @@ def draw_random_release(rng: Rng) -> tuple[dict[str, Any], str]:
     if rng.random() < 0.3:
         release["attacks"] = [{"method": str(one)} for one in rng.choice(ATTACKS, rng.integers(1, 3), replace=False)]
     if rng.random() < 0.8:
-        excepted = [kind for kind in ("membership", *(["insiders", "inference"] if rng.random() < 0.3 else []))]
-        release["not_limited"] = dict.fromkeys(excepted, "drawn for a test")
+        others = ("insiders", "inference") if rng.random() < 0.3 else ()
+        release["not_limited"] = dict.fromkeys(("membership", *others), "drawn for a test")
     if rng.random() < 0.2:
         release["omit"] = [{"attack": str(rng.choice(["transparency", "consistency"])), "reason": "drawn for a test"}]
     return release, table.to_csv(index=False)

@@ -43,6 +43,13 @@ RELEASE: dict[str, Any] = {
 
 
 REASON = "not what this test is about"
+
+
+def answer_as_proposed(prompt: str) -> str:
+    """What is typed where a question is put: what it proposes, or a reason where it proposes nothing."""
+    return "" if "[1]" in prompt else REASON
+
+
 OF_TABLE = ("insiders", "inference", "membership")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.csv as pc
 import pytest
+from release_files import answer_as_proposed
 from surveys import CODES, coded_survey
 
 from flows.cli import run
@@ -108,7 +109,7 @@ def test_a_survey_is_drafted_answered_and_certified_without_an_invented_code(sdc
     refused = sdcert("certify", path)
     assert refused.code == 2
     assert all(name in refused.err for name in (*CODES, "WEIGHT", "STATUS2"))
-    answer_questions(path, lambda _: "")
+    answer_questions(path, answer_as_proposed)
     ran = sdcert("certify", path)
     assert ran.code == 0, ran.out
     released = pc.read_csv(tmp_path / manifests()[0]["folder"] / "released.csv")
@@ -127,7 +128,7 @@ def test_drafts_of_tables_of_the_literature_are_certified_as_they_propose(sdcert
     monkeypatch.chdir(tmp_path)
     (tmp_path / f"{table}.csv").write_bytes((reference / f"{table}.csv").read_bytes())
     assert sdcert("init", f"{table}.csv").code == 0
-    answer_questions(Path(f"{table}.yaml"), lambda _: "")
+    answer_questions(Path(f"{table}.yaml"), answer_as_proposed)
     ran = sdcert("certify", tmp_path / f"{table}.yaml")
     assert ran.code == 0, ran.out
 
@@ -143,7 +144,7 @@ def test_a_draft_starts_from_the_policy_of_its_environment(environment, tmp_path
     expected = {"public": (11, 0.1), "licensed": (5, 0.2), "enclave": (3, 0.34)}[environment]
     assert (content["masking"][0]["k"], limits["reidentification"]) == expected
     assert "Source" in (tmp_path / "t.yaml").read_text()
-    answer_questions(tmp_path / "t.yaml", lambda _: "")
+    answer_questions(tmp_path / "t.yaml", answer_as_proposed)
     assert load_release(tmp_path / "t.yaml").context.environment == environment
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from release_files import answer_as_proposed
 
 from flows.cli import run
 from flows.console.advice.advice import advice
@@ -350,7 +351,7 @@ def test_a_table_of_text_keys_is_certified_as_it_is_drafted(sdcert, reference, t
     table = labelled.assign(age=survey["age"], income=survey["income"]) if numbers else labelled
     table.to_csv(tmp_path / "labels.csv", index=False)
     assert sdcert("init", "labels.csv").code == 0
-    answer_questions(tmp_path / "labels.yaml", lambda _: "")
+    answer_questions(tmp_path / "labels.yaml", answer_as_proposed)
     ran = sdcert("certify", tmp_path / "labels.yaml")
     assert ran.code == 0, ran.out
     scorecard = json.loads((tmp_path / manifests()[0]["folder"] / "scorecard.json").read_text())

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from flows.cli import run
 from flows.console.answer import answer_questions
-from flows.console.draft.edit import appended, deleted, replaced
+from flows.console.draft.edit import append_entry, delete_entry, replace_entry
 from flows.questions import without_questions
 from flows.release import ReleaseSpec, load_draft, load_release, schema_of_release_files
 from tasks.microdata.document import read_document
@@ -212,7 +212,7 @@ def test_an_edit_changes_its_place_alone(place):
             parent[place[-1]] = value
         else:
             del parent[place[-1]]
-    assert read(replaced(text, place, value)) == expected
-    assert read(deleted(text, place)) == gone
-    assert all(comment in replaced(text, place, value) for comment in ("# one", "# two", "# three"))
-    assert read(appended(text, "l", value))["l"] == [*read(text)["l"], value]
+    assert read(replace_entry(text, place, value)) == expected
+    assert read(delete_entry(text, place)) == gone
+    assert all(comment in replace_entry(text, place, value) for comment in ("# one", "# two", "# three"))
+    assert read(append_entry(text, "l", value))["l"] == [*read(text)["l"], value]

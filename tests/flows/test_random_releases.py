@@ -24,7 +24,8 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + CASES))
 def test_a_verdict_keeps_its_limits_and_is_silent_on_nothing(sdcert, tmp_path, seed):
     release, table = draw_random_release(np.random.default_rng([seed, 3]))
-    path = write_release(tmp_path / "project", release | ({} if "not_limited" in release else {"not_limited": {}}), text=table)
+    path = write_release(tmp_path / "project", text=table)
+    path.write_text(json.dumps(release))
     ran = sdcert("certify", path, "--output", tmp_path / "releases")
     assert ran.code in (0, 1, 2), ran.err
     silent = kinds_in_silence(release)
@@ -32,7 +33,7 @@ def test_a_verdict_keeps_its_limits_and_is_silent_on_nothing(sdcert, tmp_path, s
         assert "to do:" in ran.err
         assert not list((tmp_path / "releases").glob("*/*/released*"))
         return
-    assert not silent or os.environ.get("LAX"), ran.out
+    assert not silent, ran.out
     manifest = newest_manifest()
     card = scorecard_of(tmp_path, manifest)
     if card["verdict"] == "certified":

@@ -15,46 +15,63 @@ from tasks.microdata.document import Path_
 KeyAndValue = tuple[Node | None, Node]
 
 
-def replaced(text: str, place: Path_, value: Any) -> str:
+def replace_entry(text: str, place: Path_, value: Any) -> str:
     """The file with another value at a place that it has, written in one pair of brackets.
 
     Example: {role: weight} at `attributes.w`, where `role: other` stood on a line of its own: `w: {role: weight}`.
     """
-    key, node = _at(text, place)
+    key, node = _find_node(text, place)
     begin = node.start_mark.index if key is None else key.end_mark.index
     column = (node if key is None else key).start_mark.column
-    written = _written(value, column + 2)
+    written = _serialize(value, column + 2)
     return text[:begin] + ("" if key is None else ": ") + written + text[_end(node) :]
 
 
-def deleted(text: str, place: Path_) -> str:
+def delete_entry(text: str, place: Path_) -> str:
     """The file without the entry at a place; a mapping or list that held nothing else goes with it."""
-    parent = _at(text, place[:-1])[1]
+    parent = _find_node(text, place[:-1])[1]
     if len(place) > 1 and len(parent.value) == 1:
-        return deleted(text, place[:-1])
+        return delete_entry(text, place[:-1])
     if isinstance(parent, CollectionNode) and parent.flow_style:
         rest = _plain(parent)
         del rest[place[-1]]
-        return replaced(text, place[:-1], rest)
-    key, node = _at(text, place)
+        return replace_entry(text, place[:-1], rest)
+    key, node = _find_node(text, place)
     begin = text.rfind("\n", 0, (node if key is None else key).start_mark.index) + 1
     after = text.find("\n", _end(node))
     return text[:begin] + ("" if after < 0 else text[after + 1 :])
 
 
-def appended(text: str, part: str, value: Any) -> str:
+def append_entry(text: str, part: str, value: Any) -> str:
     """The file with one more entry at the end of a list that it has."""
-    _, node = _at(text, (part,))
+    _, node = _find_node(text, (part,))
     if not isinstance(node, CollectionNode) or node.flow_style or not node.value:
-        return replaced(text, (part,), [*_plain(node), value])
+        return replace_entry(text, (part,), [*_plain(node), value])
     last = node.value[-1]
     dash = text.rfind("-", 0, last.start_mark.index)
     indent = dash - text.rfind("\n", 0, dash) - 1
     end = _end(last)
-    return f"{text[:end]}\n{' ' * indent}- {_written(value, indent + 4)}{text[end:]}"
+    return f"{text[:end]}\n{' ' * indent}- {_serialize(value, indent + 4)}{text[end:]}"
 
 
-def _at(text: str, place: Path_) -> KeyAndValue:
+def add_to_mapping(text: str, part: str, name: str, value: Any) -> str:
+    """The file with one more entry in a mapping, which begins at the end of the file where there was none."""
+    root = _find_node(text, ())[1]
+    there = any(key.value == part for key, _ in root.value)
+    if isinstance(root, CollectionNode) and root.flow_style:
+        content = _plain(root)
+        return replace_entry(text, (), content | {part: content.get(part, {}) | {name: value}})
+    if not there:
+        return f"{text.rstrip()}\n\n{part}:\n  {_serialize(name, 2)}: {_serialize(value, 4)}\n"
+    _, node = _find_node(text, (part,))
+    if not isinstance(node, CollectionNode) or node.flow_style or not node.value:
+        return replace_entry(text, (part,), (_plain(node) or {}) | {name: value})
+    key, last = node.value[-1]
+    end, indent = _end(last), key.start_mark.column
+    return f"{text[:end]}\n{' ' * indent}{_serialize(name, indent)}: {_serialize(value, indent + 2)}{text[end:]}"
+
+
+def _find_node(text: str, place: Path_) -> KeyAndValue:
     """The node at a place, and the node of its key where it stands in a mapping."""
     found: KeyAndValue = (None, YAML(typ="safe", pure=True).compose(text))
     for step in place:
@@ -81,7 +98,7 @@ def _plain(node: Node) -> Any:
     return yaml.load(sink.getvalue())
 
 
-def _written(value: Any, indent: int) -> str:
+def _serialize(value: Any, indent: int) -> str:
     """In brackets on one line, or on several that are indented."""
     yaml = YAML()
     yaml.width = max(WIDTH - indent, WIDTH // 2)
@@ -89,7 +106,7 @@ def _written(value: Any, indent: int) -> str:
     if _unprintable(value):
         yaml.width = 1_000_000  # an escaped name that is broken over two lines is not read back as it was
     sink = io.StringIO()
-    yaml.dump(_in_brackets(value), sink)
+    yaml.dump(_make_flow(value), sink)
     lines = [line.strip() for line in sink.getvalue().strip().removesuffix("\n...").splitlines()]
     return f"\n{' ' * indent}".join(lines)
 
@@ -100,12 +117,12 @@ def _unprintable(value: Any) -> bool:
     return any(map(_unprintable, value)) if isinstance(value, list) else isinstance(value, str) and not value.isprintable()
 
 
-def _in_brackets(value: Any) -> Any:
+def _make_flow(value: Any) -> Any:
     found: Any
     if isinstance(value, dict):
-        found = CommentedMap({quoted(key): _in_brackets(one) for key, one in value.items()})
+        found = CommentedMap({quoted(key): _make_flow(one) for key, one in value.items()})
     elif isinstance(value, list):
-        found = CommentedSeq([_in_brackets(one) for one in value])
+        found = CommentedSeq([_make_flow(one) for one in value])
     else:
         return quoted(value) if isinstance(value, str) else value
     found.fa.set_flow_style()

@@ -33,6 +33,12 @@ SMALLEST_K = 2
 ALWAYS_HOLDS = 0.9999  # less is a likeness that analysts want, and both columns are masked
 SHARE_OF_ROWS = 4  # k is at most a fourth of the rows
 MOST_COMPARED = 80  # columns; every pair of them is compared
+MEMBERSHIP = (
+    "May anybody be able to tell that a person is in these data? If it does no harm (everybody of a register is in them, say), "
+    "write in a sentence why it is not limited: it is signed, and stands beside the verdict. If it does, delete this, write "
+    "`control: 0.2` (people who are set aside, so that it can be measured), and add a line to the policy: "
+    "`measure: membership_advantage, at_most: 0.2`."
+)
 SAME = ("copy", "one_to_one", "rank_correlation")
 
 
@@ -46,13 +52,17 @@ class Draft:
     masking: tuple[Step, ...]
     policy: tuple[Step, ...]
     start: Start = GENERAL
+    not_limited: tuple[tuple[str, str], ...] = (("membership", MEMBERSHIP),)
 
     @property
     def questions(self) -> tuple[tuple[str, str], ...]:
-        """What it is about (a column, or the measure of a line of the policy) and what is asked, in the order of the file."""
+        """What it is about (a column, the measure of a line of the policy, a kind of disclosure), and what is asked.
+
+        In the order of the file.
+        """
         of_columns = ((column.name, question) for column in self.columns for question in column.decide)
         of_lines = ((step.fields["measure"], step.fields[DECIDE]) for step in self.policy if DECIDE in step.fields)
-        return (*of_columns, *of_lines)
+        return (*of_columns, *of_lines, *self.not_limited)
 
 
 def draft_of(

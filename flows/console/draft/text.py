@@ -15,7 +15,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 from flows.console.draft.columns import Drafted, Step
 from flows.console.draft.rules import Draft
 from flows.console.inert import shown
-from flows.questions import DECIDE
+from flows.questions import DECIDE, NOT_LIMITED
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.schema import Scale
 
@@ -48,6 +48,7 @@ POLICY = (
     "What the release must not exceed: it is certified if every line is kept. `sdcert methods score` lists the measures.",
     "The limits are a start for the environment below. You answer for them: set them before you see a figure.",
 )
+NO_LIMIT = ("Kinds of disclosure that no line of the policy limits, each with the reason, which is signed.",)
 CONTEXT = (
     "Where the release goes: public (anybody may get the file), licensed (named users under a contract) or enclave (a",
     "controlled room). What you leave out is `not assessed` in the statement: fill in, and take the # away.",
@@ -75,9 +76,10 @@ def text_of(draft: Draft) -> str:
     root["attributes"] = _attributes(draft.columns)
     root["masking"] = _steps(draft.masking)
     root["policy"] = _steps(draft.policy)
+    root[NOT_LIMITED] = CommentedMap({kind: CommentedMap({DECIDE: quoted(question)}) for kind, question in draft.not_limited})
     root["context"] = CommentedMap(environment=draft.start.environment)
     root["publish"] = _flow({"format": "csv"})
-    for key, lines in (("attributes", ROLES), ("masking", MASKING), ("policy", POLICY)):
+    for key, lines in (("attributes", ROLES), ("masking", MASKING), ("policy", POLICY), (NOT_LIMITED, NO_LIMIT)):
         root.yaml_set_comment_before_after_key(key, before="\n" + comment(lines))
     root.yaml_set_comment_before_after_key("context", before="\n" + comment(POLICY_IS_OF) + "\n\n" + comment(CONTEXT))
     root["context"].yaml_set_comment_before_after_key("environment", before=comment(FIELDS), indent=2)

@@ -145,8 +145,8 @@ def declared_in_words(content: Content) -> Iterator[str]:
         return
     who = somebody(content, worst.intruder or "", worst.attack)
     yield (
-        f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right {content.unit}, "
-        f"{how_bad(content, worst)} ({attack_named(worst.attack)}); {_by_chance(worst)}."
+        f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right "
+        f"{content.unit}, {how_bad(content, worst)} ({attack_named(worst.attack)}); {_by_chance(worst)}."
         f"{_of_nobody(content, worst)}"
     )
     if exposed is not None and single is not None:
