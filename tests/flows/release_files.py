@@ -73,7 +73,7 @@ def with_every_kind(release: dict[str, Any]) -> dict[str, Any]:
         limited = {line["measure"] for line in declared if line.get("at_most", 1) < 1}
         policy += [{"measure": "reidentification", "at_most": 0.999}] if limited.isdisjoint(RATES) else []
         policy += [{"measure": "records_exposed", "at_most": 0.999}] if limited.isdisjoint(TAILS) else []
-    return {"not_limited": dict.fromkeys(reasons, REASON), **release, "policy": policy}
+    return {**release, "policy": policy, "not_limited": release.get("not_limited", dict.fromkeys(reasons, REASON))}
 
 
 RATES = {"reidentification", "known_links", "known_reidentification"}
@@ -93,7 +93,11 @@ def write_release(folder: Path, change: dict[str, Any] | None = None, *, text: s
         release[name] = value
         if value is None:
             del release[name]
-    if isinstance(release.get("policy"), list) and all(isinstance(line, dict) for line in release["policy"]):
+    if (
+        release.get("policy")
+        and isinstance(release["policy"], list)
+        and all(isinstance(line, dict) for line in release["policy"])
+    ):
         release = with_every_kind(release)
     path = folder / "release.yaml"
     path.write_text(json.dumps(release, indent=1).replace("Infinity", ".inf"))

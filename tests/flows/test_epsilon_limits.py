@@ -15,7 +15,7 @@ def with_pram(limit, **rule):
 
 
 def decisions(manifest):
-    return [line["decision"] for line in manifest["criteria"]]
+    return [line["decision"] for line in manifest["criteria"][:3]]
 
 
 def test_a_limit_on_epsilon_is_kept_or_broken(certify):

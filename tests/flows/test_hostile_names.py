@@ -54,6 +54,7 @@ def release():
             {"method": "pram", "attributes": [long], "retention": 0.7},
         ],
         "policy": [{"measure": "reidentification", "at_most": 1.0}],
+        "not_for_publication": True,
         "context": {"purpose": CATEGORIES[0], "unit": CATEGORIES[3]},
     }
 

@@ -10,7 +10,7 @@ from release_files import ROWS, survey, write_release
 from sweep_files import write_sweep
 
 REHEARSAL = {"seed": 3, "not_for_publication": True}
-LOOSE = [{"measure": "membership_auc", "at_most": 1.0}, {"measure": "reidentification", "at_most": 0.9}]
+LOOSE = [{"measure": "membership_auc", "at_most": 0.9999}, {"measure": "reidentification", "at_most": 0.9}]
 STRICT = [{"measure": "membership_auc", "at_most": 0.5}]
 ATTACKS = ("closest_record", "density_ratio", "linkage_score")
 VISITS = {
@@ -75,7 +75,12 @@ def test_without_a_control_the_masking_is_rehearsed_and_says_so_everywhere(certi
 
 def test_persons_are_set_aside_with_all_their_rows(certify, tmp_path):
     rows = ["person,x,y"] + [f"{i},{(i * 37 + v) % 101},{(i * 53 + 7 * v) % 211}" for i in range(60) for v in range(1 + i % 3)]
-    change = {**VISITS, "control": 0.4, "policy": [{"measure": "membership_advantage", "at_most": 1.0}]}
+    change = {
+        **VISITS,
+        "control": 0.4,
+        "not_for_publication": True,
+        "policy": [{"measure": "membership_advantage", "at_most": 1.0}],
+    }
     ran, manifest = certify(change, text="\n".join(rows) + "\n")
     assert ran.code == 0, ran.err
     auc = figures(tmp_path, manifest)["membership_auc|closest_record"]

@@ -28,7 +28,7 @@ def release(**change):
         "vote": {"role": "confidential", "scale": "nominal"},
     }
     masking = [{"method": "microaggregation", "attributes": ["age", "income"], "k": 3, "count": "rows"}]
-    plain = {"key": None, "attributes": attributes, "masking": masking, "intruder": None}
+    plain = {"key": None, "attributes": attributes, "masking": masking, "intruder": None, "not_for_publication": True}
     return {**plain, "policy": [{"measure": "reidentification", "at_most": 1.0}], **change}
 
 

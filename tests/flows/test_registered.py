@@ -43,6 +43,7 @@ def test_the_newest_certificate_for_publication_stands_until_it_is_revoked_and_n
     assert dict(state.standing.tags) == {
         "sdcert.release": "survey",
         "sdcert.verdict": "certified",
+        "sdcert.verdict_word": "certified",
         "sdcert.certificate": made[1].sha256,
         "sdcert.released_sha256": state.standing.tags["sdcert.released_sha256"],
     }
