@@ -227,7 +227,7 @@ class ReleaseSpec(Spec):
             return ()
         if self.attacks is not None:
             return self.attacks
-        return default_attacks(self.steps, self.omit, keeps_row_order=self.keep_row_order is not None)
+        return default_attacks(self.steps, keeps_row_order=self.keep_row_order is not None)
 
     @property
     def membership_attacks(self) -> tuple[MembershipAttack, ...]:

@@ -69,7 +69,7 @@ def carried_out(course: Course, release: ReleaseSpec, attempted: Attempted, exam
     results = _attack(course, release, masked, files)
     members = _membership(course, release, masked, people)
     wanted = (kept(release.measures, tuple), kept(release.policy, tuple))
-    scores = course.stage(score_release, "score", *masked.aligned, results, *wanted, members, people)
+    scores = course.stage(score_release, "score", *masked.aligned, results, *wanted, members, people, kept(release.omit, tuple))
     page = course.stage(
         write_report,
         "report",

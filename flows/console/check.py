@@ -284,7 +284,10 @@ def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[st
     rows += [("attack", f"{with_parameters(attack)} by {names}") for attack in release.attacks_to_run]
     asks = "who is in the file" if release.model is None else "who taught the model"
     rows += [("attack", f"{_asking_in_words(attack)} on {asks}") for attack in release.membership_attacks]
-    rows += [("attack", f"{omission.attack} is omitted: {omission.reason}") for omission in release.omit]
+    rows += [
+        ("attack", f"{omission.attack} may be absent{_of_whom(omission.intruder)}: {omission.reason}")
+        for omission in release.omit
+    ]
     added = "".join(f"; {with_parameters(measure)}" for measure in release.measures)
     rows.append(("score", f"the measures that always run{added}"))
     rows += [("policy", _line_in_words(line)) for line in release.policy]
@@ -342,3 +345,7 @@ def _line_in_words(line: Any) -> str:
     measure = given.pop("measure")
     rest = ", ".join(f"{key} {value}" for key, value in given.items())
     return f"{measure} {limit}{', ' + rest if rest else ''}"
+
+
+def _of_whom(intruder: str | None) -> str:
+    return "" if intruder is None else f" for {intruder}"

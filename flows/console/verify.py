@@ -128,7 +128,8 @@ def _claims(predicate: Predicate) -> Iterator[str]:
     for one in denied.kinds_not_limited:
         yield f"  not limited: {one.kind}. {one.found} Reason given: {one.reason}"
     for omitted in denied.attacks_omitted:
-        yield f"  left out: {omitted.attack} ({omitted.reason})"
+        whom = "" if omitted.intruder is None else f" by {omitted.intruder}"
+        yield f"  may be absent: {omitted.attack}{whom} ({omitted.reason})"
     for absent in denied.attacks_not_in_catalogue:
         only = " on this file (rehearsed)" if absent == MEMBERSHIP and _rehearsed(claim) else ""
         yield f"  not tried: {absent}{only}"

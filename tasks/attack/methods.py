@@ -81,7 +81,7 @@ def attack(
         links, remark = _links_of_held(scene, schema, mechanisms, spec, intruder, targets, held)
         _check_that_true_rows_are_left(links, scene.alignment, held)
     except NotApplicable as answer:
-        return replace(blank, status="not_applicable", reason=answer.reason)
+        return replace(blank, status=answer.status, reason=answer.reason)
     except AttackFailed as answer:
         return replace(blank, status="failed", reason=answer.reason)
     hidden = () if intruder.greedy else schema.with_role(Role.CONFIDENTIAL)

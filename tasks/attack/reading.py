@@ -67,5 +67,5 @@ def read_of_nobody(scene: Scene, schema: Schema, spec: AnyAttack, intruder: Intr
         searching = searching_records(scene.units, targets)
         others = of_others(scene.original, scene.units, secrets, lambda mine, shown: linked(known.take(mine), shown), searching)
     except NotApplicable as answer:
-        return replace(blank, status="not_applicable", reason=answer.reason)
+        return replace(blank, status=answer.status, reason=answer.reason)
     return replace(blank, outcomes=outcomes_of_nobody(scene.units, targets, found, others))

@@ -69,10 +69,18 @@ class IntruderSpec(Spec):
 
 
 class Omission(Spec):
-    """A required attack that is not run, and why."""
+    """A required attack whose absence the release accepts, and why.
+
+    intruder: for whom it may be absent, e.g. `declared` or `insider:income`; default: for all. The attack is run all the same
+        where it can be, and what it then finds decides.
+    """
 
     attack: Public[str]
+    intruder: str | None = None
     reason: Public[Reason]
+
+    def covers(self, method: str, intruder: str) -> bool:
+        return self.attack == method and self.intruder in (None, intruder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +162,7 @@ def by_telling(released: Microdata, names: tuple[str, ...]) -> tuple[str, ...]:
     return (*order, *left)
 
 
+REQUIRED_METHODS = frozenset({"distance_linkage", "transparency", "consistency", "row_position"})
 NEEDS_ORIGINALS = "it looks for the source's records by their own values, or their order: an external file has others"
 
 
@@ -177,21 +186,19 @@ def required(mechanism: Mechanism) -> tuple[str, ...]:
     return ("distance_linkage", "transparency") if mechanism.can_be_followed else ("distance_linkage",)
 
 
-def default_attacks(
-    steps: tuple[Mechanism, ...], omit: tuple[Omission, ...] = (), *, keeps_row_order: bool = False
-) -> tuple[AnyAttack, ...]:
-    """One of each attack that the release requires, or that answers its steps, and that `omit` does not leave out.
+def default_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> tuple[AnyAttack, ...]:
+    """One of each attack that the release requires, or that answers its steps.
 
     That is what the steps require (plain linkage where there are none), the attack by row position on a release that keeps
     the source's row order, the consistency attack on values that were exchanged in pairs, and on ranks that were jittered a
-    second transparency attack that weighs all records together, where nobody is left out.
+    second transparency attack that weighs all records together, where nobody is left out. What is omitted is run all the same:
+    an omission only accepts that an attack gives no figure.
     """
-    left_out = {omission.attack for omission in omit}
     names = _required(steps, keeps_row_order=keeps_row_order)
     names += ("consistency",) if any(isinstance(step, RankSwapping) for step in steps) else ()
-    alone = tuple(ATTACKS[name](method=name) for name in names if name not in left_out)
+    alone = tuple(ATTACKS[name](method=name) for name in names)
     jittered = any(isinstance(step, RankJitter) for step in steps) and not any(isinstance(step, Sampling) for step in steps)
-    return (*alone, *((MARGINALS,) if jittered and "transparency" not in left_out else ()))
+    return (*alone, *((MARGINALS,) if jittered else ()))
 
 
 def attacks_left_out(
@@ -216,11 +223,11 @@ def check_attacks(
 ) -> None:
     """Refuse a plan of attacks that leaves out a required one without a reason, or calls two attacks by one name.
 
-    Raises InputError for a required attack that is neither planned nor in `omit`, an `omit` that names no attack or one that
-    is planned, an id that occurs twice, and a bound on windows that the steps do not keep.
+    Raises InputError for a required attack that is neither planned nor in `omit` for all, an `omit` that names no attack or
+    no intruder, an id that occurs twice, and a bound on windows that the steps do not keep.
     """
     for i, omission in enumerate(omit):
-        _check_omission(omission, attacks, f"omit[{i}].attack")
+        _check_omission(omission, f"omit[{i}]")
     ids = Counter(attack_id(spec) for spec in attacks)
     for name, count in ids.items():
         if count > 1:
@@ -235,7 +242,7 @@ def check_attacks(
     for i, spec in enumerate(attacks):
         if isinstance(spec, Transparency) and spec.window_at_most is not None:
             _check_bound(spec.window_at_most, steps, f"attacks[{i}].window_at_most")
-    planned = {spec.method for spec in attacks if _in_the_scenario(spec)} | {omission.attack for omission in omit}
+    planned = {spec.method for spec in attacks if _in_the_scenario(spec)} | {one.attack for one in omit if one.intruder is None}
     names = _required(steps, keeps_row_order=keeps_row_order)
     for name in names:
         if name not in planned:
@@ -302,16 +309,18 @@ def _check_holds(spec: IntruderSpec, knows: tuple[str, ...]) -> None:
             raise InputError("unknown-attribute", "intruder.holds", what, ", ".join(knows), remedy, name)
 
 
-def _check_omission(omission: Omission, attacks: tuple[AnyAttack, ...], where: str) -> None:
+def _check_omission(omission: Omission, where: str) -> None:
     allowed = ", ".join(ATTACKS)
     if omission.attack not in ATTACKS:
         remedy = did_you_mean(omission.attack, ATTACKS, "see `sdcert methods attack`")
-        raise InputError("unknown-attack", where, f"there is no attack `{omission.attack}`", allowed, remedy, omission.attack)
-    if omission.attack in {spec.method for spec in attacks}:
-        what = f"`{omission.attack}` is omitted and planned at once"
         raise InputError(
-            "contradictory-omission", where, what, allowed, "remove it from `omit` or from `attacks`", omission.attack
+            "unknown-attack", f"{where}.attack", f"there is no attack `{omission.attack}`", allowed, remedy, omission.attack
         )
+    if omission.intruder not in (None, "declared") and not str(omission.intruder).startswith(("insider:", "file:")):
+        what = f"there is no intruder `{omission.intruder}`"
+        known = "declared, insider:<attribute>, file:<name>"
+        remedy = "name one of these, or leave `intruder` out for all"
+        raise InputError("unknown-intruder", f"{where}.intruder", what, known, remedy, omission.intruder)
 
 
 def _known(spec: IntruderSpec, schema: Schema) -> tuple[str, ...]:

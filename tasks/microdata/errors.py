@@ -7,6 +7,7 @@ holds the code and the place alone: it is all that may cross into a database, a 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from tasks.microdata.inert import shown
 
@@ -61,9 +62,21 @@ class NotApplicable(SdcertError):
 
     reason: str
     code = "not-applicable"
+    status: ClassVar[Literal["not_applicable", "not_followed"]] = "not_applicable"
 
     def __str__(self) -> str:
         return self.reason
+
+
+@dataclass(eq=False)
+class NotFollowed(NotApplicable):
+    """sdcert could not compute an attack that this intruder could carry out, e.g. because the table is too large.
+
+    An attack that needs what the declared intruder lacks is not applicable; this one is not known to be harmless.
+    """
+
+    code = "not-followed"
+    status: ClassVar[Literal["not_applicable", "not_followed"]] = "not_followed"
 
 
 @dataclass(eq=False)

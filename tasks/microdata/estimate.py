@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Basis = Literal["exact", "sampled_targets", "control_group", "simulation"]
-Status = Literal["ok", "not_applicable", "failed"]
+Status = Literal["ok", "not_applicable", "not_followed", "failed"]
 ChanceKind = Literal["uniform_guess", "all_pairs", "majority", "permutation", "independent_columns"]
 CONFIDENCE = 0.90  # two-sided; so each end alone is the one-sided 95 % bound that a policy decides on
 

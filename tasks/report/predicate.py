@@ -8,8 +8,9 @@ from pydantic import AwareDatetime, Field, StringConstraints
 
 from tasks.microdata.spec import Spec
 
+OLDER_PREDICATE_TYPES = ("urn:sdcert:predicate:release:2",)  # which this form reads: it only has more
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
-PREDICATE_TYPE = "urn:sdcert:predicate:release:2"
+PREDICATE_TYPE = "urn:sdcert:predicate:release:3"
 ATTACK_CATALOGUE_VERSION = "6"  # raised with every attack that is added or made stronger
 
 NOT_ASSESSED: NotAssessed = "not assessed"
@@ -64,7 +65,7 @@ class AttackClaim(Spec):
     attack: str
     method: str
     intruder: str
-    status: Literal["ok", "not_applicable", "failed"]
+    status: Literal["ok", "not_applicable", "not_followed", "failed"]
     knows_data: str
     knows_mechanism: str
     settings: str
@@ -102,7 +103,10 @@ class Claim(Spec):
 
 
 class OmissionClaim(Spec):
+    """A required attack whose absence was accepted. intruder: for whom alone; None: for all."""
+
     attack: str
+    intruder: str | None = None
     reason: str
 
 

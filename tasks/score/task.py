@@ -10,7 +10,7 @@ from tasks.attack.membership.inference import Asking
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.methods import scene_of
 from tasks.attack.outcomes.outcome import AttackResult, Scene
-from tasks.attack.threat import Intruder
+from tasks.attack.threat import Intruder, Omission
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import belonging_of
 from tasks.microdata.estimate import Estimate
@@ -25,7 +25,7 @@ from tasks.score.membership.figures import Answered, membership_figures, without
 from tasks.score.methods import Measure, score
 from tasks.score.model_accuracy import model_accuracy, unmeasured_accuracy
 from tasks.score.policy import Policy
-from tasks.score.verdict import decide
+from tasks.score.verdict import decide, find_unfollowed
 
 ROOMS = ("score", "attack", "train", "mask", "classify", "ingest")
 
@@ -42,25 +42,28 @@ def score_release(
     policy: str,
     members: list[Produced],
     people: Produced,
+    omit: str,
 ) -> Produced:
     """Measure risk and loss, and decide. members: what the membership attacks said of the people. Returns `score`."""
     store = Store()
     original, attributes = store.table(Ref(data)), store.record(Ref(schema), Schema)
     shown, rows = store.table(Ref(masked)), belonging_of(store.table(Ref(alignment)), original.n)
+    attacked = tuple(_result(store, produced) for produced in results)
     estimates = score(
         original,
         shown,
         attributes,
         store.record(Ref(mechanisms), tuple[Mechanism, ...]),
-        tuple(_result(store, produced) for produced in results),
+        attacked,
         store.record(Ref(measures), tuple[Measure, ...]),
         alignment=rows,
         n_targets=units_of(original, attributes).n_units,
         files=_scenes_of_files(store, Scene.of(original, shown, attributes, rows), attributes, results),
     )
     estimates += _of_membership(store, members, people, original, attributes)
-    verdict = decide(store.record(Ref(policy), Policy), estimates)
-    return {"score": store.put_record(Score(estimates, verdict))}
+    lines = store.record(Ref(policy), Policy)
+    unfollowed = find_unfollowed(attacked, store.record(Ref(omit), tuple[Omission, ...]))
+    return {"score": store.put_record(Score(estimates, decide(lines, estimates, unfollowed)))}
 
 
 @stage("score model", rooms=ROOMS)

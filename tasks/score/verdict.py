@@ -7,7 +7,8 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tasks.attack.threat import NEEDS_ORIGINALS
+from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.threat import NEEDS_ORIGINALS, REQUIRED_METHODS, Omission
 from tasks.microdata.estimate import Estimate
 from tasks.score.catalogue import MEASURES
 from tasks.score.linkage import ONE_SHARE
@@ -72,7 +73,36 @@ class _Finding:
     excess: float = -math.inf
 
 
-def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...]) -> Verdict:
+IDENTITY = frozenset(
+    {
+        "reidentification",
+        "records_exposed",
+        "max_record_risk",
+        "subgroup_reidentification",
+        "known_links",
+        "known_reidentification",
+    }
+)
+Unfollowed = frozenset[tuple[str, str]]  # attack and intruder
+
+
+def find_unfollowed(attacks: tuple[AttackResult, ...], omit: tuple[Omission, ...]) -> Unfollowed:
+    """The required attacks that sdcert could not compute for an intruder, and that the release does not omit for that one.
+
+    Of several attacks by one method one that gave a figure is enough.
+    """
+    answered = {(one.method, one.intruder) for one in attacks if one.status == "ok"}
+    return frozenset(
+        (one.attack, one.intruder)
+        for one in attacks
+        if one.status == "not_followed"
+        and one.method in REQUIRED_METHODS
+        and (one.method, one.intruder) not in answered
+        and not any(omission.covers(one.method, one.intruder) for omission in omit)
+    )
+
+
+def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfollowed: Unfollowed = frozenset()) -> Verdict:
     """Hold the figures of a release against its policy.
 
     Each line is decided by the worst figure it covers, of several the first in the order of `estimates`, which is the plan's.
@@ -88,11 +118,13 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...]) -> V
     Returns the verdict and one criterion per line, in the order of the policy.
     Raises InputError for an empty policy and for one that `check_policy` refuses without knowing the release. What a line asks
     for and no figure answers leaves it undecided.
+    unfollowed: the attacks of `find_unfollowed`, each of which leaves the lines on its intruder's identity undecided. Where an
+    attack that was not followed has a lower bound (`low`), a bound beyond the limit fails the line, whether omitted or not.
     Source: SCIENCE section 3. Example: the 95 % bound is exactly the limit: the line passes.
     """
     check_policy(policy, Known())
     apply = _without_idle_holders(estimates)
-    criteria = tuple(_criterion(i, line, estimates if line.intruder else apply) for i, line in enumerate(policy))
+    criteria = tuple(_criterion(i, line, estimates if line.intruder else apply, unfollowed) for i, line in enumerate(policy))
     return Verdict(VERDICTS[_worst([criterion.decision for criterion in criteria])], criteria)
 
 
@@ -114,9 +146,9 @@ def _worst(decisions: list[Decision]) -> Decision:
     return next((decision for decision in severity if decision in decisions), "pass")
 
 
-def _criterion(place: int, line: PolicyLine, estimates: tuple[Estimate, ...]) -> Criterion:
+def _criterion(place: int, line: PolicyLine, estimates: tuple[Estimate, ...], unfollowed: Unfollowed) -> Criterion:
     covered = [estimate for estimate in estimates if is_about(estimate, line)]
-    found = _deciding(line, covered)
+    found = _deciding(line, covered, unfollowed)
     if found is None:
         return _unanswered(place, line, covered)
     figure = found.estimate
@@ -159,10 +191,10 @@ def _same_subject(estimate: Estimate, line: PolicyLine) -> bool:
     return estimate.attribute is None or MEASURES[line.measure].about == "attribute"
 
 
-def _deciding(line: PolicyLine, covered: list[Estimate]) -> _Finding | None:
+def _deciding(line: PolicyLine, covered: list[Estimate], unfollowed: Unfollowed) -> _Finding | None:
     """The finding that decides the line: the worst decision, and of several the furthest beyond the limit; None: no figure."""
     found = [_finding(line, estimate) for estimate in covered]
-    applicable = [one for one in found if one.estimate.attack is None or one.estimate.status != "not_applicable"]
+    applicable = [one for one in found if _counts(one, unfollowed)]
     if line.attack is None:
         return _furthest(applicable)
     named = [one for one in found if one.estimate.attack == line.attack]
@@ -172,6 +204,16 @@ def _deciding(line: PolicyLine, covered: list[Estimate]) -> _Finding | None:
     if not named:
         return _furthest([one for one in others if one.decision == "fail"])
     return _furthest(named + others)
+
+
+def _counts(found: _Finding, unfollowed: Unfollowed) -> bool:
+    """Has the figure a say in a line that names no attack?"""
+    figure = found.estimate
+    if figure.attack is None or figure.status in ("ok", "failed"):
+        return True
+    if figure.status == "not_applicable":
+        return False
+    return found.decision == "fail" or (figure.measure in IDENTITY and (figure.attack, figure.intruder) in unfollowed)
 
 
 def _furthest(found: list[_Finding]) -> _Finding | None:
@@ -188,6 +230,8 @@ def _blamed(found: _Finding, line: PolicyLine) -> _Finding:
 
 
 def _finding(line: PolicyLine, estimate: Estimate) -> _Finding:
+    if estimate.status == "not_followed":
+        return _unfollowed_finding(line, estimate)
     if estimate.status != "ok":
         if estimate.status == "not_applicable" and MEASURES[estimate.measure].infinite_without_value:
             return _Finding(estimate, "fail", estimate.reason or "the figure is infinite", excess=sys.float_info.max)
@@ -201,6 +245,15 @@ def _finding(line: PolicyLine, estimate: Estimate) -> _Finding:
         return _compared(estimate, line, "fail", best, low == high)
     unsure = beyond(worst, line.limit, line.direction)
     return _compared(estimate, line, "undecided" if unsure else "pass", worst, low == high)
+
+
+def _unfollowed_finding(line: PolicyLine, estimate: Estimate) -> _Finding:
+    """An attack that sdcert could not compute; its lower bound, where there is one, can break the limit but never keep it."""
+    why = f"sdcert could not follow the attack {estimate.attack}: {estimate.reason or 'no reason was given'}"
+    if estimate.low is not None and line.direction == "at_most" and beyond(estimate.low, line.limit, line.direction):
+        excess = estimate.low - line.limit
+        return _Finding(estimate, "fail", f"a lower bound is beyond the limit; {why}", "low", estimate.low, excess)
+    return _Finding(estimate, "undecided", why)
 
 
 def beyond(number: float, limit: float, direction: Direction) -> bool:

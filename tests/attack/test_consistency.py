@@ -243,7 +243,7 @@ class TestAsAnAttackOfAPlan:
             with monkeypatch.context() as patch:
                 patch.setattr(f"tasks.attack.consistency.consistency.{limit}", 1000)
                 result = attacked(original, done, schema, ("a0",))
-            assert result.status == "not_applicable"
+            assert result.status == "not_followed"
             assert "1,000 pairs" in result.reason
 
 

@@ -75,14 +75,10 @@ def test_default_attacks_are_the_required_ones():
     assert required(MICRO) == required(SWAP) == ("distance_linkage", "transparency")
     assert default_attacks((MICRO,)) == (LINKAGE, TRANSPARENCY)
     assert default_attacks(()) == (LINKAGE,)
-    assert default_attacks((MICRO,), (Omission(attack="transparency", reason="run elsewhere"),)) == (LINKAGE,)
 
 
-def test_exchanged_values_meet_the_consistency_attack_unless_it_is_left_out():
+def test_exchanged_values_meet_the_consistency_attack():
     assert default_attacks((MICRO, SWAP)) == (LINKAGE, TRANSPARENCY, CONSISTENCY)
-    assert default_attacks((SWAP,), (Omission(attack="transparency", reason="run elsewhere"),)) == (LINKAGE, CONSISTENCY)
-    left_out = (Omission(attack="consistency", reason="run elsewhere"),)
-    assert default_attacks((SWAP,), left_out) == (LINKAGE, TRANSPARENCY)
     check_attacks((LINKAGE, TRANSPARENCY), (), (SWAP,))  # and nobody has to name it
 
 
@@ -114,7 +110,6 @@ def test_a_bound_on_windows_stands_beside_the_attack_that_knows_them():
         ((LINKAGE, LINKAGE, TRANSPARENCY), (), "duplicate-attack-id"),
         ((LINKAGE, TRANSPARENCY, DistanceLinkage(method="distance_linkage", id="transparency")), (), "duplicate-attack-id"),
         ((LINKAGE,), ("transparncy",), "unknown-attack"),
-        ((LINKAGE, TRANSPARENCY), ("transparency",), "contradictory-omission"),
     ],
 )
 def test_incomplete_plans_are_refused(attacks, omitted, code):
@@ -123,10 +118,19 @@ def test_incomplete_plans_are_refused(attacks, omitted, code):
     assert refused.value.code == code
 
 
+def test_an_omission_names_an_intruder_and_never_stops_a_planned_attack():
+    only = Omission(attack="transparency", intruder="insider:a", reason="because")
+    assert only.covers("transparency", "insider:a")
+    assert not only.covers("transparency", "declared")
+    assert Omission(attack="transparency", reason="because").covers("transparency", "declared")
+    check_attacks((LINKAGE, TRANSPARENCY), (only,), (MICRO,))
+    with pytest.raises(InputError, match="there is no intruder `insiders`"):
+        check_attacks((LINKAGE, TRANSPARENCY), (Omission(attack="transparency", intruder="insiders", reason="why"),), (MICRO,))
+
+
 def test_a_kept_row_order_must_face_its_attack():
     position = RowPosition(method="row_position")
     assert default_attacks((SWAP,), keeps_row_order=True) == (LINKAGE, TRANSPARENCY, position, CONSISTENCY)
-    assert default_attacks((), (Omission(attack="row_position", reason="it is known"),), keeps_row_order=True) == (LINKAGE,)
     check_attacks((LINKAGE, TRANSPARENCY, position), (), (SWAP,), keeps_row_order=True)
     check_attacks((LINKAGE, TRANSPARENCY), (), (SWAP,))
     with pytest.raises(InputError, match="keeps the row order must face the attack `row_position`"):

@@ -12,7 +12,7 @@ from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import conclusions, mask
 from tasks.mask.ranks.rank_swapping import RankSwapping, window_ranks
-from tasks.microdata.errors import AttackFailed, NotApplicable
+from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
 
@@ -251,6 +251,18 @@ def test_a_step_after_a_swap_leaves_the_attribute_open(table):
     _, knowledge = link_by_mechanism(original, done.data, schema, done.mechanisms, ("a", "b"))
     assert knowledge.unclear == ("a",)
     assert [part.name for part in knowledge.between] == ["b"]
+
+
+def test_a_law_that_a_later_step_hides_is_not_followed(table):
+    rng = np.random.default_rng(5)
+    original, schema = table({"a": rng.permutation(40), "b": rng.permutation(40)})
+    done = mask(original, schema, (swap("a", "b"), micro("a", k=4)), seed=SEED, path=())
+    with pytest.raises(NotFollowed, match="what the steps did to a cannot be followed: rank_swapping, then microaggregation"):
+        link_by_mechanism(original, done.data, schema, done.mechanisms, ("a",))
+    joint = mask(original, schema, (micro("a", "b", k=4),), seed=SEED, path=())
+    with pytest.raises(NotApplicable, match="does not suffice") as lacking:  # who also knew b would follow it
+        link_by_mechanism(original, joint.data, schema, joint.mechanisms, ("a",))
+    assert lacking.value.status == "not_applicable"
 
 
 def test_not_applicable(table):

@@ -12,7 +12,7 @@ from scipy.stats import ttest_1samp
 
 from tasks.attack.methods import attack
 from tasks.attack.outcomes.guesses import Guesses
-from tasks.attack.threat import MARGINALS, Intruder, Omission, default_attacks
+from tasks.attack.threat import MARGINALS, Intruder, default_attacks
 from tasks.attack.transparency import marginals as module
 from tasks.attack.transparency.posterior import posterior
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
@@ -291,7 +291,6 @@ def test_too_many_pairs_are_refused(table, monkeypatch):
 def test_it_runs_by_default_where_ranks_are_jittered():
     step = jitter("a")
     assert default_attacks((step,))[-1] == MARGINALS
-    assert MARGINALS not in default_attacks((step,), (Omission(attack="transparency", reason="run elsewhere"),))
     assert MARGINALS not in default_attacks((step, Sampling(method="sampling", share=0.5)))
 
 

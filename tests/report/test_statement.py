@@ -215,7 +215,7 @@ def test_the_schema_describes_it(which, request):
 def test_the_statement_is_about_the_file(certified):
     said = statement(filled(certified), "released.csv", "ab" * 32, "cd" * 32)
     assert said["_type"] == STATEMENT_TYPE == "https://in-toto.io/Statement/v1"
-    assert said["predicateType"] == PREDICATE_TYPE == "urn:sdcert:predicate:release:2"
+    assert said["predicateType"] == PREDICATE_TYPE == "urn:sdcert:predicate:release:3"
     assert said["subject"] == [{"name": "released.csv", "digest": {"sha256": "ab" * 32, "sdcertContent": "cd" * 32}}]
     assert statement({}, "report.html", "ab" * 32)["subject"][0]["digest"] == {"sha256": "ab" * 32}
 

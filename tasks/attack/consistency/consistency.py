@@ -21,7 +21,7 @@ from tasks.mask.images import Knowledge, row_codes
 from tasks.mask.methods import Mechanism, conclusions
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
-from tasks.microdata.errors import NotApplicable
+from tasks.microdata.errors import NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, shared_codes
@@ -72,8 +72,8 @@ def link_by_consistency(
     how far values moved but the window of the classic variant: of the other two all pairs are tried. By chance the credit
     is 1/n.
 
-    Raises NotApplicable where no known attribute was exchanged last, or too many pairs would have to be looked at; AttackFailed
-    where no assignment is left, as on columns that were not exchanged, and as `link_by_mechanism`.
+    Raises NotApplicable where no known attribute was exchanged; NotFollowed where each was masked again, or too many
+    pairs would have to be looked at; AttackFailed where no assignment is left, as on columns that were not exchanged, and as `link_by_mechanism`.
     Cost: that of `consistent_pairs`, `propagated` and `beliefs`: 1,080 records with 3 attributes in 0.2 s.
     Source: none published; found on the reference data of this project. After Nin, Herranz and Torra (2008), whose intersection
     it starts from.
@@ -92,7 +92,7 @@ def link_by_consistency(
     def narrowed(both: Comparison, conditions: Conditions, knowledge: Knowledge) -> Conditions:
         names = exchanged(mechanisms, knowledge.believed.names, is_certain_before)
         if not names:
-            raise NotApplicable("what was rank-swapped was masked again, or not known for sure before: no pairs to look for")
+            raise NotFollowed("what was rank-swapped was masked again, or not known for sure before: no pairs to look for")
         cut = knowledge.believed.n < original.n
         unpaired = frozenset(name for name in names if cut and _is_sampled_after(mechanisms, name))
         n_source = n_records or original.n
@@ -181,10 +181,10 @@ def _left(scene: _Scene, names: tuple[str, ...]) -> _Left:
     exchanges = tuple(scene.exchange(name) for name in names)
     boxes = boxes_of(scene.conditions, exchanges)
     if boxes.within().min() > MOST_LOOKED_AT:
-        raise NotApplicable(f"more than {MOST_LOOKED_AT:,} pairs of records and rows are too many to look at")
+        raise NotFollowed(f"more than {MOST_LOOKED_AT:,} pairs of records and rows are too many to look at")
     pairs = consistent_pairs(boxes, exchanges, MOST_KEPT)
     if pairs is None:
-        raise NotApplicable(f"more than {MOST_KEPT:,} pairs of records and rows contradict nothing: too many to go on with")
+        raise NotFollowed(f"more than {MOST_KEPT:,} pairs of records and rows contradict nothing: too many to go on with")
     pairs = pairs.kept(~ruled_out(scene.conditions, pairs.records, pairs.rows))
     return _Left(scene, names, exchanges, propagated(pairs, exchanges, scene.counts))
 

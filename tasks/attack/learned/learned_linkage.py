@@ -19,7 +19,7 @@ from tasks.attack.linkage.attributes import ComparedBy, Files, files_of
 from tasks.attack.linkage.distance_linkage import Pairs, check_names
 from tasks.attack.linkage.search import Search, embedded
 from tasks.attack.outcomes.links import Links
-from tasks.microdata.errors import NotApplicable
+from tasks.microdata.errors import NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Microdata
@@ -190,7 +190,7 @@ def _check_can_be_learned(spec: LearnedLinkage, knows: tuple[str, ...], pairs: P
     most = MOST_ATTRIBUTES.get(spec.learn)
     if most is not None and len(knows) > most:
         otherwise = "choquet_2_additive or weighted_mean" if spec.learn == "choquet" and len(knows) <= 12 else "weighted_mean"
-        raise NotApplicable(
+        raise NotFollowed(
             f"`learn: {spec.learn}` takes at most {most} attributes, and {len(knows)} are known: learn {otherwise}"
         )
 
@@ -202,7 +202,7 @@ def _check_size(files: Files, of: Problem, spec: LearnedLinkage) -> None:
     plain = form_of(of.kind, arithmetic_mean(of.kind, of.how.d), of.how.d)
     semidefinite = spec.kind is not Kind.BILINEAR or spec.metric
     if not semidefinite or embedded(files.own, files.shown, files.columns, plain) is None:
-        raise NotApplicable(
+        raise NotFollowed(
             f"{pairs:,} pairs of records are too many for a distance that no search tree knows: learn a weighted_mean, or a "
             "bilinear form with `metric: true`, of numbers without gaps"
         )

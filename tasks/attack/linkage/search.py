@@ -20,7 +20,7 @@ from tasks.attack.nearest import (
     with_room,
 )
 from tasks.microdata.compiled import njit
-from tasks.microdata.errors import NotApplicable
+from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Booleans, Floats, Integers
 
 _PAIRS_AT_A_TIME = 1 << 23
@@ -148,7 +148,7 @@ def embedded(queries: Floats, searched: Floats, columns: Columns, form: Form) ->
 def kernel_places(search: Search) -> tuple[Floats, Floats]:
     """Standardised coordinates of queries and searched records for a kernel; a gap stands at the mean, and apart from values.
 
-    Raises NotApplicable for more than 1,000 coordinates.
+    Raises NotFollowed for more than 1,000 coordinates.
     """
     points, places = [], []
     for j, (kind, weight) in enumerate(zip(search.columns.kind, search.columns.weight, strict=True)):
@@ -163,7 +163,7 @@ def kernel_places(search: Search) -> tuple[Floats, Floats]:
         points += [scaled[0], np.sqrt(MISSING) * np.isnan(x)[:, np.newaxis]]
         places += [scaled[1], np.sqrt(MISSING) * np.isnan(y)[:, np.newaxis]]
         if sum(one.shape[1] for one in points) > _MOST_OF_A_KERNEL:
-            raise NotApplicable(f"a kernel would need more than {_MOST_OF_A_KERNEL:,} coordinates for these categories")
+            raise NotFollowed(f"a kernel would need more than {_MOST_OF_A_KERNEL:,} coordinates for these categories")
     return np.ascontiguousarray(np.hstack(points)), np.ascontiguousarray(np.hstack(places))
 
 

@@ -19,7 +19,7 @@ from tasks.attack.probabilistic.patterns import MOST_COUNTED_AT_ONCE
 from tasks.attack.probabilistic.posterior import check_compatible
 from tasks.attack.probabilistic.probabilistic_linkage import Estimated, ProbabilisticLinkage, link_by_probability
 from tasks.attack.threat import Intruder
-from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 
 MOST_PAIRS = 1_000_000_000  # of distinct records and rows
@@ -53,7 +53,7 @@ def link_probably(
     except InputError as refused:
         if intruder.name == "declared" or refused.code != "too-many-patterns":
             raise
-        raise NotApplicable(f"what this intruder knows is too much for the model: {refused.what}") from refused
+        raise NotFollowed(f"what this intruder knows is too much for the model: {refused.what}") from refused
     presence = 1.0 if intruder.participation_known else n_common / own.n
     _check_probabilities(found, present=presence == 1)
     facts = facts_of(found, spec, schema, pairs, presence=presence, in_full=intruder.name == "declared")
@@ -86,7 +86,7 @@ def _check_size(both: Compared, spec: ProbabilisticLinkage) -> None:
     most = MOST_PAIRS if patterns <= MOST_COUNTED_AT_ONCE else MOST_PAIRS_SORTED
     most = min(most, MOST_PAIRS_LEARNED) if spec.knows_who_is_who else most
     if pairs > most:
-        raise NotApplicable(
+        raise NotFollowed(
             f"{pairs:,} pairs of records that differ are too many to look at each ({most:,} at most): compare by fewer levels "
             "or bins, or let the intruder know fewer attributes"
         )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tasks.attack.probabilistic.levels import Compared
 from tasks.microdata.compiled import njit
-from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.table import Floats, Integers
 
 MOST_COUNTED_AT_ONCE = 1 << 20  # patterns that are counted in one array; more of them are sorted, block by block
@@ -77,7 +77,7 @@ def rules_of(both: Compared) -> Rules:
 def counted(both: Compared, *, at_once: int = MOST_COUNTED_AT_ONCE) -> Patterns:
     """Count the patterns of all pairs, none left out by blocking.
 
-    Raises InputError where the levels make more patterns than a 64-bit number tells apart; NotApplicable where more than ten
+    Raises InputError where the levels make more patterns than a 64-bit number tells apart; NotFollowed where more than ten
     million occur.
     Cost: O(r c) time for r and c distinct records, about 1 ns for each rule; memory O(r + c) and one number per possible
     pattern, or, with more than `at_once` of these, some per pattern that occurs.
@@ -204,7 +204,7 @@ def _counted_by_sorting(both: Compared) -> tuple[Integers, Integers]:
         numbers, counts = _summed(np.append(numbers, some[0]), np.append(counts, some[1]))
         if len(numbers) > MOST_OCCURRING:
             what = f"more than {MOST_OCCURRING:,} patterns of likeness occur"
-            raise NotApplicable(f"{what}: compare fewer attributes, or more coarsely")
+            raise NotFollowed(f"{what}: compare fewer attributes, or more coarsely")
     return numbers, counts
 
 

@@ -18,7 +18,7 @@ from tasks.attack.probabilistic.levels import Compared
 from tasks.attack.probabilistic.patterns import MOST_COUNTED_AT_ONCE, Patterns, patterns_of, patterns_of_block, rules_of
 from tasks.attack.probabilistic.together import assigned_by_patterns
 from tasks.attack.transparency.likelihood import TIE
-from tasks.microdata.errors import AttackFailed, NotApplicable
+from tasks.microdata.errors import AttackFailed, NotFollowed
 from tasks.microdata.table import Booleans, Floats, Integers
 
 PAIRS_OF_A_BLOCK = 1 << 19
@@ -90,7 +90,7 @@ def distribution(both: Compared, patterns: Patterns, log_ratio: Floats, *, prese
         classes.append(np.nonzero(likeliest)[1])
         tied += len(classes[-1])
         if tied > MOST_TIED:
-            raise NotApplicable(
+            raise NotFollowed(
                 f"more than {MOST_TIED:,} pairs of records are equally likely: what is known tells too little apart"
             )
     starts = np.append(0, np.cumsum(np.concatenate(sizes)))
@@ -108,7 +108,7 @@ def one_to_one(both: Compared, patterns: Patterns, log_ratio: Floats) -> Links:
     any of them; the solver sees the distinct records in ascending order, so that the order of neither file counts.
     More than 3,000 records or rows are assigned by lists that grow where prices ask for it (`assignment`), as exactly.
 
-    Raises NotApplicable for more than 3,000 records or rows of which some pair cannot be a match, or with more than 100 million
+    Raises NotFollowed for more than 3,000 records or rows of which some pair cannot be a match, or with more than 100 million
     pairs of distinct ones. Cost: O(n^3) time and O(n^2) memory up to 3,000; above some passes over the pairs, linear memory.
     """
     queries, searched = (np.repeat(np.arange(len(one)), one) for one in (both.own_counts, both.shown_counts))
@@ -130,9 +130,9 @@ def one_to_one(both: Compared, patterns: Patterns, log_ratio: Floats) -> Links:
 def _check_can_be_assigned(both: Compared, log_ratio: Floats) -> None:
     pairs = both.own.shape[1] * both.shown.shape[1]
     if not np.isfinite(log_ratio).all():
-        raise NotApplicable(f"one to one, more than {MOST_OF_A_FULL_MATRIX:,} records of which some pairs cannot be matches")
+        raise NotFollowed(f"one to one, more than {MOST_OF_A_FULL_MATRIX:,} records of which some pairs cannot be matches")
     if pairs > MOST_PAIRS_TOGETHER:
-        raise NotApplicable(f"{pairs:,} pairs of records that differ are too many to assign ({MOST_PAIRS_TOGETHER:,} at most)")
+        raise NotFollowed(f"{pairs:,} pairs of records that differ are too many to assign ({MOST_PAIRS_TOGETHER:,} at most)")
 
 
 def check_compatible(shares: Floats, known: Integers, *, present: bool = True) -> None:

@@ -18,7 +18,7 @@ from rapidfuzz.distance import OSA, JaroWinkler, Levenshtein
 from rapidfuzz.process import cdist
 from scipy.sparse import csr_array
 
-from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.spec import Spec
 from tasks.microdata.table import Floats, Integers
 
@@ -98,7 +98,7 @@ def alike_texts(own: pa.Array, shown: pa.Array, rule: Similar, place: str) -> tu
     ones are alike, and a missing one is alike no other. An empty text is a text, alike to empty ones alone.
     Returns the numbers, shapes (n,) and (m,), and which own numbers (rows) are alike which shown ones (columns).
 
-    Raises InputError for what is no text, or a text of more than 256 characters; NotApplicable for more than 400 million pairs
+    Raises InputError for what is no text, or a text of more than 256 characters; NotFollowed for more than 400 million pairs
     of distinct texts, or 20 million alike. Cost: about 50 ns for each pair of short texts; memory that of the alike ones.
     Source: Winkler (1990), Levenshtein (1966); Jaro and Winkler as splink does (the beginning counts from 0.7 on, 0.1 for each
     of 4 characters).
@@ -107,7 +107,7 @@ def alike_texts(own: pa.Array, shown: pa.Array, rule: Similar, place: str) -> tu
     names = [sorted({text for text in side if text is not None}) for side in sides]
     n_pairs = len(names[0]) * len(names[1])
     if n_pairs > MOST_TEXT_PAIRS:
-        raise NotApplicable(
+        raise NotFollowed(
             f"{n_pairs:,} pairs of different texts are too many to compare by similarity ({MOST_TEXT_PAIRS:,} at most): "
             "compare the attribute by `exact`"
         )
@@ -131,7 +131,7 @@ def _similar(own: list[str], shown: list[str], rule: Similar) -> csr_array:
         columns.append(others + 1)
         found += len(some)
         if found > MOST_ALIKE:
-            raise NotApplicable(f"more than {MOST_ALIKE:,} pairs of different texts are {rule}: ask for more similarity")
+            raise NotFollowed(f"more than {MOST_ALIKE:,} pairs of different texts are {rule}: ask for more similarity")
     at = np.concatenate(rows), np.concatenate(columns)
     return csr_array((np.ones(len(at[0]), dtype=np.bool_), at), shape=(len(own) + 1, len(shown) + 1))
 

@@ -13,7 +13,7 @@ from tasks.attack.nearest import TIE, with_room
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.scores import MISSING, UNBOUNDED, Scored, images_of, scored
 from tasks.microdata.compiled import njit
-from tasks.microdata.errors import NotApplicable
+from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Floats, Integers
 
 _LOST = 30.0  # a row e^-30 times as probable as a record's likeliest is left out
@@ -64,14 +64,14 @@ def marginals(both: Comparison, conditions: Conditions) -> Marginals:
     Returns the probabilities. They can be too sure of themselves, as messages go around in loops: of two records they settle on
     the likelier way, of many they hardly differ (rank jitter of Census: claims up to two points above the links). Which row is
     the likeliest they hardly ever miss: the chosen rows of small files have at least 99 % of the best exact share.
-    Raises NotApplicable where more than 12,000,000 pairs are left.
+    Raises NotFollowed where more than 12,000,000 pairs are left.
     Cost: that of the attack, and of up to 100 rounds over the pairs. Source: as of `linkage.marginals`.
     Example: records that can be rows {1}, {1, 2}: the second is row 2 for certain.
     """
     whole = scored(conditions)
     starts, places, weight = _pairs(whole, MOST_PAIRS_JOINTLY)
     if len(starts) == 0:
-        raise NotApplicable(
+        raise NotFollowed(
             f"more than {MOST_PAIRS_JOINTLY:,} pairs of records and rows are possible: too many to weigh together"
         )
     rows, n = whole.rows[places], len(both.own_of_record)

@@ -18,7 +18,7 @@ from tasks.attack.transparency.matching import matched
 from tasks.attack.transparency.whitening import as_if_blurred, whitened
 from tasks.mask.images import Between, Knowledge, Shown, joint_codes
 from tasks.mask.methods import Mechanism, conclusions
-from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
+from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Percent, Public, Slug, Spec
 from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
@@ -113,8 +113,8 @@ def link_by_mechanism(
     A record whose intersection is empty is not released, and has no guess. An intersection that holds rows, but not the true
     one, cannot be noticed here: who knows the true row asks `Links.rules_out`.
 
-    Raises NotApplicable where no steps are known or they say nothing of what the intruder knows, and one to one where records
-    are absent; AttackFailed where more
+    Raises NotApplicable where no steps are known or the intruder knows too little to conclude anything, and one to one where
+    records are absent; NotFollowed where nobody could conclude anything, because a later step hides a law; AttackFailed where more
     of the wanted intersections are empty than records are absent: then the steps or their parameters are not those that were
     applied to the whole table.
     Cost: O(n log n) where an attribute is predicted to the value, O(n * rows within the window) for swaps alone, n being
@@ -129,6 +129,8 @@ def link_by_mechanism(
         raise NotApplicable("one to one, he has to hold the whole original of a complete release")
     knowledge = _knowledge(original, masked, schema, mechanisms, knows, present, n_records, window_at_most)
     if narrow is None and not knowledge.shown and not knowledge.between and not knowledge.laws:
+        if _is_lost(original, masked, schema, mechanisms, knows, present, n_records):
+            raise NotFollowed(f"what the steps did to {', '.join(knows)} cannot be followed: {_in_order(mechanisms, knows)}")
         raise NotApplicable("what the intruder knows does not suffice to conclude anything from the masking steps")
     who = everybody if present is None else present
     followed = who if knowledge.believed.n < n else everybody
@@ -177,6 +179,32 @@ def _knowledge(
     except InputError as error:
         raise AttackFailed(f"a masking step cannot be repeated on the intruder's records ({error.code})") from error
     return knowledge
+
+
+def _is_lost(
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    knows: tuple[str, ...],
+    present: Integers | None,
+    n_records: int,
+) -> bool:
+    """Would somebody who knows all published attributes of the same records conclude nothing of `knows` either?
+
+    Then what is missing is not the intruder's knowledge. Who holds a share of the records lacks the others, as declared.
+    """
+    if n_records != original.n:
+        return False
+    everything = _knowledge(original, masked, schema, mechanisms, masked.names, present, n_records)
+    parts = (*everything.shown, *everything.laws, *everything.blurred)
+    followed = {name for part in parts for name in part.names} | {part.name for part in everything.between}
+    return followed.isdisjoint(knows)
+
+
+def _in_order(mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]) -> str:
+    """The steps on some attributes, as a reason names them."""
+    return ", then ".join(step.method for step in mechanisms if not set(step.masked).isdisjoint(knows))
 
 
 def _without_randomised(both: Comparison, knowledge: Knowledge, knows: tuple[str, ...]) -> Comparison:

@@ -25,7 +25,7 @@ from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, NotAnEnvelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
 from tasks.microdata.regular_files import opened_file, read_file
-from tasks.report.predicate import PREDICATE_TYPE, STATEMENT_TYPE, FileClaim, Predicate
+from tasks.report.predicate import OLDER_PREDICATE_TYPES, PREDICATE_TYPE, STATEMENT_TYPE, FileClaim, Predicate
 from tasks.score.verdict_word import verdict_word
 
 APPROVALS = "approval-*.json"
@@ -144,7 +144,7 @@ def _predicate(value: Any) -> Predicate:
     fields = ("_type", "predicate", "predicateType", "subject")
     if not isinstance(value, dict) or tuple(sorted(value)) != fields or value["_type"] != STATEMENT_TYPE:
         raise _Stop("statement", "what was signed is no in-toto statement of version 1")
-    if value["predicateType"] != PREDICATE_TYPE:
+    if value["predicateType"] not in (PREDICATE_TYPE, *OLDER_PREDICATE_TYPES):
         raise _Stop("statement", _other_version(value["predicateType"]))
     try:
         predicate = Predicate.model_validate_json(canonical(value["predicate"]))

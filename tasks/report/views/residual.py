@@ -306,10 +306,12 @@ def _jittered_ranks(content: Content) -> Iterator[str]:
 
 
 def _not_run(content: Content) -> Iterator[str]:
-    silent = {one.attack: f"left out: {_in_short(one.reason)}" for one in content.omitted}
+    ran = {one.method for one in content.attacks if one.status == "ok"}
+    silent = {one.attack: f"left out: {_in_short(one.reason)}" for one in content.omitted if one.attack not in ran}
     for result in content.attacks:
-        if result.status == "failed":
-            silent.setdefault(result.attack, f"failed: {_in_short(result.reason or 'no reason was given')}")
+        if result.status in ("failed", "not_followed"):
+            what = result.status.replace("_", " ")
+            silent.setdefault(result.attack, f"{what}: {_in_short(result.reason or 'no reason was given')}")
     if silent:
         yield f"Not assessed: {'; '.join(f'{attack_named(attack)} ({why})' for attack, why in silent.items())}."
 

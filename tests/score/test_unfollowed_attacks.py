@@ -1,0 +1,93 @@
+"""A required attack that sdcert could not compute leaves the lines on its intruder's identity undecided."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.threat import Omission
+from tasks.microdata.estimate import Estimate
+from tasks.score.policy import PolicyLine
+from tasks.score.verdict import decide, find_unfollowed
+
+LINE = PolicyLine(measure="reidentification", at_most=0.1)
+WHY = "the table is too large"
+
+
+def result(name, status, *, intruder="declared", method=None):
+    return AttackResult(
+        attack=name,
+        method=method or name,
+        intruder=intruder,
+        status=status,
+        reason=None if status == "ok" else WHY,
+        infers="",
+        knows_data="",
+        knows_mechanism="",
+        direction=None,
+        scale_by=None,
+        n_release=10,
+        chance=None,
+    )
+
+
+def figure(name, value, status="ok", *, low=None, intruder="declared", measure="reidentification"):
+    low = value if status == "ok" else low
+    return Estimate(
+        measure=measure,
+        attack=name,
+        intruder=intruder,
+        value=value,
+        low=low,
+        high=value,
+        status=status,
+        reason=None if status == "ok" else WHY,
+        unit="share",
+    )
+
+
+LINKED = (figure("distance_linkage", 0.05),)
+
+
+def decided(status, omit=(), **more):
+    attacks = (result("distance_linkage", "ok"), result("consistency", status))
+    figures = (*LINKED, figure("consistency", None, status, **more))
+    return decide((LINE,), figures, find_unfollowed(attacks, omit))
+
+
+def test_what_was_not_followed_is_undecided_and_says_why():
+    found = decided("not_followed")
+    assert found.verdict == "undecided"
+    assert "consistency" in found.criteria[0].reason
+    assert WHY in found.criteria[0].reason
+
+
+def test_what_this_intruder_cannot_do_is_left_out():
+    assert decided("not_applicable").verdict == "certified"
+
+
+@pytest.mark.parametrize(("intruder", "verdict"), [(None, "certified"), ("declared", "certified"), ("insider:a", "undecided")])
+def test_an_omission_accepts_it_for_those_it_names(intruder, verdict):
+    omit = (Omission(attack="consistency", intruder=intruder, reason="seen by the board"),)
+    assert decided("not_followed", omit).verdict == verdict
+
+
+@pytest.mark.parametrize("omit", [(), (Omission(attack="consistency", reason="seen by the board"),)])
+def test_a_lower_bound_refuses_whatever_is_omitted(omit):
+    found = decided("not_followed", omit, low=0.3)
+    assert (found.verdict, found.criteria[0].deciding_value) == ("refused", 0.3)
+
+
+def test_a_lower_bound_within_the_limit_keeps_nothing():
+    assert decided("not_followed", low=0.08).verdict == "undecided"
+
+
+def test_an_attack_that_nobody_requires_leaves_nothing_undecided():
+    attacks = (result("distance_linkage", "ok"), result("learned_linkage", "not_followed"))
+    figures = (*LINKED, figure("learned_linkage", None, "not_followed"))
+    assert decide((LINE,), figures, find_unfollowed(attacks, ())).verdict == "certified"
+
+
+def test_another_attack_by_the_method_that_gave_a_figure_is_enough():
+    attacks = (result("transparency", "ok"), result("together", "not_followed", method="transparency"))
+    assert find_unfollowed(attacks, ()) == frozenset()
