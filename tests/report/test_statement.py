@@ -149,7 +149,9 @@ def test_the_attack_model_and_what_is_not_claimed(certified, refused):
     assert (model["direction"], model["scale"], model["credit"]) == (["to_release"], ["release"], ["shared"])
     assert model["insiders"] == ["vote", "PID"]
     denied = filled(refused, UNRELEASED)["not_claimed"]
-    assert denied["attacks_omitted"] == [{"attack": "transparency", "reason": "the board has seen it on an earlier draft"}]
+    assert denied["attacks_omitted"] == [
+        {"attack": "transparency", "intruder": None, "reason": "the board has seen it on an earlier draft"}
+    ]
     assert denied["anonymity_in_law"] == "This is not a determination of anonymity in law."
 
 

@@ -73,7 +73,8 @@ def link_by_consistency(
     is 1/n.
 
     Raises NotApplicable where no known attribute was exchanged; NotFollowed where each was masked again, or too many
-    pairs would have to be looked at; AttackFailed where no assignment is left, as on columns that were not exchanged, and as `link_by_mechanism`.
+    pairs would have to be looked at; AttackFailed where no assignment is
+    left, as on columns that were not exchanged, and as `link_by_mechanism`.
     Cost: that of `consistent_pairs`, `propagated` and `beliefs`: 1,080 records with 3 attributes in 0.2 s.
     Source: none published; found on the reference data of this project. After Nin, Herranz and Torra (2008), whose intersection
     it starts from.
