@@ -115,7 +115,7 @@ def link_by_mechanism(
 
     Raises NotApplicable where no steps are known or the intruder knows too little to conclude anything, and one to one where
     records are absent; NotFollowed where nobody could conclude anything, because a later step hides a law; AttackFailed where
-    more of the wanted intersections are empty than records are absent: then the steps or their parameters are not those that were
+    more of the wanted intersections are empty than records are absent: then the steps or their parameters are not what was
     applied to the whole table.
     Cost: O(n log n) where an attribute is predicted to the value, O(n * rows within the window) for swaps alone, n being
     the wanted records unless there are laws, which are summed over all; memory is linear. Source: Nin, Herranz and Torra
