@@ -78,7 +78,7 @@ def test_the_helpers_sign_as_the_program_does(checked, statement):
         (lambda s: s["predicate"]["claim"].update(verdict="refused"), "verdict", "NOT certified: it is refused"),
         (lambda s: s["predicate"]["claim"].update(verdict="undecided"), "verdict", "NOT certified: it is undecided"),
         (lambda s: s["predicate"]["claim"].update(not_for_publication=True), "verdict", "rehearsal"),
-        (lambda s: s.update(predicateType="urn:sdcert:predicate:release:3"), "statement", "newer program (version 3"),
+        (lambda s: s.update(predicateType="urn:sdcert:predicate:release:4"), "statement", "newer program (version 4"),
         (lambda s: s.update(predicateType="urn:sdcert:predicate:release:1"), "statement", "never signed"),
         (lambda s: s.update(predicateType="https://slsa.dev/provenance/v1"), "statement", "another kind"),
         (lambda s: s.update(predicateType=7), "statement", "another kind"),
