@@ -97,6 +97,11 @@ def test_what_is_signed_must_be_a_certificate(checked, statement, change, what, 
     assert words in said(found, what)
 
 
+def test_a_certificate_of_version_2_is_still_read(checked, statement):
+    found = checked(statement(lambda s: s.update(predicateType="urn:sdcert:predicate:release:2")))
+    assert "statement" not in failed(found)
+
+
 def test_a_refused_release_has_a_statement_about_its_report(checked, statement, golden):
     def refused(value):
         value["predicate"]["claim"] |= {"verdict": "refused", "file": "not released"}
