@@ -16,7 +16,8 @@ from tasks.report.content import Content
 from tasks.runtime.artifacts import adapter_of
 from tasks.score.estimates import Score
 from tasks.score.rounding import public, public_criteria
-from tasks.score.verdict import Verdict, decide, find_unfollowed
+from tasks.score.unfollowed import find_unfollowed
+from tasks.score.verdict import Verdict, decide
 
 ATTACKS = ("attack ", "membership ")
 
@@ -25,7 +26,7 @@ def refuse_disagreement(
     release: ReleaseSpec, made: Made, measured: Score, content: Content, stages: dict[str, Any], inputs: dict[str, list[Any]]
 ) -> None:
     """Raises InputError where verdict, report and figures are not of one release. stages, inputs: as the journal has them."""
-    decided = decide(release.policy, measured.estimates, find_unfollowed(content.attacks, release.omit))
+    decided = decide(release.policy, measured.estimates, find_unfollowed(content.attacks, release.omit, content.mechanisms))
     if _written(decided) != _written(measured.verdict):
         raise _disagreement("the verdict in the store is not what the release's policy decides by the figures in the store")
     figures = public(measured.estimates, zip(release.policy, decided.criteria, strict=True))

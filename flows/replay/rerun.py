@@ -24,6 +24,7 @@ from flows.release import ReleaseSpec
 from flows.replay.recorded import WHERE, Recorded
 from flows.stages import carried_out
 from tasks.attack.linkage.external import FILE, FileSpec, names_of
+from tasks.attack.threat import attack_id
 from tasks.ingest.external import placed
 from tasks.ingest.sources import SourceSpec, reachable
 from tasks.microdata.errors import InputError
@@ -123,12 +124,24 @@ def rerun(run: Recorded, places: Places) -> Rerun:
             with placed(f"intruder.files[{i}]"):
                 _refuse_absent(file, f"file {name}=")
         try:
-            done.made = carried_out(done, release, done.attempted)
+            done.made = carried_out(done, _as_attacked(run, release), done.attempted)
         except CameNoFurther:
             pass
         except (StageFailure, InputError) as error:
             done.failure = error
     return done
+
+
+def _as_attacked(run: Recorded, release: ReleaseSpec) -> ReleaseSpec:
+    """The release with the attacks that the run carried out: earlier versions did not run what `omit` names."""
+    if release.attacks is not None or not release.omit or "score" not in run.stages:
+        return release
+    ran = tuple(one for one in release.attacks_to_run if any(_is_of(stage, attack_id(one)) for stage in run.stages))
+    return release.model_copy(update={"attacks": ran})
+
+
+def _is_of(stage: str, attack: str) -> bool:
+    return stage.startswith(f"attack {attack} (")
 
 
 def failure_in_words(error: Exception) -> str:

@@ -162,7 +162,7 @@ def by_telling(released: Microdata, names: tuple[str, ...]) -> tuple[str, ...]:
     return (*order, *left)
 
 
-REQUIRED_METHODS = frozenset({"distance_linkage", "transparency", "consistency", "row_position"})
+_IN_ORDER = ("distance_linkage", "transparency", "row_position", "consistency")  # of those that masking steps can ask for
 NEEDS_ORIGINALS = "it looks for the source's records by their own values, or their order: an external file has others"
 
 
@@ -183,30 +183,28 @@ def reads_rows_of_nobody(spec: AnyAttack) -> bool:
 
 def required(mechanism: Mechanism) -> tuple[str, ...]:
     """The attacks that a table masked in this way must face."""
-    return ("distance_linkage", "transparency") if mechanism.can_be_followed else ("distance_linkage",)
+    names = ("distance_linkage", "transparency") if mechanism.can_be_followed else ("distance_linkage",)
+    return (*names, "consistency") if isinstance(mechanism, RankSwapping) else names
+
+
+def required_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> tuple[str, ...]:
+    """The attacks that a release must face, in the order of the default plan."""
+    names = {name for step in steps for name in required(step)} | {"distance_linkage"}
+    names |= {"row_position"} if keeps_row_order else set()
+    return tuple(name for name in _IN_ORDER if name in names)
 
 
 def default_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> tuple[AnyAttack, ...]:
     """One of each attack that the release requires, or that answers its steps.
 
-    That is what the steps require (plain linkage where there are none), the attack by row position on a release that keeps
-    the source's row order, the consistency attack on values that were exchanged in pairs, and on ranks that were jittered a
+    That is what the steps require (plain linkage where there are none; on values that were exchanged in pairs the consistency
+    attack), the attack by row position on a release that keeps the source's row order, and on ranks that were jittered a
     second transparency attack that weighs all records together, where nobody is left out. What is omitted is run all the same:
     an omission only accepts that an attack gives no figure.
     """
-    names = _required(steps, keeps_row_order=keeps_row_order)
-    names += ("consistency",) if any(isinstance(step, RankSwapping) for step in steps) else ()
-    alone = tuple(ATTACKS[name](method=name) for name in names)
+    alone = tuple(ATTACKS[name](method=name) for name in required_attacks(steps, keeps_row_order=keeps_row_order))
     jittered = any(isinstance(step, RankJitter) for step in steps) and not any(isinstance(step, Sampling) for step in steps)
     return (*alone, *((MARGINALS,) if jittered else ()))
-
-
-def attacks_left_out(
-    omit: tuple[Omission, ...], steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False
-) -> tuple[Omission, ...]:
-    """The omissions of attacks that the release would otherwise have to face; others change nothing."""
-    faced = {spec.method for spec in default_attacks(steps, keeps_row_order=keeps_row_order)}
-    return tuple(omission for omission in omit if omission.attack in faced)
 
 
 def attack_id(spec: AnyAttack) -> str:
@@ -243,7 +241,7 @@ def check_attacks(
         if isinstance(spec, Transparency) and spec.window_at_most is not None:
             _check_bound(spec.window_at_most, steps, f"attacks[{i}].window_at_most")
     planned = {spec.method for spec in attacks if _in_the_scenario(spec)} | {one.attack for one in omit if one.intruder is None}
-    names = _required(steps, keeps_row_order=keeps_row_order)
+    names = required_attacks(steps, keeps_row_order=keeps_row_order)
     for name in names:
         if name not in planned:
             who = "a release that keeps the row order" if name == "row_position" else "the masking steps"
@@ -280,11 +278,6 @@ def _check_bound(window_at_most: float, steps: tuple[Mechanism, ...], where: str
         remedy = "raise the bound; too high a one only leaves the intruder more rows to choose from"
         allowed = f"at least {widest:g}, the widest window"
         raise InputError("window-above-its-bound", where, what, allowed, remedy, window_at_most)
-
-
-def _required(steps: tuple[Mechanism, ...], *, keeps_row_order: bool) -> tuple[str, ...]:
-    names = [name for step in steps for name in required(step)] or ["distance_linkage"]
-    return tuple(dict.fromkeys([*names, *(["row_position"] if keeps_row_order else [])]))
 
 
 def _curve(declared: Intruder, released: Microdata) -> tuple[Intruder, ...]:

@@ -21,9 +21,10 @@ from tasks.report.charts.data import ChartData
 from tasks.report.charts.editions import Edition
 from tasks.report.publication import Context, Publish
 from tasks.score.catalogue import LOSS
-from tasks.score.kinds import NotLimited, exceptions_of, kinds_not_limited, subject_of
+from tasks.score.kinds import NotLimited, kinds_not_limited, subject_of
 from tasks.score.policy import DECLARED, FILE, INSIDER, PolicyLine
 from tasks.score.rounding import public, public_criteria
+from tasks.score.unfollowed import omissions_in_effect
 from tasks.score.verdict import ROUNDING_ERROR, Criterion, Verdict
 from tasks.score.verdict_word import verdict_word
 from tasks.train.card import ModelCard
@@ -113,7 +114,18 @@ class Content:
             not_for_publication=self.not_for_publication,
         )
         kinds = kinds_not_limited(self.policy, self.not_limited, subject) if self.not_limited != NOTHING_EXCEPTED else ()
-        return exceptions_of(kinds, self.omitted, self.mechanisms, keeps_row_order=self.keep_row_order is not None)
+        attacks = dict.fromkeys(one.attack for one in self.omissions)
+        return (*kinds, *((attack, self._why_omitted(attack)) for attack in attacks))
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """The omissions of required attacks that gave no figure, for whom the verdict excepts them."""
+        keeps_row_order = self.keep_row_order is not None
+        return omissions_in_effect(self.attacks, self.omitted, self.mechanisms, keeps_row_order=keeps_row_order)
+
+    def _why_omitted(self, attack: str) -> str:
+        reasons = ((one.intruder, one.reason) for one in self.omissions if one.attack == attack)
+        return "; ".join(reason if intruder is None else f"{intruder}: {reason}" for intruder, reason in reasons)
 
     @property
     def word(self) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tasks.attack.threat import IntruderSpec, Omission, attacks_left_out, intruders
+from tasks.attack.threat import IntruderSpec, intruders
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
@@ -175,14 +175,6 @@ def kinds_not_limited(policy: Iterable[PolicyLine], not_limited: NotLimited, sub
     """The kinds that are asked and that a reason stands for in place of a limit, with that reason."""
     reasons = ((kind, not_limited.reason(kind)) for kind in unanswered(policy, subject))
     return tuple((kind, reason) for kind, reason in reasons if reason is not None)
-
-
-def exceptions_of(
-    kinds: Iterable[tuple[Kind, str]], omitted: tuple[Omission, ...], steps: tuple[Mechanism, ...], *, keeps_row_order: bool
-) -> tuple[tuple[str, str], ...]:
-    """What a verdict excepts, each with its reason: the kinds without a limit, and the required attacks that are omitted."""
-    left_out = attacks_left_out(omitted, steps, keeps_row_order=keeps_row_order)
-    return (*kinds, *((one.attack, one.reason) for one in left_out))
 
 
 def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subject: Subject) -> None:

@@ -25,7 +25,8 @@ from tasks.score.membership.figures import Answered, membership_figures, without
 from tasks.score.methods import Measure, score
 from tasks.score.model_accuracy import model_accuracy, unmeasured_accuracy
 from tasks.score.policy import Policy
-from tasks.score.verdict import decide, find_unfollowed
+from tasks.score.unfollowed import find_unfollowed
+from tasks.score.verdict import decide
 
 ROOMS = ("score", "attack", "train", "mask", "classify", "ingest")
 
@@ -48,12 +49,13 @@ def score_release(
     store = Store()
     original, attributes = store.table(Ref(data)), store.record(Ref(schema), Schema)
     shown, rows = store.table(Ref(masked)), belonging_of(store.table(Ref(alignment)), original.n)
+    steps = store.record(Ref(mechanisms), tuple[Mechanism, ...])
     attacked = tuple(_result(store, produced) for produced in results)
     estimates = score(
         original,
         shown,
         attributes,
-        store.record(Ref(mechanisms), tuple[Mechanism, ...]),
+        steps,
         attacked,
         store.record(Ref(measures), tuple[Measure, ...]),
         alignment=rows,
@@ -62,7 +64,7 @@ def score_release(
     )
     estimates += _of_membership(store, members, people, original, attributes)
     lines = store.record(Ref(policy), Policy)
-    unfollowed = find_unfollowed(attacked, store.record(Ref(omit), tuple[Omission, ...]))
+    unfollowed = find_unfollowed(attacked, store.record(Ref(omit), tuple[Omission, ...]), steps)
     return {"score": store.put_record(Score(estimates, decide(lines, estimates, unfollowed)))}
 
 

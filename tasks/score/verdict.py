@@ -7,13 +7,13 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tasks.attack.outcomes.outcome import AttackResult
-from tasks.attack.threat import NEEDS_ORIGINALS, REQUIRED_METHODS, Omission
+from tasks.attack.threat import NEEDS_ORIGINALS
 from tasks.microdata.estimate import Estimate
 from tasks.score.catalogue import MEASURES
 from tasks.score.linkage import ONE_SHARE
 from tasks.score.membership.figures import REHEARSED
 from tasks.score.policy import DECLARED, FILE, Direction, Known, PolicyLine, check_policy, is_by, rate_of
+from tasks.score.unfollowed import Unfollowed
 
 Decision = Literal["pass", "fail", "undecided"]
 Bound = Literal["low", "high", "value"]
@@ -83,23 +83,6 @@ IDENTITY = frozenset(
         "known_reidentification",
     }
 )
-Unfollowed = frozenset[tuple[str, str]]  # attack and intruder
-
-
-def find_unfollowed(attacks: tuple[AttackResult, ...], omit: tuple[Omission, ...]) -> Unfollowed:
-    """The required attacks that sdcert could not compute for an intruder, and that the release does not omit for that one.
-
-    Of several attacks by one method one that gave a figure is enough.
-    """
-    answered = {(one.method, one.intruder) for one in attacks if one.status == "ok"}
-    return frozenset(
-        (one.attack, one.intruder)
-        for one in attacks
-        if one.status == "not_followed"
-        and one.method in REQUIRED_METHODS
-        and (one.method, one.intruder) not in answered
-        and not any(omission.covers(one.method, one.intruder) for omission in omit)
-    )
 
 
 def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfollowed: Unfollowed = frozenset()) -> Verdict:

@@ -72,14 +72,18 @@ def test_somebody_who_knows_nothing_is_refused(schema):
 
 
 def test_default_attacks_are_the_required_ones():
-    assert required(MICRO) == required(SWAP) == ("distance_linkage", "transparency")
+    assert required(MICRO) == ("distance_linkage", "transparency")
+    assert required(SWAP) == ("distance_linkage", "transparency", "consistency")
     assert default_attacks((MICRO,)) == (LINKAGE, TRANSPARENCY)
     assert default_attacks(()) == (LINKAGE,)
 
 
 def test_exchanged_values_meet_the_consistency_attack():
     assert default_attacks((MICRO, SWAP)) == (LINKAGE, TRANSPARENCY, CONSISTENCY)
-    check_attacks((LINKAGE, TRANSPARENCY), (), (SWAP,))  # and nobody has to name it
+    check_attacks((LINKAGE, TRANSPARENCY, CONSISTENCY), (), (SWAP,))
+    with pytest.raises(InputError, match="must face the attack `consistency`"):
+        check_attacks((LINKAGE, TRANSPARENCY), (), (SWAP,))
+    check_attacks((LINKAGE, TRANSPARENCY), (Omission(attack="consistency", reason="run elsewhere"),), (SWAP,))
 
 
 def test_a_complete_plan_passes():
@@ -91,7 +95,7 @@ def test_a_complete_plan_passes():
 
 def test_a_bound_on_windows_stands_beside_the_attack_that_knows_them():
     bounded = Transparency(method="transparency", id="less", window_at_most=SWAP.window_percent)
-    check_attacks((LINKAGE, TRANSPARENCY, bounded), (), (SWAP,))
+    check_attacks((LINKAGE, TRANSPARENCY, CONSISTENCY, bounded), (), (SWAP,))
     with pytest.raises(InputError) as refused:
         check_attacks((LINKAGE, bounded), (), (SWAP,))
     assert refused.value.code == "required-attack-missing"
@@ -131,10 +135,10 @@ def test_an_omission_names_an_intruder_and_never_stops_a_planned_attack():
 def test_a_kept_row_order_must_face_its_attack():
     position = RowPosition(method="row_position")
     assert default_attacks((SWAP,), keeps_row_order=True) == (LINKAGE, TRANSPARENCY, position, CONSISTENCY)
-    check_attacks((LINKAGE, TRANSPARENCY, position), (), (SWAP,), keeps_row_order=True)
-    check_attacks((LINKAGE, TRANSPARENCY), (), (SWAP,))
+    check_attacks((LINKAGE, TRANSPARENCY, CONSISTENCY, position), (), (SWAP,), keeps_row_order=True)
+    check_attacks((LINKAGE, TRANSPARENCY, CONSISTENCY), (), (SWAP,))
     with pytest.raises(InputError, match="keeps the row order must face the attack `row_position`"):
-        check_attacks((LINKAGE, TRANSPARENCY), (), (SWAP,), keeps_row_order=True)
+        check_attacks((LINKAGE, TRANSPARENCY, CONSISTENCY), (), (SWAP,), keeps_row_order=True)
 
 
 RELEASED = Microdata.of({"age": [1, 1, 1, 2, 2, 2], "sex": [1, 2, 1, 2, 1, 2], "vote": [1, 1, 2, 2, 3, 3], "debt": [1] * 6})

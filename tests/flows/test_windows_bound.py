@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SWAP = {"method": "rank_swapping", "attributes": ["age", "income", "town"], "window_percent": 10}
-ATTACKS = [{"method": "distance_linkage"}, {"method": "transparency"}]
+ATTACKS = [{"method": "distance_linkage"}, {"method": "transparency"}, {"method": "consistency"}]
 POLICY = [{"measure": "reidentification", "at_most": 1.0}]
 
 
@@ -14,4 +14,4 @@ def test_a_bound_stands_beside_the_known_windows_or_is_refused(certify):
     assert "attack less (declared)" in manifest["stages"]
     ran, _ = certify({"masking": [SWAP], "attacks": [*ATTACKS, {**less, "window_at_most": 5}], "policy": POLICY})
     assert ran.code == 2
-    assert "attacks[2].window_at_most" in ran.err
+    assert "attacks[3].window_at_most" in ran.err

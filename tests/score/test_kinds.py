@@ -6,8 +6,6 @@ from itertools import combinations
 
 import pytest
 
-from tasks.attack.threat import Omission, attacks_left_out
-from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.score.kinds import KINDS, NotLimited, Subject, kinds_asked, kinds_not_limited, refuse_silence, unanswered
 from tasks.score.policy import PolicyLine
@@ -121,12 +119,6 @@ def test_of_a_model_or_a_synthetic_table_something_is_limited(what):
         refuse_silence((LINES["rate"],), reasons, subject)
     assert caught.value.code == "nothing-limited"
     refuse_silence((LINES["membership"],), reasons, subject)
-
-
-def test_only_attacks_that_the_release_must_face_are_missing():
-    swap = (RankSwapping(method="rank_swapping", attributes=("age",), window_percent=10),)
-    omitted = tuple(Omission(attack=name, reason="it takes days") for name in ("consistency", "learned_linkage"))
-    assert [one.attack for one in attacks_left_out(omitted, swap)] == ["consistency"]
 
 
 def test_the_word():

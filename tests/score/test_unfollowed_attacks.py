@@ -6,10 +6,13 @@ import pytest
 
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import Omission
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.estimate import Estimate
 from tasks.score.policy import PolicyLine
-from tasks.score.verdict import decide, find_unfollowed
+from tasks.score.unfollowed import find_unfollowed, omissions_in_effect
+from tasks.score.verdict import decide
 
+SWAP = (RankSwapping(method="rank_swapping", attributes=("a",), window_percent=10),)
 LINE = PolicyLine(measure="reidentification", at_most=0.1)
 WHY = "the table is too large"
 
@@ -52,7 +55,7 @@ LINKED = (figure("distance_linkage", 0.05),)
 def decided(status, omit=(), **more):
     attacks = (result("distance_linkage", "ok"), result("consistency", status))
     figures = (*LINKED, figure("consistency", None, status, **more))
-    return decide((LINE,), figures, find_unfollowed(attacks, omit))
+    return decide((LINE,), figures, find_unfollowed(attacks, omit, SWAP))
 
 
 def test_what_was_not_followed_is_undecided_and_says_why():
@@ -85,9 +88,30 @@ def test_a_lower_bound_within_the_limit_keeps_nothing():
 def test_an_attack_that_nobody_requires_leaves_nothing_undecided():
     attacks = (result("distance_linkage", "ok"), result("learned_linkage", "not_followed"))
     figures = (*LINKED, figure("learned_linkage", None, "not_followed"))
-    assert decide((LINE,), figures, find_unfollowed(attacks, ())).verdict == "certified"
+    assert decide((LINE,), figures, find_unfollowed(attacks, (), SWAP)).verdict == "certified"
 
 
 def test_another_attack_by_the_method_that_gave_a_figure_is_enough():
     attacks = (result("transparency", "ok"), result("together", "not_followed", method="transparency"))
-    assert find_unfollowed(attacks, ()) == frozenset()
+    assert find_unfollowed(attacks, (), SWAP) == frozenset()
+
+
+def test_an_attack_that_the_steps_do_not_require_leaves_nothing_undecided():
+    attacks = (result("distance_linkage", "ok"), result("consistency", "not_followed"))
+    assert find_unfollowed(attacks, (), ()) == frozenset()
+    assert find_unfollowed(attacks, (), SWAP) == {("consistency", "declared")}
+
+
+def in_effect(*attacks, intruder=None, names=("consistency", "learned_linkage")):
+    omit = tuple(Omission(attack=name, intruder=intruder, reason="it takes days") for name in names)
+    return [one.attack for one in omissions_in_effect(attacks, omit, SWAP)]
+
+
+def test_an_omission_is_in_effect_where_a_required_attack_gave_no_figure():
+    linked = result("distance_linkage", "ok")
+    assert in_effect(linked) == ["consistency"]  # not run
+    assert in_effect(linked, result("consistency", "ok")) == []
+    assert in_effect(linked, result("consistency", "not_applicable")) == []
+    assert in_effect(linked, result("consistency", "not_followed")) == ["consistency"]
+    assert in_effect(linked, result("consistency", "not_followed"), intruder="insider:a") == []
+    assert in_effect(linked, result("consistency", "not_followed", intruder="knowing:2")) == []

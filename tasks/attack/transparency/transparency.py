@@ -129,7 +129,7 @@ def link_by_mechanism(
         raise NotApplicable("one to one, he has to hold the whole original of a complete release")
     knowledge = _knowledge(original, masked, schema, mechanisms, knows, present, n_records, window_at_most)
     if narrow is None and not knowledge.shown and not knowledge.between and not knowledge.laws:
-        if _is_lost(original, masked, schema, mechanisms, knows, present, n_records):
+        if _is_lost(original, masked, schema, mechanisms, knows, present, n_records, window_at_most):
             raise NotFollowed(f"what the steps did to {', '.join(knows)} cannot be followed: {_in_order(mechanisms, knows)}")
         raise NotApplicable("what the intruder knows does not suffice to conclude anything from the masking steps")
     who = everybody if present is None else present
@@ -189,6 +189,7 @@ def _is_lost(
     knows: tuple[str, ...],
     present: Integers | None,
     n_records: int,
+    window_at_most: float | None,
 ) -> bool:
     """Would somebody who knows all published attributes of the same records conclude nothing of `knows` either?
 
@@ -196,9 +197,10 @@ def _is_lost(
     """
     if n_records != original.n:
         return False
-    everything = _knowledge(original, masked, schema, mechanisms, masked.names, present, n_records)
-    parts = (*everything.shown, *everything.laws, *everything.blurred)
-    followed = {name for part in parts for name in part.names} | {part.name for part in everything.between}
+    everything = _knowledge(original, masked, schema, mechanisms, masked.names, present, n_records, window_at_most)
+    followed = {name for shown in everything.shown for name in shown.names} | {part.name for part in everything.between}
+    followed |= {name for law in everything.laws for name in law.names}
+    followed |= {name for blurred in everything.blurred for name in blurred.names}
     return followed.isdisjoint(knows)
 
 

@@ -67,8 +67,7 @@ def attack_views(content: Content) -> tuple[AttackView, ...]:
 def idle_attacks(content: Content) -> tuple[TextRow, ...]:
     """Attacks that gave no figure, with the reason: left out, not applicable, or failed."""
     omitted = [
-        TextRow(head=attack_title(one.attack), cells=(_omitted_for(one), "left out", one.reason))
-        for one in _idle_omissions(content)
+        TextRow(head=attack_title(one.attack), cells=(_omitted_for(one), "left out", one.reason)) for one in content.omissions
     ]
     words = {"not_applicable": "not applicable", "not_followed": "not followed", "failed": "failed"}
     silent = [
@@ -82,23 +81,8 @@ def idle_attacks(content: Content) -> tuple[TextRow, ...]:
     return (*omitted, *silent)
 
 
-def _idle_omissions(content: Content) -> tuple[Omission, ...]:
-    """The omissions whose attack gave no figure for those whom they name."""
-    ran = {(one.method, one.intruder) for one in content.attacks if one.status == "ok"}
-    return tuple(one for one in content.omitted if not any(one.covers(*pair) for pair in ran))
-
-
 def _omitted_for(one: Omission) -> str:
     return "all" if one.intruder is None else intruder_in_words(one.intruder)
-
-
-def omitted_lines(content: Content) -> tuple[str, ...]:
-    """What the first screen says of the attacks whose absence the release accepts."""
-    idle = _idle_omissions(content)
-    return tuple(
-        f"{attack_title(one.attack)}, for {'all intruders' if one.intruder is None else _omitted_for(one)}: {one.reason}"
-        for one in idle
-    )
 
 
 def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tasks.microdata.words import listed
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.residual import declared_in_words, insiders_in_words, summary, values_in_words
-from tasks.report.words.sentences import attack_named
+from tasks.report.words.sentences import attack_named, in_plain_words, intruder_in_words
 from tasks.score.kinds import KINDS, WHAT_IT_IS
 from tasks.score.measure import Kind
+from tasks.score.unfollowed import unfollowed_attacks
 
 NO_FIGURE = "Nothing was measured of it."
 
@@ -23,7 +25,8 @@ def told_with_the_verdict(content: Content) -> tuple[str, ...]:
 
 def exceptions_in_words(content: Content) -> tuple[str, ...]:
     """One sentence or more on each kind that is not limited and each omitted attack, in the order of the verdict's word."""
-    return tuple(f"{_excepted(name)} {_found(content, name)}Reason given: {reason}" for name, reason in content.exceptions)
+    told = ((name, _excepted(content, name), reason) for name, reason in content.exceptions)
+    return tuple(f"{excepted} {_found(content, name)}Reason given: {reason}" for name, excepted, reason in told)
 
 
 def found_in_words(content: Content, name: str) -> str:
@@ -31,11 +34,21 @@ def found_in_words(content: Content, name: str) -> str:
     return _found(content, name).strip() or NO_FIGURE
 
 
-def _excepted(name: str) -> str:
+def _excepted(content: Content, name: str) -> str:
     kind = _kind(name)
-    if kind is None:
+    if kind is not None:
+        return f"The policy sets no limit on {name} ({WHAT_IT_IS[kind]})."
+    asked = [one for one in content.omissions if one.attack == name]
+    idle = [
+        one
+        for one in unfollowed_attacks(content.attacks, content.mechanisms)
+        if any(omission.covers(one.method, one.intruder) for omission in asked)
+    ]
+    if not idle:
         return f"The release was not attacked by the {attack_named(name)}, which it should have faced."
-    return f"The policy sets no limit on {name} ({WHAT_IT_IS[kind]})."
+    who = listed(list(dict.fromkeys(intruder_in_words(one.intruder) for one in idle)))
+    why = in_plain_words(idle[0].reason or "no reason was given")
+    return f"sdcert could not compute the {attack_named(name)}, which the release must face, for {who} ({why})."
 
 
 def _found(content: Content, name: str) -> str:

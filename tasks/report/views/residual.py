@@ -306,8 +306,7 @@ def _jittered_ranks(content: Content) -> Iterator[str]:
 
 
 def _not_run(content: Content) -> Iterator[str]:
-    ran = {one.method for one in content.attacks if one.status == "ok"}
-    silent = {one.attack: f"left out: {_in_short(one.reason)}" for one in content.omitted if one.attack not in ran}
+    silent = {one.attack: f"left out: {_in_short(one.reason)}" for one in content.omissions}
     for result in content.attacks:
         if result.status in ("failed", "not_followed"):
             what = result.status.replace("_", " ")

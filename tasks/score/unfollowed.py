@@ -1,0 +1,58 @@
+"""Required attacks that gave no figure, and which of them a release omits with a reason."""
+
+from __future__ import annotations
+
+from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.threat import CURVE, Omission, required_attacks
+from tasks.mask.methods import Mechanism
+
+Unfollowed = frozenset[tuple[str, str]]  # attack and intruder
+
+
+def find_unfollowed(
+    attacks: tuple[AttackResult, ...], omit: tuple[Omission, ...], steps: tuple[Mechanism, ...]
+) -> Unfollowed:
+    """The required attacks that sdcert could not compute for an intruder, and that the release does not omit for that one."""
+    return frozenset(
+        (one.attack, one.intruder)
+        for one in unfollowed_attacks(attacks, steps)
+        if not any(omission.covers(one.method, one.intruder) for omission in omit)
+    )
+
+
+def unfollowed_attacks(attacks: tuple[AttackResult, ...], steps: tuple[Mechanism, ...]) -> tuple[AttackResult, ...]:
+    """The attacks that the steps require and that sdcert could not compute for an intruder whose figures can decide.
+
+    Of several attacks by one method one that gave a figure is enough.
+    """
+    names = required_attacks(steps)
+    answered = {(one.method, one.intruder) for one in attacks if one.status == "ok"}
+    return tuple(
+        one
+        for one in attacks
+        if one.status == "not_followed"
+        and one.method in names
+        and (one.method, one.intruder) not in answered
+        and not one.intruder.startswith(f"{CURVE}:")
+    )
+
+
+def omissions_in_effect(
+    attacks: tuple[AttackResult, ...],
+    omit: tuple[Omission, ...],
+    steps: tuple[Mechanism, ...],
+    *,
+    keeps_row_order: bool = False,
+) -> tuple[Omission, ...]:
+    """The omissions without which the release would be refused or undecided: the attack is required, and is not answered.
+
+    An omission of an attack that gave a figure for everybody whom it names changes nothing, and the verdict excepts nothing.
+    """
+    names = required_attacks(steps, keeps_row_order=keeps_row_order)
+    planned, idle = {one.method for one in attacks}, unfollowed_attacks(attacks, steps)
+    return tuple(
+        one
+        for one in omit
+        if one.attack in names
+        and (one.attack not in planned or any(one.covers(other.method, other.intruder) for other in idle))
+    )
