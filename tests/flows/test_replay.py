@@ -121,7 +121,7 @@ def test_a_stage_that_nothing_explains_is_told_loudly(kept, sdcert, monkeypatch)
 
     before = written(kept.home)
     decide = score_task.decide
-    monkeypatch.setattr(score_task, "decide", lambda policy, estimates: replace(decide(policy, estimates), verdict="refused"))
+    monkeypatch.setattr(score_task, "decide", lambda *given: replace(decide(*given), verdict="refused"))
     ran = sdcert("audit", "replay", kept.run)
     assert ran.code == 1
     assert "score  DIFFERS: score\n    NOT EXPLAINED: nothing that it depends on has changed" in ran.out

@@ -94,6 +94,29 @@ def test_a_refused_release_is_replayed_too(certify, replay):
     assert "released file" not in by_stage(told)
 
 
+def test_a_run_that_left_out_what_it_omitted_is_replayed_without_it(certify, replay, home, monkeypatch):
+    """As versions did whose omissions named no intruder."""
+    import flows.release as release_file
+
+    default_attacks = release_file.default_attacks
+
+    def without_transparency(*steps, **options):
+        return tuple(one for one in default_attacks(*steps, **options) if one.method != "transparency")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(release_file, "default_attacks", without_transparency)
+        ran, manifest = certify({"omit": [{"attack": "transparency", "reason": "shown in an earlier edition"}]})
+    assert ran.code == 0, ran.err
+    assert not any(stage.startswith("attack transparency") for stage in manifest["stages"])
+    path = home / "runs" / manifest["run"] / "manifest.json"
+    del manifest["spec"]["omit"][0]["intruder"]
+    path.write_text(json.dumps(manifest))
+    shutil.rmtree(home / "ledger")  # it knows the manifest as this version writes it
+    ran, told = replay(manifest["run"])
+    assert ran.code == 0, (ran.err, told)
+    assert by_stage(told)["score"]["outcome"] == "identical"
+
+
 def test_the_key_of_the_pseudonyms_must_be_there_and_none_is_made(certify, sdcert, home):
     pseudonyms = {"method": "pseudonyms", "attributes": ["person_id"], "stable": "series"}
     ran, manifest = certify({"masking": [pseudonyms], "policy": [{"measure": "reidentification", "at_most": 1.0}]})
