@@ -9,13 +9,13 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.comparison import ScaleBy
-from tasks.attack.consistency.consistency import Consistency, link_by_consistency
+from tasks.attack.consistency.consistency import Consistency, OnlyBounded, link_by_consistency
 from tasks.attack.learned.learned_linkage import LearnedLinkage, link_by_learning
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, Pairs, link_by_distance, permuted_chance
 from tasks.attack.linkage.holding import held as as_held
 from tasks.attack.linkage.whose import scene_of_file
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import AttackResult, Scene, outcomes_of, searching_records
+from tasks.attack.outcomes.outcome import AttackResult, Scene, outcomes_of, persons_of, searching_records
 from tasks.attack.probabilistic.linking import link_probably
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
@@ -31,6 +31,7 @@ from tasks.microdata.alignment import Alignment, Belonging, OfNobody
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
+from tasks.microdata.units import Units
 
 Attack = Annotated[
     DistanceLinkage | Transparency | RowPosition | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage | Consistency,
@@ -50,6 +51,7 @@ def attack(
     targets: Integers,
     file: Microdata | None = None,
     held: Integers | None = None,
+    sample: Integers | None = None,
 ) -> AttackResult:
     """Let one intruder attack a masked table, and score how the targets fare.
 
@@ -64,6 +66,8 @@ def attack(
     mechanisms: the masking steps as they were applied. targets: rows of the original, shape (t,), t >= 1, absent ones included.
     file: what the holder of an external file holds, as it was read; the targets are then rows of `scene_of_file`'s original.
     held: the records that he holds, of whom the targets are some, and persons stand there with all rows; default: all.
+    sample: some of the targets, a simple random sample, whose orbits are followed where the table is too large for the whole
+        consistency attack (`sample_of_orbits`); default: no bound is computed there.
 
     Returns the result; an attack that cannot run has a status and a reason instead of outcomes, never a rate of 0. So has one
     whose steps rule out the true row of a record that is released: they are not what was done, and its rate would say
@@ -78,15 +82,15 @@ def attack(
     his = scene if held is None else scene.of_held(np.sort(held))
     blank = replace(_unanswered(spec, intruder, mechanisms, scene), chance=his.chance(searched=_is_searched(spec)))
     try:
-        links, remark = _links_of_held(scene, schema, mechanisms, spec, intruder, targets, held)
+        links, remark = _links_of_held(scene, schema, mechanisms, spec, intruder, targets, held, sample)
         _check_that_true_rows_are_left(links, scene.alignment, held)
+    except OnlyBounded as answer:
+        return _bounded(blank, answer, scene, schema, mechanisms, intruder, targets if sample is None else sample)
     except NotApplicable as answer:
         return replace(blank, status=answer.status, reason=answer.reason)
     except AttackFailed as answer:
         return replace(blank, status="failed", reason=answer.reason)
-    hidden = () if intruder.greedy else schema.with_role(Role.CONFIDENTIAL)
-    secrets = tuple(name for name in hidden if name not in intruder.knows)
-    sound = intruder.participation_known and (scene.alignment.complete or _is_sampled(mechanisms))
+    secrets, sound = _secrets(schema, intruder), _is_sound(scene, mechanisms, intruder)
     outcomes = outcomes_of(scene, links, secrets, targets, searched=blank.direction == "to_original", sound=sound)
     blank = replace(blank, links_depend=held is not None and _depend_on_the_others(spec))
     done = replace(blank, knows_mechanism=blank.knows_mechanism + remark, outcomes=outcomes, probable=links.probable)
@@ -101,6 +105,42 @@ def attack(
     if isinstance(spec, DistanceLinkage | ProfileLinkage | ProbabilisticLinkage) and spec.matching == "one_to_one":
         return _of_an_assignment(done, links, his)
     return done
+
+
+def _bounded(
+    blank: AttackResult,
+    answer: OnlyBounded,
+    scene: Scene,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    intruder: Intruder,
+    sample: Integers,
+) -> AttackResult:
+    """The result of an attack that is too large: how the targets of a sample fare at least."""
+    rows = searching_records(scene.units, sample)
+    try:
+        _check_that_true_rows_are_left(answer.links, scene.alignment, rows)
+    except AttackFailed as failed:
+        return replace(blank, status="failed", reason=failed.reason)
+    sound = _is_sound(scene, mechanisms, intruder)
+    outcomes = outcomes_of(scene, answer.links, _secrets(schema, intruder), sample, searched=False, sound=sound)
+    reason = f"{answer.reason}; the orbits of {outcomes.n} {scene.units.counts}, drawn at random, give lower bounds"
+    return replace(blank, status=answer.status, reason=reason, outcomes=outcomes)
+
+
+def _secrets(schema: Schema, intruder: Intruder) -> tuple[str, ...]:
+    hidden = () if intruder.greedy else schema.with_role(Role.CONFIDENTIAL)
+    return tuple(name for name in hidden if name not in intruder.knows)
+
+
+def _is_sound(scene: Scene, mechanisms: tuple[Mechanism, ...], intruder: Intruder) -> bool:
+    return intruder.participation_known and (scene.alignment.complete or _is_sampled(mechanisms))
+
+
+def sample_of_orbits(spec: Consistency, units: Units, targets: Integers, rng: np.random.Generator) -> Integers:
+    """The targets whose orbits are followed where a table is too large for the whole attack; of persons all their rows."""
+    drawn = rng.permutation(persons_of(units, targets))[: spec.sampled_orbits]
+    return units.rows().of(drawn)[0]
 
 
 def _of_an_assignment(done: AttackResult, links: Links, scene: Scene) -> AttackResult:
@@ -121,17 +161,22 @@ def _links_of_held(
     intruder: Intruder,
     targets: Integers,
     held: Integers | None,
+    sample: Integers | None,
 ) -> tuple[Links, str]:
     """`links_of` for somebody who holds some of the records: what he finds, said of all of them."""
     if held is None:
-        return links_of(scene, schema, mechanisms, spec, intruder, targets)
+        return links_of(scene, schema, mechanisms, spec, intruder, targets, sample=sample)
     if _is_searched(spec):
         raise NotApplicable("the released rows search all records of the source, and he holds a share of them")
     his = np.sort(held)
     if not np.isin(targets, his).all():
         raise ValueError("targets are among the records that the intruder holds")
     at = np.searchsorted(his, targets)
-    links, remark = links_of(scene.of_held(his), schema, mechanisms, spec, intruder, at, held=his)
+    drawn = None if sample is None else np.searchsorted(his, sample)
+    try:
+        links, remark = links_of(scene.of_held(his), schema, mechanisms, spec, intruder, at, held=his, sample=drawn)
+    except OnlyBounded as answer:
+        raise OnlyBounded(answer.reason, answer.links.of_held(his, scene.original.n)) from None
     return links.of_held(his, scene.original.n), remark
 
 
@@ -144,10 +189,12 @@ def links_of(
     targets: Integers,
     *,
     held: Integers | None = None,
+    sample: Integers | None = None,
 ) -> tuple[Links, str]:
     """The links of the targets at least, and what else is to be said of the intruder's knowledge of the masking.
 
-    held: where the scene is that of somebody who holds a share of the records, which these are in the source.
+    held: where the scene is that of somebody who holds a share of the records, which these are in the source. sample: as in
+    `attack`.
     """
     original, masked, n_records = scene.original, scene.masked, scene.alignment.n_records
     if intruder.file is not None and not links_files(spec) and not isinstance(spec, ProfileLinkage):
@@ -172,7 +219,10 @@ def links_of(
                 raise NotApplicable("no record that the intruder holds is in the release")
             who = (original, masked, schema, mechanisms, intruder.knows)
             if isinstance(spec, Consistency):
-                links, names = link_by_consistency(*who, few=few, searching=needed, present=present, n_records=n_records)
+                drawn = None if sample is None else searching_records(scene.units, sample)
+                links, names = link_by_consistency(
+                    *who, few=few, searching=needed, present=present, n_records=n_records, sample=drawn
+                )
                 return links, in_pairs(names) + soundness(intruder, complete=complete, sampled=sampled)
             if spec.matching != "likeliest" and not (complete and intruder.participation_known):
                 raise NotApplicable("one to one, he has to know that all his records are in the release")

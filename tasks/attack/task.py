@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.membership.answers import Answers
 from tasks.attack.membership.answers import asked as answers_about
@@ -31,7 +32,7 @@ from tasks.attack.membership.methods import (
     without_targets,
 )
 from tasks.attack.membership.shadows import Shadows, Teaching, shadow_answers, shadows_of
-from tasks.attack.methods import Attack, attack, scene_of
+from tasks.attack.methods import Attack, attack, sample_of_orbits, scene_of
 from tasks.attack.outcomes.outcome import Scene, drawn_rows
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import Mechanism
@@ -78,18 +79,20 @@ def attack_release(
     shown, rows = store.table(Ref(masked)), belonging_of(store.table(Ref(alignment)), original.n)
     who, held = store.record(Ref(intruder), Intruder), store.table(Ref(file)) if file else None
     scene = scene_of(Scene.of(original, shown, attributes, rows), attributes, who, held)
-    part = 1.0 if file else who.records
+    part, spec = 1.0 if file else who.records, store.record(Ref(plan), Attack)
+    targets = scored_targets(scene.original, attributes, float(share) * part, draw, scene.units)
     found = attack(
         original,
         shown,
         attributes,
         store.record(Ref(mechanisms), Steps),
-        store.record(Ref(plan), Attack),
+        spec,
         who,
         alignment=rows,
-        targets=scored_targets(scene.original, attributes, float(share) * part, draw, scene.units),
+        targets=targets,
         file=held,
         held=scored_targets(scene.original, attributes, part, draw, scene.units) if part < 1 else None,
+        sample=sample_of_orbits(spec, scene.units, targets, _orbits(draw, scene)) if isinstance(spec, Consistency) else None,
     )
     produced: Produced = {"result": store.put_record(dataclasses.replace(found, outcomes=None))}
     if file:
@@ -97,6 +100,10 @@ def attack_release(
     if found.outcomes is not None:
         produced["outcomes"] = store.put_table(found.outcomes)
     return produced
+
+
+def _orbits(draw: str, scene: Scene) -> np.random.Generator:
+    return stream(seed_of(draw), "orbits", content_address(scene.original))
 
 
 def scored_targets(original: Microdata, schema: Schema, share: float, draw: str, units: Units | None = None) -> Integers:

@@ -162,7 +162,12 @@ def by_telling(released: Microdata, names: tuple[str, ...]) -> tuple[str, ...]:
     return (*order, *left)
 
 
-_IN_ORDER = ("distance_linkage", "transparency", "row_position", "consistency")  # of those that masking steps can ask for
+REQUIRED_METHODS = (
+    "distance_linkage",
+    "transparency",
+    "row_position",
+    "consistency",
+)  # of those that masking steps can ask for
 NEEDS_ORIGINALS = "it looks for the source's records by their own values, or their order: an external file has others"
 
 
@@ -191,7 +196,7 @@ def required_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = Fa
     """The attacks that a release must face, in the order of the default plan."""
     names = {name for step in steps for name in required(step)} | {"distance_linkage"}
     names |= {"row_position"} if keeps_row_order else set()
-    return tuple(name for name in _IN_ORDER if name in names)
+    return tuple(name for name in REQUIRED_METHODS if name in names)
 
 
 def default_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> tuple[AnyAttack, ...]:

@@ -154,7 +154,7 @@ def _charts(
     results: list[Produced],
     edition: Edition,
 ) -> ChartData:
-    ran = [(produced, result) for produced, result in zip(results, content.attacks, strict=True) if "outcomes" in produced]
+    ran = [(produced, result) for produced, result in zip(results, content.attacks, strict=True) if result.status == "ok"]
     outcomes = {one.attack: store.table(Ref(produced["outcomes"])) for produced, one in ran if one.intruder == DECLARED}
     return chart_data(source, masked, rows, content.schema, frozenset(content.masked), outcomes, edition)
 

@@ -23,6 +23,16 @@ from tasks.score.subgroups import FEWEST, Subgroup
 EXPOSED_FROM = 0.5 - 1e-12  # the mean credit of a person's rows may miss one half in the last bits
 WITH_PROBABILITIES = ("probabilistic_linkage",)  # methods that always have them, where they run
 OF_THE_CURVE = ("reidentification", "records_exposed")
+BOUNDED_BELOW = (  # by what somebody finds who guesses among the rows that a part of the attack leaves
+    "reidentification",
+    "reidentification_present",
+    "records_exposed",
+    "max_record_risk",
+    "known_links",
+    "known_reidentification",
+    "groups_exposed",
+    "subgroup_reidentification",
+)
 
 
 def linkage_estimates(
@@ -58,7 +68,7 @@ def linkage_estimates(
     for counts of targets, a bounded-mean interval for shared credit; for the present, the absent and a subgroup given how many
     of them are in the sample. The largest credit of a sample, and the share of groups in which it exposes somebody, bound
     those of all targets from below alone: their `high` is 1. An attack that is not applicable or failed has None for every
-    figure, never 0.
+    figure, never 0. One that was not followed, and has outcomes, has the figures of BOUNDED_BELOW, as lower bounds.
     Chance: 1/n for credit, less where an assignment leaves some without a guess (`Scene.chance`); for a confidential value the
     release's most frequent one guessed for everybody; none for others.
     Raises ValueError where more targets were scored than there are.
@@ -70,8 +80,10 @@ def linkage_estimates(
     Example: constant released data: every credit is 1/n, nobody is exposed, the truth is always among the nearest.
     """
     file = _File(scene, schema, subgroups)
-    if result.status != "ok" or result.outcomes is None:
+    if result.outcomes is None or result.status not in ("ok", "not_followed"):
         return tuple(_without_value(result, file))
+    if result.status == "not_followed":
+        return tuple(_lower_bounds(result, linkage_estimates(replace(result, status="ok"), scene, schema, subgroups), file))
     sample = _Sample(result, result.outcomes, scene.units.n_units, scene)
     if isinstance(scene.belonging, OfNobody):
         unknown = _without_value(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
@@ -331,6 +343,17 @@ def _without_value(result: AttackResult, file: _File) -> Iterator[Estimate]:
                 reason=result.reason,
                 counts=result.counts,
             )
+
+
+def _lower_bounds(result: AttackResult, figures: tuple[Estimate, ...], file: _File) -> Iterator[Estimate]:
+    """What somebody finds who does less than the attack that was not followed: it finds at least as much."""
+    found = {one.id: one for one in figures if one.measure in BOUNDED_BELOW and one.status == "ok"}
+    for blank in _without_value(result, file):
+        one = found.get(blank.id)
+        if one is None:
+            yield blank
+        else:
+            yield replace(one, high=MEASURES[one.measure].largest or 1.0, status="not_followed", reason=result.reason)
 
 
 def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[str | None, str | None], ...]:

@@ -9,9 +9,7 @@ from tasks.mask.methods import Mechanism
 Unfollowed = frozenset[tuple[str, str]]  # attack and intruder
 
 
-def find_unfollowed(
-    attacks: tuple[AttackResult, ...], omit: tuple[Omission, ...], steps: tuple[Mechanism, ...]
-) -> Unfollowed:
+def find_unfollowed(attacks: tuple[AttackResult, ...], omit: tuple[Omission, ...], steps: tuple[Mechanism, ...]) -> Unfollowed:
     """The required attacks that sdcert could not compute for an intruder, and that the release does not omit for that one."""
     return frozenset(
         (one.attack, one.intruder)

@@ -11,7 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tasks.attack.methods import Attack, attack, scene_of
+from tasks.attack.consistency.consistency import Consistency
+from tasks.attack.methods import Attack, attack, sample_of_orbits, scene_of
 from tasks.attack.outcomes.outcome import AttackResult, Scene, drawn_rows, drawn_targets
 from tasks.attack.threat import Intruder, IntruderSpec, intruders
 from tasks.mask.methods import Masked, Masking, mask
@@ -184,8 +185,14 @@ class _Scene:
                 targets=self._targets(share * intruder.records) if holder is None else self._targets_in_file(holder, share),
                 file=None if holder is None else self._files.tables[holder.table],
                 held=self._targets(intruder.records) if intruder.records < 1 else None,
+                sample=self._sample(spec, self._targets(share * intruder.records)),
             )
         return self.attacked[asked]
+
+    def _sample(self, spec: Attack, targets: Integers) -> Integers | None:
+        if not isinstance(spec, Consistency):
+            return None
+        return sample_of_orbits(spec, self.units, targets, stream(self.seed, "orbits", self.source))
 
     def _targets(self, share: float) -> Integers:
         return drawn_targets(self.table, self.schema, share, stream(self.seed, "targets", self.source))

@@ -11,8 +11,11 @@ from typing import Literal
 
 import numpy as np
 
+from tasks.attack.threat import REQUIRED_METHODS
+from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.score.policy import PolicyLine
+from tasks.score.unfollowed import Unfollowed
 from tasks.score.verdict import decide, is_about
 from tasks.sweep.layout import rebuilt
 from tasks.sweep.results import OverSeeds, Results
@@ -132,7 +135,13 @@ def policy_region(results: Results, policy: tuple[PolicyLine, ...]) -> tuple[Reg
     Raises InputError as `decide`. Cost: O(trials * figures that the policy is about).
     """
     asked = [name for name in results.figures if any(is_about(rebuilt(name, 0.0), line) for line in policy)]
-    calls = np.array([decide(policy, figures).verdict for figures in results.all_estimates(asked)], dtype=str)
+    calls = np.array([decide(policy, some, _unfollowed(some)).verdict for some in results.all_estimates(asked)], dtype=str)
     refused = np.bincount(results.place, weights=calls == "refused", minlength=results.n_points) > 0
     missed = np.bincount(results.place, weights=calls != "certified", minlength=results.n_points) > 0
     return tuple("outside" if no else "undecided" if not_yet else "inside" for no, not_yet in zip(refused, missed, strict=True))
+
+
+def _unfollowed(figures: tuple[Estimate, ...]) -> Unfollowed:
+    """The attacks that masking steps can require and that were not computed: a sweep has no omissions."""
+    idle = (one for one in figures if one.status == "not_followed" and one.attack in REQUIRED_METHODS)
+    return frozenset((one.attack or "", one.intruder or "") for one in idle)

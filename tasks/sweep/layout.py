@@ -51,13 +51,16 @@ def kept(estimates: Iterable[Estimate]) -> dict[str, Kept]:
     """What is kept of each figure, by its id; it goes into canonical JSON and comes back the same.
 
     The bare value where the interval is the value itself or there is none; else value, low and high; of a figure that is not
-    ok its status alone. A figure that is no finite number has `failed`: it decides nothing.
+    ok its status, and `low` of one that was not followed but is bounded. A figure that is no finite number has `failed`: it
+    decides nothing.
     """
     return {estimate.id: _kept(estimate) for estimate in estimates}
 
 
 def _kept(estimate: Estimate) -> Kept:
     ends = [end for end in (estimate.value, estimate.low, estimate.high) if end is not None]
+    if estimate.status == "not_followed" and estimate.low is not None:
+        return {"status": estimate.status, "low": float(estimate.low)}
     if estimate.status != "ok" or estimate.value is None or not all(map(math.isfinite, ends)):
         return {"status": "failed" if estimate.status == "ok" else estimate.status}
     value = float(estimate.value)

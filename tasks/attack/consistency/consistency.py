@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from tasks.attack.comparison import Comparison
 from tasks.attack.consistency.belief import beliefs, likeliest
@@ -21,7 +22,7 @@ from tasks.mask.images import Knowledge, row_codes
 from tasks.mask.methods import Mechanism, conclusions
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
-from tasks.microdata.errors import NotApplicable, NotFollowed
+from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, shared_codes
@@ -35,10 +36,23 @@ class Consistency(Spec):
     """Parameters of the consistency attack.
 
     id: what the attack is called in figures and policy lines; default: the method's name.
+    sampled_orbits: where the table is too large for all pairs, of how many targets, drawn at random, the orbits are followed:
+        they give a lower bound on what the attack finds.
     """
 
     method: Public[Literal["consistency"]]
     id: Public[Slug | None] = None
+    sampled_orbits: Public[Annotated[int, Field(ge=30, le=100_000)]] = 300
+
+
+@dataclass(eq=False)
+class OnlyBounded(NotFollowed):
+    """The attack is too large; the rows that the orbits of some records leave bound from below what it finds.
+
+    links: of these records alone, to all rows that are left, among which the intruder at least can guess.
+    """
+
+    links: Links
 
 
 def link_by_consistency(
@@ -52,6 +66,7 @@ def link_by_consistency(
     searching: Integers | None = None,
     present: Integers | None = None,
     n_records: int | None = None,
+    sample: Integers | None = None,
 ) -> tuple[Links, tuple[str, ...]]:
     """Link each record to the likeliest of the rows that can be its image without a contradiction anywhere else.
 
@@ -64,7 +79,7 @@ def link_by_consistency(
     other attributes were randomised, nothing is concluded of some, or he does not know the strata, the belief is not asked, and
     a row chosen as by `link_by_mechanism`.
 
-    Parameters: as `link_by_mechanism`.
+    Parameters: as `link_by_mechanism`. sample: the records whose orbits are followed where the table is too large for all.
 
     Returns the links, with the sizes of the sets that are left, and the attributes that were exchanged. The sets are sound, and
     hold the true row, if every record is in the release (or it is known who is), the steps are those that were applied and
@@ -72,9 +87,9 @@ def link_by_consistency(
     how far values moved but the window of the classic variant: of the other two all pairs are tried. By chance the credit
     is 1/n.
 
-    Raises NotApplicable where no known attribute was exchanged; NotFollowed where each was masked again, or too many
-    pairs would have to be looked at; AttackFailed where no assignment is
-    left, as on columns that were not exchanged, and as `link_by_mechanism`.
+    Raises NotApplicable where no known attribute was exchanged; NotFollowed where each was masked again, or too many pairs
+    would have to be looked at, OnlyBounded if those of the sample are not too many; AttackFailed where no assignment is left,
+    as on columns that were not exchanged, and as `link_by_mechanism`.
     Cost: that of `consistent_pairs`, `propagated` and `beliefs`: 1,080 records with 3 attributes in 0.2 s.
     Source: none published; found on the reference data of this project. After Nin, Herranz and Torra (2008), whose intersection
     it starts from.
@@ -99,7 +114,22 @@ def link_by_consistency(
         n_source = n_records or original.n
         all_rows = cut or masked.n == n_source
         counts = Counts(np.bincount(both.own_of_record), conditions.sizes, n_source == original.n, all_rows)
-        found.append(_left(_Scene.of(both, conditions, knowledge.believed, masked, counts, unpaired), names))
+        scene = _Scene.of(both, conditions, knowledge.believed, masked, counts, unpaired)
+        try:
+            found.append(_left(scene, names))
+        except NotFollowed as too_large:
+            if sample is None:
+                raise
+            who = np.arange(original.n) if present is None else present
+            followed = who if cut else np.arange(original.n)
+            wanted = np.isin(followed, np.intersect1d(who, sample))
+            links = _links_of_sample(scene, both, names, wanted, few)
+            if links is None:
+                raise
+            own = links.search_class if len(followed) == len(who) else links.search_class[who]
+            links = replace(links, search_class=own)
+            links = links if present is None else links.of_present(present, original.n)
+            raise OnlyBounded(too_large.reason, links) from None
         return _with(found[0].pairs, conditions)
 
     who = (original, masked, schema, mechanisms, knows)
@@ -188,6 +218,33 @@ def _left(scene: _Scene, names: tuple[str, ...]) -> _Left:
         raise NotFollowed(f"more than {MOST_KEPT:,} pairs of records and rows contradict nothing: too many to go on with")
     pairs = pairs.kept(~ruled_out(scene.conditions, pairs.records, pairs.rows))
     return _Left(scene, names, exchanges, propagated(pairs, exchanges, scene.counts))
+
+
+def _links_of_sample(scene: _Scene, both: Comparison, names: tuple[str, ...], wanted: Booleans, few: int) -> Links | None:
+    """The links of some records to all rows that their orbits leave; None where even these are too many.
+
+    wanted: shape (number of records,). Of the other records nothing is looked at, and their links stand empty.
+    """
+    kinds = np.bincount(both.own_of_record[wanted], minlength=len(scene.counts.records)) > 0
+    exchanges = tuple(scene.exchange(name) for name in names)
+    boxes = boxes_of(scene.conditions, exchanges)
+    pairs = consistent_pairs(boxes, exchanges, MOST_KEPT, kinds) if boxes.within(kinds).min() <= MOST_LOOKED_AT else None
+    if pairs is None:
+        return None
+    pairs = pairs.kept(~ruled_out(scene.conditions, pairs.records, pairs.rows))
+    sizes = np.bincount(pairs.records, weights=scene.counts.rows[pairs.rows], minlength=len(kinds)).astype(np.int64)
+    if (kinds & (sizes == 0)).any() and scene.counts.all_rows:
+        raise AttackFailed("no assignment of the records to the rows is left: the stated steps are not those that were applied")
+    small = pairs.kept(sizes[pairs.records] <= few)
+    return Links(
+        both.shown_of_row,
+        both.own_of_record,
+        pairs.starts,
+        pairs.rows,
+        sizes,
+        (small.starts, small.rows),
+        _with(pairs, scene.conditions),
+    )
 
 
 def _with(pairs: Pairs, conditions: Conditions) -> Conditions:

@@ -36,9 +36,11 @@ class Boxes:
     high: Integers
     place: Integers
 
-    def within(self) -> Integers:
-        """Shape (q,): the number of pairs that meet each condition."""
-        return np.array([np.maximum(np.subtract(*self.ends(q)), 0).sum() for q in range(self.place.shape[1])], dtype=np.int64)
+    def within(self, wanted: Booleans | None = None) -> Integers:
+        """Shape (q,): the number of pairs, of the wanted records, that meet each condition."""
+        chosen = np.ones(len(self.low), dtype=bool) if wanted is None else wanted
+        sizes = (np.maximum(np.subtract(*self.ends(q)), 0)[chosen].sum() for q in range(self.place.shape[1]))
+        return np.fromiter(sizes, dtype=np.int64, count=self.place.shape[1])
 
     def ends(self, q: int) -> tuple[Integers, Integers]:
         """Where the rows that condition q leaves each record end, and where they begin, in the order of their places."""
@@ -68,9 +70,10 @@ class Pairs:
         return Pairs(np.append(0, np.cumsum(sizes)), self.rows[keep], self.n_rows)
 
 
-def consistent_pairs(boxes: Boxes, exchanges: tuple[Exchange, ...], most: int) -> Pairs | None:
+def consistent_pairs(boxes: Boxes, exchanges: tuple[Exchange, ...], most: int, wanted: Booleans | None = None) -> Pairs | None:
     """The pairs within the boxes whose orbits contradict nothing; None where these are more than `most`.
 
+    wanted: shape (r,), the records whose pairs are looked for, through the records and rows of all; default: all records.
     Sound: where the boxes hold the truth and the values were exchanged in pairs, no true pair is left out.
     Cost: each record looks through the rows of its narrowest condition; a pair that is within all boxes walks along its orbit
     until that collides. In tables of up to 20,000 records it is noted what was found, so that a pair is walked about once; in
@@ -78,8 +81,9 @@ def consistent_pairs(boxes: Boxes, exchanges: tuple[Exchange, ...], most: int) -
     Memory: what is found, and two bits for each pair of kinds where these are noted.
     """
     n_records, n_rows = len(boxes.low), len(boxes.place)
-    narrowest = int(np.argmin(boxes.within()))
+    narrowest = int(np.argmin(boxes.within(wanted)))
     ends, begins = boxes.ends(narrowest)
+    ends = ends if wanted is None else np.where(wanted, ends, begins)
     noted = n_records * n_rows <= MOST_NOTED
     starts, rows, complete = _walk_all(
         boxes.low,

@@ -1,0 +1,214 @@
+"""A table that is too large for the whole consistency attack: the orbits of some targets bound from below what it finds."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from tasks.attack.consistency import consistency
+from tasks.attack.consistency.consistency import Consistency, OnlyBounded, link_by_consistency
+from tasks.attack.methods import attack, sample_of_orbits
+from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.threat import Intruder, Omission
+from tasks.mask.methods import mask
+from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.sampling import Sampling
+from tasks.microdata.alignment import Alignment
+from tasks.microdata.errors import AttackFailed, NotFollowed
+from tasks.microdata.schema import Role, Scale
+from tasks.microdata.table import Microdata
+from tasks.score.linkage import linkage_estimates
+from tasks.score.policy import PolicyLine
+from tasks.score.unfollowed import find_unfollowed
+from tasks.score.verdict import decide
+
+SEED = bytes(range(32))
+PLAN = Consistency(method="consistency")
+
+
+def swap(*attributes, percent=10.0):
+    return RankSwapping(method="rank_swapping", attributes=attributes, window_percent=percent)
+
+
+def random_columns(n, d, seed=5):
+    rng = np.random.default_rng(seed)
+    return {f"a{j}": rng.permutation(n) for j in range(d)}
+
+
+def attacked(original, schema, done, *, plan=PLAN, intruder=None, seed=3):
+    scene = Scene.of(original, done.data, schema, Alignment(done.record, done.order, original.n))
+    targets = np.arange(original.n)
+    result = attack(
+        original,
+        done.data,
+        schema,
+        done.mechanisms,
+        plan,
+        intruder or Intruder("declared", tuple(done.mechanisms[-1].masked)),
+        alignment=scene.alignment,
+        targets=targets,
+        sample=sample_of_orbits(plan, scene.units, targets, np.random.default_rng(seed)),
+    )
+    return result, scene
+
+
+def figures(result, scene, schema):
+    return {one.measure: one for one in linkage_estimates(result, scene, schema)}
+
+
+@pytest.fixture
+def too_large(monkeypatch):
+    """As if every table were too large: of all pairs at once, not of those of a sample."""
+
+    def refuse(*_):
+        raise NotFollowed("too many pairs")
+
+    monkeypatch.setattr(consistency, "_left", refuse)
+
+
+class TestTheRowsThatAreLeft:
+    """Against the orbits of the whole attack, before `propagated` and beliefs leave out more."""
+
+    @pytest.mark.parametrize(("n", "different"), [(60, 60), (60, 12), (400, 400), (400, 150)])
+    @pytest.mark.parametrize("percent", [10.0, 40.0])
+    def test_are_those_of_the_whole_attack(self, table, monkeypatch, n, different, percent):
+        rng = np.random.default_rng(n + different)
+        columns = {name: rng.permutation(n) % different for name in ("a", "b", "c")}
+        original, schema = table(columns)
+        done = mask(original, schema, (swap(*columns, percent=percent),), seed=SEED, path=())
+        seen = {}
+        whole = consistency.propagated
+        monkeypatch.setattr(consistency, "propagated", lambda pairs, *more: whole(seen.setdefault("pairs", pairs), *more))
+        links, _ = link_by_consistency(original, done.data, schema, done.mechanisms, original.names)
+        pairs = seen["pairs"]
+        sample = np.sort(rng.permutation(n)[:20])
+        monkeypatch.setattr(consistency, "MOST_KEPT", len(pairs.rows) - 1)
+        with pytest.raises(OnlyBounded) as bounded:
+            link_by_consistency(original, done.data, schema, done.mechanisms, original.names, sample=sample)
+        found = bounded.value.links
+        kinds = np.unique(found.search_class[sample])
+        assert len(kinds) > 1
+        for kind in range(len(pairs.starts) - 1):
+            expected = pairs.rows[pairs.starts[kind] : pairs.starts[kind + 1]] if kind in kinds else []
+            assert found.classes[found.starts[kind] : found.starts[kind + 1]].tolist() == list(expected)
+        assert not found.rules_out(sample, sample).any()
+
+    def test_a_sample_that_is_too_large_itself_gives_no_bound(self, table, monkeypatch):
+        original, schema = table(random_columns(200, 1))
+        done = mask(original, schema, (swap("a0", percent=50.0),), seed=SEED, path=())
+        monkeypatch.setattr(consistency, "MOST_LOOKED_AT", 1000)
+        result, _ = attacked(original, schema, done)
+        assert (result.status, result.outcomes) == ("not_followed", None)
+
+
+class TestTheLowerBound:
+    @pytest.fixture
+    def survey(self, table):
+        return table(random_columns(600, 3))
+
+    def test_decides_only_that_a_limit_is_broken(self, survey, too_large):
+        original, schema = survey
+        done = mask(original, schema, (swap(*original.names),), seed=SEED, path=())
+        result, scene = attacked(original, schema, done)
+        assert (result.status, result.outcomes.n) == ("not_followed", 300)
+        assert "the orbits of 300 records, drawn at random, give lower bounds" in result.reason
+        found = linkage_estimates(result, scene, schema)
+        rate = next(one for one in found if one.measure == "reidentification")
+        guess = result.outcomes.floats("credit").mean()
+        assert 0.5 < rate.low < rate.value == pytest.approx(guess) < rate.high == 1
+        assert {one.status for one in found} == {"not_followed"}
+        for omit in ((), (Omission(attack="consistency", reason="seen by the board"),)):
+            missing = find_unfollowed((result,), omit, done.mechanisms)
+
+            def called(limit, missing=missing):
+                return decide((PolicyLine(measure="reidentification", at_most=limit),), found, missing).verdict
+
+            assert called(rate.low - 0.01) == "refused"
+            assert called(1.0) == "undecided"
+
+    def test_is_below_what_the_whole_attack_finds(self, survey, monkeypatch):
+        original, schema = survey
+        done = mask(original, schema, (swap(*original.names, percent=60.0),), seed=SEED, path=())
+        whole = figures(*attacked(original, schema, done), schema)
+        monkeypatch.setattr(consistency, "MOST_KEPT", 20_000)
+        monkeypatch.setattr(consistency, "propagated", None)
+        bounded = figures(*attacked(original, schema, done), schema)
+        assert whole["reidentification"].status == "ok"
+        for measure in ("reidentification", "records_exposed", "max_record_risk", "known_reidentification"):
+            assert bounded[measure].status == "not_followed"
+            assert bounded[measure].low <= whole[measure].value
+        assert bounded["mean_candidate_set_size"].value is None
+
+    def test_of_persons_counts_persons(self, table, too_large):
+        columns = random_columns(400, 3)
+        columns["who"] = np.random.default_rng(1).integers(0, 150, 400)
+        original, schema = table(columns, roles={"who": Role.PERSON}, scales={"who": Scale.CODE})
+        done = mask(original, schema, (swap("a0", "a1", "a2"),), seed=SEED, path=())
+        plan = Consistency(method="consistency", sampled_orbits=50)
+        result, _ = attacked(original, schema, done, plan=plan)
+        assert (result.outcomes.n, result.counts) == (50, "persons")
+        assert result.outcomes.floats("credit").min() == 1
+
+    def test_of_a_sample_knows_who_is_in_it(self, survey, too_large):
+        original, schema = survey
+        steps = (Sampling(method="sampling", share=0.5), swap(*original.names))
+        result, _ = attacked(original, schema, mask(original, schema, steps, seed=SEED, path=()))
+        credit, there = result.outcomes.floats("credit"), result.outcomes.column("in_release").to_numpy(zero_copy_only=False)
+        assert 0 < there.sum() < 300
+        assert credit[there].min() > 0
+        assert credit[~there].max() == 0
+
+    def test_of_who_holds_a_share_is_of_these_records(self, survey, too_large):
+        original, schema = survey
+        done = mask(original, schema, (swap(*original.names),), seed=SEED, path=())
+        held = np.arange(0, 600, 2)
+        result = attack(
+            *(original, done.data, schema, done.mechanisms, PLAN, Intruder("declared", original.names, records=0.5)),
+            alignment=Alignment(done.record, done.order, original.n),
+            targets=held,
+            held=held,
+            sample=held[::3],
+        )
+        assert result.status == "not_followed"
+        assert result.outcomes.floats("target").tolist() == held[::3].tolist()
+        assert result.outcomes.floats("credit").min() > 0
+
+    def test_of_other_steps_than_were_applied_is_none(self, survey, too_large):
+        original, schema = survey
+        done = mask(original, schema, (swap(*original.names, percent=60.0),), seed=SEED, path=())
+        with pytest.raises(AttackFailed, match="not those that were applied"):
+            link_by_consistency(
+                original, done.data, schema, (swap(*original.names, percent=2.0),), original.names, sample=np.arange(50)
+            )
+
+
+def survey_of_six(n):
+    """As in the worst case that was found: six numbers that say something of each other, 10 % of the ranks exchanged."""
+    rng = np.random.default_rng(n)
+    common = rng.normal(size=n)
+    return Microdata.of({f"a{j}": common + rng.normal(size=n) for j in range(6)})
+
+
+@pytest.mark.parametrize(
+    "n", [10_000, pytest.param(100_000, marks=pytest.mark.slow), pytest.param(300_000, marks=pytest.mark.slow)]
+)
+def test_size_is_no_pass(schema_of, n):
+    """Whatever the size: no limit below what a guess among the rows of the orbits earns is kept."""
+    original = survey_of_six(n)
+    schema = schema_of(original)
+    done = mask(original, schema, (swap(*original.names),), seed=SEED, path=())
+    began = time.process_time()
+    result, scene = attacked(original, schema, done)
+    spent = time.process_time() - began
+    found = linkage_estimates(result, scene, schema)
+    rate = next(one for one in found if one.measure == "reidentification")
+    print(f"{n}: {result.status} {rate.low} {rate.value} in {spent:.1f} s")
+    missing = find_unfollowed((result,), (), done.mechanisms)
+    for limit in (0.9 * rate.low, rate.value, 0.9):
+        assert decide((PolicyLine(measure="reidentification", at_most=limit),), found, missing).verdict != "certified" or (
+            result.status == "ok" and limit >= rate.value
+        )
+    assert decide((PolicyLine(measure="reidentification", at_most=0.9 * rate.low),), found, missing).verdict == "refused"
+    assert rate.low > {10_000: 0.9, 100_000: 0.25, 300_000: 0.02}[n]
