@@ -28,7 +28,7 @@ from tasks.attack.words import INFERS, in_pairs, known_data, known_from_file, kn
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.alignment import Alignment, Belonging, OfNobody
-from tasks.microdata.errors import AttackFailed, NotApplicable
+from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import Units
@@ -205,7 +205,7 @@ def links_of(
     match spec:
         case DistanceLinkage():
             if spec.is_fitted and scene.units.counts == "persons":
-                raise NotApplicable("the covariance of the differences is defined for tables of one row per person")
+                raise NotFollowed("the covariance of the differences is defined for tables of one row per person")
             own = as_held(original, schema, intruder.holds)
             return link_by_distance(own, masked, schema, spec, intruder.knows, _pairs(scene)), ""
         case Transparency() | Consistency():
@@ -277,7 +277,7 @@ def scene_of(source: Scene, schema: Schema, intruder: Intruder, file: Microdata 
 
 def _check_can_learn(scene: Scene, intruder: Intruder) -> None:
     if scene.units.counts == "persons":
-        raise NotApplicable("a distance is learned from tables of one row per person")
+        raise NotFollowed("a distance is learned from tables of one row per person")
     if intruder.greedy:
         raise NotApplicable("no distance is learned for intruders of the knowledge curve, whose figures decide nothing")
 

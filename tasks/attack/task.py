@@ -37,7 +37,7 @@ from tasks.attack.outcomes.outcome import Scene, drawn_rows
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import OfNobody, belonging_of
-from tasks.microdata.errors import NotApplicable
+from tasks.microdata.errors import Idle, NotApplicable
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
@@ -141,7 +141,8 @@ def choose_people(
             steps = done_here(store.record(Ref(mechanisms), Steps))
             asked = asked_in_rehearsal(original, attributes, steps, seed=seed_of(draw), rng=rng)
     except NotApplicable as answer:
-        return {"asking": store.put_record(Asking("this file" if control else REHEARSED, answer.reason))}
+        asking = Asking("this file" if control else REHEARSED, answer.reason)
+        return {"asking": store.put_record(asking), **_idle(store, answer)}
     return {
         "asking": store.put_record(Asking(asked.frame.evaluates, of_another_table=whence == "another table")),
         "people": store.put_table(asked.table),
@@ -161,7 +162,8 @@ def infer_membership(people: Produced, schema: str, plan: str, linkage: str) -> 
     spec, attributes = store.record(Ref(plan), TableAttack), store.record(Ref(schema), Schema)
     asking = store.record(Ref(people["asking"]), Asking)
     if asking.reason is not None:
-        return {"result": store.put_record(without_targets(spec, asking.evaluates, asking.reason))}
+        status = _status(store, people)
+        return {"result": store.put_record(without_targets(spec, asking.evaluates, asking.reason, status))}
     asked = asked_people(store, people, attributes)
     return _told(store, infer(spec, asked, attributes, store.record(Ref(linkage), DistanceLinkage) if linkage else None))
 
@@ -181,7 +183,7 @@ def ask_model(people: Produced, model: str, training: str, schema: str, plan: st
         train, _ = question.coding.known(store.table(Ref(training)))
         refuse_unknown_classes(question.data.labels[asked.frame.target_rows], train.labels)
     except NotApplicable as answer:
-        return {"reason": store.put_record(answer.reason)}
+        return {"reason": store.put_record(answer.reason), **_idle(store, answer)}
     predict = answers_of(question.model, question.coding.classes)
     refuse_silent(question.spec, predict, question.data.frame, "the people of the control")
     found = answers_about(asked.frame, predict, question.data, train)
@@ -216,7 +218,7 @@ def train_shadows(
         prepare = None if not steps else masked_training(asked.table, attributes, coding, steps, seed, kind)
         found = [shadow_answers(pool, i, question.data, learn, prepare) for i in range(begins, begins + TOGETHER)]
     except NotApplicable as answer:
-        return {"reason": store.put_record(answer.reason)}
+        return {"reason": store.put_record(answer.reason), **_idle(store, answer)}
     return {"answers": store.put_table(answers_as_table(found))}
 
 
@@ -238,10 +240,11 @@ def infer_from_model(
     spec, attributes = store.record(Ref(attack), ModelAttack), store.record(Ref(schema), Schema)
     asking = store.record(Ref(people["asking"]), Asking)
     made = (answers, *(one for some in shadows.values() for one in some))
-    idle = next((one["reason"] for one in made if "reason" in one), None)
-    reason = asking.reason if idle is None else store.record(Ref(idle), str)
+    idle = next((one for one in made if "reason" in one), None)
+    reason = asking.reason if idle is None else store.record(Ref(idle["reason"]), str)
     if reason is not None:
-        return {"result": store.put_record(without_targets(spec, asking.evaluates, reason))}
+        status = _status(store, people if idle is None else idle)
+        return {"result": store.put_record(without_targets(spec, asking.evaluates, reason, status))}
     asked = asked_people(store, people, attributes)
     labels = store.table(Ref(answers["labels"])).floats("label").astype(np.int64)
     found: dict[Teaching, Shadows] = {}
@@ -278,6 +281,15 @@ def asked_people(store: Store, people: Produced, schema: Schema) -> Asked:
     evaluates = store.record(Ref(people["asking"]), Asking).evaluates
     frame = Frame.of_table(store.table(Ref(people["frame"])), units_of(table, schema), evaluates)
     return Asked(table, frame, store.table(Ref(people["released"])))
+
+
+def _idle(store: Store, answer: NotApplicable) -> Produced:
+    """The status of what could not be done, where it is another than `not_applicable`."""
+    return {} if answer.status == "not_applicable" else {"status": store.put_record(answer.status)}
+
+
+def _status(store: Store, made: Produced) -> Idle:
+    return "not_followed" if "status" in made and store.record(Ref(made["status"]), str) == "not_followed" else "not_applicable"
 
 
 def _told(store: Store, found: MembershipResult) -> Produced:

@@ -56,13 +56,16 @@ class InputError(SdcertError):
         return f"{self.code} at {self.where}"
 
 
+Idle = Literal["not_applicable", "not_followed"]
+
+
 @dataclass(eq=False)
 class NotApplicable(SdcertError):
     """An attack or a measure has nothing to say about this release; `reason` says why, without source values."""
 
     reason: str
     code = "not-applicable"
-    status: ClassVar[Literal["not_applicable", "not_followed"]] = "not_applicable"
+    status: ClassVar[Idle] = "not_applicable"
 
     def __str__(self) -> str:
         return self.reason
@@ -76,7 +79,7 @@ class NotFollowed(NotApplicable):
     """
 
     code = "not-followed"
-    status: ClassVar[Literal["not_applicable", "not_followed"]] = "not_followed"
+    status: ClassVar[Idle] = "not_followed"
 
 
 @dataclass(eq=False)

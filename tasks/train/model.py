@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Microdata
@@ -82,7 +82,7 @@ def learn_with(learner: AnyLearner) -> Learn:
 def learn_like(model: Any) -> Learn:
     """How models are made that imitate a fitted one: the same steps with the same parameters, fitted to other records.
 
-    They raise NotApplicable as `refitted`.
+    They raise NotFollowed as `refitted`.
     """
 
     def learn(train: Examples, random_state: int) -> Predict:
@@ -92,12 +92,12 @@ def learn_like(model: Any) -> Learn:
 
 
 def refitted(train: Examples, model: Any, random_state: int) -> Any:
-    """An imitation of a fitted model: the same steps, fitted to these records. NotApplicable where they cannot be."""
+    """An imitation of a fitted model: the same steps, fitted to these records. NotFollowed where they cannot be."""
     try:
         with _as_it_is():
             return imitation(model, random_state).fit(train.frame, train.classes[train.labels])
     except Exception as error:  # what the steps of somebody else's pipeline raise
-        raise NotApplicable("the model of the file cannot be fitted to other records of the source") from error
+        raise NotFollowed("the model of the file cannot be fitted to other records of the source") from error
 
 
 def refuse_silent(spec: ModelSpec, predict: Predict, frame: pd.DataFrame, whose: str) -> None:

@@ -108,6 +108,8 @@ def link_by_consistency(
     def narrowed(both: Comparison, conditions: Conditions, knowledge: Knowledge) -> Conditions:
         names = exchanged(mechanisms, knowledge.believed.names, is_certain_before)
         if not names:
+            if n_records not in (None, original.n) and exchanged(mechanisms, knows, lambda *_: True):
+                raise NotApplicable("who holds a share of the records does not know what the values were before the exchange")
             raise NotFollowed("what was rank-swapped was masked again, or not known for sure before: no pairs to look for")
         cut = knowledge.believed.n < original.n
         unpaired = frozenset(name for name in names if cut and _is_sampled_after(mechanisms, name))

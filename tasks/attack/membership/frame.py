@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from tasks.microdata.errors import NotApplicable
+from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
 from tasks.microdata.units import Units
 
@@ -120,7 +120,7 @@ def frame_of(
     control is small they are members alone; the released model has then seen what its shadows are made of, which favours the
     intruder.
 
-    Raises NotApplicable with fewer than 10 targets on either side.
+    Raises NotFollowed with fewer than 10 targets on either side.
     Cost: O(n). Example: 100 units, 20 of them control: all these, 20 members, and 60 members for the shadows.
     """
     size = asked_of_each(int(member.sum()), int(control.sum()), units.n_units, target_share)
@@ -130,7 +130,7 @@ def frame_of(
         target[side] = True
         calibration[side[: size // 2]] = True
     if size < FEWEST:
-        raise NotApplicable(f"membership needs at least {FEWEST} members and {FEWEST} non-members to ask about")
+        raise NotFollowed(f"membership needs at least {FEWEST} members and {FEWEST} non-members to ask about")
     return Frame(units, member, control, target, ~target, calibration, evaluates)
 
 
@@ -144,7 +144,7 @@ def random_half(units: Units, rng: np.random.Generator) -> Booleans:
 def rehearsal(units: Units, *, target_share: float = TARGET_SHARE, rng: np.random.Generator) -> Frame:
     """A random half of the units as members, the others as non-members: it is about how a file is made, not about the file.
 
-    Raises NotApplicable as `frame_of`.
+    Raises NotFollowed as `frame_of`.
     """
     member = random_half(units, rng)
     return frame_of(units, member, ~member, target_share=target_share, evaluates=REHEARSED, rng=rng)

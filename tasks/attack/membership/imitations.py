@@ -13,7 +13,7 @@ from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.methods import Masking, mask
-from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
@@ -37,7 +37,7 @@ def as_asked(people: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> M
     Meaning: what a step does to a record for certain (recoding, top and bottom coding, rounding to the nearest) who knows the
     step does to the record that he asks about: a model that has learned `under 30` is not asked about `27`.
 
-    Raises NotApplicable where the steps cannot be carried out on these people.
+    Raises NotFollowed where the steps cannot be carried out on these people.
     """
     certain = tuple(step for step in steps if _is_certain(step))
     if not certain:
@@ -45,7 +45,7 @@ def as_asked(people: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> M
     try:
         return mask(people, schema, certain, seed=bytes(32), path=()).data  # nothing is drawn
     except InputError as error:
-        raise NotApplicable(f"the steps cannot be carried out on the people who are asked about ({error.code})") from error
+        raise NotFollowed(f"the steps cannot be carried out on the people who are asked about ({error.code})") from error
 
 
 def _is_certain(step: Masking) -> bool:
@@ -65,14 +65,14 @@ def masked_training(
     """What becomes of the rows that teach a shadow model where the released model was trained on a masked table.
 
     The steps are carried out on them, with random choices of their own; a record whose masked class the released model's
-    classes lack is left out. It raises NotApplicable where the steps cannot be carried out.
+    classes lack is left out. It raises NotFollowed where the steps cannot be carried out.
     """
 
     def prepare(rows: Integers, i: int) -> tuple[Examples, Integers]:
         try:
             done = mask(people.take(rows), schema, steps, seed=seed, path=("shadows", kind, str(i)))
         except InputError as error:
-            raise NotApplicable(f"the steps cannot be carried out on what teaches a shadow model ({error.code})") from error
+            raise NotFollowed(f"the steps cannot be carried out on what teaches a shadow model ({error.code})") from error
         train, held = coding.known(done.data)
         return train, rows[done.record[held]]
 

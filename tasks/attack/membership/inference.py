@@ -15,7 +15,7 @@ from tasks.attack.outcomes.links import Links
 from tasks.mask.coding.recoding import Recoding
 from tasks.mask.elsewhere.released import Synthetic, Undeclared
 from tasks.mask.methods import Masking, Mechanism, mask
-from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import units_of
@@ -69,7 +69,7 @@ def asked_of_file(
 
     original, control: the same columns; no person stands in both. record: of the original, whose form is in each masked row;
     whoever a sampling left out is neither a member nor of the control.
-    Raises NotApplicable as `frame_of`.
+    Raises NotFollowed as `frame_of`.
     """
     table = beside(original, control)
     units = units_of(table, schema)
@@ -85,7 +85,7 @@ def asked_in_rehearsal(
     """The same steps on a random half, the other half being the non-members: it is about how the file is made, not the file.
 
     Whoever a sampling left out is neither a member nor one of the others.
-    Raises NotApplicable as `frame_of`, and where the steps cannot be carried out on half of the records.
+    Raises NotFollowed as `frame_of`, and where the steps cannot be carried out on half of the records.
     """
     units = units_of(original, schema)
     inside = random_half(units, rng)
@@ -93,7 +93,7 @@ def asked_in_rehearsal(
     try:
         done = mask(original.take(half), schema, steps, seed=seed, path=("rehearsal",))
     except InputError as error:
-        raise NotApplicable(f"the steps cannot be carried out on half of the records ({error.code})") from error
+        raise NotFollowed(f"the steps cannot be carried out on half of the records ({error.code})") from error
     member = np.zeros(units.n_units, dtype=bool)
     member[units.of_row[half[done.record]]] = True
     return Asked(original, frame_of(units, member, ~inside, evaluates=REHEARSED, rng=rng), done.data)

@@ -12,7 +12,7 @@ from tasks.attack.membership.answers import Answers, confidence
 from tasks.attack.membership.scored import Scored
 from tasks.attack.membership.shadows import Shadows, Teaching
 from tasks.attack.membership.threshold import best_threshold
-from tasks.microdata.errors import NotApplicable
+from tasks.microdata.errors import NotFollowed
 from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -90,11 +90,11 @@ def _scores(spec: LikelihoodRatio, seen: Floats, shadows: Shadows) -> Floats:
 def _both(inside: _Law, outside: _Law) -> tuple[_Law, _Law]:
     """The laws of records of which no shadow that saw them, or none that did not, answered: as far apart as the others' are.
 
-    A masking that samples leaves records out of all shadows. Raises NotApplicable where that are all of them.
+    A masking that samples leaves records out of all shadows. Raises NotFollowed where that are all of them.
     """
     known = (inside.count > 0) & (outside.count > 0)
     if not known.any():
-        raise NotApplicable("no shadow model saw a target, so that none can be compared with those that did not")
+        raise NotFollowed("no shadow model saw a target, so that none can be compared with those that did not")
     shift = float((inside.mean - outside.mean)[known].mean())
     return (
         replace(inside, mean=np.where(inside.count > 0, inside.mean, outside.mean + shift)),

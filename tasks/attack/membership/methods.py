@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, assert_never
+from typing import Annotated, assert_never
 
 import numpy as np
 from pydantic import Field, InstanceOf
@@ -21,7 +21,8 @@ from tasks.attack.membership.scored import Scored, ThresholdFrom
 from tasks.attack.membership.shadow_models import ShadowModels, by_shadow_models
 from tasks.attack.membership.shadows import Shadows, Teaching
 from tasks.attack.outcomes.links import Links
-from tasks.microdata.errors import AttackFailed, NotApplicable
+from tasks.microdata.errors import AttackFailed, Idle, NotApplicable
+from tasks.microdata.estimate import Status
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Microdata
 
@@ -86,7 +87,7 @@ class MembershipResult:
     evaluates: Evaluates
     infers: str
     knows: str
-    status: Literal["ok", "not_applicable", "failed"] = "ok"
+    status: Status = "ok"
     reason: str | None = None
     scores: InstanceOf[Floats] | None = None
     threshold: float | None = None
@@ -191,9 +192,11 @@ def attack_name(spec: AnyModelAttack | AnyTableAttack) -> str:
     return spec.id or spec.method
 
 
-def without_targets(spec: AnyModelAttack | AnyTableAttack, evaluates: Evaluates, reason: str) -> MembershipResult:
+def without_targets(
+    spec: AnyModelAttack | AnyTableAttack, evaluates: Evaluates, reason: str, status: Idle = "not_applicable"
+) -> MembershipResult:
     """The result of an attack that cannot run, for a reason that lies outside it."""
-    return _without(_blank(spec, evaluates, 0), "not_applicable", reason)
+    return _without(_blank(spec, evaluates, 0), status, reason)
 
 
 def _blank(spec: AnyModelAttack | AnyTableAttack, evaluates: Evaluates, shadows: int) -> MembershipResult:
@@ -215,7 +218,7 @@ def _result(
         found = scored()
         _check_finite(found.scores)
     except NotApplicable as answer:
-        return _without(blank, "not_applicable", answer.reason)
+        return _without(blank, answer.status, answer.reason)
     except AttackFailed as answer:
         return _without(blank, "failed", answer.reason)
 
@@ -223,8 +226,7 @@ def _result(
     return replace(blank, scores=by_unit, threshold=found.threshold, threshold_from=found.threshold_from)
 
 
-def _without(blank: MembershipResult, status: Literal["not_applicable", "failed"], reason: str) -> MembershipResult:
-
+def _without(blank: MembershipResult, status: Status, reason: str) -> MembershipResult:
     return replace(blank, status=status, reason=reason)
 
 

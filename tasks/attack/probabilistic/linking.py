@@ -74,7 +74,7 @@ def _check_asks(scene: Scene, spec: ProbabilisticLinkage, intruder: Intruder) ->
     if not spec.knows_who_is_who:
         return
     if scene.units.counts == "persons":
-        raise NotApplicable("who is who gives the weights of tables of one row per person; estimate them as `tied`")
+        raise NotFollowed("who is who gives the weights of tables of one row per person; estimate them as `tied`")
     if intruder.greedy:
         raise NotApplicable("no weights are read off who is who for intruders of the knowledge curve, who decide nothing")
 

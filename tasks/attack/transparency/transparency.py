@@ -171,7 +171,7 @@ def _knowledge(
     window_at_most: float | None,
 ) -> Knowledge:
     if not mechanisms:
-        raise NotApplicable("no masking step is known")
+        raise NotFollowed("no masking step is known")
     try:
         of_whom = person_key(original, schema)
         his, told = original.select(knows), {"persons": of_whom, "window_at_most": window_at_most}

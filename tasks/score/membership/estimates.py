@@ -257,7 +257,7 @@ def _blank(result: MembershipResult, frame: Frame, measure: str, parameters: tup
         value=None,
         unit="share",
         basis="control_group",
-        status="failed" if result.status == "failed" else "not_applicable",
+        status="not_applicable" if result.status == "ok" else result.status,
         reason=result.reason,
         counts=frame.units.counts,
     )

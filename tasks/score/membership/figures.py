@@ -55,7 +55,7 @@ def _unmeasured(result: MembershipResult, measure: str, counts: Counts) -> Estim
         value=None,
         unit="share",
         basis="control_group",
-        status="failed" if result.status == "failed" else "not_applicable",
+        status="not_applicable" if result.status == "ok" else result.status,
         reason=result.reason,
         counts=counts,
     )
