@@ -235,7 +235,7 @@ class TestNotApplicable:
         columns = {"who": np.repeat(np.arange(10), 2), "x": rng.normal(size=20)}
         original, schema = table(columns, roles={"who": Role.PERSON})
         result = attacked(original, original, schema, learned(), intruder=Intruder("declared", ("x",)))
-        assert (result.status, result.reason) == ("not_applicable", "a distance is learned from tables of one row per person")
+        assert (result.status, result.reason) == ("not_followed", "a distance is learned from tables of one row per person")
 
     @pytest.mark.parametrize(
         ("family", "otherwise"), [("choquet", "choquet_2_additive or weighted_mean"), ("bilinear", "weighted_mean")]
@@ -259,7 +259,7 @@ class TestNotApplicable:
         assert result.reason.startswith("1,600 pairs of records are too many for a distance that no search tree knows")
         assert linked(original, masked, schema).learned.rate > 0
         monkeypatch.setattr("tasks.attack.learned.learned_linkage.MOST_TERMS", 100)
-        assert attacked(original, masked, schema, learned()).status == "not_applicable"
+        assert attacked(original, masked, schema, learned()).status == "not_followed"
         small = original.select(("x",)), masked.select(("x",))
         assert linked(*small, schema, knows=("x",)).learned.rate > 0
 

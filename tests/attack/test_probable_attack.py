@@ -139,7 +139,7 @@ class TestWhoIsThere:
         expected = (own.reshape(20, 3) * used).sum(axis=1) / used.sum(axis=1)
         assert result.outcomes.floats("posterior") == pytest.approx(expected)
         worst = attacked(original, masked, schema, estimate="supervised")
-        assert (worst.status, worst.outcomes) == ("not_applicable", None)
+        assert (worst.status, worst.outcomes) == ("not_followed", None)
         assert "one row per person" in worst.reason
 
 
@@ -303,14 +303,14 @@ class TestWrongInput:
         monkeypatch.setattr(f"tasks.attack.probabilistic.linking.{bound}", 20)
         original, masked, schema = noisy(table)
         result = attacked(original, masked, schema, estimate=estimate)
-        assert result.status == "not_applicable"
+        assert result.status == "not_followed"
         assert "too many to look at each (20 at most)" in result.reason
 
     def test_more_ties_than_can_be_written_out(self, table, monkeypatch):
         monkeypatch.setattr("tasks.attack.probabilistic.posterior.MOST_TIED", 2)
         original, schema = table({"a": [1, 2, 3]}, scales=CODES)
         result = attacked(original, Microdata.of({"a": [4, 5, 6]}), schema, intruder=Intruder("declared", ("a",)))
-        assert (result.status, "equally likely" in result.reason) == ("not_applicable", True)
+        assert (result.status, "equally likely" in result.reason) == ("not_followed", True)
 
     def test_the_knowledge_curve_reads_nothing_off(self, table):
         original, masked, schema = noisy(table)
@@ -325,7 +325,7 @@ class TestWrongInput:
         with pytest.raises(InputError, match="too many patterns"):
             attacked(original, masked, schema, **asked)
         insider = attacked(original, masked, schema, intruder=Intruder("insider:c", NAMES), **asked)
-        assert insider.status == "not_applicable"
+        assert insider.status == "not_followed"
         with pytest.raises(InputError, match="no attribute `zz`"):
             attacked(original, masked, schema, intruder=Intruder("insider:c", NAMES), interactions=[["a", "zz"]])
 

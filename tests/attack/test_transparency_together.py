@@ -169,7 +169,7 @@ def test_it_is_an_option_of_the_attack_and_never_the_one_that_is_required(people
     plain = default_attacks(done.mechanisms)[:1]
     with pytest.raises(InputError, match="each record for itself"):
         check_attacks((*plain, TOGETHER), (), done.mechanisms)
-    check_attacks((*plain, ALONE, TOGETHER), (), done.mechanisms)
+    check_attacks((*default_attacks(done.mechanisms), TOGETHER), (), done.mechanisms)
 
 
 def test_who_was_sampled_is_matched_to_nobody(people):
