@@ -46,7 +46,7 @@ def _excepted(content: Content, name: str) -> str:
     ]
     if not idle:
         return f"The release was not attacked by the {attack_named(name)}, which it should have faced."
-    who = listed(list(dict.fromkeys(intruder_in_words(one.intruder) for one in idle)))
+    who = listed(dict.fromkeys(f"the {intruder_in_words(one.intruder)}" for one in idle))
     why = in_plain_words(idle[0].reason or "no reason was given")
     return f"sdcert could not compute the {attack_named(name)}, which the release must face, for {who} ({why})."
 
