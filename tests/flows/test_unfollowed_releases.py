@@ -1,4 +1,4 @@
-"""A required attack that sdcert cannot compute: the release is undecided, or certified except for that attack, with a reason."""
+"""A required attack that sdcert cannot compute: the release is undecided, or certified except for it with a reason."""
 
 from __future__ import annotations
 
