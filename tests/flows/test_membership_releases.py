@@ -151,7 +151,7 @@ def test_steps_that_half_of_the_records_cannot_bear_are_not_rehearsed(certify, t
     ran, manifest = certify(change)
     assert ran.code == 1, ran.err
     auc = figures(tmp_path, manifest)["membership_auc|closest_record"]
-    assert (auc["status"], auc["value"]) == ("not_applicable", None)
+    assert (auc["status"], auc["value"]) == ("not_followed", None)
     assert "half of the records" in auc["reason"]
 
 

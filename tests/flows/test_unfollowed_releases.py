@@ -50,3 +50,29 @@ def test_an_omission_of_an_attack_that_ran_excepts_nothing(certify, tmp_path):
     assert manifest["exceptions"] == []
     figures = {one["id"]: one["status"] for one in scorecard_of(tmp_path, manifest)["estimates"]}
     assert figures["reidentification|transparency|declared"] == "ok"
+
+
+def test_a_lower_bound_refuses_what_is_too_large_for_the_whole_attack(certify, tmp_path, monkeypatch):
+    import tasks.attack.consistency.consistency as consistency
+
+    monkeypatch.setattr(consistency, "MOST_KEPT", 60)  # pairs: more than 30 targets leave, fewer than all 80
+    change = {
+        "masking": SWAP_AND_GROUP[:1],
+        "policy": [{**line, "at_most": 0.6} for line in POLICY],
+        "attacks": [{"method": name} for name in ("distance_linkage", "transparency")]
+        + [{"method": "consistency", "sampled_orbits": 30}],
+        "omit": [{"attack": "consistency", "reason": REASON}],
+    }
+    ran, manifest = certify(change)
+    assert ran.code == 1, ran.err
+    scorecard = scorecard_of(tmp_path, manifest)
+    rate = next(one for one in scorecard["estimates"] if one["id"] == "reidentification|consistency|declared")
+    assert rate["status"] == "not_followed"
+    assert "the orbits of 30 records, drawn at random, give lower bounds" in rate["reason"]
+    assert scorecard["verdict"] == "refused"
+    found = scorecard["criteria"][0]
+    assert (found["attack"], found["decision"]) == ("consistency", "fail")
+    assert found["reason"].startswith("a lower bound is beyond the limit")
+    page = (folder_of(tmp_path, manifest) / "report.html").read_text()
+    assert "not followed" in page
+    assert "the orbits of 30 records" in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -148,6 +149,15 @@ def test_the_region_of_a_policy() -> None:
 def test_the_region_of_figures_as_they_are_scored() -> None:
     one = Estimate(measure="reidentification", attack="a", intruder="declared", value=0.2, low=0.2, high=0.2, unit="share")
     assert policy_region(results([kept([one])]), (NO_MORE,)) == ("inside",)
+
+
+def test_a_required_attack_that_was_not_computed_leaves_a_point_undecided_or_outside() -> None:
+    known = {"measure": "reidentification", "intruder": "declared", "unit": "share"}
+    linked = Estimate(attack="distance_linkage", value=0.2, low=0.2, high=0.2, **known)
+    idle = Estimate(attack="consistency", value=None, status="not_followed", **known)
+    bounds = (replace(idle, value=low + 0.1, low=low, high=1.0) for low in (0.1, 0.5))
+    points = [[kept([linked, one])] for one in (idle, *bounds, replace(idle, attack="learned_linkage"))]
+    assert policy_region(results(*points), (NO_MORE,)) == ("undecided", "undecided", "outside", "inside")
 
 
 def test_a_point_that_lost_a_seed_is_not_compared() -> None:
