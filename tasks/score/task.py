@@ -65,7 +65,8 @@ def score_release(
     estimates += _of_membership(store, members, people, original, attributes)
     lines = store.record(Ref(policy), Policy)
     unfollowed = find_unfollowed(attacked, store.record(Ref(omit), tuple[Omission, ...]), steps)
-    return {"score": store.put_record(Score(estimates, decide(lines, estimates, unfollowed)))}
+    verdict = decide(lines, estimates, unfollowed)
+    return {"score": store.put_record(Score(estimates, verdict))}
 
 
 @stage("score model", rooms=ROOMS)
