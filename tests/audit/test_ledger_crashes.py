@@ -108,7 +108,7 @@ def test_no_acknowledged_entry_is_lost_by_five_kills(tmp_path):
     kill_often(Ledger(tmp_path / "ledger"), 5)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_acknowledged_entry_is_lost_by_fifty_kills(tmp_path):
     kill_often(Ledger(tmp_path / "ledger"), 50)
 

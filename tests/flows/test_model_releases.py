@@ -291,7 +291,7 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_after_kill_9_shadow_models_that_have_answered_are_not_trained_again(process, tmp_path):
     change = of_model(membership=[{"method": "shadow_models", "shadows": 24}])
     words = ["certify", write_release(tmp_path / "project", change), "--output", tmp_path / "releases"]

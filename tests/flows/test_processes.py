@@ -36,6 +36,7 @@ PLACES = {
     "moving `latest`": ("flows.publish", "settle_latest"),
 }
 APPEARED = ("publishing", "moving `latest`")
+QUICK = ("mask", "writing an artifact", "publishing")  # before, in and after the stages
 
 
 def words(path: Path, tmp_path: Path) -> list[object]:
@@ -43,7 +44,7 @@ def words(path: Path, tmp_path: Path) -> list[object]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", [one if one in QUICK else pytest.param(one, marks=pytest.mark.long) for one in PLACES])
 def test_after_kill_9_the_next_run_ends_correctly(process, tmp_path, place):
     path = write_release(tmp_path / "project")
     module, function = PLACES[place]

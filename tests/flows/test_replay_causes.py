@@ -205,9 +205,13 @@ def test_changed_code_and_a_changed_lock_are_named(process, checkout, home, tmp_
 
 
 RELEASES = sorted((ROOT / "params" / "releases").glob("*.yaml"))
+QUICK = ("anes96", "census")
 
 
-@pytest.mark.parametrize("path", RELEASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.long) for path in RELEASES],
+)
 def test_the_replay_of_a_shipped_release_is_identical(process, sdcert, replay, home, tmp_path, reference, monkeypatch, path):
     """Certified in this process, replayed in another one, so that nothing but the home joins them."""
     monkeypatch.setenv("SDCERT_REFERENCE_DATA", str(reference))

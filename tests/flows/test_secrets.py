@@ -65,10 +65,11 @@ CHANGES = {
 }
 
 
-FAST = ("certified",)
+FAST, LONG = ("certified",), ("refused", "expectation fails")
+TIERS = {name: [pytest.mark.slow, pytest.mark.long][name in LONG] for name in CHANGES if name not in FAST}
 
 
-@pytest.mark.parametrize("change", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in CHANGES])
+@pytest.mark.parametrize("change", [pytest.param(name, marks=TIERS.get(name, ())) for name in CHANGES])
 def test_no_secret_leaves_the_private_folders(process, tmp_path, home, change):
     spec, code = CHANGES[change]
     path = write_release(tmp_path / "project", spec, text=survey(canary=True))
@@ -117,7 +118,7 @@ def test_no_secret_is_in_what_the_audit_trail_gives_out(certify, sdcert, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", ["certified", "value outside the order"])
+@pytest.mark.parametrize("change", [pytest.param("certified", marks=pytest.mark.long), "value outside the order"])
 def test_prefects_database_holds_no_secret(process, tmp_path, home, prefect, change):
     """What the session's server answers; its database is searched at the end of the session."""
     path = write_release(tmp_path / "project", CHANGES[change][0], text=survey(canary=True))

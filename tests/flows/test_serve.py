@@ -54,6 +54,7 @@ def test_a_run_cancelled_on_the_server_is_ended_with_its_command(serving):
     until(lambda: [one["verdict"] for one in serving.ledger_of(run)] == ["interrupted"], 180, every=3)
 
 
+@pytest.mark.long
 def test_a_worker_killed_in_mid_run_loses_no_run(serving):
     began, run = datetime.now(UTC), serving.begin("slow")
     serving.child_of(run)
@@ -69,6 +70,7 @@ def test_a_server_killed_in_mid_run_loses_no_run(serving):
     a_server_killed_in_mid_run_loses_no_run(serving)
 
 
+@pytest.mark.long
 def test_a_flow_run_killed_in_mid_run_takes_its_command_with_it(serving):
     began, run = datetime.now(UTC), serving.begin("slow")
     child = serving.child_of(run)
@@ -80,6 +82,7 @@ def test_a_flow_run_killed_in_mid_run_takes_its_command_with_it(serving):
     the_next_schedule_goes_on(serving, began)
 
 
+@pytest.mark.long
 def test_ended_in_mid_run_it_leaves_no_process_and_goes_on_when_it_is_started_again(serving):
     run = serving.begin("slow")
     serving.child_of(run)

@@ -31,6 +31,7 @@ def test_every_ending_is_on_the_server_in_the_audit_trail_and_in_mlflow(serving,
     every_ending_is_on_the_server_in_the_audit_trail_and_in_mlflow(serving, monkeypatch)
 
 
+@pytest.mark.long
 def test_a_server_killed_in_mid_run_loses_no_run(serving):
     a_server_killed_in_mid_run_loses_no_run(serving)
 

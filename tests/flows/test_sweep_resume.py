@@ -29,7 +29,7 @@ flows.sweep.blocks.MOST_GROUPS = 4
 from flows.cli import run
 sys.exit(run(sys.argv[1:]))
 """
-STEPS, SEEDS = 100, 3
+STEPS, SEEDS = 40, 3
 BLOCKS = 2 * STEPS * SEEDS // 4
 SWEEP = {
     "pipelines": [

@@ -57,7 +57,7 @@ def test_what_is_cut_out_put_in_or_put_behind_is_found(golden, golden_keys, at, 
         assert is_found(golden, golden_keys, at, changed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_single_bit_of_a_certificate(golden, golden_keys, at, certificate):
     missed = [n for n in range(BITS * len(certificate)) if not is_found(golden, golden_keys, at, flipped(certificate, n))]
     assert missed == []
@@ -97,7 +97,7 @@ def test_every_changed_byte_of_a_released_file_is_found(golden, golden_keys, at,
         pd.testing.assert_frame_equal(by_another_reader(changed), by_another_reader(plain))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_single_bit_of_a_released_file(golden, golden_keys, at, certificate, tmp_path):
     plain = (golden / "released.csv").read_bytes()
     for bit in range(BITS * len(plain)):
