@@ -192,7 +192,7 @@ def _ask_database_once(uri: str) -> None:
 
     engine = create_engine(uri)
     try:
-        if engine.dialect.name != "sqlite" or Path(engine.url.database or "").is_file():
+        if engine.dialect.name != "sqlite" or os.path.lexists(engine.url.database or ""):
             inspect(engine)
     finally:
         engine.dispose()

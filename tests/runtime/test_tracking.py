@@ -1,6 +1,8 @@
+import os
 import re
 import sqlite3
 import string
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -93,6 +95,21 @@ def test_a_damaged_database_is_asked_once(home, monkeypatch, content):
     (home / "mlflow.db").write_bytes(content)
     recorded = Tracking(series="survey", run="run-1")
     assert "DatabaseError" in (recorded.close("FINISHED") or "")
+    assert max(waited, default=0) < 1
+
+
+@pytest.mark.parametrize(
+    "make", [lambda path: path.symlink_to(path.name), Path.mkdir, os.mkfifo], ids=["link", "folder", "pipe"]
+)
+def test_what_stands_in_the_place_of_the_database_is_asked_once(home, monkeypatch, make):
+    from mlflow.store.db import utils
+
+    waited = []
+    monkeypatch.setattr(utils.time, "sleep", waited.append)
+    home.mkdir(parents=True)
+    make(home / "mlflow.db")
+    recorded = Tracking(series="survey", run="run-1")
+    assert "OperationalError" in (recorded.close("FINISHED") or "")
     assert max(waited, default=0) < 1
 
 
