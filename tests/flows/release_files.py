@@ -41,6 +41,13 @@ RELEASE: dict[str, Any] = {
     "policy": [{"measure": "reidentification", "at_most": 0.4}],
 }
 
+HARDLY_COMPILED: dict[str, Any] = {  # for tests of changed code, after which everything is compiled anew
+    "masking": [{"method": "noise", "kind": "independent", "attributes": ["age", "income", "town"], "sd_percent": 50}],
+    "attacks": [{"method": "distance_linkage"}],
+    "omit": [{"attack": "transparency", "reason": "the changed code is in other files"}],
+    "policy": [{"measure": "reidentification", "at_most": 1.0}],
+}
+
 
 REASON = "not what this test is about"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from outcomes import ROOT, computed, folder_of, newest_manifest
-from release_files import write_release
+from release_files import HARDLY_COMPILED, write_release
 
 KILLED_IN = """
 import os, signal, sys
@@ -103,7 +103,7 @@ def checkout(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 def test_a_changed_algorithm_file_recomputes_its_stage_and_what_follows(process, tmp_path, checkout):
-    path = write_release(tmp_path / "project")
+    path = write_release(tmp_path / "project", HARDLY_COMPILED)
 
     def stages() -> set[str]:
         ran = process("-m", "flows.cli", *words(path, tmp_path), checkout=checkout)

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 from outcomes import ROOT, newest_manifest
-from release_files import survey, write_release
+from release_files import HARDLY_COMPILED, survey, write_release
 from replays import by_stage, causes_of, replayed
 
 pytestmark = pytest.mark.slow
@@ -161,7 +161,7 @@ def checkout(tmp_path_factory):
 
 
 def test_changed_code_and_a_changed_lock_are_named(process, checkout, home, tmp_path):
-    path = write_release(tmp_path / "project")
+    path = write_release(tmp_path / "project", HARDLY_COMPILED)
 
     def ran(*words):
         child = process("-m", "flows.cli", *words, checkout=checkout)
