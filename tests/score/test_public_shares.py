@@ -54,20 +54,20 @@ def test_no_count_below_ten_and_no_complement_is_told_by_one_or_two_scorecards(n
     if n < FEWEST:
         assert {told(count, n).value for count in range(n + 1)} == {None}
         return
-    classes = ShareClasses(n)
-    changes = [count for count, (a, b) in enumerate(pairwise(classes.place(c / n) for c in range(n + 1)), 1) if a != b]
+    classes, more = ShareClasses(n), ShareClasses(n + 1)
+    before, after = ([one.place(count / of) for count in range(of + 1)] for one, of in ((classes, n), (more, n + 1)))
+    changes = [count for count, (a, b) in enumerate(pairwise(before), 1) if a != b]
     assert changes == list(classes.thresholds)
     assert all(count - 1 >= LEAST and n - count >= LEAST for count in changes)
     assert all(later - earlier >= LEAST for earlier, later in pairwise([0, *changes, n + 1]))
-    more = ShareClasses(n + 1)
     for count in (*range(16), *range(n - 16, n + 1)):
         for other in (count, count + 1):
-            pair = classes.place(count / n), more.place(other / (n + 1))
+            pair = before[count], after[other]
             like = [
                 (c, d)
                 for c in range(max(0, count - 15), min(n, count + 15) + 1)
                 for d in (c, c + 1)
-                if (classes.place(c / n), more.place(d / (n + 1))) == pair
+                if (before[c], after[d]) == pair
             ]
             for number, of in ((0, n), (1, n + 1)):
                 known = {one[number] for one in like}
