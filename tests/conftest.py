@@ -42,6 +42,7 @@ LONGEST = (
     "test_replay_causes",  # 490
     "test_ledger_mutations",  # 450
     "test_sweep_resume",  # 340
+    "test_hostile_inputs",  # 180
     "test_secrets",  # 170
     "test_certify",  # 140
     "test_released",  # 130
