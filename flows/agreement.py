@@ -27,11 +27,11 @@ def refuse_disagreement(
 ) -> None:
     """Raises InputError where verdict, report and figures are not of one release. stages, inputs: as the journal has them."""
     decided = decide(release.policy, measured.estimates, find_unfollowed(content.attacks, release.omit, content.mechanisms))
-    if _written(decided) != _written(measured.verdict):
+    if _serialize(decided) != _serialize(measured.verdict):
         raise _disagreement("the verdict in the store is not what the release's policy decides by the figures in the store")
     figures = public(measured.estimates, zip(release.policy, decided.criteria, strict=True))
     shown = Verdict(decided.verdict, public_criteria(decided.criteria, measured.estimates, figures))
-    same = _written(content.verdict) == _written(shown) and _figures(content.estimates) == _figures(figures)
+    same = _serialize(content.verdict) == _serialize(shown) and _figures(content.estimates) == _figures(figures)
     if not same or tuple(content.policy) != tuple(release.policy):
         raise _disagreement("the report in the store does not show these figures, this verdict and this policy")
     if not _follow(made, stages, inputs):
@@ -72,7 +72,7 @@ def _texts(given: Any) -> Iterator[str]:
                 yield from _texts(one)
 
 
-def _written(verdict: Verdict) -> bytes:
+def _serialize(verdict: Verdict) -> bytes:
     return adapter_of(Verdict).dump_json(verdict)
 
 

@@ -280,10 +280,10 @@ def explain(error: BaseException, arguments: list[str]) -> int:
         sys.stderr.write(f"error: {said}\n  to do:   {see}\n")
         return WRONG_INPUT
     from tasks.runtime.failures import write_private_trace
-    from tasks.runtime.refusals import refused_by_system
+    from tasks.runtime.refusals import find_system_refusal
     from tasks.runtime.settings import Home, prepare_environment
 
-    refused = refused_by_system(error, Home.current().root)
+    refused = find_system_refusal(error, Home.current().root)
     if refused is not None:
         return _refused(refused)
     token = getattr(error, "token", None) or secrets.token_hex(8)

@@ -13,7 +13,7 @@ import typer
 from pydantic import ValidationError
 
 from flows.console.inert import shown
-from flows.telling.addresses import address_of_mail, address_of_webhook, refuse_internal, without_redirects
+from flows.telling.addresses import address_of_mail, address_of_webhook, forbid_redirects, refuse_internal
 from flows.telling.events import BY_DEFAULT, KINDS
 from flows.telling.file import (
     Receiver,
@@ -51,7 +51,7 @@ def add_receiver(
         address = address_of_mail(_secret(email, "--email-env"))
     if address is not None and not internal:
         refuse_internal(address)
-        address = without_redirects(address)
+        address = forbid_redirects(address)
     with _server() as client:
         if address is None:
             _existing(client, receiver.block, internal=internal)

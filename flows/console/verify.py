@@ -18,7 +18,7 @@ from tasks.audit.certificates.verification import Verification, small_file, stat
 from tasks.audit.signing.envelope import LARGEST_BYTES
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import opened_file
+from tasks.microdata.regular_files import open_regular_file
 from tasks.report.predicate import Claim, FileClaim, Predicate
 from tasks.runtime.settings import Home
 from tasks.score.verdict_word import in_capitals, verdict_word
@@ -241,7 +241,7 @@ def _content(path: Path) -> bytes:
     """The bytes of a certificate, of one byte more than it may have at most."""
 
     def read() -> bytes:
-        with opened_file(path) as file:
+        with open_regular_file(path) as file:
             return file.read(LARGEST_BYTES + 1)
 
     return _read(path, read)

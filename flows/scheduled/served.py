@@ -33,7 +33,7 @@ class Served:
     def of(cls, found: Deployments, folder: Path) -> Served:
         """As a file of deployments has it, whose paths are absolute."""
         stated = [deployment.parameters for deployment in found.deployments]
-        return cls(folder.resolve(), _resolved(stated, READ), _resolved(stated, WRITTEN))
+        return cls(folder.resolve(), _resolve_paths(stated, READ), _resolve_paths(stated, WRITTEN))
 
     @classmethod
     def current(cls) -> Served:
@@ -54,7 +54,9 @@ class Served:
         path = self._path(name, value)
         resolved = _resolve(name, path)
         if _is_private(resolved) or (not resolved.is_relative_to(self.folder) and resolved not in self.files):
-            raise _refused(name, "the file lies outside the folder that is served", "put the file there, or state it there")
+            raise _refusal(
+                name, "the file lies outside the folder that is served", "put the file there, or state it there"
+            )
         return str(path)
 
     def output(self, name: str, value: str) -> str:
@@ -62,13 +64,13 @@ class Served:
         path = self._path(name, value)
         resolved = _resolve(name, path)
         if _is_private(resolved) or not any(resolved.is_relative_to(one) for one in (self.folder, *self.outputs)):
-            raise _refused(name, "the folder lies outside the one that is served", "choose one there, or state it there")
+            raise _refusal(name, "the folder lies outside the one that is served", "choose one there, or state it there")
         return str(path)
 
     def _path(self, name: str, value: str) -> Path:
         if value.startswith("-") or not value.strip() or any(ord(sign) < _FIRST_PRINTED for sign in value):
             what = "this is no path: it begins with a dash, is blank, or holds a control character"
-            raise _refused(name, what, "give a path")
+            raise _refusal(name, what, "give a path")
         return self.folder / value
 
 
@@ -76,7 +78,7 @@ def _resolve(name: str, path: Path) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError):  # a link that leads to itself
-        raise _refused(name, "the path cannot be followed", "give a path") from None
+        raise _refusal(name, "the path cannot be followed", "give a path") from None
 
 
 def _is_private(path: Path) -> bool:
@@ -84,11 +86,11 @@ def _is_private(path: Path) -> bool:
     return path.is_relative_to(Home.current().root.resolve())
 
 
-def _resolved(stated: Iterable[dict[str, object]], names: Iterable[str]) -> tuple[Path, ...]:
+def _resolve_paths(stated: Iterable[dict[str, object]], names: Iterable[str]) -> tuple[Path, ...]:
     paths = {Path(value).resolve() for one in stated for name in names if isinstance(value := one.get(name), str)}
     return tuple(sorted(paths))
 
 
-def _refused(name: str, what: str, remedy: str) -> InputError:
+def _refusal(name: str, what: str, remedy: str) -> InputError:
     """The value is not told: the message of a run is in Prefect's database, and may be sent."""
     return InputError("parameter", name, what, ALLOWED, remedy)

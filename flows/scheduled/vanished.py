@@ -61,7 +61,7 @@ def end_vanished(client: SyncPrefectClient, looks: Looks) -> Iterator[str]:
     error, when all were tried.
     """
     errors: list[Exception] = []
-    for run in _vanished(client, looks):
+    for run in _find_vanished(client, looks):
         try:
             yield from _end(client, run)
         except Exception as error:
@@ -101,7 +101,7 @@ def end_run(client: SyncPrefectClient, run: FlowRun, message: str) -> bool:
     return answer.status == SetStateStatus.ACCEPT
 
 
-def _vanished(client: SyncPrefectClient, looks: Looks) -> list[FlowRun]:
+def _find_vanished(client: SyncPrefectClient, looks: Looks) -> list[FlowRun]:
     """Of the runs that have not ended. First what the server says, then what is there: a process may start in between."""
     states = [one.value for one in (StateType.PENDING, StateType.RUNNING, StateType.CANCELLING)]
     unended = list(_runs(client, {"tags": {"all_": [TAG]}, "state": {"type": {"any_": states}}}))

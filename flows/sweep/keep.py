@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
 from tasks.microdata.parquet_files import read_parquet
-from tasks.microdata.regular_files import opened_file
+from tasks.microdata.regular_files import open_regular_file
 from tasks.microdata.table import Microdata
 from tasks.runtime.places import Place as SharedPlace
 from tasks.runtime.settings import Home
@@ -55,7 +55,7 @@ class Place(SharedPlace):
         try:
             if path is None:
                 return Microdata(pa.ipc.open_file(pa.BufferReader(self.read(name))).read_all())
-            with opened_file(path):  # what is mapped is a file, no device
+            with open_regular_file(path):  # what is mapped is a file, no device
                 return Microdata(pa.ipc.open_file(pa.memory_map(str(path))).read_all())
         except (pa.ArrowException, ValueError):
             raise _damaged(name) from None

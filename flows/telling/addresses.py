@@ -45,14 +45,14 @@ def refuse_internal(address: str) -> None:
 def is_public(text: str) -> bool:
     """Whether an IP address is one of the internet; what is wrapped in an IPv6 address counts as what it is."""
     address = ip_address(text.partition("%")[0])
-    inner = _wrapped(address) if isinstance(address, IPv6Address) else None
+    inner = _unwrap(address) if isinstance(address, IPv6Address) else None
     if inner is not None:
         return is_public(str(inner))
     local = address in _LOCAL_NAT64 or address in _PROTOCOLS or getattr(address, "is_site_local", False)
     return address.is_global and not address.is_multicast and not local
 
 
-def _wrapped(address: IPv6Address) -> IPv4Address | None:
+def _unwrap(address: IPv6Address) -> IPv4Address | None:
     if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
@@ -117,7 +117,7 @@ def plugin_of(address: str) -> Any:
         return None
 
 
-def without_redirects(address: str) -> str:
+def forbid_redirects(address: str) -> str:
     """An address of Apprise's that is asked for itself alone, wherever it sends who asks."""
     plugin = plugin_of(address)
     if plugin is None or not _is_hosted(plugin) or not plugin.redirects:

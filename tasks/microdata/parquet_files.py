@@ -39,7 +39,7 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
     if repeated:
         file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=repeated, **options)
     table = file.read(use_threads=False)
-    if sum(map(_written_out, table.columns)) > LARGEST_TABLE:
+    if sum(map(_count_text_bytes, table.columns)) > LARGEST_TABLE:
         raise TooExpansive
     for name in repeated:
         place = schema.get_field_index(name)
@@ -74,7 +74,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return any(is_text(kind) for is_text in texts)
 
 
-def _written_out(column: pa.ChunkedArray) -> int:
+def _count_text_bytes(column: pa.ChunkedArray) -> int:
     """Bytes of the texts of a column that keeps each once; 0 of other columns, which were bounded before they were read."""
     if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
         return 0

@@ -40,7 +40,7 @@ class UnreadableFile(InputError, OSError):
 
 
 @contextmanager
-def opened_file(path: Path) -> Iterator[BufferedReader]:
+def open_regular_file(path: Path) -> Iterator[BufferedReader]:
     """Open a regular file for reading; UnreadableFile for anything else, other OSErrors as `open` raises them.
 
     It is looked at before it is opened, because opening a device may do something, and again when it is open.
@@ -58,7 +58,7 @@ def opened_file(path: Path) -> Iterator[BufferedReader]:
 
 def read_file(path: Path, largest: int = LARGEST_RECORD) -> bytes:
     """The bytes of a regular file of at most `largest` bytes; UnreadableFile for anything else."""
-    with opened_file(path) as file:
+    with open_regular_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         pieces, read_bytes = [], size if size > largest else 0
         while read_bytes <= largest and (piece := file.read(max(size - read_bytes, _PIECE_BYTES))):

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
 from tasks.microdata.parquet_files import read_parquet
-from tasks.microdata.regular_files import LARGEST_TABLE, opened_file, read_file
+from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file, read_file
 from tasks.microdata.table import Microdata, stored_integers
 from tasks.runtime.files import write_whole
 from tasks.runtime.seals import digest_under, store_key
@@ -127,7 +127,7 @@ class Store:
     def file_digest(self, path: Path) -> str:
         """The keyed digest of a file's bytes, read in pieces."""
         mac = hmac.new(self.key, digestmod=hashlib.sha256)
-        with opened_file(path) as file:
+        with open_regular_file(path) as file:
             while piece := file.read(1 << 20):
                 mac.update(piece)
         return mac.hexdigest()

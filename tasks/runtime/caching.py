@@ -31,7 +31,7 @@ from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.failures import guarded
 from tasks.runtime.files import try_lock
 from tasks.runtime.provenance import installed, lock_file
-from tasks.runtime.records import LARGEST_RECORD, Produced, Returned, is_produced, returned, returned_in, sealed_result
+from tasks.runtime.records import LARGEST_RECORD, Produced, Returned, is_produced, read_returned, returned, seal_result
 from tasks.runtime.seals import ADDRESS
 from tasks.runtime.settings import Home
 from tasks.runtime.shared import fetch_record, share_record
@@ -74,7 +74,7 @@ class Sealed(Serializer):
         key = _key_of_call()
         if key is None or not is_produced(obj):  # how a call failed: nothing reads it again
             return JSONSerializer().dumps(obj)
-        return sealed_result(Home.current(), key, obj)
+        return seal_result(Home.current(), key, obj)
 
     def loads(self, blob: bytes) -> Any:
         key, found, home = _key_of_call(), returned(blob), Home.current()
@@ -198,7 +198,7 @@ def _trustworthy(key: str, path: Path) -> bool:
 def _returned(path: Path) -> Returned | None:
     """What a record says that its stage returned; None where it is none that this version writes."""
     try:
-        return returned_in(read_file(path, LARGEST_RECORD))
+        return read_returned(read_file(path, LARGEST_RECORD))
     except OSError:
         return None
 

@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import opened_file
+from tasks.microdata.regular_files import open_regular_file
 from tasks.runtime.files import write_first
 
 BYTES = 32
@@ -29,5 +29,5 @@ def private_key(path: Path) -> bytes:
 
 def read_key(path: Path) -> bytes:
     """What lies there, one byte more than a key has at the most: not checked."""
-    with opened_file(path) as file:
+    with open_regular_file(path) as file:
         return file.read(BYTES + 1)

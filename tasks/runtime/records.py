@@ -34,17 +34,17 @@ class Returned:
 
     def is_sealed(self, home: Home) -> bool:
         """Whether this home's store key sealed it for the call that it names itself."""
-        return is_sealed(home, self.seal, *_said(self.key, self.produced))
+        return is_sealed(home, self.seal, *_sealed_parts(self.key, self.produced))
 
 
-def sealed_result(home: Home, key: str, produced: Produced) -> bytes:
+def seal_result(home: Home, key: str, produced: Produced) -> bytes:
     """The result of a record: what the call of a cache key returned, with its seal."""
     name = _name(key)
-    return json.dumps({"key": name, "produced": produced, "seal": seal_of(home, *_said(name, produced))}).encode()
+    return json.dumps({"key": name, "produced": produced, "seal": seal_of(home, *_sealed_parts(name, produced))}).encode()
 
 
 def returned(result: bytes | str) -> Returned | None:
-    """What the result of a record says; None where it is not of the form that `sealed_result` writes."""
+    """What the result of a record says; None where it is not of the form that `seal_result` writes."""
     try:
         found = json.loads(result)
     except (ValueError, RecursionError):
@@ -56,7 +56,7 @@ def returned(result: bytes | str) -> Returned | None:
     return Returned(found["key"], found["produced"], found["seal"])
 
 
-def returned_in(record: bytes | str) -> Returned | None:
+def read_returned(record: bytes | str) -> Returned | None:
     """What a whole record says that its stage returned; None where it is none that this version writes."""
     try:
         found = json.loads(record)
@@ -76,5 +76,5 @@ def _name(key: str) -> str:
     return Path(key).name
 
 
-def _said(key: str, produced: Produced) -> tuple[str, ...]:
+def _sealed_parts(key: str, produced: Produced) -> tuple[str, ...]:
     return ("returned", key, json.dumps(produced, sort_keys=True))

@@ -47,7 +47,7 @@ def reason_of(error: OSError) -> str:
     return known.get(error.errno or 0) or error.strerror or type(error).__name__
 
 
-def refused_by_system(error: BaseException, home: Path) -> InputError | None:
+def find_system_refusal(error: BaseException, home: Path) -> InputError | None:
     """What the system refused, where that is why something broke; None where it is not known to be.
 
     home: the private folder. An error of a server's says nothing of its disk: then a disk without room says it.
@@ -57,7 +57,7 @@ def refused_by_system(error: BaseException, home: Path) -> InputError | None:
         if number in FULL | DENIED | UNFIT:
             name = cause.filename if isinstance(cause, OSError) else None
             return _sentence(number, Path(os.fsdecode(name)) if isinstance(name, str | bytes) else None, home)
-    full = next(iter(_without_room(home)), None)
+    full = next(iter(_full_disks(home)), None)
     return None if full is None else _sentence(errno.ENOSPC, full, home)
 
 
@@ -70,7 +70,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = getattr(error, "cause", None) or getattr(error, "orig", None) or error.__cause__
 
 
-def _without_room(home: Path) -> Iterator[Path]:
+def _full_disks(home: Path) -> Iterator[Path]:
     """The folders that the program writes to whose disk is full."""
     for folder in (home, Path(tempfile.gettempdir())):
         try:
@@ -83,7 +83,7 @@ def _without_room(home: Path) -> Iterator[Path]:
 def _sentence(number: int, path: Path | None, home: Path) -> InputError:
     full = number in FULL
     if path is None and full:
-        path = next(iter(_without_room(home)), None)
+        path = next(iter(_full_disks(home)), None)
     where = "the disk" if path is None else "SDCERT_HOME" if path.is_relative_to(home) else "the file system"
     what = f"{(FULL | DENIED | UNFIT)[number]}{': nothing more can be written' if full else ''}"
     if full:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import opened_file
+from tasks.microdata.regular_files import open_regular_file
 from tasks.runtime.files import write_first
 from tasks.runtime.keyfile import private_key
 from tasks.runtime.settings import Home
@@ -90,7 +90,7 @@ def _check(root: Path, key: bytes) -> None:
 
 def _mark(root: Path) -> bytes | None:
     try:
-        with opened_file(root / "store" / MARK) as file:
+        with open_regular_file(root / "store" / MARK) as file:
             return file.read(LARGEST_SAMPLE).strip()
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -117,7 +117,7 @@ def _samples(root: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _beginning(path: Path) -> bytes:
-    with opened_file(path) as file:
+    with open_regular_file(path) as file:
         return file.read(LARGEST_SAMPLE)
 
 

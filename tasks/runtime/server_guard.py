@@ -37,9 +37,9 @@ def guard_servers(home: Path) -> None:
 
 def password_for(address: str, home: Path) -> str | None:
     """The password of the server at this address, where nobody has set one, and it is the one that this home serves."""
-    if os.environ.get(CLIENT) or os.environ.get(CLOUD_KEY) or address.rstrip("/") != served_address(home):
+    if os.environ.get(CLIENT) or os.environ.get(CLOUD_KEY) or address.rstrip("/") != read_served_address(home):
         return None
-    return served_password(home)
+    return read_served_password(home)
 
 
 def new_password() -> str:
@@ -80,7 +80,7 @@ def keep_password(home: Path, password: str) -> Path:
     return path
 
 
-def served_password(home: Path) -> str | None:
+def read_served_password(home: Path) -> str | None:
     """The password of the server that `sdcert serve` of this home started; None where there is none."""
     try:
         return read_text_file(home / FOLDER / PASSWORD_FILE, LARGEST_NOTE) or None
@@ -88,7 +88,7 @@ def served_password(home: Path) -> str | None:
         return None
 
 
-def served_address(home: Path) -> str | None:
+def read_served_address(home: Path) -> str | None:
     """The API that `sdcert serve` of this home uses; None where it does not run, or ended without a word."""
     try:
         return f"{json.loads(read_file(home / FOLDER / STATE_FILE, LARGEST_NOTE))['address']}/api"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tasks.microdata.errors import InputError, PlaceAway
 from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.files import write_first, write_whole
-from tasks.runtime.records import returned_in
+from tasks.runtime.records import read_returned
 from tasks.runtime.seals import ADDRESS, MARK, digest_under, mark_of, store_key
 from tasks.runtime.settings import Home
 
@@ -94,7 +94,7 @@ def share_record(key: str, path: Path) -> None:
         return
     with suppress(PlaceAway, OSError):
         name = _record_name(key)
-        there = returned_in(place.read(name)) if place.exists(name) else None
+        there = read_returned(place.read(name)) if place.exists(name) else None
         if there is None or not there.is_of(home, key):
             place.write(name, read_file(path))
 

@@ -44,7 +44,7 @@ def categories_lost(tables: Aligned) -> tuple[Estimate, ...]:
 
     Example: a column of the categories a, b, c and d of which the release shows a and b: 0.5.
     """
-    counts = {one.name: _lost_of(*tables.codes(one.name)) for one in tables.touched(*CATEGORICAL, Scale.ORDINAL)}
+    counts = {one.name: _count_lost(*tables.codes(one.name)) for one in tables.touched(*CATEGORICAL, Scale.ORDINAL)}
     counts = {name: (lost, shown) for name, (lost, shown) in counts.items() if shown}
     if not counts:
         return (_estimate("categories_lost", None, reason=NO_CATEGORIES),)
@@ -82,7 +82,7 @@ def category_association_difference(tables: Aligned) -> Estimate:
     return _estimate("category_association_difference", math.fsum(changes) / len(pairs))
 
 
-def _lost_of(before: Integers, after: Integers) -> tuple[int, int]:
+def _count_lost(before: Integers, after: Integers) -> tuple[int, int]:
     """How many categories were lost, of how many."""
     had, has = set(np.unique(before[before >= 0])), set(np.unique(after[after >= 0]))
     return len(had - has), len(had)

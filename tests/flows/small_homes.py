@@ -17,7 +17,7 @@ import pyarrow as pa
 from tasks.audit.ledger.entries import Entry
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.records import SERIALIZER, sealed_result
+from tasks.runtime.records import SERIALIZER, seal_result
 from tasks.runtime.settings import Home
 
 NOW = datetime(2028, 3, 1, 12, tzinfo=UTC)
@@ -71,7 +71,7 @@ def put_run(run: str, refs: list[str], *, days: float = 0.0, series: str = "surv
 def put_cache_record(key: str, refs: list[str], serializer: dict[str, Any] = SERIALIZER) -> Path:
     """A record as this version writes it; with another serializer as somebody else does, or an older version."""
     produced = {str(i): ref for i, ref in enumerate(refs)}
-    result = sealed_result(Home.current(), key, produced).decode() if serializer == SERIALIZER else json.dumps(produced)
+    result = seal_result(Home.current(), key, produced).decode() if serializer == SERIALIZER else json.dumps(produced)
     path = Home.current().records / key
     path.write_text(json.dumps({"metadata": {"serializer": serializer}, "result": result}))
     return path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from apprise import Apprise
 
-from flows.telling.addresses import address_of_mail, address_of_webhook, is_public, refuse_internal, without_redirects
+from flows.telling.addresses import address_of_mail, address_of_webhook, forbid_redirects, is_public, refuse_internal
 from tasks.microdata.errors import InputError
 
 
@@ -65,9 +65,9 @@ def test_a_name_is_what_it_leads_to_now(monkeypatch):
 
 
 def test_an_address_of_apprises_is_not_sent_elsewhere():
-    address = without_redirects("jsons://93.184.216.34/x?-a=1")
+    address = forbid_redirects("jsons://93.184.216.34/x?-a=1")
     assert not Apprise.instantiate(address).redirects
-    assert without_redirects(address) == address
+    assert forbid_redirects(address) == address
 
 
 @pytest.mark.parametrize("address", ["fec0::1", "64:ff9b:1::7f00:1", "192.0.0.8"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sites import site_of
 
 from tasks.mask.groups.microaggregation import Microaggregation, microaggregate, refuse_unfit
-from tasks.mask.groups.persons import joined_to_k_persons
+from tasks.mask.groups.persons import join_to_k_persons
 from tasks.mask.methods import conclusions
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -86,7 +86,7 @@ def test_joining_against_its_definition(seed, k):
     points, groups = rng.normal(size=(40, 1)), np.repeat(np.arange(10), 4)
     points = np.sort(points, axis=0)
     persons = rng.integers(0, 8, 40)
-    found = joined_to_k_persons(points, groups, persons, k)
+    found = join_to_k_persons(points, groups, persons, k)
     assert sorted(set(found.tolist())) == list(range(int(found.max()) + 1))
     assert all(len(set(found[groups == one])) == 1 for one in range(10)), "groups are joined, never split"
     assert all(len(set(persons[found == one])) >= k for one in set(found)) or len(set(found)) == 1

@@ -10,7 +10,7 @@ import pytest
 from tasks.microdata import regular_files
 from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import TASKS
-from tasks.microdata.regular_files import LARGEST_TABLE, UnreadableFile, opened_file, read_file, read_text_file
+from tasks.microdata.regular_files import LARGEST_TABLE, UnreadableFile, open_regular_file, read_file, read_text_file
 
 ROOT = TASKS.parent
 # What is opened otherwise, and why
@@ -81,7 +81,7 @@ def test_a_file_that_grows_while_it_is_read(tmp_path: Path, monkeypatch: pytest.
 def test_texts_are_read_as_path_reads_them(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes("\ufeffa\r\nb\rc\n".encode())
     assert read_text_file(tmp_path / "text", encoding="utf-8-sig") == (tmp_path / "text").read_text(encoding="utf-8-sig")
-    with pytest.raises(FileNotFoundError), opened_file(tmp_path / "nothing"):
+    with pytest.raises(FileNotFoundError), open_regular_file(tmp_path / "nothing"):
         pass
 
 

@@ -14,7 +14,7 @@ from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Ref, Store
 from tasks.runtime.caching import FlockManager, Sealed, prepared, stage, vet
 from tasks.runtime.failures import StageFailure
-from tasks.runtime.records import sealed_result
+from tasks.runtime.records import seal_result
 from tasks.runtime.settings import Home
 
 STAGES = ("ingest", "classify", "mask", "attack", "score", "report")
@@ -169,7 +169,7 @@ def test_the_lock_is_held_by_one_and_given_back(home):
 def test_a_record_that_a_full_disk_cut_off_is_removed_when_the_lock_is_given_back(home):
     manager, path = FlockManager(), Home.current().records / "key"
     made_by_prefect = {"serializer": Sealed().model_dump(mode="json")}
-    result = sealed_result(Home.current(), "key", {"data": "table:1"}).decode()
+    result = seal_result(Home.current(), "key", {"data": "table:1"}).decode()
     whole = json.dumps({"metadata": made_by_prefect, "result": result})
     for content, stays in ((whole[:40], False), ("", False), (whole, True)):
         manager.acquire_lock("key", "one")

@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 from tasks.runtime import refusals
 from tasks.runtime.failures import StageFailure, guarded
 from tasks.runtime.files import append_line, write_whole
-from tasks.runtime.refusals import DENIED, FULL, UNFIT, refused_by_system
+from tasks.runtime.refusals import DENIED, FULL, UNFIT, find_system_refusal
 
 HOME = Path("/a/home")
 
@@ -34,7 +34,7 @@ def room(monkeypatch):
 
 @pytest.mark.parametrize("number", sorted(FULL | DENIED | UNFIT))
 def test_each_is_told_with_its_file(number):
-    found = refused_by_system(OSError(number, os.strerror(number), "/a/home/store/x"), HOME)
+    found = find_system_refusal(OSError(number, os.strerror(number), "/a/home/store/x"), HOME)
     assert found is not None
     assert (found.where, found.value) == ("SDCERT_HOME", "/a/home/store/x")
     assert "/a/home" not in found.public, "a path is for the terminal alone"
@@ -44,13 +44,13 @@ def test_each_is_told_with_its_file(number):
 
 def test_what_is_our_own_fault_is_not_put_on_the_system():
     for error in (ValueError("x"), FileNotFoundError(2, "No such file", "/x"), OSError("no number"), KeyError("x")):
-        assert refused_by_system(error, HOME) is None
+        assert find_system_refusal(error, HOME) is None
 
 
 def test_it_is_found_behind_what_was_raised_from_it():
     full = sqlite3.OperationalError("database or disk is full")
     full.sqlite_errorcode = sqlite3.SQLITE_FULL
-    found = refused_by_system(OperationalError("insert", {"secret": 1}, full), HOME)
+    found = find_system_refusal(OperationalError("insert", {"secret": 1}, full), HOME)
     assert found is not None
     assert found.code == "disk-full"
     assert "secret" not in str(found)
@@ -60,10 +60,10 @@ def test_it_is_found_behind_what_was_raised_from_it():
         except OSError as error:
             raise RuntimeError("wrapped") from error
     except RuntimeError as error:
-        assert refused_by_system(error, HOME).where == "the file system"
+        assert find_system_refusal(error, HOME).where == "the file system"
     with pytest.raises(StageFailure) as failure:
         guarded("mask")(lambda: (_ for _ in ()).throw(OSError(errno.EACCES, "x", "/y")))()
-    assert refused_by_system(failure.value, HOME).code == "not-allowed"
+    assert find_system_refusal(failure.value, HOME).code == "not-allowed"
 
 
 def test_an_error_met_while_another_was_handled_is_not_its_cause():
@@ -73,12 +73,12 @@ def test_an_error_met_while_another_was_handled_is_not_its_cause():
         except OSError:
             raise KeyError("a mistake of ours")  # noqa: B904  # that it is not raised from it is what is tried
     except KeyError as error:
-        assert refused_by_system(error, HOME) is None
+        assert find_system_refusal(error, HOME) is None
 
 
 def test_a_server_that_had_no_room_is_seen_by_the_disk(room):
     room(28_000)
-    found = refused_by_system(RuntimeError("the server answered 500"), HOME)
+    found = find_system_refusal(RuntimeError("the server answered 500"), HOME)
     assert found is not None
     assert (found.code, found.value) == ("disk-full", str(HOME))
 
@@ -93,7 +93,7 @@ def test_a_file_that_could_not_be_written_is_named_and_leaves_nothing(tmp_path):
             append_line(tmp_path / "lines", "x" * 5000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert refused_by_system(refused.value, tmp_path).value == str(tmp_path / "file")
+    assert find_system_refusal(refused.value, tmp_path).value == str(tmp_path / "file")
     assert not list(tmp_path.glob("*file*"))
 
 
@@ -116,7 +116,7 @@ def test_a_command_ends_with_a_sentence(home, monkeypatch, capfd, number):
 def test_a_name_that_is_too_long_is_told(tmp_path):
     with pytest.raises(OSError) as refused:
         write_whole(tmp_path / ("x" * 300), b"")
-    assert refused_by_system(refused.value, HOME).code == "unfit-file"
+    assert find_system_refusal(refused.value, HOME).code == "unfit-file"
 
 
 def test_a_user_without_a_name_and_a_home_folder_has_a_number_and_the_private_folder(home, monkeypatch):

@@ -17,7 +17,7 @@ from tasks.runtime import places, shared
 from tasks.runtime.artifacts import Damaged, Store
 from tasks.runtime.caching import FlockManager, vet
 from tasks.runtime.draws import draw_of, pseudonym_key_of
-from tasks.runtime.records import returned_in, sealed_result
+from tasks.runtime.records import read_returned, seal_result
 from tasks.runtime.settings import Home
 
 TABLE = Microdata.of({"a": [1, 2, 3]})
@@ -121,7 +121,7 @@ def record_of(key: str, produced: dict[str, str], serializer: str = "sealed") ->
         "prefect_version": "3",
         "storage_block_id": None,
     }
-    return json.dumps({"metadata": facts, "result": sealed_result(Home.current(), key, produced).decode()})
+    return json.dumps({"metadata": facts, "result": seal_result(Home.current(), key, produced).decode()})
 
 
 def returned(key: str, produced: dict[str, str], serializer: str = "sealed") -> None:
@@ -133,7 +133,7 @@ def returned(key: str, produced: dict[str, str], serializer: str = "sealed") -> 
 
 
 def produced_in(path: Path) -> dict[str, str]:
-    found = returned_in(path.read_bytes())
+    found = read_returned(path.read_bytes())
     assert found is not None
     return found.produced
 

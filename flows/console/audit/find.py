@@ -34,7 +34,7 @@ from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import Found, alike
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import LARGEST_TABLE, opened_file, read_file
+from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file, read_file
 
 if TYPE_CHECKING:  # the readers of tables take seconds to import
     from tasks.audit.certificates.same_content import SameData
@@ -117,7 +117,7 @@ def source_digest_of(path: Path) -> str | None:
     if key is None:
         return None
     mac = hmac.new(key, digestmod=hashlib.sha256)
-    with opened_file(path) as file:
+    with open_regular_file(path) as file:
         while piece := file.read(1 << 20):
             mac.update(piece)
     return hmac.new(key, mac.hexdigest().encode(), hashlib.sha256).hexdigest()
@@ -126,7 +126,7 @@ def source_digest_of(path: Path) -> str | None:
 def _sha256(path: Path) -> str:
     try:
         if path.is_file():
-            with opened_file(path) as file:
+            with open_regular_file(path) as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         what = "this is not a file" if path.exists() else "there is no such file"
     except OSError as error:

@@ -23,7 +23,7 @@ from tasks.runtime.server_guard import (
     authorization,
     credentials,
     password_for,
-    served_address,
+    read_served_address,
 )
 from tasks.runtime.settings import Home
 
@@ -37,7 +37,7 @@ START_AGAIN = "start `sdcert serve` again, which puts it right; on a server of y
 
 def api_address() -> str | None:
     """The server that PREFECT_API_URL names, or that `sdcert serve` of this home uses."""
-    return os.environ.get(ADDRESS) or served_address(Home.current().root)
+    return os.environ.get(ADDRESS) or read_served_address(Home.current().root)
 
 
 @contextmanager
@@ -57,16 +57,16 @@ def findings_of_api() -> Iterator[Finding]:
         return
     try:
         with httpx.Client(base_url=f"{address.rstrip('/')}/", timeout=SECONDS_TO_ANSWER) as stranger:
-            yield from _closed_to_strangers(stranger)
+            yield from _check_stranger(stranger)
         with api_client(address) as client:
-            yield from _known(client)
+            yield from _check_known(client)
     except UNREADABLE as error:
         says = f"how the Prefect server is guarded could not be looked at ({type(error).__name__})"
         yield warn(TOPIC, says, "see the line on prefect")
     yield from _password_file()
 
 
-def _closed_to_strangers(stranger: httpx.Client) -> Iterator[Finding]:
+def _check_stranger(stranger: httpx.Client) -> Iterator[Finding]:
     if stranger.get("admin/version").is_success:
         says = "the Prefect server answers without a password: who reaches it can run commands as the user of its worker"
         yield fail(TOPIC, says, CLOSE)
@@ -78,7 +78,7 @@ def _closed_to_strangers(stranger: httpx.Client) -> Iterator[Finding]:
         yield fail(TOPIC, says, f"{CLOSE}, and PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS to its own address")
 
 
-def _known(client: httpx.Client) -> Iterator[Finding]:
+def _check_known(client: httpx.Client) -> Iterator[Finding]:
     if client.get("admin/version").status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         yield fail(TOPIC, "the Prefect server refuses the password that is at hand", "set PREFECT_API_AUTH_STRING to its own")
         return
@@ -89,12 +89,12 @@ def _known(client: httpx.Client) -> Iterator[Finding]:
     answer.raise_for_status()
     for name in sorted({one["work_pool_name"] for one in answer.json() if one.get("work_pool_name")}):
         pool = client.get(f"work_pools/{name}").raise_for_status().json()
-        if chosen := chosen_by_runs(pool["base_job_template"]):
+        if chosen := list_free_choices(pool["base_job_template"]):
             says = f"runs of the work pool {name} may choose their {', '.join(chosen)}"
             yield fail(TOPIC, says, START_AGAIN) if pool["type"] == "process" else warn(TOPIC, says, START_AGAIN)
 
 
-def chosen_by_runs(template: dict[str, Any]) -> list[str]:
+def list_free_choices(template: dict[str, Any]) -> list[str]:
     """What a run may choose that decides which code runs. Without a template Prefect lets it choose all."""
     if not template:
         return ["command"]

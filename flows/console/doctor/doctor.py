@@ -23,7 +23,7 @@ from flows.console.doctor.schedules import findings_of_quarantine, findings_of_s
 from flows.console.doctor.trail import findings_of_trail
 from flows.console.inert import shown
 from flows.console.terminal import terminal
-from tasks.microdata.regular_files import opened_file, read_text_file
+from tasks.microdata.regular_files import open_regular_file, read_text_file
 from tasks.microdata.words import join_first
 from tasks.runtime.settings import Home
 
@@ -182,7 +182,7 @@ def _local_store(path: Path) -> Finding:
     if not path.exists():
         return fine("mlflow", "MLFLOW_TRACKING_URI is not set: mlflow.db is made in the private folder at the first run")
     try:
-        with opened_file(path), sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=SECONDS_TO_ANSWER) as store:
+        with open_regular_file(path), sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=SECONDS_TO_ANSWER) as store:
             answer = store.execute("pragma quick_check(1)").fetchone()[0]
     except (sqlite3.Error, OSError) as error:
         answer = type(error).__name__

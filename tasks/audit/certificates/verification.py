@@ -24,7 +24,7 @@ from tasks.audit.certificates.revocation import read_revocation
 from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, NotAnEnvelope, Sealed, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
-from tasks.microdata.regular_files import opened_file, read_file
+from tasks.microdata.regular_files import open_regular_file, read_file
 from tasks.report.predicate import OLDER_PREDICATE_TYPES, PREDICATE_TYPE, STATEMENT_TYPE, FileClaim, Predicate
 from tasks.score.verdict_word import verdict_word
 
@@ -322,7 +322,7 @@ def small_file(path: Path) -> bytes | None:
     try:
         if not path.is_file():
             return b"" if path.exists() else None
-        with opened_file(path) as file:
+        with open_regular_file(path) as file:
             content = file.read(LARGEST_BYTES + 1)
     except OSError:
         return b""
@@ -331,7 +331,7 @@ def small_file(path: Path) -> bytes | None:
 
 def _sha256(path: Path) -> str:
     digest = hashlib.sha256()
-    with opened_file(path) as file:
+    with open_regular_file(path) as file:
         while piece := file.read(_PIECE_BYTES):
             digest.update(piece)
     return digest.hexdigest()

@@ -26,7 +26,7 @@ from tasks.audit.keeping.inventory import is_draft_name
 from tasks.audit.keeping.use import in_use
 from tasks.audit.ledger.ledger import Ledger
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import opened_file
+from tasks.microdata.regular_files import open_regular_file
 from tasks.runtime.files import sync_folder
 from tasks.runtime.settings import Home
 
@@ -184,7 +184,7 @@ def _wanted(name: Path) -> bool:
 
 def _still(path: Path, own: Path) -> Path:
     """A file that does not change while it is read: a database of SQLite is copied by SQLite."""
-    with opened_file(path) as file:
+    with open_regular_file(path) as file:
         if file.read(len(SQLITE)) != SQLITE:
             return path
     copy = own / "copy.db"
@@ -207,7 +207,7 @@ def _copied(path: Path, copy: Path) -> Path:
 
 def _put(tar: tarfile.TarFile, name: str, path: Path, sums: _Sums) -> None:
     """Put as many bytes of a file as it has now: what is appended to it later is left out."""
-    with opened_file(path) as file:
+    with open_regular_file(path) as file:
         known = os.fstat(file.fileno())
         hashed = _Hashed(file)
         tar.addfile(_info(name, known.st_size, known.st_mtime, known.st_mode & 0o700), hashed)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.microdata.regular_files import LARGEST_TABLE, opened_file, read_file
+from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file, read_file
 from tasks.runtime.artifacts import SUFFIX
 from tasks.runtime.failures import StageFailure
 from tasks.runtime.records import LARGEST_RECORD, SERIALIZER, Returned, returned
@@ -223,7 +223,7 @@ def _is_failure(value: object) -> bool:
 
 def _is_locked(path: Path) -> bool:
     try:
-        with opened_file(path) as file:
+        with open_regular_file(path) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return True

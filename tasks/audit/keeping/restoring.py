@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from tasks.audit.keeping.backup import BACKSLASH, SUMS, Told
 from tasks.audit.ledger.ledger import Ledger
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import LARGEST_TABLE, opened_file
+from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file
 from tasks.runtime.files import sync_folder
 from tasks.runtime.settings import Home
 
@@ -37,7 +37,7 @@ def restore(backup: Path, home: Home, told: Told = lambda done: None) -> Restore
     try:
         home.root.parent.mkdir(parents=True, exist_ok=True)
         draft.mkdir(mode=0o700)
-        with opened_file(backup) as file, tarfile.open(fileobj=file, mode="r:") as tar:
+        with open_regular_file(backup) as file, tarfile.open(fileobj=file, mode="r:") as tar:
             found, sums, total = _unpacked(tar, draft, told)
         if found != sums or not sums:
             raise _damaged("its checksums are not those of its files")

@@ -13,7 +13,7 @@ from tasks.audit.ledger.entries import Entry, RunEnded
 from tasks.audit.ledger.findings import Finding
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.keyfile import read_key
-from tasks.runtime.records import LARGEST_RECORD, Produced, returned_in
+from tasks.runtime.records import LARGEST_RECORD, Produced, read_returned
 from tasks.runtime.seals import digest_under, key_fits
 from tasks.runtime.settings import Home
 
@@ -52,7 +52,7 @@ def _records_of(home: Home, key: bytes, event: RunEnded) -> Iterator[tuple[str, 
 
 def _look(home: Home, name: str, entry: Entry, stage: str, produced: Produced) -> Iterator[Finding]:
     try:
-        found = returned_in(read_file(home.root / "records" / name, LARGEST_RECORD))
+        found = read_returned(read_file(home.root / "records" / name, LARGEST_RECORD))
     except OSError:  # removed: it is computed again
         return
     if found is None or not found.is_of(home, name):

@@ -86,7 +86,7 @@ def refuse_unsound_ledger(home: Home, *, is_held: bool = False) -> None:
     Raises InputError where an acknowledged entry was changed, is missing, or is signed by a key that might not sign it.
     Cost: the file is hashed once (about 0.1 s for 100 MB), and 0.2 ms for each entry that is new.
     """
-    ledger, kept = Ledger(home.root / "ledger"), _kept(home)
+    ledger, kept = Ledger(home.root / "ledger"), _read_checkpoint(home)
     if not ledger.exists():
         if kept is not None:
             raise ledger.damaged(f"ledger.jsonl is gone, and had {kept.size:,} entries when it was last verified")
@@ -148,19 +148,19 @@ def _sha256(ledger: Ledger, n_bytes: int) -> str:
     return digest.hexdigest()
 
 
-def _kept(home: Home) -> Checkpoint | None:
+def _read_checkpoint(home: Home) -> Checkpoint | None:
     """The checkpoint of this home; None where there is none, or another hand than ours wrote it."""
     try:
         kept = _Kept.model_validate_json(read_file(home.root / "ledger" / FILE, LARGEST))
     except (OSError, ValidationError):
         return None
-    return kept.checkpoint if is_sealed(home, kept.seal, *_said(kept.checkpoint)) else None
+    return kept.checkpoint if is_sealed(home, kept.seal, *_seal_parts(kept.checkpoint)) else None
 
 
 def _keep(home: Home, checkpoint: Checkpoint) -> None:
-    kept = _Kept(checkpoint=checkpoint, seal=seal_of(home, *_said(checkpoint)))
+    kept = _Kept(checkpoint=checkpoint, seal=seal_of(home, *_seal_parts(checkpoint)))
     write_whole(home.root / "ledger" / FILE, kept.model_dump_json().encode())
 
 
-def _said(checkpoint: Checkpoint) -> tuple[str, str]:
+def _seal_parts(checkpoint: Checkpoint) -> tuple[str, str]:
     return "checkpoint", canonical(checkpoint.model_dump(mode="json")).decode()

@@ -26,7 +26,7 @@ from tasks.audit.ledger.merkle import leaf_hash
 from tasks.audit.ledger.order import BACKWARDS
 from tasks.audit.signing.envelope import ENTRY, LARGEST_BYTES, NotAnEnvelope, open_envelope, seal
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import opened_file
+from tasks.microdata.regular_files import open_regular_file
 from tasks.runtime.files import locked, sync_folder, write_whole
 from tasks.runtime.settings import Home
 
@@ -202,7 +202,7 @@ class Ledger:
 
     def _kept(self) -> Head | None:
         try:
-            with opened_file(self.head_path) as file:
+            with open_regular_file(self.head_path) as file:
                 return read(file.read(LARGEST_HEAD))
         except FileNotFoundError:
             return None

@@ -23,7 +23,7 @@ from tasks.audit.ledger.witness import Witness
 from tasks.audit.signing.envelope import ENTRY, LARGEST_BYTES, BadSignature, NotAnEnvelope, open_envelope, signed_by
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import opened_file
+from tasks.microdata.regular_files import open_regular_file
 
 Progress = Callable[[int, int], None]
 OPENING_ENTRIES = 2  # the first append writes two lines: a crash there may leave them without head.json
@@ -119,7 +119,7 @@ class Walk:
 
     def _head(self) -> tuple[Head | None, bool]:
         try:
-            with opened_file(self.ledger.head_path) as file:
+            with open_regular_file(self.ledger.head_path) as file:
                 return read(file.read(LARGEST_HEAD)), True
         except FileNotFoundError:
             return None, False

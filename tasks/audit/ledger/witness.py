@@ -18,7 +18,7 @@ from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.merkle import root_of
 from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, TREE_HEAD, NotAnEnvelope, Sealed, open_envelope, seal
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import opened_file
+from tasks.microdata.regular_files import open_regular_file
 from tasks.microdata.spec import Spec
 from tasks.report.predicate import Digest, Recorded
 
@@ -107,7 +107,7 @@ def read_witness(path: Path) -> Witness:
 def content_of(path: Path, what: str) -> bytes:
     """The bytes of a file that somebody gave. Raises InputError where it cannot be read, or is too large to be one."""
     try:
-        with opened_file(path) as file:
+        with open_regular_file(path) as file:
             content = file.read(LARGEST_BYTES + 1)
     except OSError as error:
         reason = f"{what} cannot be read ({error.strerror})"

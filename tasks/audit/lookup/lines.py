@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from tasks.audit.ledger.ledger import Ledger, Line
 from tasks.audit.signing.envelope import LARGEST_BYTES
-from tasks.microdata.regular_files import opened_file
+from tasks.microdata.regular_files import open_regular_file
 
 
 class Misfit(Exception):
@@ -36,7 +36,7 @@ class Places:
         if not places:
             return []
         try:
-            with opened_file(self.ledger.path) as file:
+            with open_regular_file(self.ledger.path) as file:
                 return [_line(file, *place) for place in places]
         except (OSError, ValueError, OverflowError):
             raise Misfit from None

@@ -18,7 +18,7 @@ from tasks.audit.lookup.filling import Progress, catch_up, end_of, fill, watch
 from tasks.audit.lookup.lines import Misfit, Places
 from tasks.audit.lookup.server import CHANGED, NONE, STAMP, UNSTAMPED
 from tasks.audit.lookup.tables import META, in_file, in_memory, in_read_only_file
-from tasks.microdata.regular_files import opened_file, read_file
+from tasks.microdata.regular_files import open_regular_file, read_file
 from tasks.runtime.files import locked, write_whole
 from tasks.runtime.seals import seal_of
 from tasks.runtime.settings import Home
@@ -162,6 +162,6 @@ def _sealed_stamp(path: Path) -> list[int | str]:
 
 def _stamp(path: Path) -> list[int | str]:
     """What changes when anybody writes the file: the system sets the time of its last change, and SQLite counts."""
-    with opened_file(path) as file:
+    with open_regular_file(path) as file:
         header, known = file.read(100), os.fstat(file.fileno())
     return [known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns, header[COUNTER].hex()]

@@ -25,7 +25,7 @@ from tasks.audit.ledger.entries import KeyClaim, Purpose
 from tasks.audit.signing.envelope import LARGEST_BYTES, TRUST, BadSignature, NotAnEnvelope, Sealed, open_envelope, signed_by
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import opened_file, read_file
+from tasks.microdata.regular_files import open_regular_file, read_file
 from tasks.microdata.spec import Spec
 from tasks.report.predicate import Digest
 from tasks.runtime.files import locked, write_whole
@@ -346,7 +346,7 @@ def _not_a_key(path: Path, why: str) -> InputError:
 def _content(path: Path) -> bytes:
     try:
         if path.is_file():
-            with opened_file(path) as file:
+            with open_regular_file(path) as file:
                 content = file.read(LARGEST_BYTES + 1)
             if len(content) <= LARGEST_BYTES:
                 return content

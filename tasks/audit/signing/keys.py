@@ -28,8 +28,8 @@ from tasks.audit.signing.pem import (
     Ask,
     chosen_passphrase,
     id_of,
+    open_regular_file,
     opened_environment,
-    opened_file,
     public_pem,
     written,
 )
@@ -132,7 +132,7 @@ def open_key(home: Home, record: KeyRecord, ask: Ask | None = None) -> SigningKe
     if given is not None and id_of(given) == record.claim.key_id:
         return _signing(record, given, PEM_VARIABLE)
     path = pem_path(home, record.claim.key_id)
-    return _signing(record, opened_file(path, record.claim, ask), str(path))
+    return _signing(record, open_regular_file(path, record.claim, ask), str(path))
 
 
 def record_for(private: Ed25519PrivateKey, purpose: Purpose, name: str | None) -> KeyRecord:

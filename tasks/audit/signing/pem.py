@@ -53,7 +53,7 @@ class _Whose:
 _opened: dict[bytes, Ed25519PrivateKey] = {}  # by the text: nobody is asked twice for a passphrase in one process
 
 
-def opened_file(path: Path, claim: KeyClaim, ask: Ask | None = None) -> Ed25519PrivateKey:
+def open_regular_file(path: Path, claim: KeyClaim, ask: Ask | None = None) -> Ed25519PrivateKey:
     """claim: whose key it should be. Raises InputError: missing, open to others, locked, damaged, of another kind."""
     return _opened_text(_private_content(path), str(path), _Whose(claim.purpose, _named(claim)), ask)
 

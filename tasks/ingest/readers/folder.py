@@ -14,7 +14,7 @@ from tasks.ingest.columns.numerals import INTEGER
 from tasks.ingest.readers import parquet
 from tasks.ingest.readers.raw import RawTable, refuse_bad_names
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import opened_file
+from tasks.microdata.regular_files import open_regular_file
 
 _LAKES = {"_delta_log": "a Delta Lake table", "metadata": "an Iceberg table", ".hoodie": "a Hudi table"}
 _ALLOWED = "a folder of Parquet files with one schema, in folders `key=value` or none"
@@ -64,7 +64,7 @@ def read(files: Sequence[tuple[str, bytes]], label: str) -> RawTable:
 
 def _is_parquet(path: Path) -> bool:
     try:
-        with opened_file(path) as file:
+        with open_regular_file(path) as file:
             return file.read(len(parquet.MAGIC)) == parquet.MAGIC
     except OSError:
         return path.suffix.lower() in {".parquet", ".pq"}  # told when it is read

@@ -24,7 +24,7 @@ from tasks.ingest.readers.raw import RawTable, refuse_bad_names
 from tasks.ingest.readers.rows import as_columns, in_canonical_order
 from tasks.ingest.readers.statement import checked_statement, is_ordered
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import opened_file
+from tasks.microdata.regular_files import open_regular_file
 
 Answer = TypeVar("Answer")
 
@@ -196,7 +196,7 @@ def _arguments(url: URL, label: str) -> dict[str, Any]:
     if str(url.database).startswith("file:"):
         return {}
     path = Path(str(url.database)).absolute()
-    with suppress(FileNotFoundError), opened_file(path):  # a pipe would be waited for; SQLite tells what is not there
+    with suppress(FileNotFoundError), open_regular_file(path):  # a pipe would be waited for; SQLite tells what is not there
         pass
     address = f"file:{quote(str(path))}?mode=ro"
     return {"creator": lambda: sqlite3.connect(address, uri=True, timeout=_PATIENCE_SECONDS)}

@@ -23,7 +23,7 @@ from tasks.mask.groups.block import (
 )
 from tasks.mask.groups.neighbours import between_neighbours
 from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, grouped
-from tasks.mask.groups.persons import joined_to_k_persons, persons_of
+from tasks.mask.groups.persons import join_to_k_persons, persons_of
 from tasks.mask.images import Knowledge
 from tasks.mask.partitions.projection import Axis
 from tasks.mask.partitions.v_mdav import GAMMA
@@ -154,7 +154,7 @@ def microaggregate(site: Site, spec: Microaggregation) -> Microdata:
 
     Missing values stay missing, and every present value is masked: within a block, records are grouped among those that miss
     the same attributes, by the attributes they have. Where persons have several rows, groups of fewer than k persons are
-    joined to the nearest other group (`joined_to_k_persons`).
+    joined to the nearest other group (`join_to_k_persons`).
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def _groups(
             rng=partial(rng, f"pattern {i}"),
         )
         if persons is not None:
-            groups = joined_to_k_persons(points, groups, persons[rows], k)
+            groups = join_to_k_persons(points, groups, persons[rows], k)
         found.append(Groups(rows, having, groups))
     return found
 

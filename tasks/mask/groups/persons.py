@@ -20,7 +20,7 @@ def persons_of(site: Site) -> Integers | None:
     return units.of_row if units.counts == "persons" else None
 
 
-def joined_to_k_persons(points: Floats, groups: Integers, persons: Integers, k: int) -> Integers:
+def join_to_k_persons(points: Floats, groups: Integers, persons: Integers, k: int) -> Integers:
     """Join each group of fewer than k persons to the nearest other one, until every group has k persons or more.
 
     Meaning: who is known to be in a group is one of k persons or more, also where persons have several rows in it.

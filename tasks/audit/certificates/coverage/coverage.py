@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tasks.audit.certificates.coverage.packing import unexplained_in_packing
-from tasks.audit.certificates.coverage.parquet_file import unexplained_in_parquet
-from tasks.audit.certificates.coverage.statistical_file import unexplained_in_statistical
+from tasks.audit.certificates.coverage.packing import list_unexplained_packing
+from tasks.audit.certificates.coverage.parquet_file import list_unexplained_parquet
+from tasks.audit.certificates.coverage.statistical_file import list_unexplained_statistical
 from tasks.ingest.readers.raw import RawTable
 
 _SURE_ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252")
@@ -28,8 +28,8 @@ def not_covered(content: bytes, plain: bytes, raw: RawTable, names: tuple[str, .
     content, plain: the bytes of the file, and of what is packed in it (the same where nothing is). raw: the table as read.
     names: what a file may be called that is packed inside, without its ending.
     """
-    found = list(unexplained_in_packing(content, names)) if plain is not content else []
-    found += _examined(plain, raw)
+    found = list(list_unexplained_packing(content, names)) if plain is not content else []
+    found += _examine(plain, raw)
     return (*found[:_MOST], f"{len(found) - _MOST} more of the kind") if len(found) > _MOST else tuple(found)
 
 
@@ -44,17 +44,19 @@ def stems(*names: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _examined(plain: bytes, raw: RawTable) -> list[str]:
+def _examine(plain: bytes, raw: RawTable) -> list[str]:
     if raw.format == "csv":
-        return list(_unexplained_in_text(plain, raw))
-    kind, examine = ("Parquet", unexplained_in_parquet) if raw.format == "parquet" else (raw.format, unexplained_in_statistical)
+        return list(_list_unexplained_text(plain, raw))
+    kind, examine = (
+        ("Parquet", list_unexplained_parquet) if raw.format == "parquet" else (raw.format, list_unexplained_statistical)
+    )
     try:
         return list(examine(plain))
     except Exception:  # a spoiled file can make a parser throw anything: then nothing is known of what else it holds
         return [f"what a file of {kind} holds beside its values: its structure is not understood"]
 
 
-def _unexplained_in_text(plain: bytes, raw: RawTable) -> Iterator[str]:
+def _list_unexplained_text(plain: bytes, raw: RawTable) -> Iterator[str]:
     """A text table is its header and its rows, which were compared, unless lines stand before or behind them."""
     if raw.encoding not in _SURE_ENCODINGS:
         yield f"its encoding is a guess ({raw.encoding}): other programs may show other letters"

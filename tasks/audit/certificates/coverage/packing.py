@@ -26,27 +26,27 @@ _ZSTD_BLOCK_HEADER = 3
 _OWN_ENDINGS = ("", ".csv", ".txt", ".tsv", ".parquet", ".pq", ".sav", ".zsav", ".por", ".dta", ".xpt", ".sas7bdat")
 
 
-def unexplained_in_packing(content: bytes, names: Collection[str]) -> Iterator[str]:
+def list_unexplained_packing(content: bytes, names: Collection[str]) -> Iterator[str]:
     """What a file of zip, gzip, bzip2, xz or zstd holds beside what is packed in it, in words.
 
     names: what the packed file may be called without its ending; another name inside is named as not covered.
     """
     try:
         if content.startswith(b"PK"):
-            yield from _in_zip(content, names)
+            yield from _list_unexplained_zip(content, names)
         elif content.startswith(b"\x1f\x8b"):
-            yield from unexplained_in_gzip(content, names)
+            yield from list_unexplained_gzip(content, names)
         elif content.startswith(b"BZh"):
-            yield from _after(bz2.BZ2Decompressor(), content, "bzip2")
+            yield from _list_trailing(bz2.BZ2Decompressor(), content, "bzip2")
         elif content.startswith(b"\xfd7zXZ"):
-            yield from _after(lzma.LZMADecompressor(lzma.FORMAT_XZ), content, "xz")
+            yield from _list_trailing(lzma.LZMADecompressor(lzma.FORMAT_XZ), content, "xz")
         elif not is_plain_zstd(content):
             yield "frames or bytes of zstd that hold no part of the packed file"
     except (struct.error, IndexError, ValueError, EOFError, OSError, zlib.error, lzma.LZMAError):
         yield "an archive whose structure is not understood"
 
 
-def _in_zip(content: bytes, names: Collection[str]) -> Iterator[str]:
+def _list_unexplained_zip(content: bytes, names: Collection[str]) -> Iterator[str]:
     """One local header, its data, one central header and the end of the directory fill the file without a gap."""
     local = _LOCAL.unpack_from(content)
     flags, method, name_length, extra_length = local[2], local[3], local[9], local[10]
@@ -110,7 +110,7 @@ def _is_harmless_extra(fields: bytes) -> bool:
     return True
 
 
-def unexplained_in_gzip(content: bytes, names: Collection[str] = ()) -> Iterator[str]:
+def list_unexplained_gzip(content: bytes, names: Collection[str] = ()) -> Iterator[str]:
     """One member: ten bytes of header, perhaps its own name, deflated data, a checksum and the length."""
     flags, system = content[3], content[9]
     if content[2] != _DEFLATED or flags & ~(_GZIP_NAME | _GZIP_TEXT) or system not in _GZIP_SYSTEMS:
@@ -151,7 +151,7 @@ def is_own_name(name: bytes, names: Collection[str]) -> bool:
     return any(name == (stem + ending).encode() for stem in names for ending in _OWN_ENDINGS)
 
 
-def _after(stream: bz2.BZ2Decompressor | lzma.LZMADecompressor, content: bytes, kind: str) -> Iterator[str]:
+def _list_trailing(stream: bz2.BZ2Decompressor | lzma.LZMADecompressor, content: bytes, kind: str) -> Iterator[str]:
     if not _ends_with(stream, content):
         yield f"a second stream of {kind}, or bytes behind the first"
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from tasks.audit.certificates.coverage.parquet_bounds import check_statistics
 from tasks.audit.certificates.coverage.parquet_index import check_page_index
-from tasks.audit.certificates.coverage.parquet_notes import unexplained_notes
+from tasks.audit.certificates.coverage.parquet_notes import list_unexplained_notes
 from tasks.audit.certificates.coverage.parquet_pages import ENCODINGS, PAGE_KINDS, Leaf, NotExplained, Page, read_pages
 from tasks.audit.certificates.coverage.parquet_shapes import FOOTER, has_shape
 from tasks.audit.certificates.coverage.thrift import NotThrift, Struct, read_struct
@@ -22,7 +22,7 @@ _PROGRAMS = re.compile(
 )
 
 
-def unexplained_in_parquet(content: bytes) -> Iterator[str]:
+def list_unexplained_parquet(content: bytes) -> Iterator[str]:
     """What a Parquet file holds beside the values of its table, in words. Cost: that of reading it."""
     length = int.from_bytes(content[-_TAIL:-4], "little")
     footer_at = len(content) - _TAIL - length
@@ -30,7 +30,7 @@ def unexplained_in_parquet(content: bytes) -> Iterator[str]:
     if end != len(content) - _TAIL or content[-4:] != _MAGIC or not _knows_footer(footer):
         yield "fields of the footer that are not understood"
         return
-    yield from unexplained_notes(footer, _names(footer))
+    yield from list_unexplained_notes(footer, _names(footer))
     if (program := footer.get(6)) is not None and _PROGRAMS.fullmatch(program.decode("latin-1")) is None:
         yield "the name of the program that wrote it"
     found: dict[str, list[str]] = defaultdict(list)
@@ -40,7 +40,7 @@ def unexplained_in_parquet(content: bytes) -> Iterator[str]:
             found["a group of no rows"].append("")
         for chunk, element in zip(group[1], footer[2][1:], strict=True):
             parts += _chunk_places(chunk)
-            for words in _unexplained_in_chunk(content, chunk, element, group[3]):
+            for words in _list_unexplained_chunk(content, chunk, element, group[3]):
                 found[words].append(element[4].decode("utf-8", "replace"))
     for words, names in found.items():
         columns = ", ".join(dict.fromkeys(filter(None, names)))
@@ -67,7 +67,7 @@ def _knows_footer(footer: Struct) -> bool:
     )
 
 
-def _unexplained_in_chunk(content: bytes, chunk: Struct, element: Struct, rows: int) -> Iterator[str]:
+def _list_unexplained_chunk(content: bytes, chunk: Struct, element: Struct, rows: int) -> Iterator[str]:
     column = chunk[3]
     optional = element[3] == 1
     if column[3] != [element[4]] or column[1] != element[1]:

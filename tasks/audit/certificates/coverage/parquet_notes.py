@@ -23,7 +23,7 @@ _COLUMN_KEYS = {"name", "field_name", "pandas_type", "numpy_type", "metadata"}
 _SHOWN = 3
 
 
-def unexplained_notes(footer: Struct, names: Sequence[str]) -> Iterator[str]:
+def list_unexplained_notes(footer: Struct, names: Sequence[str]) -> Iterator[str]:
     """The notes in the footer of a Parquet file that say more than its columns do, in words."""
     notes = [(note[1], note.get(2, b"")) for note in footer.get(5, ())]
     others = [key for key, value in notes if not _is_covered(key, value, dict(notes), names)]
@@ -35,7 +35,7 @@ def unexplained_notes(footer: Struct, names: Sequence[str]) -> Iterator[str]:
 def _is_covered(key: bytes, value: bytes, notes: dict[bytes, bytes], names: Sequence[str]) -> bool:
     try:
         if key == _PANDAS:
-            return _describes_columns(json.loads(value, object_pairs_hook=_without_repeats), names)
+            return _describes_columns(json.loads(value, object_pairs_hook=_refuse_repeats), names)
         return key == _ARROW and _is_plain_schema(value, notes.get(_PANDAS), names)
     except (ValueError, TypeError, KeyError, AttributeError, binascii.Error, pa.ArrowException, OSError):
         return False
@@ -95,7 +95,7 @@ def _is_count(index: Any) -> bool:
                 and all(isinstance(one, int) for one in numbers))  # fmt: skip
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
         raise ValueError("a key occurs twice")
     return dict(pairs)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tasks.audit.certificates.coverage.packing import is_plain_zstd, unexplained_in_gzip
+from tasks.audit.certificates.coverage.packing import is_plain_zstd, list_unexplained_gzip
 from tasks.audit.certificates.coverage.parquet_shapes import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, has_shape
 from tasks.audit.certificates.coverage.thrift import Struct, read_number, read_struct
 
@@ -82,7 +82,7 @@ def read_pages(content: bytes, start: int, end: int, leaf: Leaf, rows: int) -> l
             left -= count
             coded, encoding, statistics = (_data if kind == _DATA else _data_v2)(header, body, leaf, count)
             present = int(count if coded[1] is None else coded[1].sum())
-            values = _decoded(coded[0], present, encoding, leaf, dictionary, used)
+            values = _decode(coded[0], present, encoding, leaf, dictionary, used)
             pages.append(Page(place, body_at + size - place, count, values, statistics))
         place = body_at + size
     if left:
@@ -99,14 +99,14 @@ def _dictionary(header: Struct, body: bytes, leaf: Leaf) -> Values:
     stated = header[7]
     if stated.get(2) not in (_PLAIN, _PLAIN_DICTIONARY):
         raise NotExplained("pages in an encoding that is not examined")
-    return _plain(_unpacked(body, header[2], leaf.codec), stated[1], leaf)
+    return _plain(_unpack(body, header[2], leaf.codec), stated[1], leaf)
 
 
 def _data(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[Coded, int, Struct | None]:
     stated = header[5]
     if stated.get(4) not in (_RLE, _BIT_PACKED):
         raise NotExplained("pages of an unknown kind, or with unknown fields")
-    plain = _unpacked(body, header[2], leaf.codec)
+    plain = _unpack(body, header[2], leaf.codec)
     if not leaf.optional:
         return (plain, None), stated[2], stated.get(5)
     length = int.from_bytes(plain[:4], "little")
@@ -126,11 +126,11 @@ def _data_v2(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[Coded,
     levels = _all_runs(body[:length], 1, rows) if leaf.optional else None
     codec = leaf.codec if stated.get(7, True) else 0
     packed = body[length:]
-    plain = _unpacked(packed, header[2] - length, codec) if packed or header[2] - length else b""
+    plain = _unpack(packed, header[2] - length, codec) if packed or header[2] - length else b""
     return (plain, levels), stated[4], stated.get(8)
 
 
-def _unpacked(body: bytes, size: int, codec: int) -> bytes:
+def _unpack(body: bytes, size: int, codec: int) -> bytes:
     if codec not in _CODECS:
         raise NotExplained("pages in a compression that is not examined")
     name = _CODECS[codec]
@@ -140,7 +140,7 @@ def _unpacked(body: bytes, size: int, codec: int) -> bytes:
         plain = pa.Codec(name).decompress(body, decompressed_size=size, asbytes=True)
         if name == "zstd" and not is_plain_zstd(body):
             raise NotExplained("bytes in a compressed page that are no part of it")
-        if name == "gzip" and any(unexplained_in_gzip(body)):
+        if name == "gzip" and any(list_unexplained_gzip(body)):
             raise NotExplained("bytes in a compressed page that are no part of it")
         if (
             name == "brotli" and pa.Codec(name).compress(plain, asbytes=True) != body
@@ -151,7 +151,7 @@ def _unpacked(body: bytes, size: int, codec: int) -> bytes:
     return plain
 
 
-def _decoded(stored: bytes, count: int, encoding: int, leaf: Leaf, dictionary: Values | None, used: set[int]) -> Values:
+def _decode(stored: bytes, count: int, encoding: int, leaf: Leaf, dictionary: Values | None, used: set[int]) -> Values:
     if encoding in (_PLAIN_DICTIONARY, _RLE_DICTIONARY):
         if dictionary is None:
             raise NotExplained("pages of an unknown kind, or with unknown fields")

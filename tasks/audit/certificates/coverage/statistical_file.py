@@ -31,7 +31,7 @@ _STATA_VERSION = re.compile(rb"<stata_dta><header><release>([0-9]{3})</release>"
 _OLDEST_OF_PANDAS = 114
 
 
-def unexplained_in_statistical(content: bytes) -> Iterator[str]:
+def list_unexplained_statistical(content: bytes) -> Iterator[str]:
     """What the file holds beside its values, in words. Cost: that of writing it a few times."""
     kind = format_of(content)
     if kind is None:
@@ -42,16 +42,16 @@ def unexplained_in_statistical(content: bytes) -> Iterator[str]:
     formats = {name: form for name, form in meta.original_variable_types.items() if form}
     unusual = [name for name, form in formats.items() if _PLAIN_FORMAT.fullmatch(form) is None]
     if unusual:
-        yield f"formats that say how values are shown ({_named(unusual)})"
-    if not any(_without_time(written) == _without_time(content) for written in _writings(content, kind, values, meta, formats)):
+        yield f"formats that say how values are shown ({_name_columns(unusual)})"
+    if not any(_remove_time(written) == _remove_time(content) for written in _writings(content, kind, values, meta, formats)):
         yield f"records of {kind.name} that are no values, which were not examined"
 
 
 def _labels(meta: Any) -> Iterator[str]:
     if labelled := [name for name, labels in meta.variable_value_labels.items() if labels]:
-        yield f"labels of values ({_named(labelled)})"
+        yield f"labels of values ({_name_columns(labelled)})"
     if labelled := [name for name, label in meta.column_names_to_labels.items() if label]:
-        yield f"labels of columns ({_named(labelled)})"
+        yield f"labels of columns ({_name_columns(labelled)})"
     if meta.file_label or meta.notes:
         yield "notes"
 
@@ -67,16 +67,16 @@ def _writers(
     match kind.name:
         case "SPSS":
             for packing in ({}, {"row_compress": True}, {"compress": True}):
-                yield partial(_written, pyreadstat.write_sav, frame, variable_format=formats, **packing)
+                yield partial(_write, pyreadstat.write_sav, frame, variable_format=formats, **packing)
         case "SPSS portable":
-            yield partial(_written, pyreadstat.write_por, frame, variable_format=formats)
+            yield partial(_write, pyreadstat.write_por, frame, variable_format=formats)
         case "SAS transport":
             for version in (5, 8):
-                yield partial(_written, pyreadstat.write_xport, frame, file_format_version=version, variable_format=formats)
+                yield partial(_write, pyreadstat.write_xport, frame, file_format_version=version, variable_format=formats)
         case "Stata":
             for version in (8, 10, 11, 12, 13, 14, 15):
-                yield partial(_written, pyreadstat.write_dta, frame, version=version, variable_format=formats)
-            yield partial(_written_by_pandas, content, meta)
+                yield partial(_write, pyreadstat.write_dta, frame, version=version, variable_format=formats)
+            yield partial(_write_with_pandas, content, meta)
         case _:
             return  # no writer of SAS files is at hand
 
@@ -86,7 +86,7 @@ def _frame(values: Any, meta: Any) -> pd.DataFrame:
     return pd.DataFrame({name: pd.array(cells, dtype=_DTYPES[kinds[name]]) for name, cells in values.items()})
 
 
-def _written(write: Callable[..., None], frame: pd.DataFrame, **options: Any) -> bytes:
+def _write(write: Callable[..., None], frame: pd.DataFrame, **options: Any) -> bytes:
     """The file in memory alone: nothing is written to a disk."""
     descriptor = os.memfd_create("written-again")
     try:
@@ -98,7 +98,7 @@ def _written(write: Callable[..., None], frame: pd.DataFrame, **options: Any) ->
         os.close(descriptor)
 
 
-def _written_by_pandas(content: bytes, meta: Any) -> bytes:
+def _write_with_pandas(content: bytes, meta: Any) -> bytes:
     frame = pd.read_stata(io.BytesIO(content), convert_categoricals=False)
     stated = _STATA_VERSION.match(content)
     version: Any = int(stated[1]) if stated else _OLDEST_OF_PANDAS
@@ -115,9 +115,9 @@ def _attempt(write: Callable[[], bytes]) -> bytes | None:
         return None
 
 
-def _without_time(content: bytes) -> bytes:
+def _remove_time(content: bytes) -> bytes:
     return _TIME_OF_WRITING.sub(lambda found: b"0" * len(found[0]), content[:_HEAD_BYTES], count=4) + content[_HEAD_BYTES:]
 
 
-def _named(names: list[str]) -> str:
+def _name_columns(names: list[str]) -> str:
     return ", ".join(names)

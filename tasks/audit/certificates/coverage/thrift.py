@@ -36,7 +36,7 @@ def _struct(content: bytes, place: int, depth: int) -> tuple[Struct, int]:
         if head >> 4:
             number += head >> 4
         else:
-            number, place = _signed(content, place)
+            number, place = _read_signed(content, place)
         if number in fields:
             raise NotThrift("a field occurs twice")
         kind = head & 0xF
@@ -49,7 +49,7 @@ def _struct(content: bytes, place: int, depth: int) -> tuple[Struct, int]:
 
 def _value(content: bytes, place: int, kind: int, depth: int) -> tuple[Any, int]:
     if kind in (_I16, _I32, _I64):
-        return _signed(content, place)
+        return _read_signed(content, place)
     if kind == _BINARY:
         length, place = read_number(content, place)
         if place + length > len(content):
@@ -91,6 +91,6 @@ def read_number(content: bytes, place: int) -> tuple[int, int]:
     raise NotThrift("a number is too long")
 
 
-def _signed(content: bytes, place: int) -> tuple[int, int]:
+def _read_signed(content: bytes, place: int) -> tuple[int, int]:
     number, place = read_number(content, place)
     return number >> 1 ^ -(number & 1), place
