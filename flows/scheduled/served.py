@@ -54,9 +54,7 @@ class Served:
         path = self._path(name, value)
         resolved = _resolve(name, path)
         if _is_private(resolved) or (not resolved.is_relative_to(self.folder) and resolved not in self.files):
-            raise _refusal(
-                name, "the file lies outside the folder that is served", "put the file there, or state it there"
-            )
+            raise _refusal(name, "the file lies outside the folder that is served", "put the file there, or state it there")
         return str(path)
 
     def output(self, name: str, value: str) -> str:
