@@ -116,7 +116,7 @@ def test_attacks_that_cannot_run_have_a_status_and_no_rate(small):
     data, schema = small
     spec, intruder, targets = Transparency(method="transparency"), Intruder("declared", ("a",)), np.arange(4)
     nothing_known = attack(data, data, schema, (), spec, intruder, targets=targets)
-    assert (nothing_known.status, nothing_known.outcomes) == ("not_applicable", None)
+    assert (nothing_known.status, nothing_known.outcomes) == ("not_followed", None)
     wrong = attack(data, data, schema, (joint(4).model_copy(update={"attributes": ("a",)}),), spec, intruder, targets=targets)
     assert (wrong.status, wrong.outcomes) == ("failed", None)
     assert "not those that were applied" in wrong.reason

@@ -64,14 +64,14 @@ def test_a_pool_that_we_make_lets_a_run_choose_nothing_that_chooses_code(client)
     made = client.read_work_pool(name)
     assert (made.type, made.base_job_template) == ("process", JOB_TEMPLATE)
     assert set(JOB_TEMPLATE["job_configuration"]) == set(JOB_TEMPLATE["variables"]["properties"]) == set(JOB_VARIABLES)
-    assert api.chosen_by_runs(JOB_TEMPLATE) == []
+    assert api.list_free_choices(JOB_TEMPLATE) == []
 
 
 @pytest.mark.parametrize("template", [{}, ProcessWorker.get_default_base_job_template()], ids=["none", "Prefect's"])
 def test_a_pool_of_an_older_version_is_put_right(client, template):
     name = f"pool-{uuid4()}"
     client.create_work_pool(WorkPoolCreate(name=name, type="process", base_job_template=template))
-    assert "command" in api.chosen_by_runs(template)
+    assert "command" in api.list_free_choices(template)
     prepare_pools(pool(name), ours=False)
     assert client.read_work_pool(name).base_job_template == JOB_TEMPLATE
 

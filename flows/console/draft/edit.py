@@ -50,7 +50,7 @@ def append_entry(text: str, part: str, value: Any) -> str:
     last = node.value[-1]
     dash = text.rfind("-", 0, last.start_mark.index)
     indent = dash - text.rfind("\n", 0, dash) - 1
-    end = _end(last)
+    end = _end_of_line(text, last)
     return f"{text[:end]}\n{' ' * indent}- {_serialize(value, indent + 4)}{text[end:]}"
 
 
@@ -67,7 +67,7 @@ def add_to_mapping(text: str, part: str, name: str, value: Any) -> str:
     if not isinstance(node, CollectionNode) or node.flow_style or not node.value:
         return replace_entry(text, (part,), (_plain(node) or {}) | {name: value})
     key, last = node.value[-1]
-    end, indent = _end(last), key.start_mark.column
+    end, indent = _end_of_line(text, last), key.start_mark.column
     return f"{text[:end]}\n{' ' * indent}{_serialize(name, indent)}: {_serialize(value, indent + 2)}{text[end:]}"
 
 
@@ -89,6 +89,12 @@ def _end(node: Node) -> int:
         last = node.value[-1]
         return _end(last[1] if isinstance(node, MappingNode) else last)
     return int(node.end_mark.index)
+
+
+def _end_of_line(text: str, node: Node) -> int:
+    """Where the line of the last part of a node ends, behind a comment there."""
+    end = text.find("\n", _end(node))
+    return len(text) if end < 0 else end
 
 
 def _plain(node: Node) -> Any:

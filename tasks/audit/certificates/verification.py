@@ -306,8 +306,9 @@ def statement_in(content: bytes) -> tuple[str, list[str]] | None:
         certified = claim.get("verdict") == "certified" and claim.get("not_for_publication") is False
     except (NotAnEnvelope, KeyError, TypeError, AttributeError):
         return None
+    itself = "the certificate itself" if certified else "the signed statement itself"
     kinds = {
-        PREDICATE_TYPE: "the certificate itself" if certified else "the signed statement itself",
+        **dict.fromkeys((PREDICATE_TYPE, *OLDER_PREDICATE_TYPES), itself),
         APPROVAL_TYPE: "an approval, which `sdcert verify` reads beside the certificate",
         REVOCATION_TYPE: "a revocation, which `sdcert verify` reads beside the certificate",
     }
