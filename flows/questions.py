@@ -23,12 +23,16 @@ EXAMPLE = '`decide: "is this a code or a number?"`, or a list of such questions'
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """One question of a release file. place: of the entry that it is about. number: among its questions."""
+    """One question of a release file. place: of the entry that it is about. number: among its questions.
+
+    alone: the entry holds nothing else.
+    """
 
     place: Path_
     question: str
     line: int
     number: int = 0
+    alone: bool = False
 
     @property
     def about(self) -> str:
@@ -103,7 +107,8 @@ def _questions_at(document: Document, place: Path_, entry: dict[str, Any]) -> li
             where = document.where((*place, DECIDE))
             raise InputError("no-question", where, what, allowed, "write the question, or delete `decide`", question)
     line = document.line_of((*place, DECIDE))
-    return [OpenQuestion(place, question, line, i) for i, question in enumerate(questions)]
+    alone = set(entry) == {DECIDE}
+    return [OpenQuestion(place, question, line, i, alone) for i, question in enumerate(questions)]
 
 
 def with_questions_allowed(schema: dict[str, Any]) -> dict[str, Any]:

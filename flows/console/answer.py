@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from flows.console.draft.edit import append_entry, delete_entry, replace_entry
+from flows.console.draft.edit import add_field, append_entry, delete_entry, replace_entry
 from flows.console.inert import shown
 from flows.console.terminal import terminal
 from flows.questions import DECIDE, NOT_LIMITED, OpenQuestion, without_questions
@@ -30,6 +30,7 @@ from tasks.score.policy import PolicyLine
 Ask = Callable[[str], str]
 LATER, DELETE, QUIT = "later", "delete", "quit"
 KEEP = "keep it as it stands"
+CONTROL = 0.2  # the share of the people who are set aside, where a limit on membership needs some
 _SNIPPET = re.compile(r"`([^`]+)`")
 
 
@@ -110,7 +111,7 @@ def _meant(given: str, place: Path_, offered: list[dict[str, Any]], *, keeps: bo
     if not given:
         raise _unfit("Nothing was written.", "a sentence, or `name: value, name: value`", given)
     fields = _fields(given.strip("`"))
-    if fields is not None:
+    if fields is not None and (place[0] != NOT_LIMITED or "measure" in fields):  # a reason may hold a colon
         return fields
     if place[0] == NOT_LIMITED or (given == DELETE and place[0] != "attributes"):
         return given
@@ -125,7 +126,10 @@ def _with_answer(
     if place[0] == NOT_LIMITED:
         if isinstance(meant, str):
             return replace_entry(text, place, meant)
-        return append_entry(delete_entry(text, place), "policy", meant)
+        text = append_entry(delete_entry(text, place), "policy", meant)
+        if str(meant["measure"]).startswith("membership_") and "control" not in document.content:
+            text = add_field(text, "control", CONTROL)
+        return text
     if isinstance(meant, str):
         return delete_entry(text, place)
     entry = fields | meant
@@ -191,7 +195,7 @@ def _questions(entry: dict[str, Any]) -> list[str]:
 
 def _offered(question: OpenQuestion) -> list[dict[str, Any]]:
     """The ways out that a question names: what it has in backquotes, where that is fields of what it asks about."""
-    models: dict[str, type[Spec]] = {"attributes": AttributeDeclaration, "policy": PolicyLine}
+    models: dict[str, type[Spec]] = {"attributes": AttributeDeclaration, "policy": PolicyLine, NOT_LIMITED: PolicyLine}
     model = models.get(str(question.place[0]))
     if model is None:
         return []

@@ -156,8 +156,10 @@ def _examined(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -> _Exa
     schema = classify(found.data, release.classify_plan)
     check_policy(release.policy, known_of(release, schema))
     refuse_limit_without_pram(release.policy, schema, release.steps)
-    if not any(question.place[0] in ("policy", NOT_LIMITED) for question in questions):  # their answers may end the silence
-        refuse_silence(release, schema, found.data)
+    if not any(question.alone and question.place[0] == "policy" for question in questions):  # a line is still to be written
+        open_kinds = {str(question.place[1]): question.question for question in questions if question.place[0] == NOT_LIMITED}
+        answered = release.not_limited.model_copy(update=open_kinds)
+        refuse_silence(release.model_copy(update={NOT_LIMITED: answered}), schema, found.data)
     published, notes = found.data.select(schema.published), found.report.notes
     steps = resolved_steps(release.masking or (), schema, "masking")
     refuse_unfit(_left(found.data, schema, release.control_share), schema, steps)

@@ -9,7 +9,7 @@ import pandas as pd
 
 Rng = np.random.Generator
 ATTACKS = ("distance_linkage", "transparency", "consistency", "probabilistic_linkage")
-KINDS = ("identity", "insiders", "inference", "membership")
+NOISES = ("independent", "correlated", "variance_restoring")
 CONFIDENTIAL = "vote"
 
 
@@ -27,17 +27,23 @@ def draw_random_release(rng: Rng) -> tuple[dict[str, Any], str]:
         "attributes": roles,
         "masking": _draw_chain(rng, {name: scales[name] for name in known}),
         "intruder": {"curve": False},
-        "policy": _draw_policy(rng),
+        "policy": _draw_policy(rng, has_insiders=CONFIDENTIAL in scales),
     }
     if rng.random() < 0.3:
         release["intruder"]["knows"] = sorted(rng.choice(known, max(1, len(known) - 1), replace=False).tolist())
-    if rng.random() < 0.3:
-        release["attacks"] = [{"method": str(one)} for one in rng.choice(ATTACKS, rng.integers(1, 3), replace=False)]
-    if rng.random() < 0.8:
-        others = ("insiders", "inference") if rng.random() < 0.3 else ()
-        release["not_limited"] = dict.fromkeys(("membership", *others), "drawn for a test")
-    if rng.random() < 0.2:
+    if rng.random() < 0.2:  # those that are left out are omitted, but now and then one is forgotten
+        tried = rng.choice(ATTACKS, rng.integers(1, 4), replace=False).tolist()
+        release["attacks"] = [{"method": one} for one in tried]
+        left_out = [one for one in ATTACKS[:3] if one not in tried and rng.random() < 0.9]
+        release["omit"] = [{"attack": one, "reason": "drawn for a test"} for one in left_out]
+    elif rng.random() < 0.2:
         release["omit"] = [{"attack": str(rng.choice(["transparency", "consistency"])), "reason": "drawn for a test"}]
+    limited = {line["measure"] for line in release["policy"] if "intruder" not in line}
+    insiders = any("intruder" in line for line in release["policy"])
+    kinds = {"insiders": insiders, "inference": "linked_value_disclosed" in limited, "membership": False}
+    excepted = [kind for kind, limit in kinds.items() if rng.random() < (0.2 if limit else 0.95)]
+    if excepted:
+        release["not_limited"] = dict.fromkeys(excepted, "drawn for a test")
     return release, table.to_csv(index=False)
 
 
@@ -69,7 +75,12 @@ def _draw_chain(rng: Rng, scales: dict[str, str]) -> list[dict[str, Any]]:
     ]
     if numbers:
         steps += [
-            {"method": "noise", "attributes": numbers, "sd_percent": float(rng.integers(5, 300))},
+            {
+                "method": "noise",
+                "kind": str(rng.choice(NOISES)),
+                "attributes": numbers,
+                "sd_percent": float(rng.integers(5, 101)),
+            },
             {"method": "microaggregation", "attributes": numbers, "k": int(rng.integers(2, 25))},
         ]
     if ranked:
@@ -79,24 +90,28 @@ def _draw_chain(rng: Rng, scales: dict[str, str]) -> list[dict[str, Any]]:
         ]
     if words:
         steps.append({"method": "pram", "attributes": words, "retention": float(rng.integers(2, 10)) / 10})
-    chosen = rng.choice(len(steps), int(rng.integers(1, 3)), replace=False)
-    chain = [steps[place] for place in chosen]
+    if rng.random() < 0.4:  # what most releases are certified with: everything in groups, and perhaps a step after it
+        chain = [steps[0], *([steps[int(rng.integers(1, len(steps)))]] if len(steps) > 1 and rng.random() < 0.3 else [])]
+    else:
+        chain = [steps[place] for place in rng.choice(len(steps), int(rng.integers(1, 3)), replace=False)]
     if rng.random() < 0.2:
         chain.append({"method": "sampling", "share": 0.5})
     return chain
 
 
-def _draw_policy(rng: Rng) -> list[dict[str, Any]]:
+def _draw_policy(rng: Rng, *, has_insiders: bool) -> list[dict[str, Any]]:
     """Lines on most kinds of disclosure; each is now and then left out."""
 
     def limit() -> float:
-        return float(rng.choice([0.05, 0.1, 0.2, 0.4, 0.7, 0.95, 1.0]))
+        return float(rng.choice([0.05, 0.2, 0.4, 0.7, 0.9, 0.95, 0.99, 1.0], p=[0.08, 0.1, 0.15, 0.2, 0.15, 0.15, 0.12, 0.05]))
 
     lines = [
         {"measure": "reidentification", "at_most": limit()},
         {"measure": str(rng.choice(["records_exposed", "max_record_risk"])), "at_most": limit()},
-        {"measure": str(rng.choice(["reidentification", "max_record_risk"])), "at_most": limit(), "intruder": "insider"},
         {"measure": "linked_value_disclosed", "at_most": limit()},
     ]
-    kept = [line for line in lines if rng.random() < 0.9]
+    if has_insiders:
+        measure = str(rng.choice(["reidentification", "max_record_risk"]))
+        lines.append({"measure": measure, "at_most": limit(), "intruder": "insider"})
+    kept = [line for line in lines if rng.random() < 0.95]
     return kept or lines[:1]

@@ -274,6 +274,7 @@ def test_census_attacked_with_two_files(sdcert, reference, tmp_path):
         ],
         "omit": [{"attack": "transparency", "reason": "it does not use the files"}],
         "policy": [{"measure": "reidentification", "at_most": 1.0}],
+        "not_for_publication": True,
     }
     ran = sdcert("certify", write_release(folder, change, text=source), "--output", tmp_path / "releases")
     assert ran.code == 0, ran.err

@@ -321,7 +321,7 @@ def test_from_init_to_a_certified_release_by_what_is_printed(sdcert, reference, 
     (tmp_path / "household.csv").write_bytes((reference / "household.csv").read_bytes())
     assert sdcert("init", "household.csv").code == 0
     path = tmp_path / "household.yaml"
-    answer_questions(path, lambda _: "role: weight")
+    answer_questions(path, lambda prompt: "role: weight" if "[1]" in prompt else answer_as_proposed(prompt))
     assert sdcert("certify", path).code == 1
     manifest = manifests()[0]
     told = advice(json.loads((tmp_path / manifest["folder"] / "scorecard.json").read_text()), manifest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from outcomes import folder_of, newest_manifest, statement_in
 from release_files import REASON, RELEASE, survey
 
@@ -13,6 +14,7 @@ from tasks.microdata.document import dotted, read_document
 
 RATE = {"measure": "reidentification", "at_most": 0.4}
 TAIL = {"measure": "records_exposed", "at_most": 0.9}
+KINDS = ("insiders", "inference", "membership")
 
 
 def _release(folder, **change):
@@ -59,6 +61,71 @@ def test_an_upgrade_leaves_every_other_line_and_comment_as_it_was(sdcert, tmp_pa
     assert [line for line in after if line in before] == before
     asked = without_questions(read_document(path))[1]
     assert [dotted(one.place) for one in asked] == ["not_limited.insiders", "not_limited.inference", "policy[1]"]
+
+
+PLAIN = "".join(f"{name}: {json.dumps(value)}\n" for name, value in {**RELEASE, "policy": [RATE, TAIL]}.items())
+LONG = "not_limited:\n  inference: >-\n    it is told\n    to everybody\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN + LONG + "policy_version: '1'\n",
+        PLAIN + LONG + "\n# the end\n",
+        PLAIN + "not_limited:\n  inference: it is told to everybody # so it is\n",
+        PLAIN + "not_limited:\n  membership: null\n  inference: it is told to everybody\n",
+        PLAIN + "not_limited: {inference: it is told to everybody}\n...\n",
+        PLAIN + "not_limited: {}\n",
+        PLAIN + "...\n",
+    ],
+    ids=["long reason", "long reason at the end", "comment", "no reason yet", "brackets", "nothing", "end of the document"],
+)
+def test_an_upgraded_file_says_what_it_said_and_asks_what_was_left_out(sdcert, tmp_path, text):
+    path = _release(tmp_path)
+    path.write_text(text)
+    before = read_document(path).content
+    assert sdcert("check", "--upgrade", path).code == 0
+    after = read_document(path).content
+    reasons = {kind: reason for kind, reason in (before.pop("not_limited", {}) or {}).items() if reason is not None}
+    given = after.pop("not_limited")
+    assert after == before
+    assert {kind: one for kind, one in given.items() if isinstance(one, str)} == reasons
+    assert {kind for kind, one in given.items() if isinstance(one, dict)} == {*KINDS} - set(reasons)
+    assert sdcert("check", path).code == 0
+
+
+def test_a_silent_point_is_not_promoted(sdcert, tmp_path):
+    _release(tmp_path)
+    sweep = {
+        "name": "s",
+        "base": "release.yaml",
+        "pipelines": [{"name": "as-it-is"}],
+        "axes": {"masking[0].k": {"values": [5]}},
+    }
+    (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
+    assert sdcert("sweep", tmp_path / "sweep.yaml").code == 0
+    ran = sdcert("sweep", "promote", "s", "0", "--output", tmp_path / "promoted.yaml")
+    assert ran.code == 2
+    assert "the base release of the sweep: policy" in ran.err
+    assert "- {measure: records_exposed, at_most: <limit>}" in ran.err
+    assert not (tmp_path / "promoted.yaml").exists()
+
+
+def test_a_watch_of_a_silent_release_refuses_each_look_and_quarantines_nothing(sdcert, tmp_path):
+    _release(tmp_path)
+    watch = {
+        "name": "w",
+        "release": "release.yaml",
+        "look_at": {"source": "release", "settled_seconds": 0},
+        "output": "releases",
+    }
+    (tmp_path / "watch.yaml").write_text(json.dumps(watch))
+    for _ in range(2):
+        ran = sdcert("watch", tmp_path / "watch.yaml")
+        assert ran.code == 2
+        assert "- {measure: records_exposed, at_most: <limit>}" in ran.err
+    assert json.loads(sdcert("quarantine", "list", "--json").out) == []
+    assert not (tmp_path / "releases").exists()
 
 
 def test_the_word_names_what_is_excepted_wherever_it_stands(sdcert, tmp_path):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from release_files import RELEASE, survey
 from ruamel.yaml import YAML
 
 from flows.cli import run
@@ -188,16 +190,19 @@ def test_editors_are_told_of_questions(asked):
         validate(content, schema)
 
 
-TEXTS = (
+TEXT = (
     "a:\n  b: {c: 1}  # one\n  d:\n    e: 2\n    # inside\n    f: 'x'\n\n"
-    "\n# two\nl:\n  - {g: 1}\n  # three\n  - h: 1\n    i: 2\nlast: [1, 2]\n",
+    "\n# two\nl:\n  - {g: 1}\n  # three\n  - h: 1\n    i: 2\n"
+    "  - j: >-\n      one\n      text\n\nlong: |\n  two\n  lines\nlast: [1, 2]\n"
 )
 
 
-@pytest.mark.parametrize("place", [("a", "b"), ("a", "d"), ("l", 0), ("l", 1), ("last", 1), ("a", "d", "f"), ("last",)])
+@pytest.mark.parametrize(
+    "place", [("a", "b"), ("a", "d"), ("l", 0), ("l", 1), ("last", 1), ("a", "d", "f"), ("last",), ("l", 2), ("long",)]
+)
 def test_an_edit_changes_its_place_alone(place):
     """Against the plain way: load, change, compare what is read; and the comments outside the place stay."""
-    (text,) = TEXTS
+    text = TEXT
     value = {"k": ["v: 1", "no", "#"], "weird key: x": 'qu"ote'}
 
     def read(text):
@@ -216,3 +221,24 @@ def test_an_edit_changes_its_place_alone(place):
     assert read(delete_entry(text, place)) == gone
     assert all(comment in replace_entry(text, place, value) for comment in ("# one", "# two", "# three"))
     assert read(append_entry(text, "l", value))["l"] == [*read(text)["l"], value]
+
+
+def test_membership_is_limited_or_a_reason_with_a_colon_is_given(sdcert, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "survey.csv").write_text(survey(200))
+    for answer, has in (("1", "control"), ("why: everybody knows it", "not_limited")):
+        assert sdcert("init", "survey.csv", "--output", "draft.yaml", "--force").code == 0
+        answer_questions(Path("draft.yaml"), lambda prompt, answer=answer: "" if "[1]" in prompt else answer)
+        content = read_document(Path("draft.yaml")).content
+        assert has in content
+        assert ("membership_advantage" in str(content["policy"])) == (has == "control")
+        assert sdcert("certify", "draft.yaml", "--output", tmp_path / "releases").code in (0, 1)
+
+
+def test_a_question_on_another_line_hides_no_silence(sdcert, tmp_path):
+    asked = {"measure": "sse_percent", "at_most": 40, "decide": "is that enough?"}
+    path = tmp_path / "release.yaml"
+    (tmp_path / "survey.csv").write_text(survey())
+    path.write_text(json.dumps({**RELEASE, "policy": [*RELEASE["policy"], asked]}))
+    ran = sdcert("check", path)
+    assert (ran.code, "membership" in ran.err) == (2, True)

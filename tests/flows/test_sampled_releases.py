@@ -76,7 +76,11 @@ def test_a_sample_by_strata_with_pseudonyms(certify, sdcert, tmp_path, home):
 def test_pseudonyms_of_a_series_survive_a_new_draw_and_the_others_do_not(certify, sdcert, tmp_path, home):
     versions = {}
     for stable in ("series", "release"):
-        change = {"masking": [pseudonyms(stable)], "policy": [{"measure": "reidentification", "at_most": 1.0}]}
+        change = {
+            "masking": [pseudonyms(stable)],
+            "policy": [{"measure": "reidentification", "at_most": 1.0}],
+            "not_for_publication": True,
+        }
         found = []
         for options in ((), ("--new-draw",)):
             ran, manifest = certify(change, *options)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, SequenceNode
+from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
 from flows.console.draft.text import WIDTH, quoted
 from tasks.microdata.document import Path_
 
 KeyAndValue = tuple[Node | None, Node]
+_DOCUMENT_END = re.compile(r"\n\.\.\.\s*\Z")
 
 
 def replace_entry(text: str, place: Path_, value: Any) -> str:
@@ -24,7 +26,7 @@ def replace_entry(text: str, place: Path_, value: Any) -> str:
     begin = node.start_mark.index if key is None else key.end_mark.index
     column = (node if key is None else key).start_mark.column
     written = _serialize(value, column + 2)
-    return text[:begin] + ("" if key is None else ": ") + written + text[_end(node) :]
+    return text[:begin] + ("" if key is None else ": ") + written + text[_end(text, node) :]
 
 
 def delete_entry(text: str, place: Path_) -> str:
@@ -38,7 +40,7 @@ def delete_entry(text: str, place: Path_) -> str:
         return replace_entry(text, place[:-1], rest)
     key, node = _find_node(text, place)
     begin = text.rfind("\n", 0, (node if key is None else key).start_mark.index) + 1
-    after = text.find("\n", _end(node))
+    after = text.find("\n", _end(text, node))
     return text[:begin] + ("" if after < 0 else text[after + 1 :])
 
 
@@ -54,18 +56,27 @@ def append_entry(text: str, part: str, value: Any) -> str:
     return f"{text[:end]}\n{' ' * indent}- {_serialize(value, indent + 4)}{text[end:]}"
 
 
+def add_field(text: str, name: str, value: Any) -> str:
+    """The file with one more field at its end, which it has not had before."""
+    root = _find_node(text, ())[1]
+    if isinstance(root, CollectionNode) and root.flow_style:
+        return replace_entry(text, (), _plain(root) | {name: value})
+    return f"{_DOCUMENT_END.sub('', text).rstrip()}\n\n{name}: {_serialize(value, 2)}\n"
+
+
 def add_to_mapping(text: str, part: str, name: str, value: Any) -> str:
     """The file with one more entry in a mapping, which begins at the end of the file where there was none."""
     root = _find_node(text, ())[1]
-    there = any(key.value == part for key, _ in root.value)
     if isinstance(root, CollectionNode) and root.flow_style:
         content = _plain(root)
         return replace_entry(text, (), content | {part: content.get(part, {}) | {name: value}})
-    if not there:
-        return f"{text.rstrip()}\n\n{part}:\n  {_serialize(name, 2)}: {_serialize(value, 4)}\n"
+    if not any(key.value == part for key, _ in root.value):
+        return add_field(text, part, {name: value})
     _, node = _find_node(text, (part,))
     if not isinstance(node, CollectionNode) or node.flow_style or not node.value:
         return replace_entry(text, (part,), (_plain(node) or {}) | {name: value})
+    if any(key.value == name for key, _ in node.value):
+        return replace_entry(text, (part, name), value)
     key, last = node.value[-1]
     end, indent = _end_of_line(text, last), key.start_mark.column
     return f"{text[:end]}\n{' ' * indent}{_serialize(name, indent)}: {_serialize(value, indent + 2)}{text[end:]}"
@@ -83,17 +94,18 @@ def _find_node(text: str, place: Path_) -> KeyAndValue:
     return found
 
 
-def _end(node: Node) -> int:
-    """Where the last part of a node ends; the parser counts what follows a block as part of it."""
+def _end(text: str, node: Node) -> int:
+    """Where the last part of a node ends; the parser counts what follows a block, or a text of several lines, as part of it."""
     if isinstance(node, CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
-        return _end(last[1] if isinstance(node, MappingNode) else last)
-    return int(node.end_mark.index)
+        return _end(text, last[1] if isinstance(node, MappingNode) else last)
+    end = int(node.end_mark.index)
+    return len(text[:end].rstrip()) if isinstance(node, ScalarNode) and node.style in ("|", ">") else end
 
 
 def _end_of_line(text: str, node: Node) -> int:
     """Where the line of the last part of a node ends, behind a comment there."""
-    end = text.find("\n", _end(node))
+    end = text.find("\n", _end(text, node))
     return len(text) if end < 0 else end
 
 

@@ -35,9 +35,9 @@ SHARE_OF_ROWS = 4  # k is at most a fourth of the rows
 MOST_COMPARED = 80  # columns; every pair of them is compared
 MEMBERSHIP = (
     "May anybody be able to tell that a person is in these data? If it does no harm (everybody of a register is in them, say), "
-    "write in a sentence why it is not limited: it is signed, and stands beside the verdict. If it does, delete this, write "
-    "`control: 0.2` (people who are set aside, so that it can be measured), and add a line to the policy: "
-    "`measure: membership_advantage, at_most: 0.2`."
+    "write in a sentence why it is not limited: it is signed, and stands beside the verdict. If it does, a line of the policy "
+    "limits it: `measure: membership_advantage, at_most: 0.2`, with `control: 0.2` at the top of the file, the share of the "
+    "people who are set aside so that it can be measured."
 )
 SAME = ("copy", "one_to_one", "rank_correlation")
 
