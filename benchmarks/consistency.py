@@ -88,7 +88,7 @@ def table(name: DatasetName) -> tuple[Microdata, Schema]:
 
 def of_columns(columns: dict[str, Any]) -> tuple[Microdata, Schema]:
     """A table of numeric quasi-identifiers."""
-    data = Microdata.of(columns)
+    data = Microdata.from_columns(columns)
     return data, Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for name in data.names))
 
 
@@ -105,7 +105,7 @@ def measured(bar: Bar, seed: int, *, dealt_out: bool = False) -> dict[str, Any]:
         name: done.data.column(name).take(rng.permutation(data.n) if dealt_out else np.arange(data.n)) for name in data.names
     }
     order = rng.permutation(data.n)
-    shown, truth = Microdata.of(columns).take(order), np.argsort(order)
+    shown, truth = Microdata.from_columns(columns).take(order), np.argsort(order)
     known = np.sort(rng.permutation(data.n)[: round(bar.share * data.n)])
     began = time.process_time()
     figures = _attacked(data.take(known), shown, schema, data.names[: bar.d], done.mechanisms, truth[known], data.n)

@@ -19,8 +19,8 @@ import typer
 from tasks.microdata.table import Booleans, Floats
 from tasks.sweep.axes import Axis
 from tasks.sweep.frontier import distance, dominators, frontier, hypervolume
-from tasks.sweep.points import Point, Space
-from tasks.sweep.search import Search
+from tasks.sweep.points import Space, SweepPoint
+from tasks.sweep.search import FrontierSearch
 
 REPEATS = 5
 
@@ -62,8 +62,8 @@ def timed(risk: Floats, loss: Floats) -> dict[str, float]:
 
 def search_cost(points: int, size: int = 60) -> float:
     """Seconds per point of a search that tries so many, of two numbers between 0 and 1."""
-    space = (Space.of("a", (Axis("x", (), (0.0, 1.0)), Axis("y", tuple(range(1000))))),)
-    search, tried = Search(space, seed=1, size=size), list[Point]()
+    space = (Space.from_axes("a", (Axis("x", (), (0.0, 1.0)), Axis("y", tuple(range(1000))))),)
+    search, tried = FrontierSearch(space, seed=1, size=size), list[SweepPoint]()
     began = time.perf_counter()
     while len(tried) < points:
         numbers = np.array([[float(str(value)) for _, value in point.values] for point in tried]).reshape(-1, 2)

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from tasks.audit.ledger.entries import AskedBy, Entry, Event, KeyClaim, LedgerOpened, RunBegan
-from tasks.audit.ledger.head import Head, written
+from tasks.audit.ledger.head import Head, serialise_head
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.merkle import leaf_hash
 from tasks.audit.ledger.proofs import check_proof, prove_entry
@@ -64,8 +64,8 @@ def ledger_of(n: int, key: SigningKey, folder: Path) -> Ledger:
         for number in range(n):
             line = _line(head, event(number) if number else LedgerOpened(key=key.claim), key)
             file.write(line + b"\n")
-            head = head.after(head.ledger, leaf_hash(line), len(line) + 1)
-    ledger.head_path.write_bytes(written(head))
+            head = head.add_leaf(head.ledger, leaf_hash(line), len(line) + 1)
+    ledger.head_path.write_bytes(serialise_head(head))
     return ledger
 
 

@@ -26,12 +26,12 @@ from reference import reference
 from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.categories.pram import Pram, randomise
 from tasks.mask.partitions import mdav, projection, randomised, univariate, v_mdav
-from tasks.mask.partitions.loss import within_groups_loss
+from tasks.mask.partitions.loss import compute_within_group_loss
 from tasks.mask.partitions.refined import partition as refined
 from tasks.mask.precision import precision_of
 from tasks.mask.ranks.rank_jitter import RankJitter, jitter
 from tasks.mask.ranks.rank_swapping import RankSwapping, rank_swap
-from tasks.mask.step import Site
+from tasks.mask.step import MaskContext
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Floats, Integers, Microdata
 
@@ -62,7 +62,7 @@ def _measured(
     peak, start = _peak_megabytes(), time.process_time()
     groups = method(points, *parameters)
     seconds, megabytes = time.process_time() - start, _peak_megabytes() - peak
-    return Cost(seconds, megabytes, within_groups_loss(points, groups))
+    return Cost(seconds, megabytes, compute_within_group_loss(points, groups))
 
 
 def _peak_megabytes() -> float:
@@ -199,8 +199,8 @@ def partition_losses(full: bool) -> pd.DataFrame:
         points = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
         for k in (3, 5, 10):
             row: dict[str, object] = {"table": label, "k": k}
-            row |= {name: within_groups_loss(points, method(points, k)) for name, method in together.items()}
-            alone = [within_groups_loss(one[:, None], univariate.partition(one, k)) for one in points.T]
+            row |= {name: compute_within_group_loss(points, method(points, k)) for name, method in together.items()}
+            alone = [compute_within_group_loss(one[:, None], univariate.partition(one, k)) for one in points.T]
             rows.append(row | {"individual_ranking": float(np.mean(alone))})
     return pd.DataFrame(rows)
 
@@ -209,7 +209,7 @@ def ranks_speed(full: bool) -> pd.DataFrame:
     """Rank swapping and rank jitter, 10 columns of normal data, beside a bare stable argsort of the columns."""
     n = 1_000_000 if full else 100_000
     data, schema = columns_of(normal(n, 10), Scale.NUMERIC)
-    steps: dict[str, Callable[[Site], object]] = {
+    steps: dict[str, Callable[[MaskContext], object]] = {
         "classic, 5 %": lambda site: rank_swap(site, RankSwapping(method="rank_swapping", window_percent=5.0, **ALL)),
         "10 buckets": lambda site: rank_swap(
             site, RankSwapping(method="rank_swapping", variant="p_buckets", buckets=10, **ALL)
@@ -243,15 +243,15 @@ ALL = {"attributes": tuple(f"x{j}" for j in range(10))}
 
 
 def columns_of(values: Floats, scale: Scale) -> tuple[Microdata, Schema]:
-    data = Microdata.of({f"x{j}": column for j, column in enumerate(values.T)})
+    data = Microdata.from_columns({f"x{j}": column for j, column in enumerate(values.T)})
     return data, Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, scale, "declared") for name in data.names))
 
 
-def site_of(data: Microdata, schema: Schema) -> Site:
+def site_of(data: Microdata, schema: Schema) -> MaskContext:
     def draw(*names: str) -> np.random.Generator:
         return np.random.default_rng(SEED)
 
-    return Site(data, data, data, schema, precision_of(data, data.names), draw, "masking[0]")
+    return MaskContext(data, data, data, schema, precision_of(data, data.names), draw, "masking[0]")
 
 
 def seconds_of(work: Callable[[], object]) -> float:

@@ -80,7 +80,7 @@ def table(name: DatasetName) -> tuple[Microdata, Schema]:
         frame = anes96.load_pandas().data.drop(columns="logpopul")
     else:
         frame = reference(name)[HOUSEHOLD if name == "household" else slice(None)]
-    data = Microdata.of({str(column): frame[column].to_numpy() for column in frame})
+    data = Microdata.from_columns({str(column): frame[column].to_numpy() for column in frame})
     scales = (Scale.CODE if column in CODES else Scale.NUMERIC for column in data.names)
     described = zip(data.names, scales, strict=True)
     return data, Schema(tuple(Attribute(column, Role.QUASI_IDENTIFIER, scale, "declared") for column, scale in described))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.mask.partitions.exact_mean import FixedPoint, fixed_point, mean_of, sums_of, take_away
+from tasks.mask.partitions.exact_mean import FixedPoint, convert_to_fixed_point, mean_of, sums_of, take_away
 from tasks.mask.partitions.mdav import lexicographic
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
@@ -19,7 +19,7 @@ def partition(points: Floats, k: int) -> Integers:
     canonical = lexicographic(points)
     groups = np.empty(len(points), dtype=np.int64)
     ordered = np.ascontiguousarray(points[canonical])
-    numbers = fixed_point(ordered)
+    numbers = convert_to_fixed_point(ordered)
     groups[canonical] = _mdav(ordered, numbers, sums_of(numbers), k)
     return groups
 

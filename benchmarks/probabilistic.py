@@ -62,7 +62,7 @@ def table(case: str) -> tuple[Microdata, Schema]:
         frame, scale = anes96.load_pandas().data[KNOWN].astype(int), Scale.CODE
     else:
         frame, scale = reference("census").iloc[:, :6], Scale.NUMERIC
-    data = Microdata.of({name: frame[name].to_numpy() for name in frame})
+    data = Microdata.from_columns({name: frame[name].to_numpy() for name in frame})
     return data, Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, scale, "declared") for name in data.names))
 
 
@@ -109,7 +109,7 @@ def speed(rows: int) -> dict[str, float]:
     rng = np.random.default_rng(20261122)
     columns = {f"key{j}": rng.integers(0, size, rows) for j, size in enumerate((2, 6, 5, 8, 3, 9, 2, 5))}
     columns["key7"] = np.arange(rows)  # every record and every released row differs from the others
-    data = Microdata.of(columns)
+    data = Microdata.from_columns(columns)
     schema = Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, Scale.CODE, "declared") for name in data.names))
     step = Pram(method="pram", attributes=data.names[:7], retention=0.8)
     released = mask(data, schema, (step,), seed=bytes(32), path=()).data

@@ -33,7 +33,7 @@ from tasks.attack.transparency.posterior import posterior
 from tasks.attack.transparency.transparency import Matching, link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.groups.partition import Partition
-from tasks.mask.methods import Masked, mask
+from tasks.mask.methods import MaskResult, mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -70,12 +70,12 @@ class Scene:
 
     data: Microdata
     schema: Schema
-    done: Masked
+    done: MaskResult
     released: Microdata
     truth: Integers
 
     @classmethod
-    def of(cls, data: Microdata, schema: Schema, done: Masked) -> Scene:
+    def of(cls, data: Microdata, schema: Schema, done: MaskResult) -> Scene:
         return cls(data, schema, done, done.data.take(done.order), np.argsort(done.order))
 
     @property

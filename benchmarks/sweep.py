@@ -57,7 +57,7 @@ def bare_loop(path: Path) -> tuple[float, int]:
     from tasks.classify.methods import classify
     from tasks.ingest.methods import ingest
     from tasks.runtime.artifacts import content_address
-    from tasks.sweep.evaluation import Group, Trial, evaluate, without_curve
+    from tasks.sweep.evaluation import Trial, TrialGroup, drop_curve_and_files, evaluate
 
     threadpool_limits(limits=1)
     sweep = load_sweep(path)
@@ -65,7 +65,7 @@ def bare_loop(path: Path) -> tuple[float, int]:
     schema, source = classify(table, sweep.base.classify_plan), content_address(table)
     releases = [variant(sweep, point) for point in sweep.points()]
     groups = [
-        Group(one.masking or (), 0, (Trial("", one.attacks_to_run, without_curve(one.intruder), one.measures),))
+        TrialGroup(one.masking or (), 0, (Trial("", one.attacks_to_run, drop_curve_and_files(one.intruder), one.measures),))
         for one in releases
     ]
     evaluate(table, schema, groups[0], source=source)

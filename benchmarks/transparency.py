@@ -70,7 +70,7 @@ ATTACKS = ("RSLD", "DLD", "PLD")
 def table(name: str) -> tuple[Microdata, Schema]:
     """A reference table, all its numeric attributes known to be linked by."""
     frame = reference(DATASETS[name]).iloc[:, COLUMNS[name]]
-    data = Microdata.of({column: frame[column].to_numpy() for column in frame})
+    data = Microdata.from_columns({column: frame[column].to_numpy() for column in frame})
     return data, Schema(tuple(Attribute(one, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for one in data.names))
 
 

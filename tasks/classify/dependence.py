@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from tasks.classify.finding import ENOUGH_ROWS, Column, Dependence, column_of, screen_rows
+from tasks.classify.finding import ENOUGH_ROWS, Dependence, DependenceColumn, column_of, screen_rows
 from tasks.classify.identities import linear_identity, sums
 from tasks.classify.pairs import pair_dependence
 from tasks.microdata.schema import Role, Schema
-from tasks.microdata.table import Integers, Microdata, shared_codes
+from tasks.microdata.table import Integers, Microdata, encode_jointly
 
 FIRST_SCREEN_ROWS = 512
 
@@ -38,23 +38,23 @@ def find_dependences(data: Microdata, schema: Schema, masked: Sequence[str]) -> 
     Cost: candidates are screened on up to 20,000 rows and confirmed on all: for m masked and u unmasked columns m u pairs, and
     of order (m + u)^3 sums on 512 rows. 1,000,000 rows with 3 + 3 columns take about 2 s.
     """
-    unmasked = [name for name in schema.published if name not in masked]
+    unmasked = [name for name in schema.release_columns if name not in masked]
     if not masked or not unmasked or data.n < ENOUGH_ROWS:
         return ()
     hidden, shown = ([column_of(data, schema, name) for name in names] for names in (masked, unmasked))
     screen, clusters = screen_rows(data.n), _clusters(data, schema)
     found = [pair_dependence(m, u, screen, clusters) for m, u in product(hidden, shown)]
     pairs = tuple(dependence for dependence in found if dependence is not None)
-    left = _without(shown, pairs)
+    left = _drop_dependent_columns(shown, pairs)
     totals = sums(hidden, left, screen[:FIRST_SCREEN_ROWS])
-    return pairs + totals + linear_identity(hidden, _without(left, totals))
+    return pairs + totals + linear_identity(hidden, _drop_dependent_columns(left, totals))
 
 
-def _without(columns: Sequence[Column], found: Sequence[Dependence]) -> list[Column]:
+def _drop_dependent_columns(columns: Sequence[DependenceColumn], found: Sequence[Dependence]) -> list[DependenceColumn]:
     taken = {name for dependence in found for name in dependence.unmasked}
     return [column for column in columns if column.name not in taken]
 
 
 def _clusters(data: Microdata, schema: Schema) -> Integers | None:
-    shared = (*schema.with_role(Role.GROUP), *schema.with_role(Role.PERSON))
-    return shared_codes(data.column(shared[0]))[0] if shared else None
+    shared = (*schema.find_by_role(Role.GROUP), *schema.find_by_role(Role.PERSON))
+    return encode_jointly(data.column(shared[0]))[0] if shared else None

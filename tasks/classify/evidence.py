@@ -102,7 +102,7 @@ class Facts:
         """At least half of the values differ, and at least half are long texts with blanks; from ten values on."""
         return self.n_present >= ENOUGH_VALUES and min(self.distinct_share, self.prose) >= 0.5
 
-    def in_words(self) -> tuple[str, ...]:
+    def describe(self) -> tuple[str, ...]:
         """The counts as sentences; they hold no value."""
         told = [f"{self.n_distinct:,} distinct of {self.n_present:,} values"]
         if self.n_missing:
@@ -140,43 +140,45 @@ def facts_of(data: Microdata, name: str) -> Facts:
     )
 
 
-def named_like_identifier(name: str) -> str | None:
+def classify_identifier_name(name: str) -> str | None:
     """What the name of a column suggests that identifies a unit ("a contact", "a place", ...), or None."""
     words = _words(name)
     return next((what for what, pattern in _NAMES.items() if any(re.fullmatch(pattern, word) for word in words)), None)
 
 
 def names_people(what: str) -> bool:
-    """Does a kind of name (`named_like_identifier`) point at one person or company even where values repeat?"""
+    """Does a kind of name (`classify_identifier_name`) point at one person or company even where values repeat?"""
     return what not in {"a number or code of a unit", "a place"}
 
 
-def named_like_group(name: str) -> bool:
-    return _has(name, _GROUP) and (named_like_identifier(name) is not None or _has(name, r"hid|hhid|hh|household|psu|cluster"))
+def is_group_name(name: str) -> bool:
+    return _has(name, _GROUP) and (
+        classify_identifier_name(name) is not None or _has(name, r"hid|hhid|hh|household|psu|cluster")
+    )
 
 
-def named_like_person(name: str) -> bool:
-    return _has(name, r"pid") or (_has(name, _PERSON) and named_like_identifier(name) is not None)
+def is_person_name(name: str) -> bool:
+    return _has(name, r"pid") or (_has(name, _PERSON) and classify_identifier_name(name) is not None)
 
 
-def named_like_birth(name: str) -> bool:
+def is_birth_date_name(name: str) -> bool:
     """A date of birth by its name."""
     return _has(name, _BIRTH)
 
 
-def named_like_survey_weight(name: str) -> bool:
+def is_survey_weight_name(name: str) -> bool:
     """A sampling weight by its name; a plain `weight` may be a body's and is none."""
     return _has(name, r"weights|[a-z]{2,}wgt|[a-z]{2,}wt") or (_has(name, _WEIGHT) and _has(name, _SURVEY))
 
 
-def named_like_weight(name: str) -> bool:
+def is_weight_name(name: str) -> bool:
     """A weight by its name, be it of a survey or of a body."""
-    return _has(name, _WEIGHT) or named_like_survey_weight(name)
+    return _has(name, _WEIGHT) or is_survey_weight_name(name)
 
 
-def named_like_code(name: str) -> bool:
+def is_code_name(name: str) -> bool:
     """A code by its name, whose numbers name things (a region, an occupation, a postcode) instead of measuring them."""
-    named = named_like_identifier(name)
+    named = classify_identifier_name(name)
     return _has(name, _CODE) or (named is not None and not names_people(named) and not _has(name, _COORDINATE))
 
 

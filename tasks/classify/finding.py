@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.microdata.schema import Scale, Schema
-from tasks.microdata.table import Booleans, Floats, Integers, Microdata, shared_codes
+from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
 
 Relation = Literal["copy", "one_to_one", "function_of_masked", "masked_is_function", "rank_correlation", "sum", "linear"]
 
@@ -34,7 +34,7 @@ class Dependence:
     share: float
     identity: str = ""
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         masked, unmasked = " and ".join(self.masked), " and ".join(self.unmasked)
         match self.relation:
             case "copy":
@@ -54,7 +54,7 @@ class Dependence:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DependenceColumn:
     """One column for the search.
 
     codes: 0.. for the values, missing -1. mode: the most frequent code. numbers: missing NaN; None for unordered text.
@@ -70,14 +70,14 @@ class Column:
     calendar: bool
 
 
-def column_of(data: Microdata, schema: Schema, name: str) -> Column:
+def column_of(data: Microdata, schema: Schema, name: str) -> DependenceColumn:
     attribute, values = schema[name], data.column(name)
-    (codes,) = shared_codes(values)
+    (codes,) = encode_jointly(values)
     counts = np.bincount(codes[codes >= 0], minlength=1)
     ordered = attribute.scale is Scale.ORDINAL and attribute.order is not None
     numbers = data.floats(name) if not data.is_text(name) else data.positions(attribute) if ordered else None
     summable = not data.is_text(name) and len(counts) > 1
-    return Column(name, values, codes, int(counts.argmax()), numbers, summable, data.is_calendar(name))
+    return DependenceColumn(name, values, codes, int(counts.argmax()), numbers, summable, data.is_calendar(name))
 
 
 def screen_rows(n: int) -> Integers:
@@ -108,6 +108,8 @@ def log_luck(rows: int, errors: int, repeats: int, chance: float) -> float:
     return float(ways + (repeats - errors) * np.log(chance))
 
 
-def named(relation: Relation, columns: Sequence[Column], places: Sequence[int], n_hidden: int, share: float) -> Dependence:
+def create_dependence(
+    relation: Relation, columns: Sequence[DependenceColumn], places: Sequence[int], n_hidden: int, share: float
+) -> Dependence:
     masked = tuple(columns[i].name for i in sorted(places) if i < n_hidden)
     return Dependence(relation, masked, tuple(columns[i].name for i in sorted(places) if i >= n_hidden), share)

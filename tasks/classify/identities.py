@@ -13,10 +13,10 @@ from tasks.classify.finding import (
     ENOUGH_ROWS,
     HOLDS,
     SLACK,
-    Column,
     Dependence,
+    DependenceColumn,
+    create_dependence,
     is_no_luck,
-    named,
     screen_rows,
     share_if_holding,
 )
@@ -27,7 +27,7 @@ EXACT_TOLERANCE = 1e-7  # of linear identities
 _NO_WEIGHT = 1e-6
 
 
-def sums(hidden: Sequence[Column], shown: Sequence[Column], screen: Integers) -> tuple[Dependence, ...]:
+def sums(hidden: Sequence[DependenceColumn], shown: Sequence[DependenceColumn], screen: Integers) -> tuple[Dependence, ...]:
     """Triples with a + b = c that hold masked and unmasked columns; differences are sums read the other way.
 
     Sums of dates and times are left to `linear_identity`: here two dates within days of each other would count as equal.
@@ -43,7 +43,7 @@ def sums(hidden: Sequence[Column], shown: Sequence[Column], screen: Integers) ->
             share = _sum_share(columns[a], columns[b], columns[c]) if 0 < sum(i < n_hidden for i in (a, b, c)) < 3 else None
             if share is not None:
                 words = f"{columns[c].name} = {columns[a].name} + {columns[b].name}"
-                found.append(replace(named("sum", columns, (a, b, c), n_hidden, share), identity=words))
+                found.append(replace(create_dependence("sum", columns, (a, b, c), n_hidden, share), identity=words))
     return tuple(found)
 
 
@@ -60,7 +60,7 @@ def _is_sum(a: Floats, b: Floats, c: Floats) -> Booleans:
     return np.asarray(np.abs(c - (a + b)) <= RELATIVE_TOLERANCE * size)
 
 
-def _sum_share(a: Column, b: Column, c: Column) -> float | None:
+def _sum_share(a: DependenceColumn, b: DependenceColumn, c: DependenceColumn) -> float | None:
     """Share of rows with a + b = c; None unless it is 0.99, also where a is not 0 and where b is not 0, and no luck.
 
     Where a + b is not 0, independent draws of c equal it with chance at most the share of c's most frequent other value.
@@ -78,7 +78,7 @@ def _sum_share(a: Column, b: Column, c: Column) -> float | None:
     return share_if_holding(holds)
 
 
-def linear_identity(hidden: Sequence[Column], shown: Sequence[Column]) -> tuple[Dependence, ...]:
+def linear_identity(hidden: Sequence[DependenceColumn], shown: Sequence[DependenceColumn]) -> tuple[Dependence, ...]:
     """The exact linear identity between masked and unmasked columns, if there is one.
 
     The two sets span subspaces of the centred columns; a canonical correlation of 1 is a direction that both share. It is then
@@ -87,16 +87,16 @@ def linear_identity(hidden: Sequence[Column], shown: Sequence[Column]) -> tuple[
     """
     left, right = ([c for c in columns if c.summable and c.numbers is not None] for columns in (hidden, shown))
     columns = [*left, *right]
-    z = _standardised(columns) if left and right else None
-    weights = None if z is None else _shared_direction(z[screen_rows(len(z))], len(left))
+    z = _standardise_complete_rows(columns) if left and right else None
+    weights = None if z is None else _find_common_direction(z[screen_rows(len(z))], len(left))
     if z is None or weights is None:
         return ()
     share = _identity_share(z * weights, len(left))
     places = np.flatnonzero(np.abs(weights) > _NO_WEIGHT * np.abs(weights).max()).tolist()
-    return () if share is None else (named("linear", columns, places, len(left), share),)
+    return () if share is None else (create_dependence("linear", columns, places, len(left), share),)
 
 
-def _standardised(columns: Sequence[Column]) -> Floats | None:
+def _standardise_complete_rows(columns: Sequence[DependenceColumn]) -> Floats | None:
     """Shape (complete rows, p), mean 0 and sd 1; None where there are too few rows for the columns."""
     rows = np.stack([c.numbers for c in columns if c.numbers is not None], axis=1)
     rows = rows[~np.isnan(rows).any(axis=1)]
@@ -113,7 +113,7 @@ def _identity_share(parts: Floats, n_left: int) -> float | None:
     return share_if_holding(holds) if is_no_luck(holds[parts.shape[1] :], float(times.max() / len(parts))) else None
 
 
-def _shared_direction(z: Floats, n_left: int) -> Floats | None:
+def _find_common_direction(z: Floats, n_left: int) -> Floats | None:
     """Shape (p,): weights under which the left and the right columns of z cancel; None where no direction is shared."""
     (left, on_left), (right, on_right) = _basis(z[:, :n_left]), _basis(z[:, n_left:])
     u, correlations, vt = np.linalg.svd(left.T @ right)

@@ -11,7 +11,7 @@ from tasks.classify.evidence import facts_of
 from tasks.classify.finding import ENOUGH_ROWS, Dependence
 from tasks.classify.roles import attribute_of
 from tasks.classify.weights import weight_reveals
-from tasks.ingest.codebooks.codebook import Attributes, by_name
+from tasks.ingest.codebooks.codebook import Attributes, index_by_name
 from tasks.microdata.errors import InputError
 from tasks.microdata.scaling import COMPARABLE, is_comparable
 from tasks.microdata.schema import CATEGORICAL, Attribute, MaskTargets, Schema
@@ -55,7 +55,7 @@ def classify(data: Microdata, plan: ClassifyPlan) -> Schema:
     _refuse_degenerate(data)
     _refuse_unknown(data, plan)
     _refuse_ambiguous_key(data, plan.key)
-    declared = by_name(plan.attributes)
+    declared = index_by_name(plan.attributes)
     attributes = tuple(
         attribute_of(facts_of(data, name), declared.get(name), is_key=name == plan.key, is_known=name in plan.known)
         for name in data.names
@@ -65,13 +65,13 @@ def classify(data: Microdata, plan: ClassifyPlan) -> Schema:
     _refuse_unpublished(schema, plan)
     check_units(data, schema)
     refuse_incomparable(data, schema)
-    masked = masked_attributes(schema, plan.masks)
+    masked = list_target_attributes(schema, plan.masks)
     _refuse_nothing_to_mask(data, masked)
     refuse_undone_masks(data, schema, masked)
-    return _with_search_told(_with_weights_told(schema, data), data, masked)
+    return _add_search_evidence(_add_weight_evidence(schema, data), data, masked)
 
 
-def masked_attributes(schema: Schema, masks: tuple[MaskTargets, ...]) -> tuple[str, ...]:
+def list_target_attributes(schema: Schema, masks: tuple[MaskTargets, ...]) -> tuple[str, ...]:
     """The attributes that at least one masking step touches, in the order of the columns; each must be a column."""
     wanted = {name for mask in masks for name in mask.resolve(schema)}
     return tuple(name for name in schema.names if name in wanted)
@@ -103,7 +103,7 @@ def _refuse_ambiguous_key(data: Microdata, key: str | None) -> None:
 
 def refuse_incomparable(data: Microdata, schema: Schema, where: str = "attributes") -> None:
     """Numbers whose differences a float64 cannot hold would be compared wrongly, and a risk understated."""
-    for attribute in schema.select(schema.published):
+    for attribute in schema.select(schema.release_columns):
         if attribute.scale in CATEGORICAL or data.is_text(attribute.name):
             continue
         if data.is_calendar(attribute.name):
@@ -124,7 +124,7 @@ def _comparable(data: Microdata, name: str) -> bool:
 
 def _refuse_too_fine_moments(data: Microdata, attribute: Attribute) -> None:
     """Microseconds of moments far from 1970 are more than a float64 of days can hold."""
-    back = data.with_positions(attribute, data.positions(attribute))
+    back = data.replace_positions(attribute, data.positions(attribute))
     if not back.column(attribute.name).equals(data.column(attribute.name)):
         raise InputError("incomparable-numbers", f"attributes.{attribute.name}",
                          f"The moments of `{attribute.name}` are too fine to be compared in double precision.",
@@ -155,15 +155,15 @@ def _refuse_unlisted_categories(data: Microdata, schema: Schema) -> None:
 
 
 def _refuse_unpublished(schema: Schema, plan: ClassifyPlan) -> None:
-    if not schema.published:
+    if not schema.release_columns:
         raise InputError("nothing-to-publish", "attributes", "No column is published.", "at least one published attribute",
                          "declare a quasi-identifier or a confidential attribute")  # fmt: skip
     asked = [("intruder.knows", name) for name in plan.known]
     asked += [(f"masking[{step}].attributes", name) for step, mask in enumerate(plan.masks) for name in mask.named or ()]
     for where, name in asked:
-        if not schema[name].published:
+        if not schema[name].is_published:
             raise InputError("unpublished-attribute", where, f"`{name}` is not published: its role is {schema[name].role}.",
-                             ", ".join(schema.published[:30]), "take it out, or declare another role", value=name)  # fmt: skip
+                             ", ".join(schema.release_columns[:30]), "take it out, or declare another role", name)  # fmt: skip
 
 
 def _refuse_nothing_to_mask(data: Microdata, masked: tuple[str, ...]) -> None:
@@ -178,7 +178,7 @@ def _refuse_nothing_to_mask(data: Microdata, masked: tuple[str, ...]) -> None:
 def _refuse_dependent(found: tuple[Dependence, ...]) -> None:
     if not found:
         return
-    told = "; ".join(dependence.in_words() for dependence in found[:_NAMED_FINDINGS])
+    told = "; ".join(dependence.describe() for dependence in found[:_NAMED_FINDINGS])
     more = f"; and {len(found) - _NAMED_FINDINGS} more" if len(found) > _NAMED_FINDINGS else ""
     open_, hidden = found[0].unmasked[0], ", ".join(found[0].masked)
     raise InputError(
@@ -191,13 +191,13 @@ def _refuse_dependent(found: tuple[Dependence, ...]) -> None:
     )
 
 
-def _with_weights_told(schema: Schema, data: Microdata) -> Schema:
+def _add_weight_evidence(schema: Schema, data: Microdata) -> Schema:
     """What weights and group keys reveal, as their evidence."""
     told = weight_reveals(data, schema)
     return Schema(tuple(replace(a, evidence=(*a.evidence, *told.get(a.name, ()))) for a in schema.attributes))
 
 
-def _with_search_told(schema: Schema, data: Microdata, masked: tuple[str, ...]) -> Schema:
+def _add_search_evidence(schema: Schema, data: Microdata, masked: tuple[str, ...]) -> Schema:
     searched = f"no published unmasked column was found to be a function of it ({data.n:,} rows searched)"
     told = searched if data.n >= ENOUGH_ROWS else f"under {ENOUGH_ROWS} rows: functions of it were not searched"
     return Schema(tuple(replace(a, evidence=(*a.evidence, told)) if a.name in masked else a for a in schema.attributes))

@@ -12,8 +12,8 @@ from tasks.classify.finding import (
     HOLDS,
     LUCK,
     SLACK,
-    Column,
     Dependence,
+    DependenceColumn,
     Relation,
     is_no_luck,
     log_luck,
@@ -25,24 +25,26 @@ _SCREEN_TIED, _RANK_SCREEN_ROWS = 50, 1000
 _LEFT_OF_MAJORITY = 0.05
 
 
-def pair_dependence(masked: Column, unmasked: Column, screen: Integers, clusters: Integers | None) -> Dependence | None:
-    def found(relation: Relation, share: float) -> Dependence:
+def pair_dependence(
+    masked: DependenceColumn, unmasked: DependenceColumn, screen: Integers, clusters: Integers | None
+) -> Dependence | None:
+    def build_dependence(relation: Relation, share: float) -> Dependence:
         return Dependence(relation, (masked.name,), (unmasked.name,), share)
 
-    if (copied := _copied(masked, unmasked)) is not None:
-        return found("copy", copied)
-    forward = _determined(masked.codes, unmasked.codes, screen, clusters)
-    backward = _determined(unmasked.codes, masked.codes, screen, clusters)
+    if (copied := _measure_copy(masked, unmasked)) is not None:
+        return build_dependence("copy", copied)
+    forward = _measure_function(masked.codes, unmasked.codes, screen, clusters)
+    backward = _measure_function(unmasked.codes, masked.codes, screen, clusters)
     if forward is not None and backward is not None:
-        return found("one_to_one", min(forward, backward))
+        return build_dependence("one_to_one", min(forward, backward))
     if (correlated := _rank_correlated(masked, unmasked, screen)) is not None:
-        return found("rank_correlation", correlated)
+        return build_dependence("rank_correlation", correlated)
     if forward is not None:
-        return found("function_of_masked", forward)
-    return None if backward is None else found("masked_is_function", backward)
+        return build_dependence("function_of_masked", forward)
+    return None if backward is None else build_dependence("masked_is_function", backward)
 
 
-def _copied(a: Column, b: Column) -> float | None:
+def _measure_copy(a: DependenceColumn, b: DependenceColumn) -> float | None:
     """Share of equal values, over the rows where not both columns show their most frequent value; None under 0.99, or by luck.
 
     Where a is not at its most frequent value, independent draws of b equal it with chance at most the share of b's second.
@@ -60,7 +62,7 @@ def _copied(a: Column, b: Column) -> float | None:
     return share_if_holding(equal[telling]) if is_no_luck(equal[off_mode], second) else None
 
 
-def _determined(x: Integers, y: Integers, screen: Integers, clusters: Integers | None) -> float | None:
+def _measure_function(x: Integers, y: Integers, screen: Integers, clusters: Integers | None) -> float | None:
     """Share of rows in which y is a function of x, over the rows whose x occurs again; None if it is none, or may be luck.
 
     In words: give each x its most frequent y; at most 1 % of the rows with a repeated x may differ, and at most 5 % of what
@@ -100,7 +102,7 @@ def _once_per_cluster(pair: Integers, cluster: Integers) -> Integers:
     return pair[order][first]
 
 
-def _rank_correlated(a: Column, b: Column, screen: Integers) -> float | None:
+def _rank_correlated(a: DependenceColumn, b: DependenceColumn, screen: Integers) -> float | None:
     """|Spearman| over the rows where both have a value; None under 0.99, or by luck.
 
     A random order of b, whose values occur c1, c2, ... times, agrees with that of a with chance c1! c2! ... / n!.

@@ -11,11 +11,11 @@ from tasks.classify.evidence import (
     ENOUGH_VALUES,
     LONG_TEXT,
     Facts,
-    named_like_birth,
-    named_like_group,
-    named_like_identifier,
-    named_like_person,
-    named_like_survey_weight,
+    classify_identifier_name,
+    is_birth_date_name,
+    is_group_name,
+    is_person_name,
+    is_survey_weight_name,
     names_people,
 )
 from tasks.ingest.codebooks.codebook import AttributeSpec
@@ -60,7 +60,7 @@ def attribute_of(facts: Facts, spec: AttributeSpec | None, *, is_key: bool, is_k
         decided_by="declared" if declared.role is not None or is_key else "pipeline",
         order=declared.order,
         derived_from=declared.derived_from,
-        evidence=(*facts.in_words(), why_role, why_scale, *_warnings(facts, role)),
+        evidence=(*facts.describe(), why_role, why_scale, *_warnings(facts, role)),
     )
 
 
@@ -75,19 +75,19 @@ def _role(facts: Facts, declared: AttributeSpec, *, is_key: bool, is_known: bool
     if is_known:
         _refuse_identifier(facts)
         return Role.QUASI_IDENTIFIER, "role quasi_identifier: the intruder is declared to know it"
-    return _proposed(facts)
+    return _propose_role(facts)
 
 
-def _proposed(facts: Facts) -> Proposal:
+def _propose_role(facts: Facts) -> Proposal:
     repeats = (facts.whole or facts.kind == "text") and not facts.near_unique and not facts.few_categories
-    if named_like_survey_weight(facts.name) and facts.positive:
+    if is_survey_weight_name(facts.name) and facts.positive:
         return Role.WEIGHT, "role weight: its name says so and all values are positive; declare another role if it is not one"
-    if named_like_group(facts.name) and repeats:
+    if is_group_name(facts.name) and repeats:
         return Role.GROUP, "role group: its name says so and values repeat; it is not published"
-    if named_like_person(facts.name) and repeats:
+    if is_person_name(facts.name) and repeats:
         return Role.PERSON, "role person: its name says so and values repeat; it is not published"
     _refuse_identifier(facts)
-    if repeats and named_like_identifier(facts.name) == "a number or code of a unit":
+    if repeats and classify_identifier_name(facts.name) == "a number or code of a unit":
         return Role.GROUP, "role group: its name is that of a number of units and values repeat; it is not published"
     return Role.QUASI_IDENTIFIER, "role quasi_identifier: nothing is declared, and what an intruder may know is assumed known"
 
@@ -99,7 +99,7 @@ def looks_like_identifier(facts: Facts) -> str | None:
     name, official number or contact and it has more than a few categories; or, from 10 values on, it is text that hardly
     repeats, a running number, or a number of one width of six or more digits that never repeats.
     """
-    named = named_like_identifier(facts.name)
+    named = classify_identifier_name(facts.name)
     measured = facts.calendar or (facts.kind == "double" and not facts.whole)
     if named is not None and facts.near_unique and not measured:
         return f"its name is that of {named} and {facts.n_distinct:,} of {facts.n_present:,} values differ"
@@ -149,7 +149,7 @@ def _refuse_identifier(facts: Facts) -> None:
 def _scale(facts: Facts, declared: AttributeSpec, role: Role) -> tuple[Scale, str]:
     scale = Scale.ORDINAL if declared.order is not None and declared.scale is None else declared.scale
     if scale is None:
-        return _proposed_scale(facts, role)
+        return _propose_scale(facts, role)
     where = f"attributes.{facts.name}.scale"
     kinds = _KINDS_OF_SCALE.get(scale)
     if kinds is not None and scale is not Scale.NUMERIC and facts.kind not in kinds and facts.n_present:
@@ -167,7 +167,7 @@ def _scale(facts: Facts, declared: AttributeSpec, role: Role) -> tuple[Scale, st
     return scale, "scale declared"
 
 
-def _proposed_scale(facts: Facts, role: Role) -> tuple[Scale, str]:
+def _propose_scale(facts: Facts, role: Role) -> tuple[Scale, str]:
     if facts.calendar:
         return _scale_of_calendar(facts)
     if role in {Role.IDENTIFIER, Role.PERSON, Role.GROUP} and facts.whole:
@@ -199,7 +199,7 @@ def _warnings(facts: Facts, role: Role) -> tuple[str, ...]:
 def _calendar_warnings(facts: Facts, role: Role) -> tuple[str, ...]:
     if facts.kind not in {"date", "moment"} or role in UNPUBLISHED:
         return ()
-    return (_BIRTH if named_like_birth(facts.name) else _DATES,)
+    return (_BIRTH if is_birth_date_name(facts.name) else _DATES,)
 
 
 def _other_warnings(facts: Facts, role: Role) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tasks.microdata.schema import Role, Schema
-from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 
 NOTABLE = 0.05  # how far above chance a share is before it is told
 
@@ -24,13 +24,13 @@ def weight_reveals(data: Microdata, schema: Schema) -> dict[str, tuple[str, ...]
     Cost: O(n log n) for each pair of a weight and an attribute.
     Example: one weight for all rows: it singles nobody out and tells nothing.
     """
-    told = {name: weight_in_words(data, schema, name) for name in schema.with_role(Role.WEIGHT)}
-    return told | {name: (group_in_words(data, name),) for name in schema.with_role(Role.GROUP)}
+    told = {name: weight_in_words(data, schema, name) for name in schema.find_by_role(Role.WEIGHT)}
+    return told | {name: (group_in_words(data, name),) for name in schema.find_by_role(Role.GROUP)}
 
 
 def weight_in_words(data: Microdata, schema: Schema, name: str) -> tuple[str, ...]:
     """What one weight reveals."""
-    (weight,) = shared_codes(data.column(name))
+    (weight,) = encode_jointly(data.column(name))
     present = weight >= 0
     sizes = np.bincount(weight[present])
     if not len(sizes):
@@ -38,8 +38,8 @@ def weight_in_words(data: Microdata, schema: Schema, name: str) -> tuple[str, ..
     alone = int((sizes == 1).sum())
     counted = f"the weight `{name}` has {len(sizes):,} different values in {int(present.sum()):,} rows"
     singled = f"{alone:,} rows ({alone / present.sum():.1%}) have one that no other row has"
-    told = [one for one in schema.published if one != name]
-    shares = {one: determined(weight[present], shared_codes(data.column(one))[0][present]) for one in told}
+    told = [one for one in schema.release_columns if one != name]
+    shares = {one: compute_determined_share(weight[present], encode_jointly(data.column(one))[0][present]) for one in told}
     tells = [
         f"{one} (for {share:.0%} of the rows, by chance {chance:.0%})"
         for one, (share, chance) in shares.items()
@@ -51,7 +51,7 @@ def weight_in_words(data: Microdata, schema: Schema, name: str) -> tuple[str, ..
 
 def group_in_words(data: Microdata, name: str) -> str:
     """How large the groups of a key are."""
-    (group,) = shared_codes(data.column(name))
+    (group,) = encode_jointly(data.column(name))
     sizes = np.bincount(group[group >= 0])
     if not len(sizes):
         return f"no row has a group of `{name}`"
@@ -62,7 +62,7 @@ def group_in_words(data: Microdata, name: str) -> str:
     )
 
 
-def determined(weight: Integers, values: Integers) -> tuple[float, float]:
+def compute_determined_share(weight: Integers, values: Integers) -> tuple[float, float]:
     """The share of rows whose weight occurs with one value only, and the same on average over all permutations of the values.
 
     weight, values: codes, shape (n,), n >= 1; equal codes are equal.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tasks.ingest import sources
 from tasks.ingest.codebooks.codebook import Attributes
-from tasks.ingest.methods import IngestPlan, typed_and_validated
+from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.sources import SourceSpec
 from tasks.microdata.errors import InputError
@@ -53,19 +53,19 @@ def read_external(raw: RawTable, plan: FilePlan) -> External:
     wanted = {*plan.required, *plan.optional}
     kept = replace(raw, table=raw.table.select([name for name in names if name in wanted]))
     declared = tuple(one for one in plan.declared if one.name in wanted and one.name in names)
-    with placed(plan.place):
-        found = typed_and_validated(kept, IngestPlan(source=plan.source, attributes=declared))
+    with relocate_errors(plan.place):
+        found = ingest_raw_table(kept, IngestPlan(source=plan.source, attributes=declared))
     return External(found.data, found.report.notes)
 
 
 def read_file(plan: FilePlan) -> RawTable:
     """The table as its file holds it; InputError, with its place in the release file, as `sources.read`."""
-    with placed(plan.place):
+    with relocate_errors(plan.place):
         return sources.read(plan.source)
 
 
 @contextmanager
-def placed(place: str) -> Iterator[None]:
+def relocate_errors(place: str) -> Iterator[None]:
     """Give the InputError of a reader the place of the file in the release file."""
     try:
         yield

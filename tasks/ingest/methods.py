@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from tasks.ingest import sources
 from tasks.ingest.checks.expectations import Expectation
 from tasks.ingest.checks.formulas import formula_notes
-from tasks.ingest.checks.validation import Check, validate
-from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec, Documentation, by_name
+from tasks.ingest.checks.validation import ExpectationResult, validate
+from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec, Documentation, index_by_name
 from tasks.ingest.codebooks.codebook_file import refuse_contradiction
 from tasks.ingest.columns.logical import from_typed
 from tasks.ingest.columns.typing_rules import from_text
@@ -61,17 +61,17 @@ class IngestReport:
     rows: int
     columns: tuple[ColumnReport, ...]
     notes: tuple[str, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[ExpectationResult, ...]
     how: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Ingested:
+class IngestResult:
     data: Microdata
     report: IngestReport
 
 
-def ingest(plan: IngestPlan) -> Ingested:
+def ingest(plan: IngestPlan) -> IngestResult:
     """Read the source, type its columns by the declarations or the rules of `typing_rules`, and validate the table.
 
     Raises
@@ -81,23 +81,23 @@ def ingest(plan: IngestPlan) -> Ingested:
 
     About 10 s for 1,000,000 rows of 6 text columns, besides the import of great-expectations.
     """
-    return typed_and_validated(sources.read(plan.source), plan)
+    return ingest_raw_table(sources.read(plan.source), plan)
 
 
-def typed_and_validated(raw: RawTable, plan: IngestPlan) -> Ingested:
+def ingest_raw_table(raw: RawTable, plan: IngestPlan) -> IngestResult:
     """`ingest` of a source that has been read."""
     _refuse_unknown(plan.attributes, raw)
-    columns, reports = _typed(raw, plan.attributes)
+    columns, reports = _type_columns(raw, plan.attributes)
     data = Microdata(pa.table(columns))
     checks = validate(data, plan.attributes, plan.expect, raw.label)
     report = IngestReport(source=raw.label, format=raw.format, encoding=raw.encoding, delimiter=raw.delimiter, rows=data.n,
                           columns=reports, notes=(*raw.notes, *formula_notes(data)), checks=checks, how=raw.how)  # fmt: skip
-    return Ingested(data, report)
+    return IngestResult(data, report)
 
 
-def _typed(raw: RawTable, attributes: tuple[AttributeSpec, ...]) -> tuple[dict[str, pa.Array], tuple[ColumnReport, ...]]:
-    declared, read_column = by_name(attributes), from_text if raw.as_text else from_typed
-    labels = raw.codebook.by_name() if raw.codebook is not None else {}
+def _type_columns(raw: RawTable, attributes: tuple[AttributeSpec, ...]) -> tuple[dict[str, pa.Array], tuple[ColumnReport, ...]]:
+    declared, read_column = index_by_name(attributes), from_text if raw.as_text else from_typed
+    labels = raw.codebook.index_by_name() if raw.codebook is not None else {}
     columns: dict[str, pa.Array] = {}
     reports = []
     for name in raw.table.column_names:
@@ -106,11 +106,11 @@ def _typed(raw: RawTable, attributes: tuple[AttributeSpec, ...]) -> tuple[dict[s
         read, notes = read_column(raw.table.column(name), spec, raw.label)
         columns[name] = pc.add(read, 0.0) if pa.types.is_floating(read.type) else read  # -0.0 is 0.0
         found = tuple(note for column, note in raw.column_notes if column == name)
-        reports.append(_reported(name, columns[name], (*found, *notes), spec, labels.get(name)))
+        reports.append(_report_column(name, columns[name], (*found, *notes), spec, labels.get(name)))
     return columns, tuple(reports)
 
 
-def _reported(
+def _report_column(
     name: str, column: pa.Array, notes: tuple[str, ...], spec: AttributeSpec, inside: Documentation | None
 ) -> ColumnReport:
     label = spec.label or (inside.label if inside is not None else None)

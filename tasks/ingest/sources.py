@@ -50,7 +50,7 @@ class SourceSpec(Spec):
             raise ValueError("`url_env` is the name of an environment variable; the URL itself is never written down")
         return self
 
-    def resolved(self, base: Path) -> Self:
+    def resolve_path(self, base: Path) -> Self:
         """The same source with its path made absolute against the folder `base` of the release file."""
         return self if self.table is None else self.model_copy(update={"table": str((base / self.table).absolute())})
 
@@ -117,7 +117,7 @@ def read_content(content: bytes, name: str) -> RawTable:
 def _read_file(content: bytes, path: Path, source: SourceSpec) -> RawTable:
     label, suffix = source.label, path.suffix.lower()
     if compressed.is_compressed(content):
-        content, kind = compressed.unpacked(content, label)
+        content, kind = compressed.decompress_content(content, label)
         suffix = "" if suffix == ".zip" else Path(path.stem).suffix.lower()
         raw = _read_plain(content, suffix, source)
         return raw.read_how(f"unpacked from {kind}")

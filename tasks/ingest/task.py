@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tasks.ingest.external import FilePlan, placed, read_external, read_file
-from tasks.ingest.methods import IngestPlan, typed_and_validated
+from tasks.ingest.external import FilePlan, read_external, read_file, relocate_errors
+from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.sources import SourceSpec, parts, read
 from tasks.microdata.errors import InputError
@@ -27,7 +27,7 @@ def ingest_source(plan: str, digest: str) -> Produced:
     store = Store()
     wanted = store.record(Ref(plan), IngestPlan)
     raw = read(wanted.source)
-    found = typed_and_validated(raw, wanted)
+    found = ingest_raw_table(raw, wanted)
     if _digest(wanted.source, raw) != digest:
         raise InputError(
             "source-changed",
@@ -54,7 +54,7 @@ def ingest_file(plan: str, digest: str) -> Produced:
 
 def file_digest(plan: FilePlan) -> str:
     """`source_digest` of a file of the intruder; InputError names its place in the release file."""
-    with placed(plan.place):
+    with relocate_errors(plan.place):
         return _digest(plan.source, None)
 
 

@@ -48,21 +48,21 @@ def evidence_of_copies(mine: Integers, theirs: Integers) -> float:
     for k in np.unique(size).tolist():
         c = held[size == k]
         if min(share, 1 - share) * k < _COMMON:
-            rare += _gain(c, k, share, _of_rare(k))
+            rare += _gain(c, k, share, _weigh_rare_value(k))
         else:
-            common += _gain(c, k, share, _of_common(k, share))
+            common += _gain(c, k, share, _weigh_common_value(k, share))
     told = [one + other for one, other in product(rare, common)]
     of_sizes = _log_binomial(len(place), share)[len(mine)]
     return float(logsumexp(told) - np.log(len(told)) + of_sizes)
 
 
-def _of_rare(k: int) -> Floats:
+def _weigh_rare_value(k: int) -> Floats:
     """Shape (number of alternatives, k + 1): log g(c) of a rare value."""
     c, (both, mostly) = np.arange(k + 1), np.log(_RARE).T
     return np.outer(both, (c > 0) & (c < k)) - np.outer(mostly, 2 * c > k)
 
 
-def _of_common(k: int, share: float) -> Floats:
+def _weigh_common_value(k: int, share: float) -> Floats:
     """Shape (number of alternatives, k + 1): log g(c) of a common value."""
     return -np.outer(_EVENNESS, (np.arange(k + 1) - share * k) ** 2 / (2 * share * (1 - share) * k))
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tasks.mask.coincidence import ERROR, evidence_of_copies
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
-from tasks.microdata.table import Booleans, Integers, Microdata, shared_codes
+from tasks.microdata.table import Booleans, Integers, Microdata, encode_jointly
 from tasks.microdata.units import Counts, Units, units_of
 
 FEWEST = 20  # persons (records) on either side: half of them choose a threshold, the others are judged by it
@@ -41,7 +41,7 @@ def set_aside(units: Units, share: float, *, rng: np.random.Generator) -> tuple[
     return np.flatnonzero(~of_row), np.flatnonzero(of_row)
 
 
-def fitted_control(original: Microdata, control: Microdata, schema: Schema, key: str | None = None) -> Microdata:
+def harmonise_control(original: Microdata, control: Microdata, schema: Schema, key: str | None = None) -> Microdata:
     """The people of another table, who are said not to be in the source, in the columns and types of the source.
 
     Columns that the source has not are left out. Nobody may stand in both: see `_refuse_members`. A column that tells people
@@ -57,17 +57,17 @@ def fitted_control(original: Microdata, control: Microdata, schema: Schema, key:
         named = ", ".join(f"`{name}`" for name in absent[:5])
         what = f"the table of the control lacks {len(absent)} of the source's columns: {named}"
         raise InputError("no-such-column", WHERE, what, "every column of the source", "add them", absent[0])
-    keys = tuple(dict.fromkeys([*schema.with_role(Role.PERSON), *([key] if key is not None else [])]))
-    telling = {*keys, *schema.with_role(Role.IDENTIFIER)}
+    keys = tuple(dict.fromkeys([*schema.find_by_role(Role.PERSON), *([key] if key is not None else [])]))
+    telling = {*keys, *schema.find_by_role(Role.IDENTIFIER)}
     wanted = control.select(original.names)
-    fitted = Microdata.of(
+    fitted = Microdata.from_columns(
         {name: _like(wanted.column(name), original.column(name), name, tells=name in telling) for name in original.names}
     )
     _refuse_members(original, wanted, fitted, schema, keys)
     for side, table in (("source", original), ("table of the control", fitted)):
         units = units_of(table, schema)
         if units.n_units < FEWEST:
-            what = f"the {side} has {_counted(units.n_units, units.counts)}"
+            what = f"the {side} has {_format_count(units.n_units, units.counts)}"
             raise InputError(
                 "control-too-small", WHERE, what, f"at least {FEWEST} on either side", "name more people", units.n_units
             )
@@ -81,16 +81,16 @@ def _like(column: pa.Array, source: pa.Array, name: str, *, tells: bool) -> pa.A
         return column if column.type == wanted else column.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         if tells and wanted in (pa.int64(), pa.float64()):
-            return _numbered(column, source)
+            return _number_values(column, source)
         what = f"`{name}` holds values of another kind ({column.type}) than in the source ({wanted})"
         remedy = "correct the column, or declare what it is under `attributes`"
         where, allowed = f"{WHERE}, column {name}", f"values of type {wanted}"
         raise InputError("wrong-type", where, what, allowed, remedy, str(column.type)) from None
 
 
-def _numbered(column: pa.Array, source: pa.Array) -> pa.Array:
+def _number_values(column: pa.Array, source: pa.Array) -> pa.Array:
     """One number for each value, none of them in the source; missing stays missing."""
-    (codes,) = shared_codes(_normal(column))
+    (codes,) = encode_jointly(_normal(column))
     n_values = int(codes.max(initial=-1)) + 1
     numbers = pa.array(np.arange(n_values + len(source))).cast(source.type)
     free = numbers.filter(pc.invert(pc.is_in(numbers, value_set=source)))
@@ -110,12 +110,12 @@ def _refuse_members(original: Microdata, control: Microdata, fitted: Microdata, 
     """
     for name in keys:
         _refuse_without_key(_normal(control.column(name)), name)
-        found, _ = _shared(control.column(name), original.column(name))
+        found, _ = _find_shared_values(control.column(name), original.column(name))
         _refuse_in_both(found, f"as `{name}` says")
     unit = units_of(original, schema).of_row
-    for name in schema.with_role(Role.IDENTIFIER):
+    for name in schema.find_by_role(Role.IDENTIFIER):
         if name not in keys:
-            found, codes = _shared(control.column(name), original.column(name))
+            found, codes = _find_shared_values(control.column(name), original.column(name))
             held = np.unique(np.column_stack([unit, codes])[codes >= 0], axis=0)
             n_values = len(np.unique(held[:, 1]))
             if n_values == len(held) or (2 * n_values > len(held) and 2 * found.sum() > len(found)):
@@ -130,14 +130,14 @@ def _is_identifier(original: Microdata, control: Microdata, schema: Schema, name
     role = schema[name].role
     if role is not Role.WITHHELD:
         return role in _TELLING
-    codes = np.concatenate(shared_codes(original.column(name), control.column(name)))
+    codes = np.concatenate(encode_jointly(original.column(name), control.column(name)))
     return len(np.unique(codes)) == len(codes)
 
 
 def _refuse_copies(original: Microdata, control: Microdata, schema: Schema, names: list[str]) -> None:
     """Refuse a control whose people say what those of the source say more often, or more evenly, than by chance."""
     rows = _codes_of_rows(control.select(names), original.select(names))
-    (units, _), (of_source, counts) = _sampled(control, schema), _sampled(original, schema)
+    (units, _), (of_source, counts) = _find_sampling_units(control, schema), _find_sampling_units(original, schema)
     mine, theirs = _codes_of_units((rows[: control.n], units), (rows[control.n :], of_source))
     if evidence_of_copies(mine, theirs) < -math.log(ERROR):
         return
@@ -153,11 +153,11 @@ def _refuse_copies(original: Microdata, control: Microdata, schema: Schema, name
     raise InputError("in-both", WHERE, what, allowed, do, n_found)
 
 
-def _sampled(table: Microdata, schema: Schema) -> tuple[Integers, str]:
+def _find_sampling_units(table: Microdata, schema: Schema) -> tuple[Integers, str]:
     """Shape (n,): what was sampled as one, by row: households and enterprises, else persons, else records; and what it is."""
     for role, counts in ((Role.GROUP, "groups"), (Role.PERSON, "persons")):
-        for name in schema.with_role(role):
-            (codes,) = shared_codes(table.column(name))
+        for name in schema.find_by_role(role):
+            (codes,) = encode_jointly(table.column(name))
             return np.where(codes < 0, table.n + np.arange(table.n), codes), counts  # without a group: one of its own
     return np.arange(table.n), "records"
 
@@ -167,7 +167,7 @@ def _codes_of_rows(table: Microdata, other: Microdata) -> Integers:
     place = np.zeros(table.n + other.n, dtype=np.int64)
     for name in table.names:
         columns = [one.column(name) for one in (table, other)]
-        codes = np.concatenate(shared_codes(*(map(_normal, columns) if pa.types.is_string(columns[0].type) else columns))) + 1
+        codes = np.concatenate(encode_jointly(*(map(_normal, columns) if pa.types.is_string(columns[0].type) else columns))) + 1
         _, place = np.unique(place * (codes.max(initial=0) + 1) + codes, return_inverse=True)
     return np.asarray(place, dtype=np.int64)
 
@@ -197,9 +197,9 @@ def _refuse_without_key(values: pa.Array, name: str) -> None:
         raise InputError("key-missing", f"{WHERE}, column {name}", what, f"a `{name}` in every row", remedy, values.null_count)
 
 
-def _shared(column: pa.Array, source: pa.Array) -> tuple[Booleans, Integers]:
+def _find_shared_values(column: pa.Array, source: pa.Array) -> tuple[Booleans, Integers]:
     """Shapes (n of the control,) and (n of the source,): does a value stand in the source; the source's codes, missing -1."""
-    mine, theirs = shared_codes(_normal(column), _normal(source))
+    mine, theirs = encode_jointly(_normal(column), _normal(source))
     return np.isin(mine, theirs[theirs >= 0]), theirs
 
 
@@ -229,7 +229,7 @@ def _refuse_in_both(found: Booleans, told: str) -> None:
         )
 
 
-def _counted(n: int, counts: Counts) -> str:
+def _format_count(n: int, counts: Counts) -> str:
     return f"{n:,} {counts.removesuffix('s') if n == 1 else counts}"
 
 
@@ -241,7 +241,7 @@ def refuse_small_control(units: Units, share: float) -> int:
         raise InputError(
             code="control-too-small",
             where="control",
-            what=f"a control of {size:,} of {_counted(units.n_units, units.counts)} leaves too few on one side",
+            what=f"a control of {size:,} of {_format_count(units.n_units, units.counts)} leaves too few on one side",
             allowed=f"{FEWEST} {units.counts} on each: {least:.3g} to {most:.3g}" if least <= most else f"{2 * FEWEST} in all",
             remedy="change the share, or leave `control` out",
             value=share,

@@ -35,13 +35,13 @@ def fitting_attributes(targets: MaskTargets, schema: Schema, where: str) -> tupl
 
 
 def _check(name: str, targets: MaskTargets, schema: Schema, where: str) -> None:
-    fitting = tuple(a.name for a in schema.attributes if a.published and a.scale in targets.scales)
+    fitting = tuple(a.name for a in schema.attributes if a.is_published and a.scale in targets.scales)
     allowed = f"one of {', '.join(fitting)}" if fitting else "no attribute of this table"
     if name not in schema:
         remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
         raise InputError("unknown-attribute", where, f"the table has no attribute `{name}`", allowed, remedy, name)
     attribute = schema[name]
-    if not attribute.published:
+    if not attribute.is_published:
         what = f"`{name}` has the role {attribute.role} and is not published: there is nothing to mask"
         raise InputError(
             "unpublished-attribute", where, what, allowed, "take it out of the step, or declare another role", name
@@ -51,14 +51,14 @@ def _check(name: str, targets: MaskTargets, schema: Schema, where: str) -> None:
         raise InputError("wrong-scale", where, what, allowed, "take it out of the step, or declare its scale", name)
 
 
-def checked_positions(data: Microdata, schema: Schema, name: str, where: str) -> Floats:
-    """`ordered_positions` of an attribute to be masked; InputError also where its present values are all equal.
+def extract_varying_positions(data: Microdata, schema: Schema, name: str, where: str) -> Floats:
+    """`extract_positions` of an attribute to be masked; InputError also where its present values are all equal.
 
     A constant can be neither scaled nor swapped. Whole numbers from 2^53 on are refused: as floating-point numbers some of
     them are equal, so that their order would be a matter of chance, and who follows the step would look for another value.
     """
     place = f"{where}.attributes: {name}"
-    positions = ordered_positions(data, schema, name, place)
+    positions = extract_positions(data, schema, name, place)
     if pa.types.is_integer(data.column(name).type) and (np.abs(positions) >= _MOST_WHOLE).any():
         what = f"`{name}` holds whole numbers of 16 digits and more, of which not all can be told apart in calculations"
         remedy = "declare it a code if it numbers something; else record it in larger units"
@@ -74,7 +74,7 @@ def refuse_constant(n_different: int, name: str, place: str) -> None:
         raise InputError("constant-attribute", place, what, "at least two different values", "take it out of the step")
 
 
-def ordered_positions(data: Microdata, schema: Schema, name: str, place: str) -> Floats:
+def extract_positions(data: Microdata, schema: Schema, name: str, place: str) -> Floats:
     """Shape (n,): the positions of one attribute, NaN where its value is missing and only there.
 
     Raises InputError for text without an order, a category outside the declared order, and a number too large, or infinite.

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class EqualTo:
     """The row of record i shows, in all of `names` together, what is believed of a record that i cannot be told from.
 
     twins: shape (n,); records with the same number were equal in everything that the step looked at.
@@ -30,7 +30,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class InInterval:
     """The row of record i shows a position within [low[i], high[i]]; where low is NaN it shows a missing value."""
 
     name: str
@@ -39,7 +39,7 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class DiscreteLikelihood:
     """The row of record i shows category s with probability probability[own[i], s]; released row l shows category shown[l].
 
     A category is a combination of values of `names`; the attributes of one law were randomised together.
@@ -56,7 +56,7 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True)
-class Blurred:
+class GaussianLikelihood:
     """The row of record i shows centre[i] and normal noise of mean 0 and known covariance, in coordinates made for that.
 
     centre: shape (n, d), one column for each of `names`; placed: shape (m, d), where each released row stands; NaN is missing.
@@ -73,7 +73,7 @@ class Blurred:
     of_row: Integers
     factors: bool = False
 
-    def without(self, names: Iterable[str]) -> Blurred:
+    def drop_attributes(self, names: Iterable[str]) -> GaussianLikelihood:
         """What is left of the law if `names` are not looked at."""
         kept = [j for j, name in enumerate(self.names) if name not in names]
         return replace(
@@ -84,7 +84,7 @@ class Blurred:
             covariance=self.covariance[:, kept][:, :, kept],
         )
 
-    def of_rows(self, rows: Integers, released: Integers) -> Blurred:
+    def select_rows(self, rows: Integers, released: Integers) -> GaussianLikelihood:
         """The same for some of the records, and some of the released rows."""
         return replace(
             self,
@@ -96,7 +96,7 @@ class Blurred:
 
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
+class Belief:
     """The intruder's records and what he concludes of them after some of the steps.
 
     believed: one row per record, one column per known attribute: its value after those steps, as far as he can follow.
@@ -104,22 +104,25 @@ class Knowledge:
     blurred: attributes to which noise was added after `believed`.
     complete: does he know all the records that the next step is applied to? Not after some were sampled, nor if he holds a
     share of them: then he cannot repeat what depends on all of them.
+    lost: of `unclear`, those of which who knows all published attributes of the same records concludes nothing either; found by
+    the attack (`link_by_mechanism`), empty before.
     """
 
     believed: Microdata
-    shown: tuple[Shown, ...]
-    between: tuple[Between, ...] = ()
+    shown: tuple[EqualTo, ...]
+    between: tuple[InInterval, ...] = ()
     unclear: tuple[str, ...] = ()
-    laws: tuple[Law, ...] = ()
-    blurred: tuple[Blurred, ...] = ()
+    laws: tuple[DiscreteLikelihood, ...] = ()
+    blurred: tuple[GaussianLikelihood, ...] = ()
     complete: bool = True
+    lost: tuple[str, ...] = ()
 
     def is_certain(self, names: Iterable[str]) -> bool:
         """Does the intruder know what each record shows in all of these attributes?"""
         certain = {name for part in self.shown if part.certain for name in part.names}
         return certain.issuperset(names)
 
-    def without(self, names: Iterable[str]) -> Knowledge:
+    def drop_attributes(self, names: Iterable[str]) -> Belief:
         """The same with every conclusion about `names` dropped."""
         dropped = frozenset(names)
         kept = (replace(part, names=tuple(n for n in part.names if n not in dropped)) for part in self.shown)
@@ -131,10 +134,10 @@ class Knowledge:
             between=tuple(part for part in self.between if part.name not in dropped),
             unclear=tuple(name for name in (*self.unclear, *halved) if name not in dropped),
             laws=laws,
-            blurred=tuple(part for part in (part.without(dropped) for part in self.blurred) if part.names),
+            blurred=tuple(part for part in (part.drop_attributes(dropped) for part in self.blurred) if part.names),
         )
 
-    def of_rows(self, rows: Integers, released: Integers) -> Knowledge:
+    def select_rows(self, rows: Integers, released: Integers) -> Belief:
         """The same for some of the records, and some of the released rows."""
         return replace(
             self,
@@ -142,25 +145,25 @@ class Knowledge:
             shown=tuple(replace(part, twins=part.twins[rows]) for part in self.shown),
             between=tuple(replace(part, low=part.low[rows], high=part.high[rows]) for part in self.between),
             laws=tuple(replace(law, own=law.own[rows], shown=law.shown[released]) for law in self.laws),
-            blurred=tuple(part.of_rows(rows, released) for part in self.blurred),
+            blurred=tuple(part.select_rows(rows, released) for part in self.blurred),
         )
 
-    def doubting(self, names: Iterable[str]) -> Knowledge:
+    def forget(self, names: Iterable[str]) -> Belief:
         """The same with nothing concluded about those of `names` that the intruder knows."""
         known = tuple(name for name in names if name in self.believed.names)
-        rest = self.without(known)
+        rest = self.drop_attributes(known)
         return replace(rest, unclear=rest.unclear + known)
 
 
-def before_masking(originals: Microdata, *, complete: bool = True) -> Knowledge:
+def create_initial_belief(originals: Microdata, *, complete: bool = True) -> Belief:
     """What is known before the first step: each row shows the record's own values (a missing one is shown as missing)."""
-    shown = (Shown((name,), row_codes(originals, (name,)), certain=True) for name in originals.names)
-    return Knowledge(originals, tuple(shown), complete=complete)
+    shown = (EqualTo((name,), row_codes(originals, (name,)), certain=True) for name in originals.names)
+    return Belief(originals, tuple(shown), complete=complete)
 
 
 def row_codes(data: Microdata, names: tuple[str, ...]) -> Integers:
     """Shape (n,): equal numbers for rows that are equal in all of `names`; a missing value equals a missing value."""
-    return joint_codes([shared_codes(data.column(name))[0] for name in names], data.n)
+    return joint_codes([encode_jointly(data.column(name))[0] for name in names], data.n)
 
 
 def joint_codes(columns: Iterable[Integers], n: int) -> Integers:

@@ -21,11 +21,11 @@ from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.elsewhere.released import Synthetic, Undeclared
-from tasks.mask.elsewhere.shown_digits import as_shown, in_kinds_of, together
+from tasks.mask.elsewhere.shown_digits import as_shown, match_column_types, stack_tables
 from tasks.mask.fitting import fitting_attributes
 from tasks.mask.groups import microaggregation
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.images import Knowledge, before_masking
+from tasks.mask.images import Belief, create_initial_belief
 from tasks.mask.noise import following as noise_following
 from tasks.mask.noise import noise
 from tasks.mask.noise.noise import Noise
@@ -36,8 +36,8 @@ from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.mask.sampling import Sampling
-from tasks.mask.step import Draw, Site, Tell, View, nobody_listens
-from tasks.mask.strata import concluded_in_strata, in_strata, refuse_unfit_strata
+from tasks.mask.step import Draw, IntruderView, MaskContext, NoteSink, discard_note
+from tasks.mask.strata import apply_in_strata, infer_in_strata, refuse_unfit_strata
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.schema import MaskTargets, Role, Schema
 from tasks.microdata.table import Integers, Microdata
@@ -62,12 +62,12 @@ DESCRIPTIONS = (
 )
 
 
-Applied = tuple[Microdata, Integers | None]  # the table after a step, and the rows that it kept, if not all
+StepResult = tuple[Microdata, Integers | None]  # the table after a step, and the rows that it kept, if not all
 QUICK_ROWS = 20_000  # microaggregated within seconds by every partition
 
 
 @dataclass(frozen=True, slots=True)
-class Masked:
+class MaskResult:
     """A masked table before it is shuffled.
 
     data: the published columns, masked; row i is the released form of record record[i] of the source, ascending.
@@ -83,13 +83,13 @@ class Masked:
     notes: tuple[str, ...] = ()
 
 
-def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: bytes, path: tuple[str, ...]) -> Masked:
+def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: bytes, path: tuple[str, ...]) -> MaskResult:
     """Apply masking steps in order.
 
     Each step draws from a stream of its own, named by `path`, its place and its parameters: changing one moves no other.
     Numbers are rounded after each step to the precision that the source column shows; columns that no step names stay as they
     are, bit for bit, and so do the rows, but for those that sampling leaves out: the next steps see only what is left.
-    Pseudonyms are not among the columns: who holds their key adds them to the released file (`with_pseudonyms`).
+    Pseudonyms are not among the columns: who holds their key adds them to the released file (`add_pseudonyms`).
 
     Parameters
     ----------
@@ -99,25 +99,25 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
 
     Raises InputError for a step that does not fit the table. Example: without steps the published columns come back unchanged.
     """
-    mechanisms = resolved_steps(steps, schema, "masking")
+    mechanisms = resolve_steps(steps, schema, "masking")
     notes: list[str] = []
 
     def draw(i: int, step: Masking) -> Draw:
         return partial(stream, seed, *path, f"{i}:{step.method}", _canonical(step))
 
-    published, record = _carried_out(data, schema, mechanisms, draw, _applied, tell=lambda note: notes.append(note()))
+    published, record = _apply_steps(data, schema, mechanisms, draw, _apply_step, tell=lambda note: notes.append(note()))
     # steps and columns are in the path: two different releases of one source must not show their rows in one order
-    steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.published)
+    steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.release_columns)
     order = stream(seed, *path, "order", *steps_and_columns).permutation(published.n)
-    return Masked(published, record, mechanisms, order, tuple(notes))
+    return MaskResult(published, record, mechanisms, order, tuple(notes))
 
 
-def resolved_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tuple[Masking, ...]:
+def resolve_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tuple[Masking, ...]:
     """The steps with the attributes they mask written out; InputError where one of them does not fit.
 
     where: the place of the list in the release file.
     """
-    found = tuple(_resolved(step, schema, f"{where}[{i}]") for i, step in enumerate(steps))
+    found = tuple(_resolve_step(step, schema, f"{where}[{i}]") for i, step in enumerate(steps))
     refuse_unfit_strata(found, schema, where)
     pseudonyms.refuse_twice(found, where)
     reverse_mapping.refuse_first(found, where)
@@ -127,7 +127,7 @@ def resolved_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tu
 def targets(step: Masking) -> MaskTargets:
     """Which attributes a step names, and which scales it can mask."""
     method = next(one for one in DESCRIPTIONS if one.method == step.method)
-    return MaskTargets(step.named, method.scales, method.by_default)
+    return MaskTargets(step.explicit_attributes, method.scales, method.by_default)
 
 
 def refuse_unfit(data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
@@ -140,47 +140,47 @@ def refuse_unfit(data: Microdata, schema: Schema, steps: tuple[Masking, ...]) ->
     def draw(i: int, step: Masking) -> Draw:
         return partial(stream, secrets.token_bytes(SEED_BYTES), "check")
 
-    def tried(site: Site, step: Masking, later: tuple[Masking, ...]) -> Applied:
-        masked_later = {name for one in later for name in one.masked}
-        if isinstance(step, Microaggregation) and (data.n > QUICK_ROWS or masked_later.isdisjoint(step.masked)):
-            return _looked_at(site, step), None
-        return _applied(site, step, later)
+    def try_step(site: MaskContext, step: Masking, later: tuple[Masking, ...]) -> StepResult:
+        masked_later = {name for one in later for name in one.target_attributes}
+        if isinstance(step, Microaggregation) and (data.n > QUICK_ROWS or masked_later.isdisjoint(step.target_attributes)):
+            return _check_microaggregation(site, step), None
+        return _apply_step(site, step, later)
 
-    _carried_out(data, schema, steps, draw, tried, tell=nobody_listens)
+    _apply_steps(data, schema, steps, draw, try_step, tell=discard_note)
 
 
-def _carried_out(
+def _apply_steps(
     data: Microdata,
     schema: Schema,
     steps: tuple[Masking, ...],
     draw: Callable[[int, Masking], Draw],
-    apply: Callable[[Site, Masking, tuple[Masking, ...]], Applied],
+    apply: Callable[[MaskContext, Masking, tuple[Masking, ...]], StepResult],
     *,
-    tell: Tell,
+    tell: NoteSink,
 ) -> tuple[Microdata, Integers]:
     """The published columns after all steps, and the source's row of each of theirs.
 
     apply: is given a step and those after it.
     """
-    published, source, record = data.select(schema.published), data, np.arange(data.n, dtype=np.int64)
-    precision = precision_of(published, {name for step in steps for name in step.masked})
+    published, source, record = data.select(schema.release_columns), data, np.arange(data.n, dtype=np.int64)
+    precision = precision_of(published, {name for step in steps for name in step.target_attributes})
     for i, step in enumerate(steps):
-        site = Site(published, source, data, schema, precision, draw(i, step), f"masking[{i}]", tell)
+        site = MaskContext(published, source, data, schema, precision, draw(i, step), f"masking[{i}]", tell)
         published, kept = apply(site, step, steps[i + 1 :])
         if kept is not None:
             source, record = source.take(kept), record[kept]
     return published, record
 
 
-def _looked_at(site: Site, step: Microaggregation) -> Microdata:
-    def looked(part: Site) -> Microdata:
+def _check_microaggregation(site: MaskContext, step: Microaggregation) -> Microdata:
+    def check_part(part: MaskContext) -> Microdata:
         microaggregation.refuse_unfit(part, step)
         return part.data
 
-    return looked(site) if step.by is None else in_strata(site, step.by, looked)
+    return check_part(site) if step.by is None else apply_in_strata(site, step.by, check_part)
 
 
-def conclusions(
+def infer_belief(
     originals: Microdata,
     released: Microdata,
     schema: Schema,
@@ -190,7 +190,7 @@ def conclusions(
     n_records: int | None = None,
     persons: pa.Array | None = None,
     window_at_most: float | None = None,
-) -> Knowledge:
+) -> Belief:
     """What an intruder concludes who holds `originals` (his attributes), the released table and the steps.
 
     originals: one row per record, the columns he knows. n_records: of the source; default: he holds all of them.
@@ -203,19 +203,19 @@ def conclusions(
     Returns what he concludes of all his records; where steps came after the last sampling and he knows who was sampled, of
     `present` alone.
     """
-    originals = in_kinds_of(originals, released)
-    precision = precision_of(together(originals, released.select(originals.names)), originals.names)
+    originals = match_column_types(originals, released)
+    precision = precision_of(stack_tables(originals, released.select(originals.names)), originals.names)
     of_source = originals.n if n_records is None else n_records
-    known = before_masking(originals, complete=of_source == originals.n)
-    for key in schema.with_role(Role.PERSON) if persons is not None else ():
+    known = create_initial_belief(originals, complete=of_source == originals.n)
+    for key in schema.find_by_role(Role.PERSON) if persons is not None else ():
         originals = Microdata(originals.arrow.append_column(key, persons))
     everybody = released.n == of_source
-    view = View(known, originals, originals, released, schema, precision, everybody, window_at_most)
+    view = IntruderView(known, originals, originals, released, schema, precision, everybody, window_at_most)
     last = max((i for i, step in enumerate(mechanisms) if isinstance(step, Sampling)), default=len(mechanisms))
     for i, step in enumerate(mechanisms):
-        view = replace(view, knowledge=_concluded(view, step, mechanisms[i + 1 :]))
-        if i == last and present is not None and any(step.masked for step in mechanisms[i:]):
-            view = sampling.among_sampled(view, present)
+        view = replace(view, knowledge=_infer_from_step(view, step, mechanisms[i + 1 :]))
+        if i == last and present is not None and any(step.target_attributes for step in mechanisms[i:]):
+            view = sampling.restrict_to_sample(view, present)
     return replace(view.knowledge, believed=as_shown(view.knowledge.believed, released))
 
 
@@ -224,26 +224,26 @@ def describe() -> tuple[dict[str, str], ...]:
     return tuple(one.row() for one in DESCRIPTIONS)
 
 
-def _resolved(step: Masking, schema: Schema, where: str) -> Masking:
+def _resolve_step(step: Masking, schema: Schema, where: str) -> Masking:
     if isinstance(step, Sampling | Pseudonyms):
         return step
     return step.model_copy(update={"attributes": fitting_attributes(targets(step), schema, where)})
 
 
-def _applied(site: Site, step: Masking, later: tuple[Masking, ...]) -> Applied:
+def _apply_step(site: MaskContext, step: Masking, later: tuple[Masking, ...]) -> StepResult:
     if isinstance(step, Sampling):
-        kept = sampling.sampled_rows(site, step)
+        kept = sampling.sample_rows(site, step)
         return site.data.take(kept), kept
-    return _masked(site, step), None
+    return _mask_by_strata(site, step), None
 
 
-def _masked(site: Site, step: Masking) -> Microdata:
+def _mask_by_strata(site: MaskContext, step: Masking) -> Microdata:
     if step.by is not None:
-        return in_strata(site, step.by, lambda part: _masked_together(part, step))
-    return _masked_together(site, step)
+        return apply_in_strata(site, step.by, lambda part: _apply_method(part, step))
+    return _apply_method(site, step)
 
 
-def _masked_together(site: Site, step: Masking) -> Microdata:
+def _apply_method(site: MaskContext, step: Masking) -> Microdata:
     match step:
         case Microaggregation():
             return microaggregation.microaggregate(site, step)
@@ -272,44 +272,44 @@ def _masked_together(site: Site, step: Masking) -> Microdata:
             assert_never(step)
 
 
-def _concluded(view: View, step: Mechanism, later: tuple[Mechanism, ...] = ()) -> Knowledge:
-    if isinstance(step, Pram) and not view.knowledge.complete and _coded_after(step, later):
-        return view.knowledge.doubting(step.masked)  # the released categories are others than those that were drawn
+def _infer_from_step(view: IntruderView, step: Mechanism, later: tuple[Mechanism, ...] = ()) -> Belief:
+    if isinstance(step, Pram) and not view.knowledge.complete and _is_coded_later(step, later):
+        return view.knowledge.forget(step.target_attributes)  # the released categories are others than those that were drawn
     if isinstance(step, Undeclared | Synthetic):
-        return view.knowledge.doubting(step.attributes)
+        return view.knowledge.forget(step.attributes)
     if step.by is not None and not isinstance(step, Sampling):
-        return concluded_in_strata(view, step, lambda part: _concluded_together(part, step))
-    return _concluded_together(view, step)
+        return infer_in_strata(view, step, lambda part: _infer_from_method(part, step))
+    return _infer_from_method(view, step)
 
 
-def _coded_after(step: Pram, later: tuple[Mechanism, ...]) -> bool:
-    return any(not isinstance(one, Pram) and set(one.masked) & set(step.masked) for one in later)
+def _is_coded_later(step: Pram, later: tuple[Mechanism, ...]) -> bool:
+    return any(not isinstance(one, Pram) and set(one.target_attributes) & set(step.target_attributes) for one in later)
 
 
-def _concluded_together(view: View, step: Masking) -> Knowledge:
+def _infer_from_method(view: IntruderView, step: Masking) -> Belief:
     match step:
         case Microaggregation():
-            return microaggregation.conclude(view, step)
+            return microaggregation.infer(view, step)
         case RankSwapping():
-            return rank_swapping.conclude(view, step)
+            return rank_swapping.infer(view, step)
         case RankJitter():
-            return rank_jitter.conclude(view, step)
+            return rank_jitter.infer(view, step)
         case ReverseMapping():
-            return reverse_mapping.conclude(view, step)
+            return reverse_mapping.infer(view, step)
         case Pram():
-            return pram.conclude(view, step)
+            return pram.infer(view, step)
         case Noise():
-            return noise_following.conclude(view, step)
+            return noise_following.infer(view, step)
         case TopBottomCoding():
-            return top_bottom_coding.conclude(view, step)
+            return top_bottom_coding.infer(view, step)
         case Rounding():
-            return rounding.conclude(view, step)
+            return rounding.infer(view, step)
         case Recoding():
-            return recoding.conclude(view, step)
+            return recoding.infer(view, step)
         case Sampling():
-            return sampling.conclude(view, step)
+            return sampling.infer(view, step)
         case Pseudonyms():
-            return pseudonyms.conclude(view, step)
+            return pseudonyms.infer(view, step)
         case _:
             assert_never(step)
 

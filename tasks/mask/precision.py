@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.microdata.table import DATE, MOMENT, SECONDS_OF_A_DAY, TIME, Floats, Microdata, stored_integers
+from tasks.microdata.table import DATE, MOMENT, SECONDS_OF_A_DAY, TIME, Floats, Microdata, to_stored_integers
 
 MOST_DECIMALS = 15
 _WHOLE_IN_FLOAT = 2.0**53
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class PrecisionGrid:
     """Where the numbers of a column lie: on whole multiples of `units` / `parts`.
 
     Two decimals: 1 / 100. Whole days: 1 / 1. Moments in whole seconds, counted in days: 1 / 86400. Times in whole minutes,
@@ -30,7 +30,7 @@ class Grid:
     within_days: bool = False
 
 
-Precision = Mapping[str, Grid]
+Precision = Mapping[str, PrecisionGrid]
 
 _SECOND = 10**6  # microseconds
 _DAY = SECONDS_OF_A_DAY * _SECOND
@@ -44,19 +44,19 @@ def source_decimals(values: Floats) -> int:
     Cost: at most 16 passes over the column. Example: (1.0, 2.5, 10.25) shows 2; an empty column shows 0.
     """
     present = values[~np.isnan(values)]
-    return next((d for d in range(MOST_DECIMALS) if np.array_equal(at_decimals(present, d), present)), MOST_DECIMALS)
+    return next((d for d in range(MOST_DECIMALS) if np.array_equal(round_to_decimals(present, d), present)), MOST_DECIMALS)
 
 
-def at_decimals(values: Floats, decimals: int) -> Floats:
+def round_to_decimals(values: Floats, decimals: int) -> Floats:
     """Values rounded to `decimals` decimals, halves to even; those too large to have such decimals in a float64 stay."""
-    return at_precision(values, Grid(1, 10**decimals))
+    return round_to_grid(values, PrecisionGrid(1, 10**decimals))
 
 
-def at_precision(values: Floats, grid: Grid) -> Floats:
+def round_to_grid(values: Floats, grid: PrecisionGrid) -> Floats:
     """Values moved to the nearest point of the grid, halves to the even multiple; those too large for it in a float64 stay."""
     if grid.within_days:
         day = np.floor(values)
-        return day + at_precision(values - day, Grid(grid.units, grid.parts))
+        return day + round_to_grid(values - day, PrecisionGrid(grid.units, grid.parts))
     roundable = np.abs(values) * (grid.parts / grid.units) < _WHOLE_IN_FLOAT
     multiples = np.rint(np.where(roundable, values, 0.0) * float(grid.parts) / grid.units)
     rounded: Floats = np.where(roundable, multiples * grid.units / float(grid.parts), values)
@@ -72,16 +72,16 @@ def precision_of(source: Microdata, names: Iterable[str]) -> Precision:
     return {name: grid_of(source, name) for name in names if not source.is_text(name)}
 
 
-def grid_of(source: Microdata, name: str) -> Grid:
+def grid_of(source: Microdata, name: str) -> PrecisionGrid:
     """The grid of one column of numbers, dates or times."""
     column = source.column(name)
     if column.type == DATE:
-        return Grid(1, 1)
+        return PrecisionGrid(1, 1)
     if column.type not in (MOMENT, TIME):
-        return Grid(1, 10 ** source_decimals(source.floats(name)))
-    stored = stored_integers(column.drop_null()).to_numpy()
+        return PrecisionGrid(1, 10 ** source_decimals(source.floats(name)))
+    stored = to_stored_integers(column.drop_null()).to_numpy()
     step = next(step for step in _STEPS if not (stored % step).any())
     if column.type == MOMENT:
-        return Grid(1, _DAY // step, within_days=step < _DAY)
+        return PrecisionGrid(1, _DAY // step, within_days=step < _DAY)
     step = min(step, _STEPS[1])
-    return Grid(step // _SECOND, 1) if step >= _SECOND else Grid(1, _SECOND // step)
+    return PrecisionGrid(step // _SECOND, 1) if step >= _SECOND else PrecisionGrid(1, _SECOND // step)

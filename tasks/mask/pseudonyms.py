@@ -12,14 +12,14 @@ from typing import Literal, Self
 import pyarrow as pa
 from pydantic import model_validator
 
-from tasks.mask.images import Knowledge
-from tasks.mask.step import Description, Step, View
+from tasks.mask.images import Belief
+from tasks.mask.step import Description, IntruderView, Step
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.spec import Names, Public
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import CALENDAR_TYPES, Microdata, iso_texts
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 PSEUDONYM_BYTES = 20  # 160 bits: 32 signs of base32 without a rest
 Stable = Literal["release", "series"]
@@ -38,25 +38,25 @@ class Pseudonyms(Step):
     stable: Public[Stable] = "release"
 
     @model_validator(mode="after")
-    def _without_strata(self) -> Self:
+    def _refuse_strata(self) -> Self:
         if self.by is not None:
             raise ValueError("pseudonyms are made row by row: take `by` out")
         return self
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def explicit_attributes(self) -> tuple[str, ...]:
         return ()
 
     @property
-    def masked(self) -> tuple[str, ...]:
+    def target_attributes(self) -> tuple[str, ...]:
         return ()
 
     @property
     def rule(self) -> str:
-        return f"keyed pseudonyms in place of {listed(self.attributes)}"
+        return f"keyed pseudonyms in place of {join_with_and(self.attributes)}"
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return False
 
     @property
@@ -64,7 +64,7 @@ class Pseudonyms(Step):
         return False
 
     @property
-    def unanswered(self) -> str:
+    def no_attack_reason(self) -> str:
         return "without the key nothing follows from how they are made"
 
 
@@ -80,7 +80,7 @@ DESCRIPTION = Description(
 )
 
 
-def with_pseudonyms(
+def add_pseudonyms(
     released: Microdata, source: Microdata, schema: Schema, steps: tuple[Step, ...], keys: Mapping[Stable, bytes]
 ) -> Microdata:
     """The released table with the columns of pseudonyms that the steps ask for, in the order of the schema.
@@ -110,12 +110,12 @@ def pseudonyms(identifiers: pa.Array, name: str, *, key: bytes) -> pa.Array:
     Two identifiers have one pseudonym with a probability below 1e-30 in a column of a thousand million.
     Cost: about 3 s for 1,000,000. Source: RFC 2104, RFC 4648. Example: two columns with equal values have different pseudonyms.
     """
-    kind, texts = _written(identifiers)
+    kind, texts = _format_identifiers(identifiers)
     made = (None if text is None else _pseudonym(json.dumps([name, kind, text]).encode(), key) for text in texts)
     return pa.array(list(made), pa.string())
 
 
-def derived_key(secret: bytes, *path: str) -> bytes:
+def derive_key(secret: bytes, *path: str) -> bytes:
     """A key of 32 bytes for one purpose; it tells nothing of the secret or of keys for other purposes."""
     return hmac.new(secret, json.dumps(["pseudonyms", *path]).encode(), hashlib.sha256).digest()
 
@@ -146,14 +146,14 @@ def refuse_twice(steps: tuple[Step, ...], where: str) -> None:
         seen |= set(step.attributes) if isinstance(step, Pseudonyms) else set()
 
 
-def conclude(view: View, spec: Pseudonyms) -> Knowledge:
+def infer(view: IntruderView, spec: Pseudonyms) -> Belief:
     """Nothing follows: who lacks the key cannot tell a pseudonym from noise."""
     return view.knowledge
 
 
 def _refuse_other_role(schema: Schema, name: str, where: str) -> None:
-    identifiers = schema.with_role(Role.IDENTIFIER)
-    allowed = listed(identifiers) or "no attribute of this table: none is an identifier"
+    identifiers = schema.find_by_role(Role.IDENTIFIER)
+    allowed = join_with_and(identifiers) or "no attribute of this table: none is an identifier"
     if name not in schema:
         remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
         raise InputError("unknown-attribute", where, f"the table has no attribute `{name}`", allowed, remedy, name)
@@ -166,7 +166,7 @@ def _pseudonym(message: bytes, key: bytes) -> str:
     return base64.b32encode(hmac.new(key, message, hashlib.sha256).digest()[:PSEUDONYM_BYTES]).decode()
 
 
-def _written(column: pa.Array) -> tuple[str, list[str | None]]:
+def _format_identifiers(column: pa.Array) -> tuple[str, list[str | None]]:
     """The kind of the column's values, and each as text."""
     if column.type in CALENDAR_TYPES:
         return "calendar", iso_texts(column).to_pylist()

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.mask.images import Knowledge, Law, Shown, joint_codes, row_codes
-from tasks.mask.step import Site, View
+from tasks.mask.images import Belief, DiscreteLikelihood, EqualTo, joint_codes, row_codes
+from tasks.mask.step import IntruderView, MaskContext
 from tasks.microdata.errors import InputError
-from tasks.microdata.table import Microdata, shared_codes
+from tasks.microdata.table import Microdata, encode_jointly
 
 
-def repeated_on_all(view: View, names: tuple[str, ...], masked: Callable[[Site], Microdata]) -> Knowledge:
+def infer_by_repeating_step(view: IntruderView, names: tuple[str, ...], masked: Callable[[MaskContext], Microdata]) -> Belief:
     """A step whose result depends on all records together, such as a partition.
 
     Who holds all records in all of `names` gets the published values themselves; only of records that were equal in them he
@@ -22,16 +22,16 @@ def repeated_on_all(view: View, names: tuple[str, ...], masked: Callable[[Site],
     """
     knowledge = view.knowledge
     if not knowledge.is_certain(names) or not knowledge.complete:
-        return knowledge.doubting(names)
+        return knowledge.forget(names)
     twins = row_codes(knowledge.believed, names)
-    believed = masked(site_of(view))
+    believed = masked(create_mask_context(view))
     images = joint_codes([twins, row_codes(believed, names)], believed.n)
     certain = int(images.max(initial=0)) == int(twins.max(initial=0))
-    rest = replace(knowledge.without(names), believed=believed)
-    return replace(rest, shown=(*rest.shown, Shown(names, twins, certain)))
+    rest = replace(knowledge.drop_attributes(names), believed=believed)
+    return replace(rest, shown=(*rest.shown, EqualTo(names, twins, certain)))
 
 
-def repeated_by_value(view: View, name: str, masked: Callable[[Site], Microdata]) -> Knowledge:
+def infer_by_value_rule(view: IntruderView, name: str, masked: Callable[[MaskContext], Microdata]) -> Belief:
     """A step that turns each value of one attribute into another by a stated rule, whoever else is there.
 
     Of an attribute that was randomised before, the law of what its rows show is turned into that of the classes: a class is
@@ -40,18 +40,18 @@ def repeated_by_value(view: View, name: str, masked: Callable[[Site], Microdata]
     knowledge = view.knowledge
     if not knowledge.is_certain((name,)):
         law = next((law for law in knowledge.laws if name in law.names and law.values is not None), None)
-        return knowledge.doubting((name,)) if law is None else _of_classes(view, law, masked)
-    believed = masked(site_of(view))
-    rest = replace(knowledge.without((name,)), believed=believed)
-    return replace(rest, shown=(*rest.shown, Shown((name,), row_codes(believed, (name,)), certain=True)))
+        return knowledge.forget((name,)) if law is None else _recode_likelihood(view, law, masked)
+    believed = masked(create_mask_context(view))
+    rest = replace(knowledge.drop_attributes((name,)), believed=believed)
+    return replace(rest, shown=(*rest.shown, EqualTo((name,), row_codes(believed, (name,)), certain=True)))
 
 
-def _of_classes(view: View, law: Law, masked: Callable[[Site], Microdata]) -> Knowledge:
+def _recode_likelihood(view: IntruderView, law: DiscreteLikelihood, masked: Callable[[MaskContext], Microdata]) -> Belief:
     try:
-        values = masked(replace(site_of(view), data=view.originals if law.values is None else law.values))
+        values = masked(replace(create_mask_context(view), data=view.originals if law.values is None else law.values))
     except InputError:  # of a category that may be drawn, but of which the rule says nothing
-        return view.knowledge.doubting(law.names)
-    coded = [shared_codes(values.column(name), view.released.column(name)) for name in law.names]
+        return view.knowledge.forget(law.names)
+    coded = [encode_jointly(values.column(name), view.released.column(name)) for name in law.names]
     codes = joint_codes([np.concatenate(pair) for pair in coded], values.n + view.released.n)
     _, first, of_value = np.unique(codes[: values.n], return_index=True, return_inverse=True)
     probability = np.zeros_like(law.probability)
@@ -62,9 +62,9 @@ def _of_classes(view: View, law: Law, masked: Callable[[Site], Microdata]) -> Kn
     return replace(view.knowledge, laws=tuple(classes if one is law else one for one in view.knowledge.laws))
 
 
-def site_of(view: View) -> Site:
+def create_mask_context(view: IntruderView) -> MaskContext:
     """What a method would be given that is carried out on the intruder's own records."""
-    return Site(
+    return MaskContext(
         data=view.knowledge.believed,
         source=view.originals,
         table=view.table,

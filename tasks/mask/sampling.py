@@ -9,14 +9,14 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.images import Knowledge, row_codes
-from tasks.mask.step import Description, Site, Step, View
+from tasks.mask.images import Belief, row_codes
+from tasks.mask.step import Description, IntruderView, MaskContext, Step
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Booleans, Integers
 from tasks.microdata.units import Units, units_of
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 LEAST = 2  # of one record no spread can be told
 
@@ -45,7 +45,7 @@ class Sampling(Step):
         return self
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def explicit_attributes(self) -> tuple[str, ...]:
         return ()
 
     @property
@@ -54,7 +54,7 @@ class Sampling(Step):
         return f"a {'simple' if self.by is None else f'stratified ({self.allocation})'} random sample of {kept} of the records"
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return False
 
     @property
@@ -62,7 +62,7 @@ class Sampling(Step):
         return False
 
     @property
-    def unanswered(self) -> str:
+    def no_attack_reason(self) -> str:
         return "who is in the sample was drawn at random, and the records that are in it stay as easy to find"
 
 
@@ -78,13 +78,14 @@ DESCRIPTION = Description(
 )
 
 
-def sampled_rows(site: Site, spec: Sampling) -> Integers:
+def sample_rows(site: MaskContext, spec: Sampling) -> Integers:
     """The rows that are kept, ascending: a random sample without replacement.
 
     Meaning: an intruder cannot be sure that a record he knows is in the release; those that are there change in nothing.
     Formula in words: of N units m are drawn, every set of m with the same probability; m is the size, or the share of N rounded
-    to the nearest whole number (halves up). With strata, `allocated` says how many each gives; each is sampled so by itself.
-    Units are records; where the schema names a person key they are persons, all of whose rows are kept or left out together.
+    to the nearest whole number (halves up). With strata, `allocate_sample` says how many each gives; each is sampled so by
+    itself. Units are records; where the schema names a person key they are persons, all of whose rows are kept or left out
+    together.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def sampled_rows(site: Site, spec: Sampling) -> Integers:
     units = units_of(site.source, site.schema)
     strata = _stratum_of_unit(site, spec, units)
     sizes = np.bincount(strata)
-    taken = allocated(sizes, _sample_size(spec, units, len(sizes), site.where), spec.allocation)
+    taken = allocate_sample(sizes, _sample_size(spec, units, len(sizes), site.where), spec.allocation)
     order = np.lexsort((site.draw().permutation(units.n_units), strata))
     place = np.arange(units.n_units) - (np.cumsum(sizes) - sizes)[strata[order]]
     kept = np.zeros(units.n_units, dtype=bool)
@@ -108,7 +109,7 @@ def sampled_rows(site: Site, spec: Sampling) -> Integers:
     return np.flatnonzero(kept[units.of_row]).astype(np.int64)
 
 
-def allocated(sizes: Integers, m: int, allocation: Literal["proportional", "equal"]) -> Integers:
+def allocate_sample(sizes: Integers, m: int, allocation: Literal["proportional", "equal"]) -> Integers:
     """Shape (h,): how many of m units each stratum gives, at least 1 and at most all it has.
 
     Formula in words: the quota of a stratum is m times its size over the size of all (`equal`: m / h). A stratum whose quota is
@@ -125,13 +126,13 @@ def allocated(sizes: Integers, m: int, allocation: Literal["proportional", "equa
         left, total = m - int(taken.sum()), int(weight[open_].sum())
         small, large = open_ & (left * weight < total), open_ & (left * weight > sizes * total)
         if not (small | large).any():
-            return taken + _by_largest_remainder(sizes, weight, open_, left)
+            return taken + _apply_largest_remainder(sizes, weight, open_, left)
         taken = np.where(small, 1, np.where(large, sizes, taken))
         open_ &= ~(small | large)
     return taken
 
 
-def _by_largest_remainder(sizes: Integers, weight: Integers, open_: Booleans, left: int) -> Integers:
+def _apply_largest_remainder(sizes: Integers, weight: Integers, open_: Booleans, left: int) -> Integers:
     total = int(weight[open_].sum())
     whole, remainder = np.divmod(np.where(open_, left * weight, 0), total)
     ranked = np.lexsort((np.arange(len(sizes)), -sizes, -remainder))
@@ -139,7 +140,7 @@ def _by_largest_remainder(sizes: Integers, weight: Integers, open_: Booleans, le
     return whole
 
 
-def conclude(view: View, spec: Sampling) -> Knowledge:
+def infer(view: IntruderView, spec: Sampling) -> Belief:
     """What the step lets an intruder conclude: no record shows anything else, but he no longer knows which the next step saw.
 
     A swap that was made after an earlier sampling and before this one ranked records that are neither all nor those that are
@@ -147,11 +148,11 @@ def conclude(view: View, spec: Sampling) -> Knowledge:
     """
     knowledge = view.knowledge
     if not knowledge.complete:
-        knowledge = knowledge.doubting(part.name for part in knowledge.between)
+        knowledge = knowledge.forget(part.name for part in knowledge.between)
     return replace(knowledge, complete=False)
 
 
-def among_sampled(view: View, present: Integers) -> View:
+def restrict_to_sample(view: IntruderView, present: Integers) -> IntruderView:
     """The view of somebody who knows who was sampled: from here on these are all the records there are.
 
     present: rows of his records, of whom each is in a released row. Where he could not tell some records apart, what the
@@ -159,13 +160,17 @@ def among_sampled(view: View, present: Integers) -> View:
     """
     unclear = [name for part in view.knowledge.shown if not part.certain for name in part.names]
     rows = np.arange(view.released.n, dtype=np.int64)
-    knowledge = replace(view.knowledge.doubting(unclear).of_rows(present, rows), complete=len(present) == view.released.n)
+    knowledge = replace(view.knowledge.forget(unclear).select_rows(present, rows), complete=len(present) == view.released.n)
     return replace(view, knowledge=knowledge, originals=view.originals.take(present), all_released=True)
 
 
+def count_sampled(spec: Sampling, n_units: int) -> int:
+    """How many of n units are to be drawn: the size, or the share rounded to the nearest whole number (halves up)."""
+    return spec.size if spec.size is not None else int(Fraction(str(spec.share)) * n_units + Fraction(1, 2))
+
+
 def _sample_size(spec: Sampling, units: Units, n_strata: int, where: str) -> int:
-    share = Fraction(str(spec.share or 0))
-    m = spec.size if spec.size is not None else int(share * units.n_units + Fraction(1, 2))
+    m = count_sampled(spec, units.n_units)
     place, value = (f"{where}.share", spec.share) if spec.size is None else (f"{where}.size", spec.size)
     least = max(LEAST, n_strata)
     most = units.n_units - 1
@@ -174,21 +179,21 @@ def _sample_size(spec: Sampling, units: Units, n_strata: int, where: str) -> int
         what = f"a sample of {m:,} of {units.n_units:,} {units.counts} leaves nobody out"
         raise InputError("sample-too-large", place, what, allowed, "lower it, or take the step out", value)
     if m < least:
-        strata = f", and there are {n_strata:,} strata by {listed(spec.by)}" if spec.by is not None else ""
+        strata = f", and there are {n_strata:,} strata by {join_with_and(spec.by)}" if spec.by is not None else ""
         what = f"a sample of {m:,} of {units.n_units:,} {units.counts} is too small{strata}"
         remedy = "raise it, or sample with fewer strata" if strata else "raise it"
         raise InputError("sample-too-small", place, what, allowed, remedy, value)
     return m
 
 
-def _stratum_of_unit(site: Site, spec: Sampling, units: Units) -> Integers:
+def _stratum_of_unit(site: MaskContext, spec: Sampling, units: Units) -> Integers:
     strata = np.zeros(units.n_units, dtype=np.int64)
     if spec.by is None:
         return strata
     of_row = row_codes(site.source, spec.by)
     strata[units.of_row] = of_row
     if (strata[units.of_row] != of_row).any():
-        what = f"persons have rows in several strata by {listed(spec.by)}, and a person is sampled as a whole"
+        what = f"persons have rows in several strata by {join_with_and(spec.by)}, and a person is sampled as a whole"
         allowed, remedy = "attributes that are the same in all rows of a person", "sample by other attributes, or without `by`"
         raise InputError("person-in-several-strata", f"{site.where}.by", what, allowed, remedy)
     return strata

@@ -10,17 +10,17 @@ from typing import Self
 import numpy as np
 from pydantic import model_validator
 
-from tasks.mask.images import Knowledge
+from tasks.mask.images import Belief
 from tasks.mask.precision import Precision
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.table import Integers, Microdata
 
 Draw = Callable[..., np.random.Generator]  # the stream of a step, or of a named part of it
-Tell = Callable[[Callable[[], str]], None]  # takes a note, which is made only if somebody listens
+NoteSink = Callable[[Callable[[], str]], None]  # takes a note, which is made only if somebody listens
 
 
-def nobody_listens(note: Callable[[], str]) -> None:
+def discard_note(note: Callable[[], str]) -> None:
     """Where what a step could tell of itself is of no use."""
 
 
@@ -44,12 +44,12 @@ class Step(Spec):
         return self
 
     @property
-    def named(self) -> tuple[str, ...] | None:
+    def explicit_attributes(self) -> tuple[str, ...] | None:
         """The attributes the step names, in one way or another."""
         return self.attributes
 
     @property
-    def masked(self) -> tuple[str, ...]:
+    def target_attributes(self) -> tuple[str, ...]:
         """The attributes the step masks, once they are resolved."""
         return self.attributes or ()
 
@@ -60,7 +60,7 @@ class Step(Spec):
 
     @property
     @abstractmethod
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         """Can a record show a value that no record like it had, so that released records that look alike bound nothing?"""
 
     @property
@@ -70,12 +70,12 @@ class Step(Spec):
 
     @property
     @abstractmethod
-    def unanswered(self) -> str | None:
+    def no_attack_reason(self) -> str | None:
         """Why no attack gains by knowing the step, a clause; None: one does, and runs wherever the step was taken."""
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class MaskContext:
     """What a method is given beside its own parameters.
 
     data: the published columns as the steps before left them. source: the same rows before the first step, all columns.
@@ -92,15 +92,15 @@ class Site:
     precision: Precision
     draw: Draw
     where: str
-    tell: Tell = nobody_listens
+    tell: NoteSink = discard_note
 
-    def of_rows(self, rows: Integers, draw: Draw) -> Site:
+    def select_rows(self, rows: Integers, draw: Draw) -> MaskContext:
         """The same for some of the rows; of a part nothing is told."""
-        return replace(self, data=self.data.take(rows), source=self.source.take(rows), draw=draw, tell=nobody_listens)
+        return replace(self, data=self.data.take(rows), source=self.source.take(rows), draw=draw, tell=discard_note)
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class IntruderView:
     """What an intruder has when he follows one step: what he concluded before, his records, and the released table.
 
     originals: his records as they were before the first step, row i of them is record i of `knowledge`. table: all of them,
@@ -109,7 +109,7 @@ class View:
     by ranks but has a bound; None: he knows the windows.
     """
 
-    knowledge: Knowledge
+    knowledge: Belief
     originals: Microdata
     table: Microdata
     released: Microdata
@@ -118,11 +118,11 @@ class View:
     all_released: bool = False
     window_at_most: float | None = None
 
-    def of_rows(self, rows: Integers, released: Integers) -> View:
+    def select_rows(self, rows: Integers, released: Integers) -> IntruderView:
         """The same for some of the records and some of the released rows."""
         return replace(
             self,
-            knowledge=self.knowledge.of_rows(rows, released),
+            knowledge=self.knowledge.select_rows(rows, released),
             originals=self.originals.take(rows),
             released=self.released.take(released),
         )

@@ -10,36 +10,36 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.images import Between, Blurred, Knowledge, Law, Shown, joint_codes, row_codes
-from tasks.mask.step import Site, Step, View
+from tasks.mask.images import Belief, DiscreteLikelihood, EqualTo, GaussianLikelihood, InInterval, joint_codes, row_codes
+from tasks.mask.step import IntruderView, MaskContext, Step
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.suggestion import did_you_mean
-from tasks.microdata.table import Integers, Microdata, shared_codes
+from tasks.microdata.table import Integers, Microdata, encode_jointly
 
-Conclusion = TypeVar("Conclusion", Shown, Between, Law)
+Conclusion = TypeVar("Conclusion", EqualTo, InInterval, DiscreteLikelihood)
 MOST_CELLS = 25_000_000  # of the chances of all strata in one table: 200 MB
 
 
 def refuse_unfit_strata(steps: Iterable[Step], schema: Schema, where: str) -> None:
     """InputError for a `by` that is not published as it is: strata must be visible, and masking them would undo that."""
     steps = tuple(steps)
-    masked = {name for step in steps for name in step.masked}
+    masked = {name for step in steps for name in step.target_attributes}
     for i, step in enumerate(steps):
         for name in step.by or ():
-            place, allowed = f"{where}[{i}].by", ", ".join(n for n in schema.published if n not in masked) or "none"
+            place, allowed = f"{where}[{i}].by", ", ".join(n for n in schema.release_columns if n not in masked) or "none"
             remedy = "take it out of `by`, or out of the other steps"
             if name not in schema:
                 remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
                 raise InputError("unknown-attribute", place, f"the table has no attribute `{name}`", allowed, remedy, name)
-            if not schema[name].published:
+            if not schema[name].is_published:
                 raise InputError("unpublished-attribute", place, f"`{name}` is not published", allowed, remedy, name)
             if name in masked:
                 what = f"`{name}` is masked itself, and the strata would tell its true values"
                 raise InputError("masked-stratum", place, what, allowed, remedy, name)
 
 
-def in_strata(site: Site, by: tuple[str, ...], masked: Callable[[Site], Microdata]) -> Microdata:
+def apply_in_strata(site: MaskContext, by: tuple[str, ...], masked: Callable[[MaskContext], Microdata]) -> Microdata:
     """The table after a step that is carried out in each stratum by itself; a missing value of `by` is a stratum of its own."""
     strata = _rows_of(row_codes(site.source, by))
     parts = [_part(site, rows, i, len(strata), by, masked) for i, rows in enumerate(strata)]
@@ -48,10 +48,10 @@ def in_strata(site: Site, by: tuple[str, ...], masked: Callable[[Site], Microdat
 
 
 def _part(
-    site: Site, rows: Integers, i: int, n_strata: int, by: tuple[str, ...], masked: Callable[[Site], Microdata]
+    site: MaskContext, rows: Integers, i: int, n_strata: int, by: tuple[str, ...], masked: Callable[[MaskContext], Microdata]
 ) -> Microdata:
     try:
-        return masked(site.of_rows(rows, partial(site.draw, f"stratum {i}")))
+        return masked(site.select_rows(rows, partial(site.draw, f"stratum {i}")))
     except InputError as error:
         size = f"{len(rows):,} row{'s' if len(rows) > 1 else ''}"
         what = f"{error.what} (in one of the {n_strata:,} strata by {' and '.join(by)}, of {size})"
@@ -59,7 +59,7 @@ def _part(
         raise replace(error, what=what, remedy=remedy) from None
 
 
-def concluded_in_strata(view: View, step: Step, conclude: Callable[[View], Knowledge]) -> Knowledge:
+def infer_in_strata(view: IntruderView, step: Step, conclude: Callable[[IntruderView], Belief]) -> Belief:
     """What an intruder concludes of a step that was carried out in strata: nothing, unless he knows everybody's stratum.
 
     Only what follows for the masked attributes comes from the strata. What was concluded of others before stays as it is: a
@@ -67,13 +67,13 @@ def concluded_in_strata(view: View, step: Step, conclude: Callable[[View], Knowl
     """
     by = step.by or ()
     if not set(by) <= set(view.knowledge.believed.names) or not view.knowledge.is_certain(by):
-        return view.knowledge.doubting(step.masked)
-    coded = [shared_codes(view.originals.column(name), view.released.column(name)) for name in by]
+        return view.knowledge.forget(step.target_attributes)
+    coded = [encode_jointly(view.originals.column(name), view.released.column(name)) for name in by]
     codes = joint_codes([np.concatenate(pair) for pair in coded], view.originals.n + view.released.n)
     strata = _rows_of(codes[: view.originals.n])
     released = _rows_with(codes[view.originals.n :], codes[[rows[0] for rows in strata]])
-    parts = [conclude(view.of_rows(rows, of_them)) for rows, of_them in zip(strata, released, strict=True)]
-    return _joined(parts, strata, released, view, frozenset(step.masked))
+    parts = [conclude(view.select_rows(rows, of_them)) for rows, of_them in zip(strata, released, strict=True)]
+    return _join_beliefs(parts, strata, released, view, frozenset(step.target_attributes))
 
 
 def _rows_of(codes: Integers) -> list[Integers]:
@@ -88,26 +88,29 @@ def _rows_with(codes: Integers, wanted: Integers) -> list[Integers]:
     return [order[begin:end] for begin, end in zip(first, last, strict=True)]
 
 
-def _joined(
-    parts: list[Knowledge], strata: list[Integers], released: list[Integers], view: View, masked: frozenset[str]
-) -> Knowledge:
+def _join_beliefs(
+    parts: list[Belief], strata: list[Integers], released: list[Integers], view: IntruderView, masked: frozenset[str]
+) -> Belief:
     """The conclusions of the strata as conclusions of all records. What is unclear in one stratum is unclear."""
     unclear = tuple(dict.fromkeys(name for part in parts for name in part.unclear if name in masked))
-    parts = [part.without(unclear) for part in parts]
+    parts = [part.drop_attributes(unclear) for part in parts]
     back = np.argsort(np.concatenate(strata), kind="stable")
     laws = [part.laws for part in parts]
     if _n_cells(laws, masked) > MOST_CELLS:
         if not masked <= {one.name for part in parts for one in part.between}:
-            return view.knowledge.doubting(masked)
+            return view.knowledge.forget(masked)
         laws = [tuple(law for law in part if masked.isdisjoint(law.names)) for part in laws]  # the intervals are left
-    rest = view.knowledge.without(masked)
+    rest = view.knowledge.drop_attributes(masked)
     return replace(
         rest,
         believed=Microdata(pa.concat_tables([part.believed.arrow for part in parts])).take(back),
-        shown=(*rest.shown, *(_joined_shown(group, back) for group in _same([part.shown for part in parts], masked))),
-        between=(*rest.between, *(_joined_between(group, back) for group in _same([part.between for part in parts], masked))),
-        laws=(*rest.laws, *(_joined_law(group, back, released, view.released.n) for group in _same(laws, masked))),
-        blurred=_all_blurred(parts, view, back, released, masked),
+        shown=(*rest.shown, *(_join_equalities(group, back) for group in _same([part.shown for part in parts], masked))),
+        between=(*rest.between, *(_join_intervals(group, back) for group in _same([part.between for part in parts], masked))),
+        laws=(
+            *rest.laws,
+            *(_join_discrete_likelihoods(group, back, released, view.released.n) for group in _same(laws, masked)),
+        ),
+        blurred=_collect_gaussian_likelihoods(parts, view, back, released, masked),
         unclear=(*rest.unclear, *unclear),
     )
 
@@ -117,27 +120,29 @@ def _same(parts: Sequence[tuple[Conclusion, ...]], masked: frozenset[str]) -> li
     return list(zip(*(tuple(one for one in part if masked.issuperset(_names(one))) for part in parts), strict=True))
 
 
-def _names(one: Shown | Between | Law) -> tuple[str, ...]:
-    return (one.name,) if isinstance(one, Between) else one.names
+def _names(one: EqualTo | InInterval | DiscreteLikelihood) -> tuple[str, ...]:
+    return (one.name,) if isinstance(one, InInterval) else one.names
 
 
-def _n_cells(laws: Sequence[tuple[Law, ...]], masked: frozenset[str]) -> int:
+def _n_cells(laws: Sequence[tuple[DiscreteLikelihood, ...]], masked: frozenset[str]) -> int:
     """How many cells the largest joined law would have."""
     return max((sum(len(part.probability) for part in group) ** 2 for group in _same(laws, masked)), default=0)
 
 
-def _joined_shown(parts: tuple[Shown, ...], back: Integers) -> Shown:
+def _join_equalities(parts: tuple[EqualTo, ...], back: Integers) -> EqualTo:
     offsets = np.cumsum([0, *(int(part.twins.max(initial=-1)) + 1 for part in parts)])
     twins = np.concatenate([part.twins + offset for part, offset in zip(parts, offsets, strict=False)])
-    return Shown(parts[0].names, twins[back], all(part.certain for part in parts))
+    return EqualTo(parts[0].names, twins[back], all(part.certain for part in parts))
 
 
-def _joined_between(parts: tuple[Between, ...], back: Integers) -> Between:
+def _join_intervals(parts: tuple[InInterval, ...], back: Integers) -> InInterval:
     low, high = (np.concatenate([getattr(part, end) for part in parts])[back] for end in ("low", "high"))
-    return Between(parts[0].name, low, high)
+    return InInterval(parts[0].name, low, high)
 
 
-def _joined_law(parts: tuple[Law, ...], back: Integers, released: list[Integers], n_released: int) -> Law:
+def _join_discrete_likelihoods(
+    parts: tuple[DiscreteLikelihood, ...], back: Integers, released: list[Integers], n_released: int
+) -> DiscreteLikelihood:
     """One table of chances with a block for each stratum; a row of no stratum shows what no record can show."""
     sizes = [len(part.probability) for part in parts]
     begins = np.cumsum([0, *sizes])
@@ -147,20 +152,22 @@ def _joined_law(parts: tuple[Law, ...], back: Integers, released: list[Integers]
         probability[begin : begin + size, begin : begin + size] = part.probability
         shown[rows] = part.shown + begin
     own = np.concatenate([part.own + begin for part, begin in zip(parts, begins, strict=False)])[back]
-    return Law(parts[0].names, own, shown, probability)
+    return DiscreteLikelihood(parts[0].names, own, shown, probability)
 
 
-def _all_blurred(
-    parts: list[Knowledge], view: View, back: Integers, released: list[Integers], masked: frozenset[str]
-) -> tuple[Blurred, ...]:
+def _collect_gaussian_likelihoods(
+    parts: list[Belief], view: IntruderView, back: Integers, released: list[Integers], masked: frozenset[str]
+) -> tuple[GaussianLikelihood, ...]:
     """Noise that the step did not touch, and that of the strata: there a masked attribute can stand beside an untouched one."""
     untouched = tuple(part for part in view.knowledge.blurred if masked.isdisjoint(part.names))
     names = {part.names for part in untouched}
     touched = zip(*(tuple(one for one in part.blurred if one.names not in names) for part in parts), strict=True)
-    return (*untouched, *(_joined_blurred(group, back, released, view.released.n) for group in touched))
+    return (*untouched, *(_join_gaussian_likelihoods(group, back, released, view.released.n) for group in touched))
 
 
-def _joined_blurred(parts: tuple[Blurred, ...], back: Integers, released: list[Integers], n_released: int) -> Blurred:
+def _join_gaussian_likelihoods(
+    parts: tuple[GaussianLikelihood, ...], back: Integers, released: list[Integers], n_released: int
+) -> GaussianLikelihood:
     begins = np.cumsum([0, *(len(part.covariance) for part in parts)])
     placed = np.full((n_released, len(parts[0].names)), np.nan)
     of_row = np.full(n_released, -1, dtype=np.int64)

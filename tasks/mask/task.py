@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.mask.control import fitted_control, set_aside
+from tasks.mask.control import harmonise_control, set_aside
 from tasks.mask.elsewhere.adoption import AdoptionPlan, adopt
 from tasks.mask.methods import Masking, Mechanism, mask
-from tasks.mask.pseudonyms import Stable, derived_key, with_pseudonyms
-from tasks.microdata.alignment import Alignment, Belonging
+from tasks.mask.pseudonyms import Stable, add_pseudonyms, derive_key
+from tasks.microdata.alignment import Alignment, RowAlignment
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
@@ -41,14 +41,14 @@ def mask_table(data: str, schema: str, steps: str, draw: str, row_order: str, ps
     done = mask(source, attributes, wanted, seed=seed, path=path)
     order = done.order if row_order == "shuffled" else np.arange(done.data.n, dtype=np.int64)
     # steps and columns are in the path: the pseudonyms of two releases of one source must join nothing
-    steps_and_columns = (*(step.model_dump_json() for step in done.mechanisms), *attributes.published)
-    keys: dict[Stable, bytes] = {"release": derived_key(seed, *path, *steps_and_columns)}
+    steps_and_columns = (*(step.model_dump_json() for step in done.mechanisms), *attributes.release_columns)
+    keys: dict[Stable, bytes] = {"release": derive_key(seed, *path, *steps_and_columns)}
     if pseudonym_key:
-        keys["series"] = derived_key(pseudonym_secret(pseudonym_key), "series")
+        keys["series"] = derive_key(pseudonym_secret(pseudonym_key), "series")
     identified = source.take(done.record[order])
-    released = with_pseudonyms(done.data.take(order), identified, attributes, done.mechanisms, keys)
+    released = add_pseudonyms(done.data.take(order), identified, attributes, done.mechanisms, keys)
     alignment = Alignment(done.record, np.argsort(order), source.n)
-    return _kept(store, done.data, released, alignment, done.mechanisms, done.notes)
+    return _store_outputs(store, done.data, released, alignment, done.mechanisms, done.notes)
 
 
 @stage("control", rooms=ROOMS)
@@ -66,7 +66,7 @@ def fit_control(data: str, schema: str, control: str, key: str) -> Produced:
     """The people of another table as a control, in the columns of the source. Returns `control`."""
     store = Store()
     source, others = store.table(Ref(data)), store.table(Ref(control))
-    return {"control": store.put_table(fitted_control(source, others, store.record(Ref(schema), Schema), key or None))}
+    return {"control": store.put_table(harmonise_control(source, others, store.record(Ref(schema), Schema), key or None))}
 
 
 @stage("adopt", rooms=ROOMS)
@@ -82,14 +82,14 @@ def adopt_table(data: str, schema: str, plan: str, digest: str, draw: str, row_o
     if row_order == "shuffled":
         rng = stream(seed_of(draw), "adopt", content_address(source), digest, *done.data.names)
         alignment = replace(alignment, place=rng.permutation(done.data.n))
-    return _kept(store, done.data, done.data.take(alignment.order), alignment, done.mechanisms, done.notes)
+    return _store_outputs(store, done.data, done.data.take(alignment.order), alignment, done.mechanisms, done.notes)
 
 
-def _kept(
+def _store_outputs(
     store: Store,
     masked: Microdata,
     released: Microdata,
-    alignment: Belonging,
+    alignment: RowAlignment,
     mechanisms: Mechanisms,
     notes: tuple[str, ...],
 ) -> Produced:

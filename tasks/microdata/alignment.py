@@ -44,13 +44,13 @@ class Alignment:
         return cls(np.arange(len(order), dtype=np.int64), place, len(order))
 
     @classmethod
-    def of_table(cls, table: Microdata, n_records: int) -> Alignment:
+    def from_table(cls, table: Microdata, n_records: int) -> Alignment:
         """The inverse of `as_table`."""
         record, place = (np.array(table.column(name).to_numpy(), dtype=np.int64) for name in ("record", "place"))
         return cls(record, place, n_records)
 
     def as_table(self) -> Microdata:
-        return Microdata.of({"record": pa.array(self.record, pa.int64()), "place": pa.array(self.place, pa.int64())})
+        return Microdata.from_columns({"record": pa.array(self.record, pa.int64()), "place": pa.array(self.place, pa.int64())})
 
     @property
     def n_rows(self) -> int:
@@ -63,7 +63,7 @@ class Alignment:
         return len(self.record) == self.n_records
 
     @cached_property
-    def masked_row(self) -> Integers:
+    def row_by_record(self) -> Integers:
         """Shape (n,): the masked row of each record, ABSENT where it is not released."""
         rows = np.full(self.n_records, ABSENT, dtype=np.int64)
         rows[self.record] = np.arange(len(self.record))
@@ -72,7 +72,7 @@ class Alignment:
     @property
     def present(self) -> Booleans:
         """Shape (n,): is the record in the release?"""
-        return np.asarray(self.masked_row != ABSENT)
+        return np.asarray(self.row_by_record != ABSENT)
 
     @property
     def order(self) -> Integers:
@@ -81,12 +81,12 @@ class Alignment:
 
 
 @dataclass(frozen=True)
-class OfNobody:
+class NoAlignment:
     """How the m rows of a table that belong to nobody stand in the released file.
 
     place: shape (m,): row i is row place[i] of the released file. n_records: of the source, of whom none has a row.
-    It has no records to ask for, so that what needs to know whose row is whose cannot be computed on it by mistake: `owned`
-    refuses it, and everything else is an error of types.
+    It has no records to ask for, so that what needs to know whose row is whose cannot be computed on it by mistake:
+    `require_alignment` refuses it, and everything else is an error of types.
     """
 
     place: Integers
@@ -96,7 +96,7 @@ class OfNobody:
         _check_places(self.place)
 
     def as_table(self) -> Microdata:
-        return Microdata.of({"place": pa.array(self.place, pa.int64())})
+        return Microdata.from_columns({"place": pa.array(self.place, pa.int64())})
 
     @property
     def n_rows(self) -> int:
@@ -108,19 +108,19 @@ class OfNobody:
         return np.argsort(self.place)
 
 
-Belonging = Alignment | OfNobody
+RowAlignment = Alignment | NoAlignment
 
 
-def belonging_of(table: Microdata, n_records: int) -> Belonging:
+def read_alignment(table: Microdata, n_records: int) -> RowAlignment:
     """The inverse of `as_table` of either."""
     if "record" in table.names:
-        return Alignment.of_table(table, n_records)
-    return OfNobody(np.array(table.column("place").to_numpy(), dtype=np.int64), n_records)
+        return Alignment.from_table(table, n_records)
+    return NoAlignment(np.array(table.column("place").to_numpy(), dtype=np.int64), n_records)
 
 
-def owned(belonging: Belonging) -> Alignment:
+def require_alignment(belonging: RowAlignment) -> Alignment:
     """The alignment of rows that belong to records; raises NotApplicable, with the reason, where they belong to nobody."""
-    if isinstance(belonging, OfNobody):
+    if isinstance(belonging, NoAlignment):
         raise NotApplicable(ROWS_OF_NOBODY)
     return belonging
 

@@ -41,18 +41,29 @@ _YAML_1_1 = re.compile(
 
 @dataclass(frozen=True)
 class Document:
-    """A file's plain content and the line on which each of its parts stands."""
+    """A file's plain content and the line on which each of its parts stands.
+
+    numbers: of a list from which entries were taken, the number that each of those left has in the file.
+    """
 
     path: Path
     content: Any
     lines: dict[Path_, int] = field(repr=False)
+    numbers: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
 
     def where(self, place: Path_) -> str:
         """`release.yaml, line 7: masking[0].k`"""
-        return f"{self.path}, line {self.line_of(place)}: {dotted(place) or '(the whole file)'}"
+        return f"{self.path}, line {self.line_of(place)}: {format_dotted_path(self.find_in_file(place)) or '(the whole file)'}"
+
+    def find_in_file(self, place: Path_) -> Path_:
+        """A place of the content as the file counts it."""
+        numbers = self.numbers.get(str(place[0]), ()) if len(place) > 1 else ()
+        step = place[1] if numbers else None
+        return (place[0], numbers[step], *place[2:]) if isinstance(step, int) and step < len(numbers) else place
 
     def line_of(self, place: Path_) -> int:
         """The line of a place, or of the nearest part around it."""
+        place = self.find_in_file(place)
         known = next((place[:end] for end in range(len(place), -1, -1) if place[:end] in self.lines), ())
         return self.lines.get(known, 1)
 
@@ -70,21 +81,21 @@ def read_document(path: Path) -> Document:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = 1 if mark is None else mark.line + 1
-        raise _refused(path, line, f"this is not YAML: {error.problem}", "mend the line") from None
+        raise _create_refusal(path, line, f"this is not YAML: {error.problem}", "mend the line") from None
     except (YAMLError, RecursionError, ValueError) as error:
-        raise _refused(path, 1, f"this is not YAML: {type(error).__name__}", f"compare it with {EXAMPLE}") from None
+        raise _create_refusal(path, 1, f"this is not YAML: {type(error).__name__}", f"compare it with {EXAMPLE}") from None
     if len(nodes) != 1 or not isinstance(nodes[0], MappingNode):
-        raise _refused(path, 1, "the file must hold one mapping (`name: ...`, `source: ...`)", f"see {EXAMPLE}")
+        raise _create_refusal(path, 1, "the file must hold one mapping (`name: ...`, `source: ...`)", f"see {EXAMPLE}")
     lines: dict[Path_, int] = {}
     return Document(path, _plain(nodes[0], (), path, lines), lines)
 
 
-def validated(model: type[Model], document: Document) -> Model:
+def validate_document(model: type[Model], document: Document) -> Model:
     """The document as a model, or an InputError: the first wrong place, its value, what is allowed, how many more there are."""
     try:
         return model.model_validate_json(json.dumps(document.content, allow_nan=False))
     except ValidationError as error:
-        raise _explained(error, model, document) from None
+        raise _explain_validation_error(error, model, document) from None
 
 
 def _text(path: Path) -> str:
@@ -98,11 +109,13 @@ def _text(path: Path) -> str:
         hint = did_you_mean(path.name, beside, "check the path")
         raise InputError("no-such-file", str(path), "there is no such file", "the path of a release file (YAML)", hint)
     if path.stat().st_size > LARGEST_BYTES:
-        raise _refused(path, 1, f"the file is larger than {LARGEST_BYTES} bytes", "data belong into `source`")
+        raise _create_refusal(path, 1, f"the file is larger than {LARGEST_BYTES} bytes", "data belong into `source`")
     try:
         return read_text_file(path, encoding="utf-8-sig")
     except (UnicodeDecodeError, OSError) as error:
-        raise _refused(path, 1, f"the file cannot be read as UTF-8 text ({type(error).__name__})", "save it as UTF-8") from None
+        raise _create_refusal(
+            path, 1, f"the file cannot be read as UTF-8 text ({type(error).__name__})", "save it as UTF-8"
+        ) from None
 
 
 def _check_events(text: str, path: Path) -> None:
@@ -110,23 +123,25 @@ def _check_events(text: str, path: Path) -> None:
     depth = 0
     for event in YAML(typ="safe", pure=True).parse(text):
         if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
-            raise _refused(path, 1, "anchors and aliases are not read", "write the part out in full")
+            raise _create_refusal(path, 1, "anchors and aliases are not read", "write the part out in full")
         depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
         if depth > DEEPEST:
-            raise _refused(path, event.start_mark.line + 1, f"nested deeper than {DEEPEST} levels", "flatten it")
+            raise _create_refusal(path, event.start_mark.line + 1, f"nested deeper than {DEEPEST} levels", "flatten it")
 
 
 def _plain(node: Node, place: Path_, path: Path, lines: dict[Path_, int]) -> Any:
     line = node.start_mark.line + 1
     lines[place] = line
     if not isinstance(node, ScalarNode) and str(node.tag) not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
-        raise _refused(path, line, f"{dotted(place)} is no plain value (it has a tag)", "remove the tag")
+        raise _create_refusal(path, line, f"{format_dotted_path(place)} is no plain value (it has a tag)", "remove the tag")
     if isinstance(node, SequenceNode):
         return [_plain(child, (*place, i), path, lines) for i, child in enumerate(node.value)]
     if isinstance(node, MappingNode):
         return _mapping(node, place, path, lines)
     if not isinstance(node, ScalarNode):
-        raise _refused(path, line, f"{dotted(place)} is no plain value", "write a text, a number, a list or a mapping")
+        raise _create_refusal(
+            path, line, f"{format_dotted_path(place)} is no plain value", "write a text, a number, a list or a mapping"
+        )
     return _scalar(node, place, path, line)
 
 
@@ -136,9 +151,13 @@ def _mapping(node: MappingNode, place: Path_, path: Path, lines: dict[Path_, int
         line = key_node.start_mark.line + 1
         key = key_node.value
         if not isinstance(key_node, ScalarNode) or key_node.tag != "tag:yaml.org,2002:str":
-            raise _refused(path, line, f"a key under {dotted(place) or 'the top'} is not a text", "put quotes around it", key)
+            raise _create_refusal(
+                path, line, f"a key under {format_dotted_path(place) or 'the top'} is not a text", "put quotes around it", key
+            )
         if key in found:
-            raise _refused(path, line, f"`{key}` stands twice under {dotted(place) or 'the top'}", "keep one of the two")
+            raise _create_refusal(
+                path, line, f"`{key}` stands twice under {format_dotted_path(place) or 'the top'}", "keep one of the two"
+            )
         found[key] = _plain(value_node, (*place, key), path, lines)
     return found
 
@@ -146,8 +165,10 @@ def _mapping(node: MappingNode, place: Path_, path: Path, lines: dict[Path_, int
 def _scalar(node: ScalarNode, place: Path_, path: Path, line: int) -> Any:
     text, tag = node.value, str(node.tag).rpartition(":")[2]
     if node.style is None and _YAML_1_1.match(text):
-        why = f"`{text}` at {dotted(place)} means different things to different YAML readers"
-        raise _refused(path, line, why, f'write "{text}" in quotes if it is a text, or the plain number, or true / false', text)
+        why = f"`{text}` at {format_dotted_path(place)} means different things to different YAML readers"
+        raise _create_refusal(
+            path, line, why, f'write "{text}" in quotes if it is a text, or the plain number, or true / false', text
+        )
     match tag:
         case "str":
             return text
@@ -162,7 +183,9 @@ def _scalar(node: ScalarNode, place: Path_, path: Path, line: int) -> Any:
         case "timestamp":
             return text
         case _:
-            raise _refused(path, line, f"{dotted(place)} is no plain value ({tag})", "write a text or a finite number", text)
+            raise _create_refusal(
+                path, line, f"{format_dotted_path(place)} is no plain value ({tag})", "write a text or a finite number", text
+            )
 
 
 def _finite(text: str) -> bool:
@@ -172,24 +195,25 @@ def _finite(text: str) -> bool:
         return False
 
 
-def _explained(error: ValidationError, model: type[BaseModel], document: Document) -> InputError:
+def _explain_validation_error(error: ValidationError, model: type[BaseModel], document: Document) -> InputError:
     details = error.errors(include_url=False)
     places = [place_in_document(detail, document.content) for detail in details]
     chosen = _first_worth_telling(details, places)
-    first, place, told = details[chosen], places[chosen], _without_categories(places[chosen])
+    first, place, told = details[chosen], places[chosen], _cut_at_categories(places[chosen])
     value = value_at(document.content, place)
-    more = _of_others([other for other in places if not _same(other, place)], document)
+    more = _describe_other_errors([other for other in places if not _same(other, place)], document)
     unknown = first["type"] == "extra_forbidden"
-    what = f"unknown field `{place[-1]}`{more}" if unknown else f"{dotted(told) or 'the file'}: {message_of(first)}{more}"
+    named = format_dotted_path(document.find_in_file(told))
+    what = f"unknown field `{place[-1]}`{more}" if unknown else f"{named or 'the file'}: {message_of(first)}{more}"
     allowed, remedy = _guidance(first, model, place, value)
     shown = None if unknown or first["type"] == "missing" or isinstance(value, dict | list) else value
     if told != place:
         shown = functools.reduce(lambda inner, step: {step: inner}, reversed(place[len(told) :]), value)
-    where = f"{document.path}, line {document.line_of(place)}: {dotted(told) or '(the whole file)'}"
+    where = f"{document.path}, line {document.line_of(place)}: {named or '(the whole file)'}"
     return InputError("release-file", where, what, allowed, remedy, shown)
 
 
-def _of_others(places: list[Path_], document: Document) -> str:
+def _describe_other_errors(places: list[Path_], document: Document) -> str:
     """How many more places are wrong and on which lines, so that all can be mended before the next try. A place around another
     is wrong by that other."""
     places = [place for place in set(places) if not any(place == other[: len(place)] for other in set(places) - {place})]
@@ -210,7 +234,7 @@ def _first_worth_telling(details: list[ErrorDetails], places: list[Path_]) -> in
     return max(inside, key=lambda i: len(places[i]))
 
 
-def _without_categories(place: Path_) -> Path_:
+def _cut_at_categories(place: Path_) -> Path_:
     """The place up to a mapping whose keys are categories: a place may be logged, and a category is a value of the table."""
     for i, step in enumerate(place):
         if step in _OF_CATEGORIES and place[i - 1 : i] not in _OF_ATTRIBUTES:
@@ -274,11 +298,11 @@ def _field_names(model: type[BaseModel], loc: Path_) -> list[str]:
     here: Any = schema
     for step in loc[:-1]:
         here = _step(here, step, definitions)
-    return sorted(_resolved(here, definitions).get("properties", {}))
+    return sorted(_resolve_reference(here, definitions).get("properties", {}))
 
 
 def _step(schema: Any, step: str | int, definitions: dict[str, Any]) -> Any:
-    here = _resolved(schema, definitions)
+    here = _resolve_reference(schema, definitions)
     if isinstance(step, int):
         return here.get("items", here.get("additionalProperties", {}))
     if step in here.get("properties", {}):
@@ -290,7 +314,7 @@ def _step(schema: Any, step: str | int, definitions: dict[str, Any]) -> Any:
     return named[0] if named else here.get("additionalProperties", here)
 
 
-def _resolved(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+def _resolve_reference(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     while isinstance(schema, dict):
         if "$ref" in schema:
             schema = definitions[schema["$ref"].rpartition("/")[2]]
@@ -331,7 +355,7 @@ def value_at(content: Any, place: Path_) -> Any:
     return here
 
 
-def dotted(place: Path_) -> str:
+def format_dotted_path(place: Path_) -> str:
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
     return text.removeprefix(".")
 
@@ -341,5 +365,5 @@ def _lower(message: str) -> str:
     return plain[:1].lower() + plain[1:]
 
 
-def _refused(path: Path, line: int, what: str, remedy: str, value: object = None) -> InputError:
+def _create_refusal(path: Path, line: int, what: str, remedy: str, value: object = None) -> InputError:
     return InputError("release-file", f"{path}, line {line}", what, "one plain YAML 1.2 mapping", remedy, value)

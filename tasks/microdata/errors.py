@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tasks.microdata.inert import shown
+from tasks.microdata.inert import escape_terminal
 
 
 class SdcertError(Exception):
@@ -46,10 +46,10 @@ class InputError(SdcertError):
     lines: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        given = [] if self.value is None else [f"  value:   {_shortened(self.value)}"]
+        given = [] if self.value is None else [f"  value:   {_shorten_value(self.value)}"]
         lines = [self.what, f"  where:   {self.where}", *given, f"  allowed: {self.allowed}", f"  to do:   {self.remedy}"]
         lines += [f"    {line}" for line in self.lines]
-        return "\n".join(map(shown, lines))  # names stand in all of them, and may hold line breaks and escapes
+        return "\n".join(map(escape_terminal, lines))  # names stand in all of them, and may hold line breaks and escapes
 
     @property
     def public(self) -> str:
@@ -104,6 +104,6 @@ class PlaceAway(SdcertError):
         return f"the shared place does not answer, or refuses ({self.reason})"
 
 
-def _shortened(value: object, longest: int = 120) -> str:
+def _shorten_value(value: object, longest: int = 120) -> str:
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text)} characters)"

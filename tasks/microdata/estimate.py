@@ -21,7 +21,7 @@ class Estimate:
     attribute: the attribute (or pair `a,b`) that the figure is about; None: the whole table.
     parameters: what else identifies the figure, e.g. (("p_percent", 5.0),).
     value, low, high: the figure and its interval at `confidence`; low = high = value where nothing was sampled; None where
-        `status` is not ok. Measures of loss have no interval (None).
+        `status` is not ok, but for lower bounds (`is_lower_bound`). Measures of loss have no interval (None).
     chance, chance_kind: what a guess without the release would score, and what kind; None where there is no such thing.
     credit: how a hit is counted (`shared`: a tie of t candidates earns 1/t; `indicator`; None).
     n_targets, n_in_release: how many targets were scored, how many of them are in the release; None for whole-table measures.
@@ -50,6 +50,11 @@ class Estimate:
     reason: str | None = None
     subgroup: str | None = None
     counts: Literal["records", "persons"] = "records"
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Is the value only what a part of an attack found that could not be followed whole, so that it finds at least this?"""
+        return self.status == "not_followed" and self.value is not None
 
     @property
     def id(self) -> str:

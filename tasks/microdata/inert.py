@@ -5,7 +5,7 @@ from __future__ import annotations
 HARMLESS = "\u00a0\u202f"  # spaces that do not break a line: between a number and its unit
 
 
-def shown(text: str) -> str:
+def escape_terminal(text: str) -> str:
     """The text with everything that does not print (line breaks, escapes, marks that reverse the line) written as its code.
 
     Example: a line break is `\\n`, U+202E is `\\u202e`; spaces, letters of any language and emoji stay.

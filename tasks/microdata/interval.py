@@ -61,7 +61,7 @@ def hypergeometric_interval(successes: int, n: int, population: int) -> Interval
     return Interval(low=fewest / population, high=(population - fewest_failures) / population)
 
 
-def bounded_mean_interval(values: Floats, population: int) -> Interval:
+def compute_bounded_mean_interval(values: Floats, population: int) -> Interval:
     """Bounds for the mean of a population of numbers in [0, 1] of which n were drawn without replacement.
 
     Valid for every population and every n, however skewed, and yet nearly as narrow as the normal law allows: on shared

@@ -39,7 +39,7 @@ def variance_of(values: Floats) -> float:
     return float(np.var(present, ddof=1)) if len(present) > 1 and present[0] < present[-1] else 0.0
 
 
-def standardised(values: Floats) -> Floats:
+def standardise_values(values: Floats) -> Floats:
     """Shape (n,): less the mean, over the standard deviation (n - 1) of the present values; 0 for a constant, NaN stays."""
     variance = variance_of(values)
     if variance == 0:

@@ -56,7 +56,7 @@ class Attribute:
     evidence: tuple[str, ...] = ()
 
     @property
-    def published(self) -> bool:
+    def is_published(self) -> bool:
         return self.role not in UNPUBLISHED
 
 
@@ -77,11 +77,11 @@ class Schema:
         return tuple(attribute.name for attribute in self.attributes)
 
     @property
-    def published(self) -> tuple[str, ...]:
+    def release_columns(self) -> tuple[str, ...]:
         """Names of the columns of the released table, in order."""
-        return tuple(attribute.name for attribute in self.attributes if attribute.published)
+        return tuple(attribute.name for attribute in self.attributes if attribute.is_published)
 
-    def with_role(self, *roles: Role) -> tuple[str, ...]:
+    def find_by_role(self, *roles: Role) -> tuple[str, ...]:
         return tuple(attribute.name for attribute in self.attributes if attribute.role in roles)
 
     def select(self, names: Iterable[str]) -> tuple[Attribute, ...]:
@@ -102,5 +102,5 @@ class MaskTargets:
     def resolve(self, schema: Schema) -> tuple[str, ...]:
         if self.named is not None:
             return self.named
-        candidates = schema.select(schema.with_role(Role.QUASI_IDENTIFIER))
+        candidates = schema.select(schema.find_by_role(Role.QUASI_IDENTIFIER))
         return tuple(attribute.name for attribute in candidates if attribute.scale in (self.by_default or self.scales))

@@ -95,15 +95,15 @@ def _a_slug(text: str) -> str:
     return text
 
 
-def _without_zero_bytes(text: str) -> str:
+def _refuse_zero_bytes(text: str) -> str:
     if "\0" in text:
         raise ValueError("a text without zero bytes is expected: no CSV and not every database can hold one")
     return text
 
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME), AfterValidator(_without_zero_bytes)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME), AfterValidator(_refuse_zero_bytes)]
 Slug = Annotated[str, Field(json_schema_extra={"pattern": SLUG.pattern}), AfterValidator(_a_slug)]
-Reason = Annotated[str, StringConstraints(min_length=3, max_length=2000), AfterValidator(_without_zero_bytes)]
+Reason = Annotated[str, StringConstraints(min_length=3, max_length=2000), AfterValidator(_refuse_zero_bytes)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Names = Annotated[tuple[Name, ...], Field(min_length=1)]

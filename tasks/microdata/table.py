@@ -49,7 +49,7 @@ class Microdata:
                 raise TypeError(f"column {field.name}: {field.type} is not one of {[str(t) for t in LOGICAL_TYPES]}")
 
     @classmethod
-    def of(cls, columns: Mapping[str, Sequence[object] | npt.NDArray[np.generic] | pa.Array]) -> Microdata:
+    def from_columns(cls, columns: Mapping[str, Sequence[object] | npt.NDArray[np.generic] | pa.Array]) -> Microdata:
         """Build a table from columns; None and NaN become missing. Python's and NumPy's dates and times are taken."""
         return cls(pa.table({name: _array(values) for name, values in columns.items()}))
 
@@ -85,7 +85,7 @@ class Microdata:
         Dates in days since 1970-01-01, moments in days and their fraction, times in seconds since midnight.
         """
         column = self.column(name)
-        cast = pc.cast(stored_integers(column) if self.is_calendar(name) else column, pa.float64(), safe=False)
+        cast = pc.cast(to_stored_integers(column) if self.is_calendar(name) else column, pa.float64(), safe=False)
         return np.array(cast.to_numpy(zero_copy_only=False), dtype=np.float64) / _UNITS.get(column.type, 1.0)
 
     def positions(self, attribute: Attribute) -> Floats:
@@ -99,7 +99,7 @@ class Microdata:
         index = pc.index_in(self.column(attribute.name), value_set=pa.array(attribute.order, type=pa.string()))
         return np.array(pc.cast(index, pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
-    def with_positions(self, attribute: Attribute, positions: Floats) -> Microdata:
+    def replace_positions(self, attribute: Attribute, positions: Floats) -> Microdata:
         """The table with one column replaced by what stands at `positions`: the inverse of `positions`; NaN is missing.
 
         An integer column, dates and an ordered text take whole positions only, moments and times go to the nearest microsecond
@@ -117,9 +117,9 @@ class Microdata:
                 values = pa.array(attribute.order or (), type=pa.string()).take(whole)
             else:
                 values = whole.cast(field.type)
-        return self.with_column(attribute.name, values)
+        return self.replace_column(attribute.name, values)
 
-    def with_column(self, name: str, values: pa.Array) -> Microdata:
+    def replace_column(self, name: str, values: pa.Array) -> Microdata:
         """The table with the values of one column replaced; the type stays."""
         place = self.names.index(name)
         field = self.arrow.schema.field(name)
@@ -133,13 +133,13 @@ class Microdata:
         return Microdata(self.arrow.take(pa.array(rows)))
 
 
-def stored_integers(column: pa.Array) -> pa.Array:
+def to_stored_integers(column: pa.Array) -> pa.Array:
     """Dates, moments and times as the whole numbers they are stored as: days, microseconds, microseconds since midnight."""
     return column.cast(pa.int32()).cast(pa.int64()) if column.type == DATE else column.cast(pa.int64())
 
 
 def from_stored_integers(whole: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The inverse of `stored_integers`."""
+    """The inverse of `to_stored_integers`."""
     return whole.cast(pa.int32()).cast(kind) if kind == DATE else whole.cast(kind)
 
 
@@ -152,14 +152,14 @@ def iso_texts(values: pa.Array) -> pa.Array:
     return pc.replace_substring(texts, pattern=" ", replacement="T")
 
 
-def in_calendar(values: pa.Array) -> bool:
+def is_in_calendar(values: pa.Array) -> bool:
     """Do all dates and moments lie in the years 1 to 9999, and all times in one day? Others have no ISO 8601 text."""
     low, high = _ENDS[values.type]
-    ends = pc.min_max(stored_integers(values)).as_py()
+    ends = pc.min_max(to_stored_integers(values)).as_py()
     return ends["min"] is None or bool(low <= ends["min"] <= ends["max"] <= high)
 
 
-def shared_codes(*columns: pa.Array) -> tuple[Integers, ...]:
+def encode_jointly(*columns: pa.Array) -> tuple[Integers, ...]:
     """Codes 0..c-1 for the values of several columns over one common dictionary (ascending); missing is -1.
 
     Equal values have equal codes across the columns, so that an original and a masked column can be compared.

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
-from tasks.microdata.table import Integers, Microdata, shared_codes
+from tasks.microdata.table import Integers, Microdata, encode_jointly
 
 Counts = Literal["records", "persons"]
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class RowGroups:
     """Rows by the number of what they belong to: those of number u are rows[starts[u]:starts[u + 1]], ascending."""
 
     starts: Integers
@@ -26,7 +26,7 @@ class Grouped:
     def sizes(self) -> Integers:
         return np.diff(self.starts)
 
-    def of(self, numbers: Integers) -> tuple[Integers, Integers]:
+    def find_rows(self, numbers: Integers) -> tuple[Integers, Integers]:
         """The rows of the given numbers, all of one together, and for each row its place in `numbers`."""
         sizes = self.sizes[numbers]
         place = np.repeat(np.arange(len(numbers)), sizes)
@@ -42,9 +42,9 @@ class Units:
     n_units: int
     counts: Counts
 
-    def rows(self) -> Grouped:
+    def rows(self) -> RowGroups:
         """The rows of each unit."""
-        return grouped(self.of_row, self.n_units)
+        return group_rows(self.of_row, self.n_units)
 
 
 def units_of(data: Microdata, schema: Schema) -> Units:
@@ -53,15 +53,15 @@ def units_of(data: Microdata, schema: Schema) -> Units:
     Raises InputError as `check_units`. Cost: O(n log n). Example: a key that differs in every row: persons are records.
     """
     check_units(data, schema)
-    for name in schema.with_role(Role.PERSON):
-        (codes,) = shared_codes(data.column(name))
+    for name in schema.find_by_role(Role.PERSON):
+        (codes,) = encode_jointly(data.column(name))
         return Units(codes, int(codes.max(initial=-1)) + 1, "persons")
     return Units(np.arange(data.n, dtype=np.int64), data.n, "records")
 
 
 def person_key(data: Microdata, schema: Schema) -> pa.Array | None:
     """The column that joins the rows of one person; None where the schema names none, or the table does not hold it."""
-    return next((data.column(name) for name in schema.with_role(Role.PERSON) if name in data.names), None)
+    return next((data.column(name) for name in schema.find_by_role(Role.PERSON) if name in data.names), None)
 
 
 def check_units(data: Microdata, schema: Schema) -> None:
@@ -70,7 +70,7 @@ def check_units(data: Microdata, schema: Schema) -> None:
     Raises InputError for two person keys, and for a row without one: it may be another row of somebody who has one, and to
     count it as a person of its own would make k larger than it is.
     """
-    names = schema.with_role(Role.PERSON)
+    names = schema.find_by_role(Role.PERSON)
     if len(names) > 1:
         raise InputError(
             "two-person-keys",
@@ -91,8 +91,8 @@ def check_units(data: Microdata, schema: Schema) -> None:
             )
 
 
-def grouped(numbers: Integers, n_numbers: int) -> Grouped:
+def group_rows(numbers: Integers, n_numbers: int) -> RowGroups:
     """Rows by their number 0..n_numbers-1; rows with a negative number belong to none."""
     order = np.argsort(numbers, kind="stable")
     starts = np.searchsorted(numbers[order], np.arange(n_numbers + 1))
-    return Grouped(starts.astype(np.int64), order.astype(np.int64))
+    return RowGroups(starts.astype(np.int64), order.astype(np.int64))

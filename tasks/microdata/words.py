@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 
-def listed(names: Iterable[str]) -> str:
+def join_with_and(names: Iterable[str]) -> str:
     """`a, b and c`."""
     all_names = tuple(names)
     return " and ".join(filter(None, [", ".join(all_names[:-1]), *all_names[-1:]]))

@@ -22,11 +22,11 @@ from pydantic import TypeAdapter
 
 from tasks.microdata.parquet_files import read_parquet
 from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file, read_file
-from tasks.microdata.table import Microdata, stored_integers
+from tasks.microdata.table import Microdata, to_stored_integers
 from tasks.runtime.files import write_whole
 from tasks.runtime.seals import digest_under, store_key
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import shared_place
+from tasks.runtime.shared import open_shared_storage
 
 Ref = NewType("Ref", str)
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Store:
 
     def __init__(self, home: Home | None = None) -> None:
         home = home or Home.current()
-        self.shared = shared_place(home)
+        self.shared = open_shared_storage(home)
         self.root = home.store
         self.key = store_key(home)
 
@@ -71,7 +71,7 @@ class Store:
             address = self._table_address(table)
         except (pa.ArrowException, TypeError, ValueError, OSError):  # ValueError: a text that is no longer UTF-8
             raise Damaged(ref) from None
-        return self._checked(ref, table, address)
+        return self._verify_address(ref, table, address)
 
     def put_record(self, record: object, kind: Any = None) -> Ref:
         """Store anything that pydantic can write as JSON; `kind` is its type where that is not its class."""
@@ -86,7 +86,7 @@ class Store:
 
     def record(self, ref: Ref, kind: Any) -> Any:
         content = self._read(ref, "record")
-        return adapter_of(kind).validate_json(self._checked(ref, content, self.digest(content)))
+        return adapter_of(kind).validate_json(self._verify_address(ref, content, self.digest(content)))
 
     def put_page(self, text: str) -> Ref:
         content = text.encode()
@@ -94,14 +94,14 @@ class Store:
 
     def page(self, ref: Ref) -> str:
         content = self._read(ref, "page")
-        return self._checked(ref, content, self.digest(content)).decode()
+        return self._verify_address(ref, content, self.digest(content)).decode()
 
     def put_file(self, content: bytes) -> Ref:
         return self._put("file", self.digest(content), lambda: content)
 
     def file(self, ref: Ref) -> bytes:
         content = self._read(ref, "file")
-        return self._checked(ref, content, self.digest(content))
+        return self._verify_address(ref, content, self.digest(content))
 
     def intact(self, ref: Ref) -> bool:
         """Is the artifact there, and what its address says?"""
@@ -115,7 +115,7 @@ class Store:
                     self.file(ref)
                 case _:
                     content = self._read(ref, "record")
-                    self._checked(ref, content, self.digest(content))
+                    self._verify_address(ref, content, self.digest(content))
         except Damaged:
             return False
         return True
@@ -166,7 +166,7 @@ class Store:
             raise Damaged(ref)
         return self.content(ref)
 
-    def _checked(self, ref: Ref, content: T, address: str) -> T:
+    def _verify_address(self, ref: Ref, content: T, address: str) -> T:
         if not hmac.compare_digest(ref.partition(":")[2], address):
             raise Damaged(ref)
         return content
@@ -212,7 +212,7 @@ def canonical(table: Microdata) -> Iterator[bytes]:
         elif pa.types.is_floating(column.type):
             yield (pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False) + 0.0).astype("<f8").tobytes()
         else:  # whole numbers, and dates and times as the whole numbers they are stored as
-            yield pc.fill_null(stored_integers(column), 0).to_numpy(zero_copy_only=False).astype("<i8").tobytes()
+            yield pc.fill_null(to_stored_integers(column), 0).to_numpy(zero_copy_only=False).astype("<i8").tobytes()
 
 
 def _parquet(table: Microdata) -> bytes:

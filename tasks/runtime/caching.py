@@ -28,10 +28,10 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import files_of, fingerprint
 from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.failures import guarded
+from tasks.runtime.failures import hide_exceptions
 from tasks.runtime.files import try_lock
-from tasks.runtime.provenance import installed, lock_file
-from tasks.runtime.records import LARGEST_RECORD, Produced, Returned, is_produced, read_returned, returned, seal_result
+from tasks.runtime.provenance import list_installed_packages, lock_file
+from tasks.runtime.records import LARGEST_RECORD, Produced, Returned, is_produced, parse_returned, read_returned, seal_result
 from tasks.runtime.seals import ADDRESS
 from tasks.runtime.settings import Home
 from tasks.runtime.shared import fetch_record, share_record
@@ -42,7 +42,7 @@ def platform_fingerprint() -> str:
     """What the code runs on: Python, the installed versions and the lock (one lock serves several Pythons, hence all three)."""
     lock = lock_file()
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    parts = [python, *installed(), read_text_file(lock) if lock.exists() else "no lock"]
+    parts = [python, *list_installed_packages(), read_text_file(lock) if lock.exists() else "no lock"]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -65,7 +65,7 @@ class Fingerprint(CachePolicy):
         return self.value
 
 
-class Sealed(Serializer):
+class SealedResultSerializer(Serializer):
     """Writes what a stage returned with the seal of its cache key, and reads nothing without: Prefect calls it at both ends."""
 
     type: str = Field(default="sealed", frozen=True)
@@ -77,7 +77,7 @@ class Sealed(Serializer):
         return seal_result(Home.current(), key, obj)
 
     def loads(self, blob: bytes) -> Any:
-        key, found, home = _key_of_call(), returned(blob), Home.current()
+        key, found, home = _key_of_call(), parse_returned(blob), Home.current()
         if found is None or not (found.is_sealed(home) if key is None else found.is_of(home, key)):
             what = "a record of the cache was changed while a run began to read it"
             remedy = "run again: it is computed anew; `sdcert doctor` looks at the private folder"
@@ -176,26 +176,26 @@ def vet(key: str) -> None:
 def _drop_torn(key: str) -> None:
     """Remove a record that a full disk has cut off: Prefect writes it in place."""
     path = Home.current().records / key
-    if path.exists() and _returned(path) is None:
+    if path.exists() and _read_cached_result(path) is None:
         path.unlink(missing_ok=True)
 
 
 def share(key: str) -> None:
     """Let other machines have what a stage returned, where the store is shared."""
     path = Home.current().records / key
-    if ADDRESS in os.environ and (found := _returned(path)) is not None and found.is_of(Home.current(), key):
+    if ADDRESS in os.environ and (found := _read_cached_result(path)) is not None and found.is_of(Home.current(), key):
         share_record(key, path)
 
 
 def _trustworthy(key: str, path: Path) -> bool:
-    found = _returned(path)
+    found = _read_cached_result(path)
     if found is None or not found.is_of(Home.current(), key):
         return False
     store = Store()
     return all(store.intact(Ref(ref)) for ref in found.produced.values())
 
 
-def _returned(path: Path) -> Returned | None:
+def _read_cached_result(path: Path) -> Returned | None:
     """What a record says that its stage returned; None where it is none that this version writes."""
     try:
         return read_returned(read_file(path, LARGEST_RECORD))
@@ -217,17 +217,17 @@ def stage(name: str, rooms: tuple[str, ...]) -> Callable[[Callable[..., Produced
             name=name,
             cache_policy=policy,
             persist_result=True,
-            result_serializer=Sealed(),
+            result_serializer=SealedResultSerializer(),
             cache_result_in_memory=False,
             retries=0,
             log_prints=False,
         )
-        return cached(guarded(name)(on_one_thread(function)))
+        return cached(hide_exceptions(name)(limit_to_one_thread(function)))
 
     return wrap
 
 
-def on_one_thread(function: Callable[..., Produced]) -> Callable[..., Produced]:
+def limit_to_one_thread(function: Callable[..., Produced]) -> Callable[..., Produced]:
     """The function with the threads of native libraries set to one, for good, each time before it runs.
 
     Sums of products come out otherwise on two threads than on one. The environment alone does not see to it: a library reads it
@@ -248,7 +248,7 @@ def rooms_of(cached: Task[..., Produced]) -> tuple[str, ...]:
     return tuple(room for policy in policies if isinstance(policy, Fingerprint) for room in policy.rooms)
 
 
-def prepared(cached: Task[..., Produced], name: str, *, refresh: bool) -> Task[..., Produced]:
+def prepare_task(cached: Task[..., Produced], name: str, *, refresh: bool) -> Task[..., Produced]:
     """The task as one run calls it: named, its records in the home of this moment, computed anew where that is asked for.
 
     The name holds names of columns. Prefect takes a text for a template and fills it in (`str.format`), so it gets a function.

@@ -17,7 +17,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.randomness import SEED_BYTES
 from tasks.microdata.regular_files import LARGEST_NOTE, UnreadableFile, read_text_file
 from tasks.runtime.artifacts import Store
-from tasks.runtime.files import locked, write_whole
+from tasks.runtime.files import hold_file_lock, write_whole
 from tasks.runtime.keyfile import read_key
 from tasks.runtime.seals import is_sealed, seal_of
 from tasks.runtime.settings import Home
@@ -39,9 +39,9 @@ def draw_of(series: str, *, new: bool = False, earlier: Earlier = lambda: None) 
     """
     home = Home.current()
     current = home.folder("draws") / f"{series}.current"
-    with locked(home.locks / f"draw-{series}.lock"):
+    with hold_file_lock(home.locks / f"draw-{series}.lock"):
         claim_series(series)
-        kept = None if new else _pointed_to(home, current, earlier, OR_DRAW_ANEW)
+        kept = None if new else _resolve_pointer(home, current, earlier, OR_DRAW_ANEW)
         if kept is not None:
             seed_of(kept)
             return kept
@@ -67,10 +67,10 @@ def pseudonym_key_of(series: str, *, earlier: Earlier = lambda: None) -> str:
     damaged.
     """
     home = Home.current()
-    with locked(home.locks / f"draw-{series}.lock"):
+    with hold_file_lock(home.locks / f"draw-{series}.lock"):
         claim_series(series)
         current = home.folder("draws") / f"{series}.pseudonyms"
-        kept = _pointed_to(home, current, earlier, OR_ANOTHER_SERIES)
+        kept = _resolve_pointer(home, current, earlier, OR_ANOTHER_SERIES)
         if kept is None:
             kept = keep_seed(secrets.token_bytes(SEED_BYTES))
             _point(home, current, kept)
@@ -78,7 +78,7 @@ def pseudonym_key_of(series: str, *, earlier: Earlier = lambda: None) -> str:
         return kept
 
 
-def named_in(path: Path) -> str:
+def read_pointer_id(path: Path) -> str:
     """The id that a file of the private folder says is current, not checked; empty where it says none."""
     return next(iter(_words(path)), "")
 
@@ -100,7 +100,7 @@ def _point(home: Home, path: Path, kept: str) -> None:
     write_whole(path, f"{kept} {seal_of(home, 'current', path.name, kept)}\n".encode())
 
 
-def _pointed_to(home: Home, path: Path, earlier: Earlier, otherwise: str) -> str | None:
+def _resolve_pointer(home: Home, path: Path, earlier: Earlier, otherwise: str) -> str | None:
     """The id that is current; None where nothing was ever made with one.
 
     A file that is gone is written again as the ledger has it: nothing is drawn anew by itself.
@@ -120,28 +120,28 @@ def _pointed_to(home: Home, path: Path, earlier: Earlier, otherwise: str) -> str
             _point(home, path, used)
         if used in (None, named):
             return used
-    raise _changed(path, "was changed: it says otherwise than this program wrote", otherwise)
+    raise _create_damage_error(path, "was changed: it says otherwise than this program wrote", otherwise)
 
 
 def _id_in(path: Path, otherwise: str) -> str | None:
-    """The id that a file says is current; None where there is no file. Its seal is left to `_pointed_to`."""
+    """The id that a file says is current; None where there is no file. Its seal is left to `_resolve_pointer`."""
     try:
         words = _words(path)
     except FileNotFoundError:
         return None
     if not words or _DRAW_ID.fullmatch(words[0]) is None:
-        raise _changed(path, f"was {'changed' if words else 'emptied'}: it does not name a seed", otherwise)
+        raise _create_damage_error(path, f"was {'changed' if words else 'emptied'}: it does not name a seed", otherwise)
     return words[0]
 
 
-def _changed(path: Path, what: str, otherwise: str) -> InputError:
+def _create_damage_error(path: Path, what: str, otherwise: str) -> InputError:
     remedy = f"restore it from a backup of the private folder, {otherwise}"
     return InputError(
         "damaged-draw", "SDCERT_HOME", f"draws/{path.name} {what}", "the file as it was written", remedy, str(path)
     )
 
 
-def chosen_draw(number: int) -> str:
+def keep_chosen_seed(number: int) -> str:
     """The draw of a seed that somebody chose: reproducible and therefore no secret; never for publication."""
     return keep_seed(hashlib.sha256(f"chosen seed {number}".encode()).digest())
 

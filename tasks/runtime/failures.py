@@ -42,7 +42,7 @@ class StageFailure(Exception):
         return _kept.get(self.token)
 
 
-def guarded(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def hide_exceptions(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let nothing but a `StageFailure` leave the decorated function."""
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
@@ -54,7 +54,7 @@ def guarded(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             except StageFailure:
                 raise
             except Exception as error:
-                failure = _kept_apart(stage, error)
+                failure = _store_exception(stage, error)
             raise failure  # outside the handler: the real exception is not chained to it
 
         return call
@@ -62,7 +62,7 @@ def guarded(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return wrap
 
 
-def _kept_apart(stage: str, error: Exception) -> StageFailure:
+def _store_exception(stage: str, error: Exception) -> StageFailure:
     token = secrets.token_hex(8)
     _kept[token] = error
     if isinstance(error, SdcertError):

@@ -60,7 +60,7 @@ def sync_folder(folder: Path) -> None:
 
 def append_line(path: Path, line: str) -> None:
     """Append one line to a private file, synced, with the file locked: lines of several processes never mix."""
-    with locked(path.with_name(f".{path.name}.lock")):
+    with hold_file_lock(path.with_name(f".{path.name}.lock")):
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(descriptor, "rb+") as file:
             torn = file.seek(0, os.SEEK_END) > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n"
@@ -70,7 +70,7 @@ def append_line(path: Path, line: str) -> None:
 
 
 @contextmanager
-def locked(path: Path, *, shared: bool = False, timeout_seconds: float | None = None) -> Iterator[None]:
+def hold_file_lock(path: Path, *, shared: bool = False, timeout_seconds: float | None = None) -> Iterator[None]:
     """Hold a lock on a file, exclusive or shared; the kernel releases it when the holder dies, however it dies."""
     descriptor = try_lock(path, shared=shared)
     started = time.monotonic()

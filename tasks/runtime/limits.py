@@ -7,20 +7,20 @@ from collections.abc import Callable
 from contextvars import copy_context
 
 
-def within(seconds: float, action: Callable[[], None]) -> None:
+def run_with_timeout(seconds: float, action: Callable[[], None]) -> None:
     """Do something in a thread of its own, which dies with the process, and raise TimeoutError if it takes longer.
 
     For waiting for others (a mail server, a tracking server). What must stop when its time is over needs a process.
     """
     errors: list[BaseException] = []
 
-    def guarded() -> None:
+    def run_action() -> None:
         try:
             action()
         except BaseException as error:
             errors.append(error)
 
-    thread = threading.Thread(target=copy_context().run, args=(guarded,), daemon=True, name="within")
+    thread = threading.Thread(target=copy_context().run, args=(run_action,), daemon=True, name="within")
     thread.start()
     thread.join(seconds)
     if thread.is_alive():

@@ -25,14 +25,14 @@ PROBE = ".sdcert"
 ALLOWED = "a folder, or an fsspec URL: s3://bucket/folder"
 
 
-class Place:
+class SharedStorage:
     """One address and what lies below it; names are relative to it, with `/`. A write is whole or not there.
 
     where: what named the address, for who has to mend it.
     """
 
     def __init__(self, url: str, where: str) -> None:
-        self.url, self._where = without_password(url, where), where
+        self.url, self._where = refuse_password(url, where), where
         try:
             self._fs, self._root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError) as error:
@@ -43,13 +43,13 @@ class Place:
 
     def readable(self) -> Self:
         """This place, after it was listed; InputError where that cannot be done."""
-        with self._told("listed"):
+        with self._explain_errors("listed"):
             self.names("")
         return self
 
     def usable(self) -> Self:
         """This place, after something was written there and read again; InputError where that cannot be done."""
-        with self._told("written and read"):
+        with self._explain_errors("written and read"):
             self.write(PROBE, b"sdcert")
             self.read(PROBE)
         return self
@@ -59,9 +59,9 @@ class Place:
         with answering():
             if self._folder is not None:
                 return read_file(self._folder / name, LARGEST_TABLE)
-            if self._fs.size(self._at(name)) > LARGEST_TABLE:
+            if self._fs.size(self._join_root(name)) > LARGEST_TABLE:
                 raise PlaceAway(f"it holds more than {LARGEST_TABLE:,} bytes under one name")
-            content: bytes = self._fs.cat_file(self._at(name))
+            content: bytes = self._fs.cat_file(self._join_root(name))
         return content
 
     def write(self, name: str, content: bytes) -> None:
@@ -69,7 +69,7 @@ class Place:
             if self._folder is not None:
                 write_whole(self._folder / name, content)
                 return
-            self._fs.pipe_file(self._at(name), content)
+            self._fs.pipe_file(self._join_root(name), content)
 
     def create(self, name: str, content: bytes) -> None:
         """Write what is not there: of two at once the first wins in folders and on S3, the last where no place can tell."""
@@ -78,7 +78,7 @@ class Place:
                 write_first(self._folder / name, content)
             return
         with suppress(PlaceAway), answering():  # somebody was first, or the place knows no such writing
-            self._fs.pipe_file(self._at(name), content, mode="create")
+            self._fs.pipe_file(self._join_root(name), content, mode="create")
         if not self.exists(name):
             self.write(name, content)
 
@@ -97,18 +97,18 @@ class Place:
             return (self._folder / name).exists()
         with answering():
             self._fs.invalidate_cache()  # others write there too
-            return bool(self._fs.exists(self._at(name)))
+            return bool(self._fs.exists(self._join_root(name)))
 
     def names(self, folder: str) -> list[str]:
         """What lies in a folder, sorted; nothing where there is none, and no drafts of writers that were killed."""
-        found = self._listed(folder) if self._folder is None else self._listed_here(self._folder / folder)
+        found = self._list_remote_names(folder) if self._folder is None else self._list_local_names(self._folder / folder)
         return sorted(name for name in found if not name.startswith("."))
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Every file below a folder by its name, with its size; no drafts."""
         with answering():
             self._fs.invalidate_cache()
-            found = self._fs.find(start := self._at(folder).rstrip("/"), detail=True)
+            found = self._fs.find(start := self._join_root(folder).rstrip("/"), detail=True)
         return {
             path[len(start) + 1 :]: int(known["size"]) for path, known in found.items() if not Path(path).name.startswith(".")
         }
@@ -117,23 +117,23 @@ class Place:
         """The file itself, where the place is a folder."""
         return None if self._folder is None else self._folder / name
 
-    def _at(self, name: str) -> str:
+    def _join_root(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"
 
-    def _listed(self, folder: str) -> list[str]:
+    def _list_remote_names(self, folder: str) -> list[str]:
         try:
             with answering():
-                return [Path(path).name for path in self._fs.ls(self._at(folder), detail=False, refresh=True)]
+                return [Path(path).name for path in self._fs.ls(self._join_root(folder), detail=False, refresh=True)]
         except FileNotFoundError:
             return []
 
     @staticmethod
-    def _listed_here(folder: Path) -> list[str]:
+    def _list_local_names(folder: Path) -> list[str]:
         with answering():
             return [path.name for path in folder.iterdir()] if folder.is_dir() else []
 
     @contextmanager
-    def _told(self, tried: str) -> Iterator[None]:
+    def _explain_errors(self, tried: str) -> Iterator[None]:
         try:
             yield
         except (PlaceAway, OSError) as error:
@@ -159,7 +159,7 @@ def answering() -> Iterator[None]:
         raise PlaceAway(kind)
 
 
-def without_password(url: str, where: str) -> str:
+def refuse_password(url: str, where: str) -> str:
     """The address; InputError, which does not tell it, where it holds a password: it would be shown and written down."""
     if CREDENTIALS.search(url):  # anywhere: addresses may be chained (zip://table.csv::ftp://...)
         what, remedy = (

@@ -15,7 +15,7 @@ _NO_ID = 2**31
 _IDENTITY = re.compile(r"([1-9][0-9]{0,9}):([0-9a-f-]{1,64}/[0-9]{1,20}|[0-9]{1,20}\.[0-9]{2})")
 
 
-def started(process: int) -> str:
+def read_process_start(process: int) -> str:
     """What tells a process from every other one that has or had its id, also before a restart of the machine.
 
     Where the kernel counts the starts of processes from its own start (Linux), the clock of the day plays no part in it:
@@ -31,9 +31,9 @@ def started(process: int) -> str:
 
 
 def is_there(process: int, since: str) -> bool:
-    """Whether the process that had this id when `started` said so is there still."""
+    """Whether the process that had this id when `read_process_start` said so is there still."""
     try:
-        return started(process) == since
+        return read_process_start(process) == since
     except psutil.Error:
         return False
 
@@ -53,7 +53,7 @@ def is_taken(process: object) -> bool:
 
 def identity(process: int) -> str:
     """A process as one word, `id:start`. Raises psutil.NoSuchProcess."""
-    return f"{process}:{started(process)}"
+    return f"{process}:{read_process_start(process)}"
 
 
 def parse_identity(text: str) -> tuple[int, str] | None:

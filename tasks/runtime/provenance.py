@@ -58,11 +58,14 @@ class Provenance:
 
 
 def provenance_of_process() -> Provenance:
-    """What this process computes with. Costs nothing: it was taken at import, in about 0.02 s besides `installed`."""
+    """What this process computes with.
+
+    Costs nothing: it was taken at import, in about 0.02 s besides `list_installed_packages`.
+    """
     return _PROCESS
 
 
-def made_by() -> dict[str, str]:
+def summarise_provenance() -> dict[str, str]:
     """What the ledger and a certificate name of this process (the fields of `MadeBy`)."""
     return {name: getattr(_PROCESS, name) for name in ("version", "code", "lock", "platform", "python")}
 
@@ -79,7 +82,7 @@ def files_of_rooms(files: Iterable[str], rooms: Iterable[str]) -> tuple[str, ...
 
 
 @cache
-def installed() -> tuple[str, ...]:
+def list_installed_packages() -> tuple[str, ...]:
     """`name==version` of every installed distribution, sorted; about 0.2 s once a process.
 
     One that is found in two folders of the path counts once: a process started in the checkout sees its metadata twice.
@@ -99,7 +102,7 @@ def pins_of(lock: str) -> dict[str, str]:
     return {name: ", ".join(sorted(set(versions))) for name, versions in sorted(found.items())}
 
 
-def _taken() -> Provenance:
+def _collect_provenance() -> Provenance:
     lock = read_file(lock_file()) if lock_file().exists() else b""
     return Provenance(
         version=_version(),
@@ -109,7 +112,7 @@ def _taken() -> Provenance:
         cpu=_cpu(),
         lock=hashlib.sha256(lock).hexdigest(),
         pins=pins_of(lock.decode()),
-        packages=dict(name.split("==", 1) for name in installed()),
+        packages=dict(name.split("==", 1) for name in list_installed_packages()),
         files={path.relative_to(ROOT).as_posix(): hashlib.sha256(read_file(path)).hexdigest() for path in _sources()},
     )
 
@@ -140,4 +143,4 @@ def _digest(lines: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-_PROCESS = _taken()
+_PROCESS = _collect_provenance()

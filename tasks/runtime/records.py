@@ -34,16 +34,16 @@ class Returned:
 
     def is_sealed(self, home: Home) -> bool:
         """Whether this home's store key sealed it for the call that it names itself."""
-        return is_sealed(home, self.seal, *_sealed_parts(self.key, self.produced))
+        return is_sealed(home, self.seal, *_list_seal_parts(self.key, self.produced))
 
 
 def seal_result(home: Home, key: str, produced: Produced) -> bytes:
     """The result of a record: what the call of a cache key returned, with its seal."""
     name = _name(key)
-    return json.dumps({"key": name, "produced": produced, "seal": seal_of(home, *_sealed_parts(name, produced))}).encode()
+    return json.dumps({"key": name, "produced": produced, "seal": seal_of(home, *_list_seal_parts(name, produced))}).encode()
 
 
-def returned(result: bytes | str) -> Returned | None:
+def parse_returned(result: bytes | str) -> Returned | None:
     """What the result of a record says; None where it is not of the form that `seal_result` writes."""
     try:
         found = json.loads(result)
@@ -63,7 +63,7 @@ def read_returned(record: bytes | str) -> Returned | None:
         serializer, result = found["metadata"]["serializer"], found["result"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return returned(result) if serializer == SERIALIZER and isinstance(result, str) else None
+    return parse_returned(result) if serializer == SERIALIZER and isinstance(result, str) else None
 
 
 def is_produced(value: Any) -> bool:
@@ -76,5 +76,5 @@ def _name(key: str) -> str:
     return Path(key).name
 
 
-def _sealed_parts(key: str, produced: Produced) -> tuple[str, ...]:
+def _list_seal_parts(key: str, produced: Produced) -> tuple[str, ...]:
     return ("returned", key, json.dumps(produced, sort_keys=True))

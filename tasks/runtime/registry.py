@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tasks.runtime.files import locked
+from tasks.runtime.files import hold_file_lock
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Registry:
         read: the state; called when no other process of this home can move the alias any more.
         Cost: two requests, and one to three for each version that is missing.
         """
-        with locked(Home.current().locks / "registry.lock", timeout_seconds=LOCK_SECONDS):
+        with hold_file_lock(Home.current().locks / "registry.lock", timeout_seconds=LOCK_SECONDS):
             state = read()
             name = model_name(state.series)
             alias = self._model(name).aliases.get(ALIAS)
@@ -101,14 +101,14 @@ class Registry:
         for run in runs:
             if run.run not in found:
                 older = self._older(name, run) if len(newest) == NEWEST else None
-                found[run.run] = older or self._created(name, run)
+                found[run.run] = older or self._create_version(name, run)
         return found
 
     def _older(self, name: str, run: EndedRun) -> ModelVersion | None:
         found = self.client.search_model_versions(f"name='{name}' and tags.`{RUN}` = '{run.run}'", max_results=1)
         return found[0] if found else None
 
-    def _created(self, name: str, run: EndedRun) -> ModelVersion:
+    def _create_version(self, name: str, run: EndedRun) -> ModelVersion:
         of = self._run(run)
         tags = {**run.tags, RUN: run.run}
         return self.client.create_model_version(name, f"runs:/{of}/scorecard.json", run_id=of, tags=tags, await_creation_for=0)

@@ -23,27 +23,27 @@ from tasks.runtime.seals import ADDRESS, MARK, digest_under, mark_of, store_key
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
-    from tasks.runtime.places import Place  # fsspec is imported where a place is used
+    from tasks.runtime.places import SharedStorage  # fsspec is imported where a place is used
 
 KNOWN = "places.known"
 BESIDE_ARTIFACTS = {"cached", "series"}
 _COPY = "copy keys/store.key of the home that made the place into this home (0400), or name another place"
 
 
-def shared_place(home: Home) -> Place | None:
+def open_shared_storage(home: Home) -> SharedStorage | None:
     """The place that the environment names, looked at once in a process; None where the store is a folder of the home.
 
     Raises InputError where it cannot be used, or belongs to homes with another key.
     """
     url = os.environ.get(ADDRESS)
-    return _checked(url, home.root) if url else None
+    return _check_storage(url, home.root) if url else None
 
 
 @cache
-def _checked(url: str, root: Path) -> Place:
-    from tasks.runtime.places import Place
+def _check_storage(url: str, root: Path) -> SharedStorage:
+    from tasks.runtime.places import SharedStorage
 
-    place = Place(url, ADDRESS).usable()
+    place = SharedStorage(url, ADDRESS).usable()
     if place.exists(MARK) and not (root / "keys" / "store.key").exists():
         raise _wrong_key("the place was made with a key that this home does not have: it has none yet")
     key = store_key(Home(root))
@@ -53,7 +53,7 @@ def _checked(url: str, root: Path) -> Place:
     before = read_text_file(known).split() if known.exists() else []
     if not place.exists(MARK):
         if digest in before:
-            raise _emptied(known)
+            raise _create_lost_mark_error(known)
         place.write(MARK, mark)
     if not hmac.compare_digest(place.read(MARK), mark):
         raise _wrong_key("the place was made with another key than that of this home")
@@ -66,7 +66,7 @@ def _wrong_key(what: str) -> InputError:
     return InputError("store-key", ADDRESS, what, "a place that was made with this home's keys/store.key", _COPY)
 
 
-def _emptied(known: Path) -> InputError:
+def _create_lost_mark_error(known: Path) -> InputError:
     what = "this home has used the place before, and its mark is gone: it is not mounted, or was emptied"
     remedy = f"mount it, or bring it back from its backup; to begin it anew, delete {known}"
     return InputError("store-mark", ADDRESS, what, f"the place as it was left, with `{MARK}` in it", remedy)
@@ -77,7 +77,7 @@ def fetch_record(key: str, path: Path) -> None:
 
     It has its seal, as a record of this home has: whoever calls this looks at it as at any other.
     """
-    place = shared_place(Home.current())
+    place = open_shared_storage(Home.current())
     if place is None:
         return
     with suppress(PlaceAway, OSError, ValueError, KeyError, TypeError):
@@ -89,7 +89,7 @@ def fetch_record(key: str, path: Path) -> None:
 def share_record(key: str, path: Path) -> None:
     """Put what a cached stage returned into the place, for other machines. A place that is away is passed over."""
     home = Home.current()
-    place = shared_place(home)
+    place = open_shared_storage(home)
     if place is None:
         return
     with suppress(PlaceAway, OSError):
@@ -105,7 +105,7 @@ def claim_series(series: str) -> None:
     Two homes would draw two seeds for one release, and each count its own attempts.
     """
     home = Home.current()
-    place = shared_place(home)
+    place = open_shared_storage(home)
     if place is None:
         return
     name = f"series/{digest_under(store_key(home), b'series' + series.encode())[:32]}"

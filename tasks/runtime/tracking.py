@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.imports import import_before_threads
 from tasks.runtime.failures import write_private_trace
-from tasks.runtime.files import locked
+from tasks.runtime.files import hold_file_lock
 from tasks.runtime.registry import Registry, SeriesState
 from tasks.runtime.settings import Home
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 LONGEST_NAME = 250
+AT_LEAST = "|at_least"
 LONGEST_PARAMETER = 6000
 METRICS_PER_BATCH = 1000
 PARAMETERS_PER_BATCH = 100
@@ -50,7 +51,7 @@ class Tracking:
 
     def __init__(self, *, series: str, run: str, again: bool = False) -> None:
         with suppress(Exception):  # a wrong address, or a driver that is not installed, is told when it is used
-            import_before_threads(_needed())
+            import_before_threads(_list_needed_modules())
         self._line = ThreadPoolExecutor(1, thread_name_prefix="tracking")
         self._asked: list[Future[Any]] = []
         self._client: MlflowClient | None = None
@@ -60,23 +61,28 @@ class Tracking:
         self._ask(self._open, series, run, again)
 
     def parameters(self, content: Mapping[str, Any]) -> None:
-        self._ask(self._log_parameters, dict(flattened(content)))
+        self._ask(self._log_parameters, dict(flatten_parameters(content)))
 
     def estimates(self, estimates: Iterable[Estimate]) -> None:
         self._ask(lambda: self._log_metrics(dict(metrics(estimates))))
 
     def metric(self, name: str, value: float) -> None:
-        self._ask(self._log_metrics, {encoded(name): value})
+        self._ask(self._log_metrics, {encode_name(name): value})
 
     def tag(self, name: str, value: str) -> None:
-        self._ask(lambda: self._mlflow.set_tag(self._id, encoded(name), value))
+        self._ask(lambda: self._mlflow.set_tag(self._id, encode_name(name), value))
 
     def artifact(self, path: Path) -> None:
         self._ask(lambda: self._mlflow.log_artifact(self._id, str(path)))
 
     def child(self, name: str, parameters: Mapping[str, Any], figures: Mapping[str, float]) -> None:
         """A run below this one, unless it has one of this name."""
-        self._ask(self._log_child, name, dict(flattened(parameters)), {encoded(one): value for one, value in figures.items()})
+        self._ask(
+            self._log_child,
+            name,
+            dict(flatten_parameters(parameters)),
+            {encode_name(one): value for one, value in figures.items()},
+        )
 
     def follow(self, read: Callable[[], SeriesState]) -> None:
         """Let the registered model of the series follow the ledger, with a version for this run."""
@@ -100,9 +106,9 @@ class Tracking:
         return self._client
 
     def _ask(self, action: Callable[..., Any], *arguments: Any) -> None:
-        self._asked.append(self._line.submit(self._tried, action, *arguments))
+        self._asked.append(self._line.submit(self._try_action, action, *arguments))
 
-    def _tried(self, action: Callable[..., Any], *arguments: Any) -> None:
+    def _try_action(self, action: Callable[..., Any], *arguments: Any) -> None:
         """Do it; after one that waited long and failed nothing more is tried, so that a run waits for no dead server."""
         if self._away:
             raise ConnectionError("tracking did not answer before")
@@ -115,7 +121,7 @@ class Tracking:
 
     def _open(self, series: str, run: str, again: bool) -> None:
         client = open_client()
-        with locked(Home.current().locks / "tracking.lock"):
+        with hold_file_lock(Home.current().locks / "tracking.lock"):
             experiment = client.get_experiment_by_name(series)
             if experiment is None:
                 experiment_id = client.create_experiment(series, artifact_location=_artifacts(series))
@@ -155,7 +161,7 @@ class Tracking:
         self._mlflow.set_terminated(child, "FINISHED")
 
 
-def _needed() -> Iterator[str]:
+def _list_needed_modules() -> Iterator[str]:
     """What MLflow imports only when it is used. The index of the ledger uses SQLAlchemy too, in another thread."""
     yield from ("mlflow.tracking.client", "mlflow.entities.model_registry", "mlflow.store.artifact.local_artifact_repo")
     if _is_server(tracking_uri()):
@@ -177,7 +183,7 @@ def open_client() -> MlflowClient:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     from mlflow import MlflowClient
 
-    with locked(Home.current().locks / "tracking.lock"):
+    with hold_file_lock(Home.current().locks / "tracking.lock"):
         _ask_database_once(tracking_uri())
         client = MlflowClient(tracking_uri=tracking_uri())
         client.search_experiments(max_results=1)
@@ -208,14 +214,18 @@ def tracking_uri() -> str:
 
 
 def metrics(estimates: Iterable[Estimate]) -> Iterable[tuple[str, float]]:
-    """Name and value of every figure that has one; the bounds beside it where the figure was sampled."""
+    """Name and value of every figure that has one; the bounds beside it where the figure was sampled.
+
+    A lower bound is called so (`AT_LEAST`): nobody can compare it with a figure by taking it for one.
+    """
     for estimate in estimates:
-        for suffix, value in (("", estimate.value), ("|low", estimate.low), ("|high", estimate.high)):
-            if value is not None and (not suffix or value != estimate.value):
-                yield encoded(estimate.id + suffix), value
+        name = AT_LEAST * estimate.is_lower_bound
+        for suffix, value in ((name, estimate.value), ("|low", estimate.low), ("|high", estimate.high)):
+            if value is not None and (suffix == name or value != estimate.value):
+                yield encode_name(estimate.id + suffix), value
 
 
-def encoded(name: str) -> str:
+def encode_name(name: str) -> str:
     """A name that MLflow takes: parts separated by `/`, every other character than letters, digits, `_-. ` as `:hex:`.
 
     Different names stay different; one that would be too long ends in its digest. MLflow takes names for paths, and refuses
@@ -228,15 +238,15 @@ def encoded(name: str) -> str:
     return f"{joined[:180]}:{hashlib.sha256(name.encode()).hexdigest()}:"
 
 
-def flattened(content: Any, name: str = "") -> Iterable[tuple[str, str]]:
+def flatten_parameters(content: Any, name: str = "") -> Iterable[tuple[str, str]]:
     """The leaves of a nested structure as (`masking|0|k` encoded, text)."""
     if not isinstance(content, Mapping | list | tuple):
         text = content if isinstance(content, str) else json.dumps(content)
-        yield encoded(name), text if len(text) <= LONGEST_PARAMETER else f"{text[: LONGEST_PARAMETER - 20]} ... (cut)"
+        yield encode_name(name), text if len(text) <= LONGEST_PARAMETER else f"{text[: LONGEST_PARAMETER - 20]} ... (cut)"
         return
     for key, child in content.items() if isinstance(content, Mapping) else enumerate(content):
         inside = str(key).replace("~", "~0").replace("|", "~1")  # a key may be any text: it is one part, as in an id
-        yield from flattened(child, f"{name}|{inside}" if name else inside)
+        yield from flatten_parameters(child, f"{name}|{inside}" if name else inside)
 
 
 def _artifacts(series: str) -> str | None:

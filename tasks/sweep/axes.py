@@ -78,7 +78,7 @@ class Axis:
         return not self.choices
 
     @property
-    def ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         """Do neighbouring values mean similar things?"""
         return self.bounds is not None or all(
             isinstance(one, int | float) and not isinstance(one, bool) for one in self.choices
@@ -86,16 +86,16 @@ class Axis:
 
     def exists(self, chosen: dict[str, Value]) -> bool:
         """Does the axis exist where the others have these values? Those that do not exist themselves are absent."""
-        return all(path in chosen and among(chosen[path], allowed) for path, allowed in self.when)
+        return all(path in chosen and is_one_of(chosen[path], allowed) for path, allowed in self.when)
 
-    def at(self, share: float) -> Value:
+    def get_value_at(self, share: float) -> Value:
         """The value at a share (0 <= share < 1) of the way from the first to the last, on a log range in equal factors."""
         if isinstance(self.choices, range):
             last = self.choices[-1]
-            return min(last, int(_between((self.choices[0], last + 1), share, log=self.log)))
+            return min(last, int(_interpolate((self.choices[0], last + 1), share, log=self.log)))
         if self.choices or self.bounds is None:
             return self.choices[int(share * len(self.choices))]
-        return _rounded(self.bounds, share, log=self.log)
+        return _interpolate_rounded(self.bounds, share, log=self.log)
 
 
 def axis(path: str, spec: AxisSpec, *, whole: bool, real: bool) -> Axis:
@@ -116,7 +116,7 @@ def axis(path: str, spec: AxisSpec, *, whole: bool, real: bool) -> Axis:
     return Axis(path, choices, spec.bounds, log, whole, spec.conditions)
 
 
-def in_order(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+def sort_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     """The axes in the order given, but each after those that its `when` names.
 
     Raises InputError (where: the axis' path) for a `when` that names no axis or none of its values, and for a circle.
@@ -136,7 +136,7 @@ def in_order(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     return tuple(placed.values())
 
 
-def among(value: Value, allowed: Iterable[Value]) -> bool:
+def is_one_of(value: Value, allowed: Iterable[Value]) -> bool:
     """Is the value one of these? 1 is 1.0, and neither is `true`."""
     return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed)
 
@@ -154,7 +154,7 @@ def _refuse_unknown(one: Axis, path: str, allowed: tuple[Value, ...], known: dic
         raise InputError("axis", f"{one.path}.when", what, ", ".join(others) or "no condition: it is the only axis", remedy)
     choices = known[path].choices
     for value in allowed:
-        if choices and not among(value, choices):
+        if choices and not is_one_of(value, choices):
             told = ", ".join(str(choice) for choice in choices[:20])
             what = f"the axis {path} never has the value that `when` asks for"
             raise InputError(
@@ -165,7 +165,7 @@ def _refuse_unknown(one: Axis, path: str, allowed: tuple[Value, ...], known: dic
 def _steps(bounds: Bounds, steps: int | None, *, log: bool) -> tuple[float, ...]:
     if steps is None:
         return ()
-    inner = (_rounded(bounds, i / (steps - 1), log=log) for i in range(1, steps - 1))
+    inner = (_interpolate_rounded(bounds, i / (steps - 1), log=log) for i in range(1, steps - 1))
     return tuple(dict.fromkeys((bounds[0], *inner, bounds[1])))
 
 
@@ -177,15 +177,15 @@ def _whole_steps(spec: AxisSpec, bounds: Bounds, path: str, form: str) -> Sequen
     if spec.steps is None:
         return range(low, high + 1)
     shares = (i / (spec.steps - 1) for i in range(spec.steps))
-    return tuple(dict.fromkeys(round(_between((low, high), share, log=form == "log_range")) for share in shares))
+    return tuple(dict.fromkeys(round(_interpolate((low, high), share, log=form == "log_range")) for share in shares))
 
 
-def _between(bounds: Bounds, share: float, *, log: bool) -> float:
+def _interpolate(bounds: Bounds, share: float, *, log: bool) -> float:
     low, high = bounds
     return low * (high / low) ** share if log else low + share * (high - low)
 
 
-def _rounded(bounds: Bounds, share: float, *, log: bool) -> float:
+def _interpolate_rounded(bounds: Bounds, share: float, *, log: bool) -> float:
     """The number at a share of the way, written shortly; it stays between the ends."""
     low, high = bounds
-    return min(high, max(low, float(f"{_between(bounds, share, log=log):.{DIGITS}g}")))
+    return min(high, max(low, float(f"{_interpolate(bounds, share, log=log):.{DIGITS}g}")))

@@ -12,10 +12,11 @@ from functools import cached_property
 import numpy as np
 
 from tasks.attack.consistency.consistency import Consistency
+from tasks.attack.insiders import compute_rate
 from tasks.attack.methods import Attack, attack, sample_of_orbits, scene_of
 from tasks.attack.outcomes.outcome import AttackResult, Scene, drawn_rows, drawn_targets
-from tasks.attack.threat import Intruder, IntruderSpec, intruders
-from tasks.mask.methods import Masked, Masking, mask
+from tasks.attack.threat import Intruder, IntruderSpec, find_larger_insiders, intruders
+from tasks.mask.methods import Masking, MaskResult, mask
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.randomness import stream
@@ -24,7 +25,7 @@ from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import Units, units_of
 from tasks.score.methods import Measure, score
 from tasks.score.policy import DECLARED
-from tasks.sweep.layout import Kept, TrialStatus, kept
+from tasks.sweep.layout import StoredFigure, TrialStatus, encode_figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TrialGroup:
     """The trials that share one masked table. seed: the number of a sweep's seed, 0 upwards."""
 
     masking: tuple[Masking, ...]
@@ -57,7 +58,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TrialResult:
     """What became of one trial.
 
     status: `skipped`: wrong in itself (k above the number of rows); `failed`: it should have run and did not.
@@ -69,7 +70,7 @@ class Row:
     key: str
     status: TrialStatus
     reason: str | None
-    figures: dict[str, Kept] = field(default_factory=dict)
+    figures: dict[str, StoredFigure] = field(default_factory=dict)
     seconds: float = 0.0
 
 
@@ -79,14 +80,16 @@ def seed_of_number(number: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class ExternalFiles:
     """The tables of the external files by their names, and what gives a table the address that names its random numbers."""
 
     tables: Mapping[str, Microdata]
     address: Callable[[Microdata], str]
 
 
-def evaluate(table: Microdata, schema: Schema, group: Group, *, source: str, files: Files | None = None) -> list[Row]:
+def evaluate(
+    table: Microdata, schema: Schema, group: TrialGroup, *, source: str, files: ExternalFiles | None = None
+) -> list[TrialResult]:
     """Mask a table once, let every intruder attack it once in each way that some trial asks for, and score each trial.
 
     table: the source, as ingest leaves it. source: its content address, which names its streams of random numbers: a release
@@ -98,17 +101,17 @@ def evaluate(table: Microdata, schema: Schema, group: Group, *, source: str, fil
     """
     started = time.perf_counter()
     try:
-        scene = _Scene.of(table, schema, group, source, files)
+        scene = _TrialRunner.from_group(table, schema, group, source, files)
     except (MemoryError, OSError):
         raise
     except Exception as error:
         seconds = (time.perf_counter() - started) / len(group.trials)
-        return [_unanswered(trial, error, seconds) for trial in group.trials]
+        return [_create_empty_result(trial, error, seconds) for trial in group.trials]
     shared = (time.perf_counter() - started) / len(group.trials)
     return [_row(scene, trial, shared) for trial in group.trials]
 
 
-def _row(scene: _Scene, trial: Trial, shared: float) -> Row:
+def _row(scene: _TrialRunner, trial: Trial, shared: float) -> TrialResult:
     started = time.perf_counter()
     try:
         results = tuple(scene.results(trial))
@@ -116,36 +119,40 @@ def _row(scene: _Scene, trial: Trial, shared: float) -> Row:
     except (MemoryError, OSError):
         raise
     except Exception as error:
-        return _unanswered(trial, error, shared + time.perf_counter() - started)
+        return _create_empty_result(trial, error, shared + time.perf_counter() - started)
     failed = [f"{one.attack}: {one.reason}" for one in results if one.status == "failed" and one.intruder == DECLARED]
     seconds = shared + time.perf_counter() - started
-    return Row(trial.key, "failed" if failed else "ok", f"attack-failed: {failed[0]}" if failed else None, figures, seconds)
+    return TrialResult(
+        trial.key, "failed" if failed else "ok", f"attack-failed: {failed[0]}" if failed else None, figures, seconds
+    )
 
 
-def _unanswered(trial: Trial, error: Exception, seconds: float) -> Row:
+def _create_empty_result(trial: Trial, error: Exception, seconds: float) -> TrialResult:
     """A trial without figures. The words of an exception may hold a value of the table: code and place alone are kept."""
     if isinstance(error, InputError):
-        return Row(trial.key, "skipped", error.public, {}, seconds)
+        return TrialResult(trial.key, "skipped", error.public, {}, seconds)
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    return Row(trial.key, "failed", f"{type(error).__name__} in {frame.name}, line {frame.lineno}", {}, seconds)
+    return TrialResult(trial.key, "failed", f"{type(error).__name__} in {frame.name}, line {frame.lineno}", {}, seconds)
 
 
 @dataclass(frozen=True)
-class _Scene:
+class _TrialRunner:
     """One masked table, and the attacks on it that were run."""
 
     table: Microdata
     schema: Schema
     source: str
     seed: bytes
-    done: Masked
+    done: MaskResult
     alignment: Alignment
-    files: Files | None = None
+    files: ExternalFiles | None = None
     attacked: dict[tuple[Attack, Intruder, float, str], AttackResult] = field(default_factory=dict)
     scenes: dict[FileHolder, Scene] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, table: Microdata, schema: Schema, group: Group, source: str, files: Files | None) -> _Scene:
+    def from_group(
+        cls, table: Microdata, schema: Schema, group: TrialGroup, source: str, files: ExternalFiles | None
+    ) -> _TrialRunner:
         seed = seed_of_number(group.seed)
         done = mask(table, schema, group.masking, seed=seed, path=("mask", source))
         order = np.arange(done.data.n, dtype=np.int64) if group.keeps_row_order else done.order
@@ -158,14 +165,23 @@ class _Scene:
     def results(self, trial: Trial) -> Iterator[AttackResult]:
         """Every attack by every intruder, in the order of a release's plan."""
         share = trial.intruder.targets
-        for intruder in intruders(trial.intruder, self.schema):
-            for spec in trial.attacks:
-                yield self._attacked(spec, intruder, share)
+        rates: dict[str, float] = {}
+        yield from self._run_attacks(intruders(trial.intruder, self.schema), trial, rates)
         for holder in trial.holders:
             for spec in trial.attacks:
-                yield self._attacked(spec, holder.intruder, share, holder)
+                yield self._run_attack(spec, holder.intruder, share, holder)
+        while larger := find_larger_insiders(trial.intruder, self.schema, rates):
+            yield from self._run_attacks(larger, trial, rates)
 
-    def figures(self, results: tuple[AttackResult, ...], trial: Trial) -> dict[str, Kept]:
+    def _run_attacks(self, who: tuple[Intruder, ...], trial: Trial, rates: dict[str, float]) -> Iterator[AttackResult]:
+        """Every attack by these intruders; `rates` then has the largest re-identification rate of each."""
+        for intruder in who:
+            for spec in trial.attacks:
+                result = self._run_attack(spec, intruder, trial.intruder.targets)
+                rates[intruder.name] = max(compute_rate(result.outcomes), rates.get(intruder.name, 0.0))
+                yield result
+
+    def figures(self, results: tuple[AttackResult, ...], trial: Trial) -> dict[str, StoredFigure]:
         masked, mechanisms = self.done.data, self.done.mechanisms
         found = score(
             *(self.table, masked, self.schema, mechanisms, results, trial.measures),
@@ -173,9 +189,9 @@ class _Scene:
             n_targets=self.units.n_units,
             files={holder.intruder.name: self._scene(holder) for holder in trial.holders},
         )
-        return kept(found)
+        return encode_figures(found)
 
-    def _attacked(self, spec: Attack, intruder: Intruder, share: float, holder: FileHolder | None = None) -> AttackResult:
+    def _run_attack(self, spec: Attack, intruder: Intruder, share: float, holder: FileHolder | None = None) -> AttackResult:
         asked = (spec, intruder, share, "" if holder is None else holder.table)
         if asked not in self.attacked:
             masked, mechanisms = self.done.data, self.done.mechanisms
@@ -198,7 +214,7 @@ class _Scene:
         return drawn_targets(self.table, self.schema, share, stream(self.seed, "targets", self.source))
 
     @property
-    def _files(self) -> Files:
+    def _files(self) -> ExternalFiles:
         if self.files is None:
             raise ValueError("a trial has holders of external files, which were not given")
         return self.files
@@ -216,6 +232,6 @@ class _Scene:
         return drawn_rows(scene.units, share, stream(self.seed, "targets", self._files.address(scene.original)))
 
 
-def without_curve(intruder: IntruderSpec) -> IntruderSpec:
+def drop_curve_and_files(intruder: IntruderSpec) -> IntruderSpec:
     """The intruder without the knowledge curve, which no sweep computes, and external files, of which `Trial.holders` tells."""
     return intruder.model_copy(update={"curve": False, "files": ()})

@@ -7,24 +7,27 @@ is not on the map: it neither dominates nor is dominated, and is not on the fron
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 import numpy as np
 
-from tasks.attack.threat import REQUIRED_METHODS
+from tasks.attack.threat import AnyAttack, attack_id, required_attacks
+from tasks.mask.methods import Mechanism
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.score.policy import PolicyLine
 from tasks.score.unfollowed import Unfollowed
 from tasks.score.verdict import decide, is_about
-from tasks.sweep.layout import rebuilt
+from tasks.sweep.layout import decode_figure
 from tasks.sweep.results import OverSeeds, Results
 
 Region = Literal["inside", "outside", "undecided"]
+Required = Mapping[str, str]  # the attacks that the steps of a point require: the method of each, by its id
 NOBODY = -1
 
 
-def on_the_map(risk: OverSeeds, loss: OverSeeds) -> tuple[Floats, Floats]:
+def compute_map_coordinates(risk: OverSeeds, loss: OverSeeds) -> tuple[Floats, Floats]:
     """The means over the seeds of the points that can be compared, each of shape (points,); NaN for the others.
 
     A point is compared if every one of its seeds gave both numbers: the mean over the seeds that came through is not the mean.
@@ -69,7 +72,7 @@ def dominators(risk: Floats, loss: Floats) -> Integers:
     return found
 
 
-def dominated_by(point: int, risk: Floats, loss: Floats) -> int | None:
+def find_dominator(point: int, risk: Floats, loss: Floats) -> int | None:
     """The first point of the frontier that dominates the point at this place; None if none does."""
     witness = int(dominators(risk, loss)[point])
     return None if witness == NOBODY else witness
@@ -126,22 +129,45 @@ def hypervolume(risk: Floats, loss: Floats, reference: tuple[float, float]) -> f
     return float(np.sum(widths * (reference[1] - steps[:, 1])))
 
 
-def policy_region(results: Results, policy: tuple[PolicyLine, ...]) -> tuple[Region, ...]:
+def find_required(attacks: Iterable[AnyAttack], steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> Required:
+    """Those of the attacks whose method the steps require.
+
+    Example: rank swapping requires consistency, microaggregation does not; an attack called `pairs` may be by that method.
+    """
+    methods = required_attacks(steps, keeps_row_order=keeps_row_order)
+    return {attack_id(one): one.method for one in attacks if one.method in methods}
+
+
+def policy_region(
+    results: Results, policy: tuple[PolicyLine, ...], required: Callable[[int], Required] | None = None
+) -> tuple[Region, ...]:
     """For each point, whether it keeps every line of a policy under every one of its seeds, decided as a release would be.
 
     Returns per point `inside` (each trial would be certified), `outside` (one would be refused), or `undecided`: also where a
     trial has no figures. It says what a release would have been called, not what it will be: a chosen point is masked and
     measured anew.
+    required: what `find_required` says of the point of this number; None: nothing is known of the steps, and every attack that
+    was not followed counts as required.
     Raises InputError as `decide`. Cost: O(trials * figures that the policy is about).
     """
-    asked = [name for name in results.figures if any(is_about(rebuilt(name, 0.0), line) for line in policy)]
-    calls = np.array([decide(policy, some, _unfollowed(some)).verdict for some in results.all_estimates(asked)], dtype=str)
+    asked = [name for name in results.figures if any(is_about(decode_figure(name, 0.0), line) for line in policy)]
+    by_point = None if required is None else [required(int(number)) for number in results.points]
+    known = [None if by_point is None else by_point[place] for place in results.place]
+    trials = zip(results.all_estimates(asked), known, strict=True)
+    calls = np.array([decide(policy, some, _find_unfollowed(some, of_it)).verdict for some, of_it in trials], dtype=str)
     refused = np.bincount(results.place, weights=calls == "refused", minlength=results.n_points) > 0
     missed = np.bincount(results.place, weights=calls != "certified", minlength=results.n_points) > 0
     return tuple("outside" if no else "undecided" if not_yet else "inside" for no, not_yet in zip(refused, missed, strict=True))
 
 
-def _unfollowed(figures: tuple[Estimate, ...]) -> Unfollowed:
-    """The attacks that masking steps can require and that were not computed: a sweep has no omissions."""
-    idle = (one for one in figures if one.status == "not_followed" and one.attack in REQUIRED_METHODS)
-    return frozenset((one.attack or "", one.intruder or "") for one in idle)
+def _find_unfollowed(figures: tuple[Estimate, ...], required: Required | None) -> Unfollowed:
+    """The required attacks that were not computed: a sweep has no omissions.
+
+    Of several attacks by one method one that gave a figure is enough, as for a release.
+    """
+    idle = {(one.attack or "", one.intruder or "") for one in figures if one.status == "not_followed"}
+    if required is None:
+        return frozenset(idle)
+    ok = ((one.attack, one.intruder) for one in figures if one.status == "ok")
+    answered = {(required.get(attack or ""), intruder) for attack, intruder in ok}
+    return frozenset((name, who) for name, who in idle if name in required and (required[name], who) not in answered)

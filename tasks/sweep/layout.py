@@ -26,7 +26,7 @@ from tasks.score.catalogue import MEASURES, SUBGROUPS
 
 TrialStatus = Literal["ok", "skipped", "failed"]
 Scalar = bool | int | float | str
-Kept = float | dict[str, float | str]
+StoredFigure = float | dict[str, float | str]
 FIGURE_FIELDS = ("value", "low", "high", "status")
 FIRST, LAST = ("point", "pipeline", "seed", "status", "reason"), ("seconds",)
 AXIS = "axis:"
@@ -34,8 +34,8 @@ BESIDE = ("low:", "high:", "status:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One trial, as a row of the table. axes: the active ones. reason: why it is not ok. figures: see `kept`."""
+class TrialRow:
+    """One trial, as a row of the table. axes: the active ones. reason: why it is not ok. figures: see `encode_figures`."""
 
     point: int
     pipeline: str
@@ -43,21 +43,21 @@ class Line:
     axes: Mapping[str, object]
     status: TrialStatus
     reason: str | None
-    figures: Mapping[str, Kept]
+    figures: Mapping[str, StoredFigure]
     seconds: float
 
 
-def kept(estimates: Iterable[Estimate]) -> dict[str, Kept]:
+def encode_figures(estimates: Iterable[Estimate]) -> dict[str, StoredFigure]:
     """What is kept of each figure, by its id; it goes into canonical JSON and comes back the same.
 
     The bare value where the interval is the value itself or there is none; else value, low and high; of a figure that is not
     ok its status, and `low` of one that was not followed but is bounded. A figure that is no finite number has `failed`: it
     decides nothing.
     """
-    return {estimate.id: _kept(estimate) for estimate in estimates}
+    return {estimate.id: _encode_figure(estimate) for estimate in estimates}
 
 
-def _kept(estimate: Estimate) -> Kept:
+def _encode_figure(estimate: Estimate) -> StoredFigure:
     ends = [end for end in (estimate.value, estimate.low, estimate.high) if end is not None]
     if estimate.status == "not_followed" and estimate.low is not None:
         return {"status": estimate.status, "low": float(estimate.low)}
@@ -69,7 +69,7 @@ def _kept(estimate: Estimate) -> Kept:
     return {"value": value, "low": float(estimate.low), "high": float(estimate.high)}
 
 
-def rebuilt(figure_id: str, figure: Kept) -> Estimate:
+def decode_figure(figure_id: str, figure: StoredFigure) -> Estimate:
     """The figure as far as it was kept: enough for `decide`. Chance, counts and reasons are lost.
 
     Raises ValueError for an id that no figure of the catalogue has.
@@ -94,7 +94,7 @@ def rebuilt(figure_id: str, figure: Kept) -> Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class FigureSubject:
     """What a figure is about, read off its id: see `Estimate`."""
 
     measure: str
@@ -106,7 +106,7 @@ class Subject:
 
 
 @lru_cache(maxsize=10_000)
-def subject_of(figure_id: str) -> Subject:
+def subject_of(figure_id: str) -> FigureSubject:
     """Take an id apart, by what the catalogue says of its measure.
 
     Raises ValueError for an id that no figure of the catalogue has.
@@ -123,10 +123,12 @@ def subject_of(figure_id: str) -> Subject:
     if width is not None and width[0] != "p_percent":
         raise ValueError(f"the id {figure_id!r} has no width")
     number = None if width is None else float(width[2])
-    return Subject(measure=name, attack=attack, intruder=intruder, attribute=attribute, subgroup=subgroup, p_percent=number)
+    return FigureSubject(
+        measure=name, attack=attack, intruder=intruder, attribute=attribute, subgroup=subgroup, p_percent=number
+    )
 
 
-def table_of(lines: Sequence[Line]) -> pa.Table:
+def table_of(lines: Sequence[TrialRow]) -> pa.Table:
     """The table of a sweep from its trials, in the order of point and seed.
 
     Equal trials give equal tables, to the bit, whatever order they come in. Cost: O(trials * figures).
@@ -159,7 +161,7 @@ def axis_column(values: Sequence[object]) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def figure_columns(figures: Sequence[Mapping[str, Kept]]) -> dict[str, pa.Array]:
+def figure_columns(figures: Sequence[Mapping[str, StoredFigure]]) -> dict[str, pa.Array]:
     """The columns of the figures; one element of `figures` per row of the table, empty where the trial has none."""
     columns: dict[str, pa.Array] = {}
     for figure_id in sorted({one for trial in figures for one in trial}):
@@ -172,7 +174,7 @@ def figure_columns(figures: Sequence[Mapping[str, Kept]]) -> dict[str, pa.Array]
     return columns
 
 
-def _fields(figure: Kept | None) -> Mapping[str, float | str]:
+def _fields(figure: StoredFigure | None) -> Mapping[str, float | str]:
     if figure is None:
         return {}
     return figure if isinstance(figure, dict) else {"value": figure}

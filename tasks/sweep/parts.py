@@ -70,13 +70,13 @@ def kind_of(path: str, content: Mapping[str, Any]) -> tuple[bool, bool]:
         raise InputError("axis", path, f"a sweep cannot vary `{place[-1]}`", "parameters of the methods",
                          "give each method a pipeline of its own, with its own axes")  # fmt: skip
     for i, step in enumerate(place):
-        schema = _stepped(schema, step, here, path, is_last=i == len(place) - 1)
+        schema = _descend_schema(schema, step, here, path, is_last=i == len(place) - 1)
         here = _inside(here, step)
     types = {str(option.get("type")) for option in _options(schema)}
     return "integer" in types and "number" not in types, "number" in types
 
 
-def with_values(content: Mapping[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
+def replace_values(content: Mapping[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
     """The content with each value at its path; the content itself stays as it is. The paths lead somewhere (`kind_of`)."""
     changed = dict(content)
     for path, value in values.items():
@@ -109,7 +109,7 @@ def _inside(here: Any, step: str | int) -> Any:
         return None
 
 
-def _stepped(schema: Any, step: str | int, here: Any, path: str, *, is_last: bool) -> Any:
+def _descend_schema(schema: Any, step: str | int, here: Any, path: str, *, is_last: bool) -> Any:
     """The schema of a field or place inside what has this schema; `here` is what the file has there."""
     options = [option for option in _options(schema) if _fits(option, here)]
     if not options:

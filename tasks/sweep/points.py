@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from tasks.microdata.randomness import SEED_BYTES, stream
-from tasks.sweep.axes import Assignment, Axis, Value, in_order
+from tasks.sweep.axes import Assignment, Axis, Value, sort_axes
 
 LARGEST = 100_000
 MOST_MISSES = 1000  # repetitions in a row after which a pipeline is taken to be drawn out
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """A release candidate. number: its place in the sweep, from 0. values: of the axes that exist, in the order of the file."""
 
     number: int
@@ -32,9 +32,9 @@ class Space:
     ordered: tuple[Axis, ...]
 
     @classmethod
-    def of(cls, pipeline: str, axes: tuple[Axis, ...]) -> Space:
+    def from_axes(cls, pipeline: str, axes: tuple[Axis, ...]) -> Space:
         """Raises InputError as `in_order` does."""
-        return cls(pipeline, axes, in_order(axes))
+        return cls(pipeline, axes, sort_axes(axes))
 
     @property
     def finite(self) -> bool:
@@ -45,7 +45,7 @@ class Space:
         """How many points there are, without making them; a continuous axis is counted as one value."""
         return _count(self.ordered)
 
-    def assigned(self, choose: Callable[[Axis], Value]) -> Assignment:
+    def assign_values(self, choose: Callable[[Axis], Value]) -> Assignment:
         """One point: `choose` is asked for each axis that exists, those that others depend on first."""
         chosen: dict[str, Value] = {}
         for axis in self.ordered:
@@ -55,29 +55,31 @@ class Space:
 
     def grid(self) -> Iterator[Assignment]:
         """All points of a space without continuous axes, the last axis running fastest."""
-        return map(self._as_filed, _expanded(self.ordered, {}))
+        return map(self._as_filed, _expand_grid(self.ordered, {}))
 
     def _as_filed(self, chosen: dict[str, Value]) -> Assignment:
         return tuple((axis.path, chosen[axis.path]) for axis in self.axes if axis.path in chosen)
 
 
-def grid(spaces: tuple[Space, ...]) -> Iterator[Point]:
+def grid(spaces: tuple[Space, ...]) -> Iterator[SweepPoint]:
     """All points: the pipelines in their order, the last axis running fastest. No axis may be continuous."""
-    return _numbered((space.pipeline, values) for space in spaces for values in space.grid())
+    return _number_points((space.pipeline, values) for space in spaces for values in space.grid())
 
 
-def random(spaces: tuple[Space, ...], points: int, seed: int) -> Iterator[Point]:
+def random(spaces: tuple[Space, ...], points: int, seed: int) -> Iterator[SweepPoint]:
     """So many distinct points drawn at random, as evenly as can be from each pipeline; all of them where there are no more.
 
     In a pipeline of at most 1,000,000 points all are equally likely; in a larger one, or with a continuous axis, all values of
     each axis are (on a log range: all factors). What is drawn from one pipeline depends on its name, its axes, its share and
     the seed alone. Numbered by pipeline; in a small one in the order of the grid.
     """
-    shares = zip(spaces, shared_out(spaces, points), strict=True)
-    return _numbered((space.pipeline, values) for space, share in shares for values in _drawn(space, share, seed))
+    shares = zip(spaces, allocate_points(spaces, points), strict=True)
+    return _number_points(
+        (space.pipeline, values) for space, share in shares for values in _draw_assignments(space, share, seed)
+    )
 
 
-def shared_out(spaces: tuple[Space, ...], points: int) -> tuple[int, ...]:
+def allocate_points(spaces: tuple[Space, ...], points: int) -> tuple[int, ...]:
     """How many points each pipeline gives: equal numbers, but none more than it has; the last ones give the remainder."""
     room = [space.size if space.finite else points for space in spaces]
     shares = [0] * len(spaces)
@@ -89,27 +91,30 @@ def shared_out(spaces: tuple[Space, ...], points: int) -> tuple[int, ...]:
 
 def n_points(spaces: tuple[Space, ...], points: int | None = None) -> int:
     """How many points `grid` (points: None) or `random` gives."""
-    return sum(space.size for space in spaces) if points is None else sum(shared_out(spaces, points))
+    return sum(space.size for space in spaces) if points is None else sum(allocate_points(spaces, points))
 
 
-def _numbered(values: Iterable[tuple[str, Assignment]]) -> Iterator[Point]:
-    return (Point(number, pipeline, assigned) for number, (pipeline, assigned) in enumerate(values))
+def _number_points(values: Iterable[tuple[str, Assignment]]) -> Iterator[SweepPoint]:
+    return (SweepPoint(number, pipeline, assigned) for number, (pipeline, assigned) in enumerate(values))
 
 
-def _expanded(axes: tuple[Axis, ...], chosen: dict[str, Value]) -> Iterator[dict[str, Value]]:
+def _expand_grid(axes: tuple[Axis, ...], chosen: dict[str, Value]) -> Iterator[dict[str, Value]]:
     if not axes:
         yield chosen
     elif not axes[0].exists(chosen):
-        yield from _expanded(axes[1:], chosen)
+        yield from _expand_grid(axes[1:], chosen)
     else:
         for value in axes[0].choices:
-            yield from _expanded(axes[1:], {**chosen, axes[0].path: value})
+            yield from _expand_grid(axes[1:], {**chosen, axes[0].path: value})
 
 
 def _count(axes: tuple[Axis, ...]) -> int:
-    """How many points `_expanded` gives. Of what was chosen only this is remembered: which later axes cannot exist any more."""
+    """How many points `_expand_grid` gives.
+
+    Of what was chosen only this is remembered: which later axes cannot exist any more.
+    """
     places = range(len(axes))
-    kinds = [Counter(_ruled_out(axes, i)) for i in places]
+    kinds = [Counter(_list_excluded_axes(axes, i)) for i in places]
     all_after = [frozenset(j for j in places for path, _ in axes[j].when if path == axes[i].path) for i in places]
 
     @cache
@@ -124,7 +129,7 @@ def _count(axes: tuple[Axis, ...]) -> int:
     return below(0, frozenset())
 
 
-def _ruled_out(axes: tuple[Axis, ...], i: int) -> Iterator[frozenset[int]]:
+def _list_excluded_axes(axes: tuple[Axis, ...], i: int) -> Iterator[frozenset[int]]:
     """For each value of an axis the axes that cannot exist beside it; a continuous one rules out all that depend on it."""
     asked = [(j, set(map(_key, allowed))) for j, axis in enumerate(axes) for path, allowed in axis.when if path == axes[i].path]
     for value in axes[i].choices or (None,):
@@ -135,7 +140,7 @@ def _key(value: Value) -> tuple[bool, Value]:
     return isinstance(value, bool), value
 
 
-def _drawn(space: Space, share: int, seed: int) -> Iterator[Assignment]:
+def _draw_assignments(space: Space, share: int, seed: int) -> Iterator[Assignment]:
     rng = stream(seed.to_bytes(SEED_BYTES, "big"), "sweep", space.pipeline)
     if space.finite and space.size <= LARGEST:
         chosen = set(rng.choice(space.size, share, replace=False).tolist())
@@ -144,7 +149,7 @@ def _drawn(space: Space, share: int, seed: int) -> Iterator[Assignment]:
     seen: set[Assignment] = set()
     misses = 0
     while len(seen) < share and misses < MOST_MISSES:
-        values = space.assigned(lambda axis: axis.at(float(rng.random())))
+        values = space.assign_values(lambda axis: axis.get_value_at(float(rng.random())))
         misses = misses + 1 if values in seen else 0
         if misses == 0:
             seen.add(values)

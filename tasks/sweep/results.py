@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Booleans, Floats, Integers
-from tasks.sweep.layout import AXIS, BESIDE, FIGURE_FIELDS, FIRST, LAST, Subject, rebuilt, subject_of
+from tasks.sweep.layout import AXIS, BESIDE, FIGURE_FIELDS, FIRST, LAST, FigureSubject, decode_figure, subject_of
 
 __all__ = ["FIGURE_FIELDS", "OverSeeds", "Results"]
 Texts = npt.NDArray[np.str_]
@@ -43,10 +43,10 @@ class Results:
     points: Integers
     place: Integers
     first: Integers
-    figures: dict[str, Subject]
+    figures: dict[str, FigureSubject]
 
     @classmethod
-    def of(cls, table: pa.Table) -> Results:
+    def from_table(cls, table: pa.Table) -> Results:
         """Raises ValueError for a table that lacks a column, is not in the order of point and seed, or has unknown figures."""
         missing = [name for name in (*FIRST, *LAST) if name not in table.column_names]
         if missing:
@@ -90,7 +90,7 @@ class Results:
             return np.full(self.n_trials, np.nan)
         return np.asarray(self.table.column(column).to_numpy(), dtype=np.float64)
 
-    def over_seeds(self, values: Floats) -> OverSeeds:
+    def aggregate_seeds(self, values: Floats) -> OverSeeds:
         """A quantity per trial, shape (trials,), NaN where there is none, brought together per point.
 
         The mean of equal numbers is that number, to the last bit, so that the same release under three seeds ties with itself.
@@ -109,7 +109,7 @@ class Results:
 
     def estimates(self, trial: int) -> tuple[Estimate, ...]:
         """The figures of one trial as far as they were kept, in the order of the table."""
-        return next(Results.of(self.table.slice(trial, 1)).all_estimates(tuple(self.figures)))
+        return next(Results.from_table(self.table.slice(trial, 1)).all_estimates(tuple(self.figures)))
 
     def all_estimates(self, figures: Sequence[str]) -> Iterator[tuple[Estimate, ...]]:
         """Those of these figures that a trial has, trial after trial. Cost: some microseconds for each."""
@@ -117,10 +117,10 @@ class Results:
         wanted = [name for name in (*figures, *beside) if name in self.table.column_names]
         for batch in self.table.select(wanted).to_batches(max_chunksize=1000):
             for row in batch.to_pylist():
-                kept = ((name, _kept(row, name)) for name in figures)
-                yield tuple(rebuilt(name, figure) for name, figure in kept if figure)
+                kept = ((name, _read_figure(row, name)) for name in figures)
+                yield tuple(decode_figure(name, figure) for name, figure in kept if figure)
 
 
-def _kept(row: dict[str, float | str | None], name: str) -> dict[str, float | str]:
+def _read_figure(row: dict[str, float | str | None], name: str) -> dict[str, float | str]:
     columns = zip(FIGURE_FIELDS, (name, *(prefix + name for prefix in BESIDE)), strict=True)
     return {field: found for field, column in columns if (found := row.get(column)) is not None}

@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.table import Floats
 from tasks.sweep.axes import DIGITS, Assignment, Axis, Value
-from tasks.sweep.points import Point, Space, random
+from tasks.sweep.points import Space, SweepPoint, random
 
 PIPELINE = "pipeline"
 NUMBER = "number"
@@ -53,16 +53,16 @@ class _Encoding:
         pipelines: dict[str, BaseDistribution] = {PIPELINE: CategoricalDistribution([one.pipeline for one in self.spaces])}
         return pipelines | {name: _distribution(axis) for name, axis in self._axes()}
 
-    def genes(self, point: Point) -> Genes:
+    def genes(self, point: SweepPoint) -> Genes:
         values, rng = dict(point.values), stream(self.seed, "waiting genes", str(point.number))
-        waiting = {name: _gene(axis, axis.at(float(rng.random()))) for name, axis in self._axes()}
+        waiting = {name: _gene(axis, axis.get_value_at(float(rng.random()))) for name, axis in self._axes()}
         active = {name: _gene(axis, values[axis.path]) for name, axis in self._axes(point.pipeline) if axis.path in values}
         return {PIPELINE: point.pipeline, **waiting, **active}
 
-    def point(self, number: int, genes: Genes) -> Point:
+    def point(self, number: int, genes: Genes) -> SweepPoint:
         space = next(one for one in self.spaces if one.pipeline == genes[PIPELINE])
-        assigned = space.assigned(lambda axis: _value(axis, genes[_name(space, axis)]))
-        return Point(number, space.pipeline, assigned)
+        assigned = space.assign_values(lambda axis: _value(axis, genes[_name(space, axis)]))
+        return SweepPoint(number, space.pipeline, assigned)
 
     def _axes(self, pipeline: str | None = None) -> Iterator[tuple[str, Axis]]:
         for space in self.spaces:
@@ -70,7 +70,7 @@ class _Encoding:
                 yield from ((_name(space, axis), axis) for axis in space.axes)
 
 
-class Search:
+class FrontierSearch:
     """A search of the frontier.
 
     spaces: one per pipeline. seed: of the search, 0 or more; public. size: points per generation, at least 2.
@@ -86,7 +86,7 @@ class Search:
         self._encoding = _Encoding(spaces, self._bytes)
         self._forget()
 
-    def generation(self, points: Sequence[Point], risk: Floats, loss: Floats) -> tuple[Point, ...]:
+    def generation(self, points: Sequence[SweepPoint], risk: Floats, loss: Floats) -> tuple[SweepPoint, ...]:
         """The points to try next.
 
         points: all tried so far, in the order of their numbers, which is that of the generations. risk, loss: of each, shape
@@ -106,7 +106,7 @@ class Search:
         seen = {_key(point) for point in points}
         return tuple(self._new_points(len(points), seen))
 
-    def _hear(self, points: Sequence[Point], risk: Floats, loss: Floats) -> None:
+    def _hear(self, points: Sequence[SweepPoint], risk: Floats, loss: Floats) -> None:
         if [point.number for point in points] != list(range(len(points))) or not len(points) == len(risk) == len(loss):
             raise ValueError("a search is told all its points from number 0 on, in order, each with its risk and loss")
         told = list(zip(points, np.nan_to_num(risk, nan=np.inf), np.nan_to_num(loss, nan=np.inf), strict=True))
@@ -117,7 +117,7 @@ class Search:
             self._breed(range(i, i + self.size))
 
     def _forget(self) -> None:
-        self._told: list[tuple[Point, float, float]] = []
+        self._told: list[tuple[SweepPoint, float, float]] = []
         self._parents: list[int] = []
 
     def _breed(self, last: range) -> None:
@@ -135,7 +135,7 @@ class Search:
             crossover = BLXAlphaCrossover()
         return NSGAIISampler(population_size=max(self.size // PARENTS, 2), seed=seed, crossover=crossover)
 
-    def _as_trial(self, point: Point, risk: float, loss: float) -> FrozenTrial:
+    def _as_trial(self, point: SweepPoint, risk: float, loss: float) -> FrozenTrial:
         feasible = bool(np.isfinite(risk) and np.isfinite(loss))
         return create_trial(
             state=TrialState.COMPLETE,
@@ -147,17 +147,17 @@ class Search:
             constraints={name: beyond if not feasible else 0.0 for name, beyond in INFEASIBLE.items()},
         )
 
-    def _new_points(self, tried: int, seen: set[Key]) -> Iterator[Point]:
+    def _new_points(self, tried: int, seen: set[Key]) -> Iterator[SweepPoint]:
         self._study.sampler = self._sampler()
         rng = stream(self._bytes, "replacements", str(tried))
         for number in range(tried, tried + self.size):
-            found = self._proposed(number, seen) or self._by_chance(number, seen, rng)
+            found = self._propose_point(number, seen) or self._draw_point(number, seen, rng)
             if found is None:
                 return
             seen.add(_key(found))
             yield found
 
-    def _proposed(self, number: int, seen: set[Key]) -> Point | None:
+    def _propose_point(self, number: int, seen: set[Key]) -> SweepPoint | None:
         """The algorithm's next proposal that is new."""
         for _ in range(ASKED_AGAIN):
             trial = self._study.ask(fixed_distributions=self._encoding.distributions())
@@ -167,24 +167,24 @@ class Search:
                 return point
         return None
 
-    def _by_chance(self, number: int, seen: set[Key], rng: np.random.Generator) -> Point | None:
+    def _draw_point(self, number: int, seen: set[Key], rng: np.random.Generator) -> SweepPoint | None:
         """A new point of any pipeline that has one; None where there is none."""
         open_ = [
             space for space in self.spaces if space.size is None or sum(of == space.pipeline for of, _ in seen) < space.size
         ]
         while open_:
             space = open_.pop(int(rng.integers(len(open_))))
-            found = self._in_space(space, number, seen, rng)
+            found = self._draw_point_in_space(space, number, seen, rng)
             if found is not None:
                 return found
         return None
 
-    def _in_space(self, space: Space, number: int, seen: set[Key], rng: np.random.Generator) -> Point | None:
+    def _draw_point_in_space(self, space: Space, number: int, seen: set[Key], rng: np.random.Generator) -> SweepPoint | None:
         for _ in range(DRAWS):
-            point = Point(number, space.pipeline, space.assigned(lambda axis: axis.at(float(rng.random()))))
+            point = SweepPoint(number, space.pipeline, space.assign_values(lambda axis: axis.get_value_at(float(rng.random()))))
             if _key(point) not in seen:
                 return point
-        left = (Point(number, space.pipeline, values) for values in space.grid()) if space.size is not None else iter(())
+        left = (SweepPoint(number, space.pipeline, values) for values in space.grid()) if space.size is not None else iter(())
         return next((point for point in left if _key(point) not in seen), None)
 
 
@@ -197,7 +197,7 @@ def _quiet_study(sampler: NSGAIISampler) -> optuna.Study:
         optuna.logging.set_verbosity(before)
 
 
-def _key(point: Point) -> Key:
+def _key(point: SweepPoint) -> Key:
     return point.pipeline, point.values
 
 
@@ -205,26 +205,26 @@ def _name(space: Space, axis: Axis) -> str:
     return f"{space.pipeline} {axis.path}"
 
 
-def _sorted(axis: Axis) -> list[Value]:
-    return sorted(axis.choices) if axis.ordered else list(axis.choices)
+def _sort_choices(axis: Axis) -> list[Value]:
+    return sorted(axis.choices) if axis.is_ordered else list(axis.choices)
 
 
 def _distribution(axis: Axis) -> BaseDistribution:
     if not axis.continuous:
         last = len(axis.choices) - 1
-        return IntDistribution(0, last) if axis.ordered else CategoricalDistribution(range(last + 1))
+        return IntDistribution(0, last) if axis.is_ordered else CategoricalDistribution(range(last + 1))
     assert axis.bounds is not None  # noqa: S101  a continuous axis has ends
     return FloatDistribution(*axis.bounds, log=axis.log)
 
 
 def _gene(axis: Axis, value: Value) -> Gene:
     if axis.bounds is None or not axis.continuous:
-        return _sorted(axis).index(value)
+        return _sort_choices(axis).index(value)
     assert isinstance(value, int | float)  # noqa: S101  a range has numbers
     return min(max(value, axis.bounds[0]), axis.bounds[1])  # a rounded number may lie just beyond the end
 
 
 def _value(axis: Axis, gene: Gene) -> Value:
     if axis.bounds is None or not axis.continuous:
-        return _sorted(axis)[int(gene)]
+        return _sort_choices(axis)[int(gene)]
     return min(axis.bounds[1], max(axis.bounds[0], float(f"{gene:.{DIGITS}g}")))

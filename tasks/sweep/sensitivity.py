@@ -90,12 +90,12 @@ def influences(results: Results, values: Floats) -> tuple[Influence, ...]:
     return tuple(
         line
         for pipeline in dict.fromkeys(pipelines.tolist())
-        for line in _of_pipeline(results, values, str(pipeline), pipelines == pipeline)
+        for line in _assess_pipeline(results, values, str(pipeline), pipelines == pipeline)
     )
 
 
-def _of_pipeline(results: Results, values: Floats, pipeline: str, own: Booleans) -> list[Influence]:
-    columns = {path: _coded(results.axis(path)) for path in results.axes}
+def _assess_pipeline(results: Results, values: Floats, pipeline: str, own: Booleans) -> list[Influence]:
+    columns = {path: _encode_values(results.axis(path)) for path in results.axes}
     moved = {path: codes for path, codes in columns.items() if len(np.unique(codes[own & ~np.isnan(codes)])) > 1}
     found: dict[str, Influence] = {}
     for where, paths in _together(moved, own).values():
@@ -103,7 +103,7 @@ def _of_pipeline(results: Results, values: Floats, pipeline: str, own: Booleans)
         beside = [path for path in moved if not np.isnan(moved[path][where]).any()]
         codes = np.column_stack([moved[path][known] for path in beside])
         design = _Design(codes, values[known], results.place[known])
-        for path, line in _assessed(design, beside, pipeline, results).items():
+        for path, line in _assess_axes(design, beside, pipeline, results).items():
             found |= {path: line} if path in paths else {}
     return [found[path] for path in moved]
 
@@ -117,7 +117,7 @@ def _together(columns: dict[str, Floats], own: Booleans) -> dict[bytes, tuple[Bo
     return groups
 
 
-def _coded(values: Sequence[object]) -> Floats:
+def _encode_values(values: Sequence[object]) -> Floats:
     """Numbers by their value, others by their place in order of occurrence; NaN where there is none."""
     if all(_is_number(value) for value in values if value is not None):
         return np.array([np.nan if value is None else float(str(value)) for value in values])
@@ -129,7 +129,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _assessed(design: _Design, paths: list[str], pipeline: str, results: Results) -> dict[str, Influence]:
+def _assess_axes(design: _Design, paths: list[str], pipeline: str, results: Results) -> dict[str, Influence]:
     shares, method, score, why = _shares(design)
     lines = {}
     for i, path in enumerate(paths):
@@ -156,12 +156,12 @@ def _shares(design: _Design) -> tuple[list[float], Method, float | None, str | N
     """The share of each axis, how it was had, the forest's score, and why there is none."""
     if len(design.y) < 2 or np.ptp(design.y) == 0:
         return [], "eta_squared", None, "the figure is the same everywhere" if len(design.y) else "no trial has the figure"
-    if _balanced(design.codes):
+    if _is_balanced(design.codes):
         return [_eta_squared(codes, design.y) for codes in design.codes.T], "eta_squared", None, None
     if design.points < LEAST_FOR_FOREST:
         few = f"{design.points} points of an unbalanced design are too few: at least {LEAST_FOR_FOREST}"
         return [], "permutation", None, few
-    return _by_forest(design)
+    return _compute_forest_shares(design)
 
 
 def _too_few(design: _Design, levels: int, method: Method) -> str | None:
@@ -172,7 +172,7 @@ def _too_few(design: _Design, levels: int, method: Method) -> str | None:
     return None
 
 
-def _balanced(codes: Floats) -> bool:
+def _is_balanced(codes: Floats) -> bool:
     """Is every two-way table of the axes the product of its margins?"""
     for one, other in combinations(codes.T, 2):
         rows, columns = (np.unique(axis, return_inverse=True)[1] for axis in (one, other))
@@ -190,7 +190,7 @@ def _eta_squared(codes: Floats, y: Floats) -> float:
     return min(between / math.fsum((y - y.mean()) ** 2), 1.0)
 
 
-def _by_forest(design: _Design) -> tuple[list[float], Method, float | None, str | None]:
+def _compute_forest_shares(design: _Design) -> tuple[list[float], Method, float | None, str | None]:
     first, place = np.unique(design.point, return_index=True, return_inverse=True)[1:]
     x, y = design.codes[first], np.bincount(place, weights=design.y) / np.bincount(place)
     if len(y) > MOST_FOR_FOREST:

@@ -17,7 +17,7 @@ from tasks.microdata.spec import Name, Percent, Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.policy import DECLARED, INSIDER, is_by
-from tasks.sweep.layout import Subject
+from tasks.sweep.layout import FigureSubject
 from tasks.sweep.results import Results
 
 WORST_OF = "reidentification"
@@ -147,7 +147,7 @@ def risk_of(results: Results, view: WorstRisk | LiteratureRisk | FigureRisk) -> 
         case WorstRisk():
             who = ", insiders included" if view.include_insiders else ""
             says = f"re-identification, worst found among the attacks run{who}"
-            chosen = [one for one, of in results.figures.items() if of.measure == WORST_OF and _by(of, view)]
+            chosen = [one for one, of in results.figures.items() if of.measure == WORST_OF and _is_intruder_counted(of, view)]
             return _largest(results, chosen, says, MEASURES[WORST_OF].unit)
         case LiteratureRisk():
             return _literature(results, view)
@@ -167,12 +167,12 @@ def loss_of(results: Results, view: LiteratureLoss | FigureLoss) -> Viewed:
     return _largest(results, _preferring_table(results, chosen), _words(view), MEASURES[view.measure].unit)
 
 
-def _by(subject: Subject, view: WorstRisk) -> bool:
+def _is_intruder_counted(subject: FigureSubject, view: WorstRisk) -> bool:
     who = subject.intruder or ""
     return is_by(who, None) or (view.include_insiders and is_by(who, INSIDER))
 
 
-def _is_meant(subject: Subject, view: FigureRisk) -> bool:
+def _is_meant(subject: FigureSubject, view: FigureRisk) -> bool:
     same_intruder = subject.intruder is None or is_by(subject.intruder, view.intruder)
     given = ((view.measure, subject.measure), (view.attack, subject.attack), (view.attribute, subject.attribute))
     others = ((view.subgroup, subject.subgroup), (view.p_percent, subject.p_percent))
@@ -196,7 +196,7 @@ def _words(view: FigureRisk | FigureLoss) -> str:
 
 def _largest(results: Results, chosen: list[str], says: str, unit: str) -> Viewed:
     """The largest of some figures of each trial, none of which failed; of several equal ones the first."""
-    reasons = _without(results, chosen)
+    reasons = _explain_missing(results, chosen)
     values = np.full(results.n_trials, -np.inf)
     place = np.full(results.n_trials, -1)
     for i, figure in enumerate(chosen):
@@ -208,9 +208,9 @@ def _largest(results: Results, chosen: list[str], says: str, unit: str) -> Viewe
     return Viewed(says, unit, values, reasons, tuple(None if i < 0 else chosen[i] for i in place))
 
 
-def _without(results: Results, chosen: list[str]) -> tuple[str | None, ...]:
+def _explain_missing(results: Results, chosen: list[str]) -> tuple[str | None, ...]:
     """Why each trial has no number of these figures; None where it has one."""
-    reasons = [_of_trial(*each) for each in zip(results.texts("status"), results.texts("reason"), strict=True)]
+    reasons = [_explain_trial_status(*each) for each in zip(results.texts("status"), results.texts("reason"), strict=True)]
     given = np.zeros(results.n_trials, dtype=bool)
     for figure in chosen:
         given |= ~np.isnan(results.values(figure))
@@ -222,7 +222,7 @@ def _without(results: Results, chosen: list[str]) -> tuple[str | None, ...]:
     )
 
 
-def _of_trial(status: str | None, reason: str | None) -> str | None:
+def _explain_trial_status(status: str | None, reason: str | None) -> str | None:
     return None if status == "ok" else f"{status}: {reason or 'no reason was given'}"
 
 
@@ -240,7 +240,7 @@ def _literature_loss(results: Results) -> Viewed:
     says = "0.2 cells + 0.2 means + 0.4 variances and covariances + 0.2 correlations, each as a change"
     parts = {measure: _part(results, measure) for measure in LITERATURE_LOSS}
     values = sum((times / 5 * parts[measure] for measure, times in LITERATURE_LOSS.items()), np.zeros(results.n_trials))
-    reasons = [_of_trial(*each) for each in zip(results.texts("status"), results.texts("reason"), strict=True)]
+    reasons = [_explain_trial_status(*each) for each in zip(results.texts("status"), results.texts("reason"), strict=True)]
     for measure, part in parts.items():
         reasons = [why or (f"no {measure}" if none else None) for why, none in zip(reasons, np.isnan(part), strict=True)]
     values[np.array([why is not None for why in reasons], dtype=bool)] = np.nan

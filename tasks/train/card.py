@@ -8,7 +8,7 @@ from typing import Any
 from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.spec import declaration_of
 from tasks.microdata.table import Microdata
-from tasks.train.examples import Coding, Kind
+from tasks.train.examples import ExampleEncoder, Kind
 from tasks.train.learners import AnyLearner
 from tasks.train.spec import ModelSpec
 
@@ -43,7 +43,7 @@ class ModelCard:
     trusted: tuple[str, ...]
 
 
-def card_of(spec: ModelSpec, coding: Coding, model: Any, file: bytes, training: Microdata) -> ModelCard:
+def card_of(spec: ModelSpec, coding: ExampleEncoder, model: Any, file: bytes, training: Microdata) -> ModelCard:
     """The card of a fitted model of a training table, with its file."""
     with one_at_a_time():
         from skops.io import get_untrusted_types

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tasks.mask.fitting import ordered_positions
+from tasks.mask.fitting import extract_positions
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
 from tasks.microdata.suggestion import did_you_mean
@@ -61,7 +61,7 @@ class Examples:
 
 
 @dataclass(frozen=True, slots=True)
-class Coding:
+class ExampleEncoder:
     """How tables of one schema become examples for one model.
 
     cuts: of a numeric target, shape (c - 1,); a class is what lies above one cut and not above the next.
@@ -78,7 +78,7 @@ class Coding:
         columns = {one.name: _column(table, self.schema, one) for one in self.features}
         return Examples(pd.DataFrame(columns), self.features, self._labels(table), self.classes)
 
-    def known(self, table: Microdata) -> tuple[Examples, Integers]:
+    def get_labelled_examples(self, table: Microdata) -> tuple[Examples, Integers]:
         """The records whose class is one of the classes, and their rows: what can be learned from."""
         every = self.examples(table)
         rows = np.flatnonzero(every.labels >= 0)
@@ -86,14 +86,14 @@ class Coding:
 
     def _labels(self, table: Microdata) -> Integers:
         if self.cuts is not None:
-            positions = ordered_positions(table, self.schema, self.target, f"{WHERE}.target")
+            positions = extract_positions(table, self.schema, self.target, f"{WHERE}.target")
             codes = np.searchsorted(self.cuts, positions, side="left").astype(np.int64)
             return np.where(np.isnan(positions), -1, codes)
         values = class_values(table, self.target, texts=self.classes.dtype.kind == "U")
         return np.asarray(pd.Index(self.classes).get_indexer(pd.Index(values)), dtype=np.int64)
 
 
-def coding_of(spec: ModelSpec, schema: Schema, training: Microdata, *others: Microdata) -> Coding:
+def coding_of(spec: ModelSpec, schema: Schema, training: Microdata, *others: Microdata) -> ExampleEncoder:
     """How tables become examples for a model of `training`; the classes are those of all the tables together.
 
     A numeric target is cut at quantiles of the training table, rounded to three digits: they are published with the model.
@@ -108,7 +108,7 @@ def coding_of(spec: ModelSpec, schema: Schema, training: Microdata, *others: Mic
 
 def coding_of_file(
     spec: ModelSpec, schema: Schema, names: tuple[str, ...], classes: Iterable[object], people: Microdata
-) -> Coding:
+) -> ExampleEncoder:
     """How tables become examples for a fitted model: from the columns that it was fitted on, in its classes and the table's.
 
     Raises InputError as `coding_of`, and where a class of the model is no value of the target in the table.
@@ -186,7 +186,9 @@ def _is_whole(values: Floats) -> bool:
     return bool((present == np.rint(present)).all() and (np.abs(present) < 2.0**53).all())
 
 
-def _coding(spec: ModelSpec, schema: Schema, features: tuple[Feature, ...], training: Microdata, *others: Microdata) -> Coding:
+def _coding(
+    spec: ModelSpec, schema: Schema, features: tuple[Feature, ...], training: Microdata, *others: Microdata
+) -> ExampleEncoder:
     name, attribute = spec.target, schema[spec.target]
     for table in (training, *others):
         if table.missing(name).any():
@@ -200,15 +202,15 @@ def _coding(spec: ModelSpec, schema: Schema, features: tuple[Feature, ...], trai
         classes = np.unique(np.concatenate(held))
         for found in (held[0], classes):
             _check_number(len(found), name)
-        return Coding(features, name, classes, schema)
+        return ExampleEncoder(features, name, classes, schema)
     if attribute.scale in CATEGORICAL:
         what = f"`{name}` is {attribute.scale}: its values have no order, so that they cannot be cut into quantiles"
         raise InputError("no-order", f"{WHERE}.target_quantiles", what, "a target with an order", "leave it out", name)
-    positions = ordered_positions(training, schema, name, f"{WHERE}.target")
+    positions = extract_positions(training, schema, name, f"{WHERE}.target")
     quantiles = np.quantile(positions, np.arange(1, spec.target_quantiles) / spec.target_quantiles)
     cuts = np.unique([float(f"{cut:.3g}") for cut in quantiles])
     _check_number(len(np.unique(np.searchsorted(cuts, positions, side="left"))), name)
-    return Coding(features, name, _names_of_classes(cuts), schema, cuts)
+    return ExampleEncoder(features, name, _names_of_classes(cuts), schema, cuts)
 
 
 def _names_of_classes(cuts: Floats) -> np.ndarray[Any, Any]:
@@ -229,7 +231,7 @@ def _check_number(classes: int, name: str) -> None:
 
 def _names(schema: Schema, spec: ModelSpec) -> tuple[str, ...]:
     _check_attribute(spec.target, schema, f"{WHERE}.target")
-    usable = tuple(name for name in schema.published if name != spec.target)
+    usable = tuple(name for name in schema.release_columns if name != spec.target)
     if spec.features is None:
         left_out = tuple(a.name for a in schema.attributes if a.role is Role.WEIGHT or a.scale is Scale.FREE_TEXT)
         chosen = tuple(name for name in usable if name not in left_out)
@@ -245,11 +247,11 @@ def _names(schema: Schema, spec: ModelSpec) -> tuple[str, ...]:
 
 
 def _check_attribute(name: str, schema: Schema, where: str) -> None:
-    allowed = ", ".join(schema.published)
+    allowed = ", ".join(schema.release_columns)
     if name not in schema:
         remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
         raise InputError("unknown-attribute", where, f"the table has no attribute `{name}`", allowed, remedy, name)
-    if not schema[name].published:
+    if not schema[name].is_published:
         what = f"`{name}` has the role {schema[name].role} and is not published"
         raise InputError("unpublished-attribute", where, what, allowed, "name a published attribute", name)
 
@@ -268,7 +270,7 @@ def _feature(training: Microdata, attribute: Attribute) -> Feature:
 def _column(table: Microdata, schema: Schema, feature: Feature) -> np.ndarray[Any, Any] | pd.Series[Any]:
     column = table.column(feature.name)
     if feature.kind == "number":
-        return ordered_positions(table, schema, feature.name, f"{WHERE}.features: {feature.name}")
+        return extract_positions(table, schema, feature.name, f"{WHERE}.features: {feature.name}")
     if column.type in CALENDAR_TYPES:
         column = iso_texts(column)
     if column.type == pa.bool_():

@@ -14,7 +14,7 @@ from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Microdata
-from tasks.train.examples import FEWEST_OF_A_CLASS, Coding, Examples, Feature, class_places, coding_of, coding_of_file
+from tasks.train.examples import FEWEST_OF_A_CLASS, ExampleEncoder, Examples, Feature, class_places, coding_of, coding_of_file
 from tasks.train.learners import AnyLearner, NaiveBayes, classifier
 from tasks.train.skops_file import classes_of, frame_of, imitation
 from tasks.train.spec import WHERE, ModelSpec
@@ -25,7 +25,7 @@ Predict = Callable[[pd.DataFrame], Floats]  # records, shape (q, d) -> a probabi
 Learn = Callable[[Examples, int], Predict]  # what to learn from, and the seed of the learner's draws
 
 
-def fitted(train: Examples, learner: AnyLearner, random_state: int) -> Any:
+def fit_model(train: Examples, learner: AnyLearner, random_state: int) -> Any:
     """A pipeline of scikit-learn, from a frame of the features to the classes, fitted to a training set.
 
     Numbers are standardised; a missing one is the median, and marked as missing where 10 training records or more have none.
@@ -74,7 +74,7 @@ def learn_with(learner: AnyLearner) -> Learn:
     """How models of this learner are made; a training set of one class makes a model that is sure of it."""
 
     def learn(train: Examples, random_state: int) -> Predict:
-        return _sure(train) or answers_of(fitted(train, learner, random_state), train.classes)
+        return _sure(train) or answers_of(fit_model(train, learner, random_state), train.classes)
 
     return learn
 
@@ -82,16 +82,16 @@ def learn_with(learner: AnyLearner) -> Learn:
 def learn_like(model: Any) -> Learn:
     """How models are made that imitate a fitted one: the same steps with the same parameters, fitted to other records.
 
-    They raise NotFollowed as `refitted`.
+    They raise NotFollowed as `refit_model`.
     """
 
     def learn(train: Examples, random_state: int) -> Predict:
-        return _sure(train) or answers_of(refitted(train, model, random_state), train.classes)
+        return _sure(train) or answers_of(refit_model(train, model, random_state), train.classes)
 
     return learn
 
 
-def refitted(train: Examples, model: Any, random_state: int) -> Any:
+def refit_model(train: Examples, model: Any, random_state: int) -> Any:
     """An imitation of a fitted model: the same steps, fitted to these records. NotFollowed where they cannot be."""
     try:
         with _as_it_is():
@@ -115,7 +115,7 @@ def refuse_silent(spec: ModelSpec, predict: Predict, frame: pd.DataFrame, whose:
         raise InputError("silent-model", f"{WHERE}.file", what, _ANSWERS, "release a model whose `predict_proba` gives these")
 
 
-def coding_for(spec: ModelSpec, schema: Schema, model: Any, training: Microdata, people: Microdata) -> Coding:
+def coding_for(spec: ModelSpec, schema: Schema, model: Any, training: Microdata, people: Microdata) -> ExampleEncoder:
     """How tables become examples for a model of a training table that is asked about people.
 
     Raises InputError as `coding_of` and `coding_of_file`.
@@ -169,7 +169,7 @@ def _preparation(train: Examples) -> Any:
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-    def filled(marked: bool) -> tuple[Any, Any]:
+    def create_number_steps(marked: bool) -> tuple[Any, Any]:
         return SimpleImputer(strategy="median", add_indicator=marked, keep_empty_features=True), StandardScaler()
 
     parts = []
@@ -180,8 +180,8 @@ def _preparation(train: Examples) -> Any:
         places = OrdinalEncoder(
             categories=orders, handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan
         )
-        parts.append((f"numbers{label}", make_pipeline(*filled(marked)), [one.name for one in numbers]))
-        parts.append((f"orders{label}", make_pipeline(places, *filled(marked)), [one.name for one in ordered]))
+        parts.append((f"numbers{label}", make_pipeline(*create_number_steps(marked)), [one.name for one in numbers]))
+        parts.append((f"orders{label}", make_pipeline(places, *create_number_steps(marked)), [one.name for one in ordered]))
     names = [one.name for one in train.features if one.kind == "category"]
     common = [_common(train.frame[name]) for name in names]
     parts.append(("categories", OneHotEncoder(categories=common, handle_unknown="ignore", sparse_output=False), names))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tasks.microdata.imports import one_at_a_time
-from tasks.train.skops_archive import damaged, refusal
+from tasks.train.skops_archive import create_damage_error, refusal
 from tasks.train.skops_content import check_predictor
 
 
@@ -69,9 +69,9 @@ def check_compiled_parts(model: Any, where: str) -> None:
         held = part.held
         owner, attribute = places.get(type(held), (object, part.attribute))
         if not isinstance(part.owner, owner) or part.attribute != attribute:
-            raise damaged(where, "a tree is where scikit-learn puts none")
+            raise create_damage_error(where, "a tree is where scikit-learn puts none")
         if any(callable(getattr(type(held), name, None)) for name in getattr(held, "__dict__", {})):
-            raise damaged(where, "an attribute takes the place of a method")
+            raise create_damage_error(where, "an attribute takes the place of a method")
         if isinstance(held, BaseDecisionTree):
             _check_decision_tree(held, where)
         elif isinstance(held, BaseHistGradientBoosting):
@@ -90,18 +90,18 @@ def _check_decision_tree(tree: Any, where: str) -> None:
     if not hasattr(tree, "tree_"):
         return  # not fitted: a parameter of a forest
     if not isinstance(tree.n_features_in_, Integral) or tree.tree_.n_features != tree.n_features_in_:
-        raise damaged(where, "a tree was made for another number of features")
+        raise create_damage_error(where, "a tree was made for another number of features")
     classes = len(tree.classes_) if isinstance(tree, ClassifierMixin) else 1
     if tree.tree_.n_classes.tolist() != [classes] or getattr(tree, "n_classes_", classes) != classes:
-        raise damaged(where, "a tree was made for another number of classes")
+        raise create_damage_error(where, "a tree was made for another number of classes")
 
 
 def _check_boosting(model: Any, where: str) -> None:
     if not hasattr(model, "_predictors"):
         return
     if model._preprocessor is not None or getattr(model, "_in_fit", False) or not isinstance(model.n_features_in_, Integral):
-        raise damaged(where, "gradient boosting with features that it encodes itself is not read")
+        raise create_damage_error(where, "gradient boosting with features that it encodes itself is not read")
     for predictor in (one for some in model._predictors for one in some):
         check_predictor(predictor.nodes, int(model.n_features_in_), where)
         if np.size(predictor.binned_left_cat_bitsets) or np.size(predictor.raw_left_cat_bitsets):
-            raise damaged(where, "a tree without categories has sets of categories")
+            raise create_damage_error(where, "a tree without categories has sets of categories")

@@ -83,25 +83,29 @@ def _is_in_place(name: str, attributes: Mapping[str, Any], sizes: Mapping[str, i
 def _sizes(part: Part) -> dict[str, int | None]:
     """By letter. What an object does not say of itself (a part of gradient boosting) the one says that it belongs to."""
     held = part.held
-    d = next((found for one in (held, part.owner) if (found := _whole(_asked(one, "n_features_in_"))) is not None), None)
-    c = next((len(found) for one in (held, part.owner) if isinstance(found := _asked(one, "classes_"), np.ndarray)), None)
-    categories, bins = _asked(held, "categories_"), _asked(held, "n_bins_")
+    d = next(
+        (found for one in (held, part.owner) if (found := _whole(_get_attribute(one, "n_features_in_"))) is not None), None
+    )
+    c = next(
+        (len(found) for one in (held, part.owner) if isinstance(found := _get_attribute(one, "classes_"), np.ndarray)), None
+    )
+    categories, bins = _get_attribute(held, "categories_"), _get_attribute(held, "n_bins_")
     lengths = [len(one) for one in categories if isinstance(one, np.ndarray)] if isinstance(categories, list) else []
-    numbers = _asked(held, "n_categories_")
+    numbers = _get_attribute(held, "n_categories_")
     return {
         "1": 1,
         "d": d,
         "c": c,
         "r": c if c is not None and c > 2 else 1,
-        "e": _whole(_asked(held, "n_estimators")),
-        "m": len(_listed(_asked(held, "estimators_")) or ()),
+        "e": _whole(_get_attribute(held, "n_estimators")),
+        "m": len(_list_items(_get_attribute(held, "estimators_")) or ()),
         "k": d,
         "g": max([*lengths, *(numbers.tolist() if isinstance(numbers, np.ndarray) else [])], default=0),
         "b": 1 + max(bins.tolist() if isinstance(bins, np.ndarray) else [], default=0),
     }
 
 
-def _asked(held: Any, name: str) -> Any:
+def _get_attribute(held: Any, name: str) -> Any:
     """An attribute, or what a property answers; None where there is none, or where a damaged model cannot say."""
     try:
         return getattr(held, name, None)
@@ -118,7 +122,7 @@ def _fits(value: Any, form: str, sizes: Mapping[str, int | None]) -> bool:
         return True
     number, several, each = form.partition(" of ")
     if several:
-        items = _listed(value)
+        items = _list_items(value)
         return items is not None and _agrees(len(items), number, sizes) and all(_fits(one, each, sizes) for one in items)
     letters, shape = form.split(",") if form else [], _shape(value)
     return shape is not None and len(shape) == len(letters) and all(map(_agrees, shape, letters, [sizes] * len(shape)))
@@ -131,7 +135,7 @@ def _agrees(length: int, letter: str, sizes: Mapping[str, int | None]) -> bool:
     return wanted is not None and (length <= wanted if letter in _AT_MOST else length == wanted)
 
 
-def _listed(value: Any) -> Sequence[Any] | None:
+def _list_items(value: Any) -> Sequence[Any] | None:
     if isinstance(value, np.ndarray) and value.dtype.hasobject and value.ndim == 1:
         return list(value)
     if isinstance(value, dict):
@@ -156,8 +160,8 @@ def _is_text(value: Any) -> bool:
 
 def _are_layers(weights: Any, shifts: Any, sizes: Mapping[str, int | None]) -> bool:
     """From the features, through layers of any width, to the classes: `coefs_` and `intercepts_` of a neural network."""
-    shapes = [_shape(one) for one in _listed(weights) or ()]
-    of_shifts = [_shape(one) for one in _listed(shifts) or ()]
+    shapes = [_shape(one) for one in _list_items(weights) or ()]
+    of_shifts = [_shape(one) for one in _list_items(shifts) or ()]
     if not shapes or any(shape is None or len(shape) != 2 for shape in shapes):
         return False
     widths = [shape[1] for shape in shapes if shape is not None]

@@ -28,8 +28,12 @@ def refuse_rare_categories(model: Any, frame: pd.DataFrame) -> None:
     where most records hold it; one that no record holds is somebody's list, and tells nothing. Columns that have no names where
     their missing values are marked (those that another step made) are not judged. Cost: O(n d).
     """
-    counts = {str(name): Counter(map(_spelled, frame[name].tolist())) for name in frame.columns}
-    rare = sum(1 for held in (*_counted(model, counts), *_marked(model, counts)) if 0 < held < FEWEST_OF_A_CLASS)
+    counts = {str(name): Counter(map(_normalise_missing, frame[name].tolist())) for name in frame.columns}
+    rare = sum(
+        1
+        for held in (*_count_category_records(model, counts), *_count_marked_missing(model, counts))
+        if 0 < held < FEWEST_OF_A_CLASS
+    )
     if rare:
         named = f"{rare} categor{'ies' if rare != 1 else 'y'}"
         what = f"the model's encoders list {named} that fewer than {FEWEST_OF_A_CLASS} training records hold"
@@ -41,11 +45,11 @@ def refuse_rare_categories(model: Any, frame: pd.DataFrame) -> None:
         raise InputError("rare-category", f"{WHERE}.file", what, allowed, remedy)
 
 
-def _spelled(value: Any) -> Any:
+def _normalise_missing(value: Any) -> Any:
     return _MISSING if pd.isna(value) else value
 
 
-def _counted(model: Any, counts: dict[str, Counter[Any]]) -> Iterator[int]:
+def _count_category_records(model: Any, counts: dict[str, Counter[Any]]) -> Iterator[int]:
     """Of each category of each encoder: how many records hold it."""
     for part in parts_of(model):
         lists = getattr(part.held, "__dict__", {}).get("categories_")
@@ -54,11 +58,11 @@ def _counted(model: Any, counts: dict[str, Counter[Any]]) -> Iterator[int]:
         names = _names(part.held)
         for i, categories in enumerate(lists):
             columns = [counts[names[i]]] if i < len(names) and names[i] in counts else list(counts.values())
-            for category in map(_spelled, np.asarray(categories, dtype=object).tolist()):
+            for category in map(_normalise_missing, np.asarray(categories, dtype=object).tolist()):
                 yield max((column[category] for column in columns), default=0)
 
 
-def _marked(model: Any, counts: dict[str, Counter[Any]]) -> Iterator[int]:
+def _count_marked_missing(model: Any, counts: dict[str, Counter[Any]]) -> Iterator[int]:
     """Of each column whose missing values are marked because there were some: how many records have none."""
     with one_at_a_time():
         from sklearn.impute import MissingIndicator

@@ -32,7 +32,7 @@ def refusal(code: str, where: str, what: str, remedy: str = WRITE, value: object
     return InputError(code, where, what, ALLOWED, remedy, value)
 
 
-def unpacked(content: bytes, where: str) -> tuple[dict[str, Any], dict[str, bytes]]:
+def unpack_archive(content: bytes, where: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The schema and the other members by name, of an archive that may be hostile.
 
     Raises InputError for a file above 200 MB or that unpacks to more than 1 GB, for a pickle, for what is no skops file, and
@@ -51,27 +51,27 @@ def unpacked(content: bytes, where: str) -> tuple[dict[str, Any], dict[str, byte
     except zipfile.BadZipFile as error:
         if not content.startswith(b"PK"):
             raise refusal("not-skops", where, "the file is not a skops file: it is no zip archive") from error
-        raise damaged(where, "its zip archive is broken") from error
+        raise create_damage_error(where, "its zip archive is broken") from error
     except (EOFError, OSError, zlib.error, RuntimeError, NotImplementedError, ValueError) as error:
-        raise damaged(where, "its zip archive is broken") from error
+        raise create_damage_error(where, "its zip archive is broken") from error
     schema = _schema(members.pop(SCHEMA), where)
     return schema, members
 
 
-def packed(schema: dict[str, Any], members: dict[str, bytes], where: str) -> bytes:
+def pack_archive(schema: dict[str, Any], members: dict[str, bytes], where: str) -> bytes:
     """The archive, compressed; the same bytes for the same content, by the same version of zlib.
 
-    Raises InputError where `unpacked` would refuse it.
+    Raises InputError where `unpack_archive` would refuse it.
     """
     text = _text(schema)
     size = sum(map(len, members.values())) + len(text)
-    content = b"" if size > MOST_UNPACKED else zipped(schema, members, zipfile.ZIP_DEFLATED)
+    content = b"" if size > MOST_UNPACKED else zip_members(schema, members, zipfile.ZIP_DEFLATED)
     if not content or len(content) > MOST_BYTES or len(text) > MOST_SCHEMA or _brackets(text) > MOST_BRACKETS:
         raise refusal("too-large-model", where, "the model is too large to be released", "train a smaller one")
     return content
 
 
-def zipped(schema: dict[str, Any], members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
+def zip_members(schema: dict[str, Any], members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
     """The archive with its members in order of their names, without times or traces of the machine."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -82,7 +82,7 @@ def zipped(schema: dict[str, Any], members: dict[str, bytes], compression: int =
     return buffer.getvalue()
 
 
-def damaged(where: str, how: str) -> InputError:
+def create_damage_error(where: str, how: str) -> InputError:
     return refusal("damaged-model", where, f"the file of the model is damaged: {how}", "write it anew with `skops.io.dump`")
 
 
@@ -92,10 +92,10 @@ def _members(archive: zipfile.ZipFile, where: str) -> dict[str, bytes]:
     if SCHEMA not in names:
         raise refusal("not-skops", where, f"the file is not a skops file: it has no `{SCHEMA}`")
     if len(set(names)) < len(names):
-        raise damaged(where, "a member occurs twice")
+        raise create_damage_error(where, "a member occurs twice")
     for one in found:
         if _NAME.fullmatch(one.orig_filename) is None or one.filename != one.orig_filename:
-            raise damaged(where, "a member has a name that skops does not give")
+            raise create_damage_error(where, "a member has a name that skops does not give")
         if one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise refusal("not-skops", where, "the file is compressed in another way than by deflate")
         if one.filename == SCHEMA and one.file_size > MOST_SCHEMA:
@@ -108,7 +108,7 @@ def _members(archive: zipfile.ZipFile, where: str) -> dict[str, bytes]:
         with archive.open(one) as stream:
             members[one.filename] = stream.read(one.file_size + 1)
         if len(members[one.filename]) != one.file_size:
-            raise damaged(where, "a member has another size than it says")
+            raise create_damage_error(where, "a member has another size than it says")
     return members
 
 
@@ -120,9 +120,9 @@ def _schema(text: bytes, where: str) -> dict[str, Any]:
     except RecursionError:
         raise
     except ValueError as error:
-        raise damaged(where, f"`{SCHEMA}` is not JSON") from error
+        raise create_damage_error(where, f"`{SCHEMA}` is not JSON") from error
     if not isinstance(schema, dict):
-        raise damaged(where, f"`{SCHEMA}` describes no object")
+        raise create_damage_error(where, f"`{SCHEMA}` describes no object")
     return schema
 
 

@@ -76,7 +76,7 @@ def answering(state: dict[str, Any], name: str, *, template: bool = False) -> di
     if name == _SELECTING and content.get("prefit", {}).get("content") == "true":
         content["estimator"] = content.get("estimator_", content["estimator"])  # it answers, or is a copy of what does
         unfitted -= {"estimator"}
-    keys, needed = list(content), kept_of_template(name) if template else kept_by(name)
+    keys, needed = list(content), list_kept_template_attributes(name) if template else list_kept_attributes(name)
     kept = [i for i, key in enumerate(keys) if key in needed]
     fixed = _FIXED | next((more for start, more in _FIXED_OF.items() if name.startswith(start)), {})
     values = {keys[i]: _json(fixed[keys[i]]) if keys[i] in fixed else content[keys[i]] for i in kept}
@@ -87,7 +87,7 @@ def answering(state: dict[str, Any], name: str, *, template: bool = False) -> di
 
 
 @cache
-def kept_by(name: str) -> frozenset[str]:
+def list_kept_attributes(name: str) -> frozenset[str]:
     """The attributes that are kept of an object of this class of scikit-learn.
 
     What the class itself answers under a name (a property) is not read from the object, and not kept of it.
@@ -95,7 +95,7 @@ def kept_by(name: str) -> frozenset[str]:
     """
     own = _class(name)
     of_sklearn = [one for one in own.__mro__ if one.__module__.startswith("sklearn.")]
-    fitted = set().union(*(_of_itself(one.__module__).get(one.__qualname__, frozenset()) for one in of_sklearn))
+    fitted = set().union(*(_map_self_attributes(one.__module__).get(one.__qualname__, frozenset()) for one in of_sklearn))
     training = set().union(*(names for start, names in _TRAINING_OF.items() if name.startswith(start)))
     answered = {one for one in fitted if hasattr(own, one) and not callable(getattr(own, one))}
     needed = _NEEDED_OF.get(name, frozenset())
@@ -104,16 +104,16 @@ def kept_by(name: str) -> frozenset[str]:
 
 
 @cache
-def kept_of_template(name: str) -> frozenset[str]:
+def list_kept_template_attributes(name: str) -> frozenset[str]:
     """The attributes that are kept of an estimator of which clones are fitted: those that its constructor sets.
 
-    Of other objects as `kept_by`.
+    Of other objects as `list_kept_attributes`.
     """
     own = _class(name)
     if not _is_estimator(own):
-        return kept_by(name)
-    made = (_of_itself(one.__module__, "__init__").get(one.__qualname__, frozenset()) for one in own.__mro__)
-    return (_parameters(own) | _OF_TEMPLATES).union(*made) & kept_by(name)
+        return list_kept_attributes(name)
+    made = (_map_self_attributes(one.__module__, "__init__").get(one.__qualname__, frozenset()) for one in own.__mro__)
+    return (_parameters(own) | _OF_TEMPLATES).union(*made) & list_kept_attributes(name)
 
 
 @cache
@@ -146,7 +146,7 @@ def _is_estimator(own: type) -> bool:
 
 
 @cache
-def _of_itself(module: str, method: str | None = None) -> dict[str, frozenset[str]]:
+def _map_self_attributes(module: str, method: str | None = None) -> dict[str, frozenset[str]]:
     """By class of a module: the attributes that its code, or one method, reads or sets of itself. Of a compiled module none."""
     try:
         tree = ast.parse(inspect.getsource(importlib.import_module(module)))
@@ -154,7 +154,8 @@ def _of_itself(module: str, method: str | None = None) -> dict[str, frozenset[st
         return {}
     classes = {one.name: one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)}
     return {
-        name: frozenset(said for code in _code(one, method) for said in _said_of_self(code)) for name, one in classes.items()
+        name: frozenset(said for code in _code(one, method) for said in _find_self_attributes(code))
+        for name, one in classes.items()
     }
 
 
@@ -164,7 +165,7 @@ def _code(own: ast.ClassDef, method: str | None) -> list[ast.AST]:
     return [one for one in own.body if isinstance(one, ast.FunctionDef) and one.name == method]
 
 
-def _said_of_self(code: ast.AST) -> Iterator[str]:
+def _find_self_attributes(code: ast.AST) -> Iterator[str]:
     for one in ast.walk(code):
         match one:
             case ast.Attribute(value=ast.Name(id="self"), attr=name):

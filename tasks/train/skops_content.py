@@ -18,7 +18,7 @@ import numpy as np
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.imports import one_at_a_time
-from tasks.train.skops_archive import MOST_UNPACKED, damaged, refusal
+from tasks.train.skops_archive import MOST_UNPACKED, create_damage_error, refusal
 from tasks.train.skops_attributes import TEMPLATE, answering
 
 PROTOCOL = 2
@@ -93,7 +93,7 @@ _NUMPY_PLAIN = ("numpy.void", "numpy.object_")
 _COUNTS = ("impurity", "n_node_samples", "weighted_n_node_samples", "count", "gain")
 
 
-class Content:
+class SkopsContent:
     """The nodes of a file, checked, in one form: without identities, each array named by its content.
 
     skops writes an object that occurs twice twice, and marks it by an identity, which is an address in memory; a hostile file
@@ -107,7 +107,7 @@ class Content:
         self._read = 0
         self.members: dict[str, bytes] = {}
 
-    def of(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def normalise_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The schema in this form; `members` holds its arrays afterwards.
 
         Raises InputError, and KeyError, TypeError, ValueError, AttributeError for what is no schema of skops.
@@ -117,7 +117,7 @@ class Content:
             raise refusal("other-version", self._where, what, "write it anew with skops 0.16", schema["protocol"])
         root = self._node(schema)
         if self._untrusted:
-            raise untrusted(self._untrusted, self._where)
+            raise create_untrusted_error(self._untrusted, self._where)
         return {**root, "protocol": PROTOCOL, "_skops_version": str(schema["_skops_version"])}
 
     def _node(self, state: Any, template: bool = False) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Content:
         made = {"__class__": state["__class__"], "__module__": state["__module__"], "__loader__": loader}
         template = template or state.get(TEMPLATE) is True
         if not all(isinstance(one, str) for one in made.values()):
-            raise damaged(self._where, "a type has no name")
+            raise create_damage_error(self._where, "a type has no name")
         if not self._trusts(loader, name):
             self._untrusted.add(name)
             return made
@@ -138,7 +138,7 @@ class Content:
             made["content"] = {key: self._node(one, template) for key, one in state["content"].items()}
             made["key_types"] = self._node(state["key_types"])
             if any(one["__loader__"] != "TypeNode" for one in made["key_types"].get("content", ())):
-                raise damaged(self._where, "the keys of a dictionary have no types")
+                raise create_damage_error(self._where, "the keys of a dictionary have no types")
         elif loader == "NdArrayNode":
             made |= self._array_node(state, name, template)
         elif loader == "SliceNode":
@@ -151,20 +151,20 @@ class Content:
             made["content"] = self._node(state["content"])
         elif loader == "ObjectNode" and state.get("content") is not None:
             kept = answering(state["content"], name, template=template)
-            made["content"] = self._node(self._asked(kept) if name == _COLUMNS else kept, template)
+            made["content"] = self._node(self._mark_empty_transformers(kept) if name == _COLUMNS else kept, template)
         if name in OWN_NODES and not self._untrusted:
             self._check_compiled(made, name)
         return made
 
-    def _asked(self, state: dict[str, Any]) -> dict[str, Any]:
+    def _mark_empty_transformers(self, state: dict[str, Any]) -> dict[str, Any]:
         """The attributes of a ColumnTransformer: a part of no columns was never fitted, and is the template still."""
         values = dict(state["content"])
         if "transformers_" in values:
-            parts = [self._marked(part) for part in values["transformers_"]["content"]]
+            parts = [self._mark_transformer(part) for part in values["transformers_"]["content"]]
             values["transformers_"] = {**values["transformers_"], "content": parts}
         return {**state, "content": values}
 
-    def _marked(self, part: dict[str, Any]) -> dict[str, Any]:
+    def _mark_transformer(self, part: dict[str, Any]) -> dict[str, Any]:
         name, transformer, columns = part["content"]
         return {**part, "content": [name, {**transformer, TEMPLATE: self._selects_nothing(columns)}, columns]}
 
@@ -173,7 +173,7 @@ class Content:
         if columns["__loader__"] not in (*_SEQUENCES, "NdArrayNode"):
             return False
         if columns["__loader__"] == "NdArrayNode" and columns["type"] == "numpy":
-            chosen = np.load(io.BytesIO(_checked_array(self._members[columns["file"]], self._where)), allow_pickle=False)
+            chosen = np.load(io.BytesIO(_check_array(self._members[columns["file"]], self._where)), allow_pickle=False)
             return chosen.size == 0 or (chosen.dtype == np.bool_ and not chosen.any())
         return all(one.get("content") == "false" for one in columns["content"])
 
@@ -187,17 +187,17 @@ class Content:
 
     def _array_node(self, state: dict[str, Any], name: str, template: bool) -> dict[str, Any]:
         if name in _NUMPY_PLAIN:
-            raise damaged(self._where, "an array has a type that skops does not write")
+            raise create_damage_error(self._where, "an array has a type that skops does not write")
         if state["type"] == "json":
             shape = self._node(state["shape"])
             if shape["__loader__"] != "TupleNode" or len(shape["content"]) != 1:
-                raise damaged(self._where, "an array of objects has not one dimension")
+                raise create_damage_error(self._where, "an array of objects has not one dimension")
             return {"type": "json", "content": [self._node(one, template) for one in state["content"]], "shape": shape}
         data = self._members[state["file"]]
         self._read += len(data)
         if self._read > MOST_UNPACKED:
             raise refusal("too-large-model", self._where, "the arrays are too large", "release a smaller model")
-        data = _checked_array(data, self._where)
+        data = _check_array(data, self._where)
         file = f"{hashlib.sha256(data).hexdigest()[:32]}.npy"
         self.members[file] = data
         return {"type": "numpy", "file": file}
@@ -211,11 +211,11 @@ class Content:
         if node["__loader__"] == "JsonNode":
             return json.loads(node["content"])
         if node["__loader__"] != "NdArrayNode" or node["type"] != "numpy":
-            raise damaged(self._where, "a tree holds something else than numbers")
+            raise create_damage_error(self._where, "a tree holds something else than numbers")
         return np.load(io.BytesIO(self.members[node["file"]]), allow_pickle=False)
 
 
-def untrusted(names: set[str], where: str) -> InputError:
+def create_untrusted_error(names: set[str], where: str) -> InputError:
     keeping = sorted(name for name in names if name.startswith(_KEEPING))
     if keeping:
         name = keeping[0].rpartition(".")[2]
@@ -239,18 +239,18 @@ def check_tree(arguments: list[Any], state: dict[str, Any], where: str) -> None:
     n_features, n_classes, n_outputs = arguments
     nodes, values = state["nodes"], state["values"]
     if not _is_whole(n_features) or n_outputs != 1 or n_classes.shape != (1,) or n_classes.dtype != np.intp:
-        raise damaged(where, "a tree has not one output")
+        raise create_damage_error(where, "a tree has not one output")
     if set(state) != {"max_depth", "node_count", "nodes", "values"} or nodes.dtype != NODE_DTYPE or nodes.ndim != 1:
-        raise damaged(where, "a tree has nodes of another kind")
+        raise create_damage_error(where, "a tree has nodes of another kind")
     n = len(nodes)
     sizes = (not _is_whole(state["node_count"]), state["node_count"] != n, n < 1, n_classes[0] < 1, n_features < 1)
     if any(sizes) or values.dtype != np.float64 or values.shape != (n, 1, n_classes[0]):
-        raise damaged(where, "the arrays of a tree do not fit together")
+        raise create_damage_error(where, "the arrays of a tree do not fit together")
     leaf = nodes["left_child"] == -1
     deep = _depth(nodes["left_child"], nodes["right_child"], leaf)
     inside = (nodes["feature"][~leaf] >= 0) & (nodes["feature"][~leaf] < n_features)
     if deep is None or deep != state["max_depth"] or not inside.all() or (nodes["right_child"][leaf] != -1).any():
-        raise damaged(where, "a tree leads out of its arrays")
+        raise create_damage_error(where, "a tree leads out of its arrays")
 
 
 def check_predictor(nodes: Any, n_features: int, where: str) -> None:
@@ -259,12 +259,12 @@ def check_predictor(nodes: Any, n_features: int, where: str) -> None:
         from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 
     if not isinstance(nodes, np.ndarray) or nodes.dtype != PREDICTOR_RECORD_DTYPE or nodes.ndim != 1 or len(nodes) < 1:
-        raise damaged(where, "a tree has nodes of another kind")
+        raise create_damage_error(where, "a tree has nodes of another kind")
     leaf = nodes["is_leaf"] != 0
     inside = (nodes["feature_idx"] >= 0) & (nodes["feature_idx"] < n_features)
     left, right = nodes["left"].astype(np.int64), nodes["right"].astype(np.int64)
     if _depth(left, right, leaf) is None or not inside[~leaf].all() or nodes["is_categorical"].any():
-        raise damaged(where, "a tree leads out of its arrays")
+        raise create_damage_error(where, "a tree leads out of its arrays")
 
 
 def _depth(left: Any, right: Any, leaf: Any) -> int | None:
@@ -280,7 +280,7 @@ def _depth(left: Any, right: Any, leaf: Any) -> int | None:
     return deep if reached == n else None
 
 
-def _checked_array(data: bytes, where: str) -> bytes:
+def _check_array(data: bytes, where: str) -> bytes:
     """A `.npy` member, as long as its header says and without Python objects, which would be pickles.
 
     The gaps between the fields of a record are zeroed, which hold what was in the memory before, and so are `_COUNTS`.
@@ -293,11 +293,11 @@ def _checked_array(data: bytes, where: str) -> bytes:
         raise refusal("pickle", where, "an array of the file holds a pickle, which runs code when it is read")
     items = math.prod(map(int, shape))
     if dtype.itemsize * items != len(data) - stream.tell() or (dtype.itemsize == 0 and items > 0):
-        raise damaged(where, "an array has another size than it says")
+        raise create_damage_error(where, "an array has another size than it says")
     if dtype.names is None:
         return data
     if any(dtype[name].names or dtype[name].subdtype for name in dtype.names) or len(shape) != 1:
-        raise damaged(where, "an array has records of records")
+        raise create_damage_error(where, "an array has records of records")
     held, clean = np.frombuffer(data, dtype, offset=stream.tell()), np.zeros(shape, dtype)
     for name in set(dtype.names) - set(_COUNTS):
         clean[name] = held[name]

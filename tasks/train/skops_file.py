@@ -19,14 +19,14 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.imports import one_at_a_time
 from tasks.train.model_parts import check_compiled_parts
 from tasks.train.model_sizes import check_sizes
-from tasks.train.skops_archive import SCHEMA, damaged, packed, refusal, unpacked, zipped
-from tasks.train.skops_content import OWN_NODES, Content, untrusted
+from tasks.train.skops_archive import SCHEMA, create_damage_error, pack_archive, refusal, unpack_archive, zip_members
+from tasks.train.skops_content import OWN_NODES, SkopsContent, create_untrusted_error
 
 OWN_TYPES = tuple(OWN_NODES)
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def written(model: Any) -> bytes:
+def serialise_model(model: Any) -> bytes:
     """skops' file of a fitted model: the same bytes for the same model, with nothing in it but what it needs to answer.
 
     Of each object its parameters are kept, and the fitted attributes that `skops_attributes.kept_by` names; what somebody
@@ -45,8 +45,8 @@ def written(model: Any) -> bytes:
     where = "model.skops"
     with zipfile.ZipFile(io.BytesIO(skops.io.dumps(model))) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    content = Content(members, where)
-    return packed(content.of(json.loads(members[SCHEMA])), content.members, where)
+    content = SkopsContent(members, where)
+    return pack_archive(content.normalise_schema(json.loads(members[SCHEMA])), content.members, where)
 
 
 def read_model(content: bytes, where: str) -> Any:
@@ -64,11 +64,11 @@ def read_model(content: bytes, where: str) -> Any:
     except InputError:
         raise
     except RecursionError:
-        raise damaged(where, "it is nested too deeply") from None
+        raise create_damage_error(where, "it is nested too deeply") from None
     except MemoryError:
         raise refusal("too-large-model", where, "the model does not fit into the memory", "release a smaller model") from None
     except Exception as error:
-        raise damaged(where, f"skops cannot read it ({type(error).__name__})") from error
+        raise create_damage_error(where, f"skops cannot read it ({type(error).__name__})") from error
 
 
 def imitation(model: Any, random_state: int) -> Any:
@@ -107,9 +107,9 @@ def _read(content: bytes, where: str) -> Any:
         import skops.io
         from skops.io.exceptions import UntrustedTypesFoundException
 
-    schema, members = unpacked(content, where)
-    checked = Content(members, where)
-    clean = zipped(checked.of(schema), checked.members)
+    schema, members = unpack_archive(content, where)
+    checked = SkopsContent(members, where)
+    clean = zip_members(checked.normalise_schema(schema), checked.members)
     _refuse_other_version(schema, where)
     with _ONE_AT_A_TIME, warnings.catch_warnings():  # which are those of all threads
         warnings.simplefilter("ignore")
@@ -117,7 +117,7 @@ def _read(content: bytes, where: str) -> Any:
             model = skops.io.loads(clean, trusted=list(OWN_TYPES))
         except UntrustedTypesFoundException as error:
             names = set(skops.io.get_untrusted_types(data=clean)) - set(OWN_TYPES)
-            raise untrusted(names, where) from error
+            raise create_untrusted_error(names, where) from error
         _check_classifier(model, where)
         check_compiled_parts(model, where)
         check_sizes(model, where)

@@ -37,7 +37,7 @@ class ModelSpec(Spec):
     trained_on: Public[Literal["masked", "original"] | None] = None
 
     @model_validator(mode="after")
-    def _trained_or_fitted(self) -> Self:
+    def _check_model_origin(self) -> Self:
         if (self.learner is None) == (self.file is None):
             raise ValueError("a model has either `learner` (to be trained here) or `file` (fitted already, written by skops)")
         fixed = {"target_quantiles": self.target_quantiles, "features": self.features, "trained_on": self.trained_on}
@@ -46,7 +46,7 @@ class ModelSpec(Spec):
             raise ValueError(f"`{given[0]}` is fixed already where the model is read from a file: take it out")
         return self
 
-    def resolved(self, base: Path) -> Self:
+    def resolve_path(self, base: Path) -> Self:
         """The same with its path made absolute against the folder `base` of the release file."""
         return self if self.file is None else self.model_copy(update={"file": str((base / self.file).absolute())})
 

@@ -13,11 +13,11 @@ from tasks.runtime.caching import stage
 from tasks.runtime.draws import seed_of
 from tasks.runtime.records import Produced
 from tasks.train.card import card_of
-from tasks.train.examples import Coding, coding_of, coding_of_file, refuse_rare_classes
+from tasks.train.examples import ExampleEncoder, coding_of, coding_of_file, refuse_rare_classes
 from tasks.train.learners import RANDOM_STATES
-from tasks.train.model import answers_of, fitted, refuse_silent
+from tasks.train.model import answers_of, fit_model, refuse_silent
 from tasks.train.rare import refuse_rare_categories
-from tasks.train.skops_file import classes_of, frame_of, read_model, written
+from tasks.train.skops_file import classes_of, frame_of, read_model, serialise_model
 from tasks.train.spec import WHERE, ModelSpec, file_content
 
 ROOMS = ("train", "mask", "classify", "ingest")
@@ -38,8 +38,8 @@ def train_model(table: str, schema: str, plan: str, purpose: str, draw: str) -> 
     coding = coding_of(spec, attributes, training)
     examples = coding.examples(training)
     refuse_rare_classes(examples, spec)
-    model = fitted(examples, spec.learner, random_state)
-    return _told(store, spec, coding, model, training)
+    model = fit_model(examples, spec.learner, random_state)
+    return _store_model(store, spec, coding, model, training)
 
 
 @stage("adopt model", rooms=ROOMS)
@@ -60,11 +60,11 @@ def adopt_model(table: str, schema: str, plan: str, digest: str) -> Produced:
     refuse_rare_classes(examples, spec)
     refuse_rare_categories(model, examples.frame)
     refuse_silent(spec, answers_of(model, coding.classes), examples.frame, "the source")
-    return _told(store, spec, coding, model, training)
+    return _store_model(store, spec, coding, model, training)
 
 
-def _told(store: Store, spec: ModelSpec, coding: Coding, model: Any, training: Microdata) -> Produced:
-    file = written(model)
+def _store_model(store: Store, spec: ModelSpec, coding: ExampleEncoder, model: Any, training: Microdata) -> Produced:
+    file = serialise_model(model)
     return {"model": store.put_file(file), "card": store.put_record(card_of(spec, coding, model, file, training))}
 
 

@@ -20,13 +20,13 @@ from tasks.audit.certificates.approval import (
     independence,
     read_approval,
     schema_of_approvals,
-    sealed_approval,
+    sign_approval,
 )
 from tasks.audit.certificates.beside import NotValid
-from tasks.audit.certificates.revocation import RevocationPredicate, sealed_revocation
+from tasks.audit.certificates.revocation import RevocationPredicate, sign_revocation
 from tasks.audit.signing.envelope import STATEMENT, open_envelope, seal
 from tasks.audit.signing.keyring import Keyring, key_records
-from tasks.audit.signing.keys import create_key, keep_record, open_key, retired, revoked
+from tasks.audit.signing.keys import create_key, keep_record, open_key, retire_record, revoke_record
 from tasks.runtime.settings import Home
 
 CERTIFICATE = "ab" * 32
@@ -87,15 +87,15 @@ def test_nobody_who_wrote_the_policy_is_independent(name, other):
 
 def test_a_good_approval_is_read(keys):
     home, person, _ = keys
-    content = sealed_approval(SUBJECT, SAID, person)
-    found = read_approval(content, CERTIFICATE, Keyring.of_home(home))
+    content = sign_approval(SUBJECT, SAID, person)
+    found = read_approval(content, CERTIFICATE, Keyring.from_home(home))
     assert (found.said, found.key.key_id, found.key.name) == (SAID, person.key_id, "Bob")
 
 
 def test_what_does_not_count(keys):
     home, person, machine = keys
-    keyring = Keyring.of_home(home)
-    good = sealed_approval(SUBJECT, SAID, person)
+    keyring = Keyring.from_home(home)
+    good = sign_approval(SUBJECT, SAID, person)
     about = {"certificate": CERTIFICATE, "run": SAID.run, "release": "survey", "at": AT, "reason": "wrong"}
     value = open_envelope(good, STATEMENT).value
     bent = {**value, "predicate": {**value["predicate"], "independent": "certainly"}}
@@ -103,8 +103,8 @@ def test_what_does_not_count(keys):
     cases = {
         "about another certificate": (good, "00" * 32, keyring),
         "not known here": (good, CERTIFICATE, Keyring()),
-        "is for certificates, not for approvals": (sealed_approval(SUBJECT, SAID, machine), CERTIFICATE, keyring),
-        "another kind": (sealed_revocation(SUBJECT, RevocationPredicate(**about), person), CERTIFICATE, keyring),
+        "is for certificates, not for approvals": (sign_approval(SUBJECT, SAID, machine), CERTIFICATE, keyring),
+        "another kind": (sign_revocation(SUBJECT, RevocationPredicate(**about), person), CERTIFICATE, keyring),
         "byte for byte": (good + b"\n", CERTIFICATE, keyring),
         "its fields": (seal(bent, STATEMENT, person.signer), CERTIFICATE, keyring),
         "no in-toto statement": (seal(more, STATEMENT, person.signer), CERTIFICATE, keyring),
@@ -118,22 +118,22 @@ def test_what_does_not_count(keys):
 @pytest.mark.parametrize("days", [-1, 1])
 def test_a_persons_key_that_was_retired_or_revoked(keys, days):
     home, person, _ = keys
-    content = sealed_approval(SUBJECT, SAID, person)
+    content = sign_approval(SUBJECT, SAID, person)
     (record,) = [record for _, record in key_records(home) if record.claim.purpose == "approvals"]
     since = AT + timedelta(days=days)
-    for changed in (retired(record, since), revoked(record, AT, since, "lost")):
+    for changed in (retire_record(record, since), revoke_record(record, AT, since, "lost")):
         keep_record(home, changed)
         if days > 0:
-            assert read_approval(content, CERTIFICATE, Keyring.of_home(home)).said == SAID
+            assert read_approval(content, CERTIFICATE, Keyring.from_home(home)).said == SAID
         else:
             with pytest.raises(NotValid, match=r"retired|revoked"):
-                read_approval(content, CERTIFICATE, Keyring.of_home(home))
+                read_approval(content, CERTIFICATE, Keyring.from_home(home))
 
 
 def test_every_changed_bit_is_found(keys):
     home, person, _ = keys
-    content = sealed_approval(SUBJECT, SAID, person)
-    keyring, accepted = Keyring.of_home(home), []
+    content = sign_approval(SUBJECT, SAID, person)
+    keyring, accepted = Keyring.from_home(home), []
     for place in range(0, len(content), 3):
         for bit in (1, 16):
             changed = bytearray(content)
@@ -149,7 +149,7 @@ def test_the_schema_takes_what_is_written_and_nothing_else(keys):
     _, person, _ = keys
     schema = schema_of_approvals()
     assert schema["$id"] == PREDICATE_TYPE
-    predicate = open_envelope(sealed_approval(SUBJECT, SAID, person), STATEMENT).value["predicate"]
+    predicate = open_envelope(sign_approval(SUBJECT, SAID, person), STATEMENT).value["predicate"]
     Draft202012Validator(schema).validate(predicate)
     assert not Draft202012Validator(schema).is_valid({**predicate, "more": 1})
     assert not Draft202012Validator(schema).is_valid(json.loads(json.dumps(predicate).replace("true", '"perhaps"')))

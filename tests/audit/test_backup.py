@@ -35,7 +35,7 @@ from tasks.runtime.settings import Home
 @pytest.fixture
 def full(home):
     """A home with something of every kind."""
-    Store().put_table(Microdata.of({"a": [1, 2, 3]}))
+    Store().put_table(Microdata.from_columns({"a": [1, 2, 3]}))
     draw_of("survey")
     key = signing_key()
     Ledger.current().append(AttemptMade.model_validate(attempt("r1")), key)

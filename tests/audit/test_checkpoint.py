@@ -21,7 +21,7 @@ def ledger(own, monkeypatch):
     """A ledger of the home of this test, whose keys know its one."""
     from ledgers import trusting
 
-    monkeypatch.setattr(Keyring, "of_home", classmethod(lambda cls, home: trusting(KEY)))
+    monkeypatch.setattr(Keyring, "from_home", classmethod(lambda cls, home: trusting(KEY)))
     return filled(own.folder("ledger"), KEY, 12)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_homes import NOW, digest_of, ended, entry, revoked
 
-from tasks.audit.keeping.due import Certificate, certificates, due, of_entries
+from tasks.audit.keeping.due import IssuedCertificate, certificates, collect_certificates, due
 from tasks.audit.lookup.trust import KeyEnd
 
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
@@ -20,8 +20,8 @@ def certified(index: int, run: str, *, review_in: float = 100.0, **facts) -> obj
     return ended(index, run, review_by=(NOW + timedelta(days=review_in)).isoformat(), attack_catalogue_version="2", **facts)
 
 
-def standing(entries, *, at: datetime) -> tuple[Certificate, ...]:
-    return certificates(of_entries((one, "k" * 64) for one in entries), at=at)
+def standing(entries, *, at: datetime) -> tuple[IssuedCertificate, ...]:
+    return certificates(collect_certificates((one, "k" * 64) for one in entries), at=at)
 
 
 def whys(*entries, at: datetime = NOW, within: timedelta = NONE, catalogue: str = "2") -> dict[str, tuple[str, ...]]:
@@ -97,7 +97,7 @@ def test_a_later_certificate_of_the_series_supersedes_until_it_is_revoked():
     ],
 )
 def test_a_certificate_of_a_revoked_key_is_due(end, is_due):
-    issued = of_entries([(certified(0, "a1", days=3), "k" * 64), (certified(1, "b1", days=3, series="b"), "l" * 64)])
+    issued = collect_certificates([(certified(0, "a1", days=3), "k" * 64), (certified(1, "b1", days=3, series="b"), "l" * 64)])
     known = certificates(issued, at=NOW, revoked={"k" * 64: end}.get)
     found = due(known, at=NOW, within=NONE, catalogue="2")
     assert [(one.certificate.run, one.why) for one in found] == ([("a1", ("key revoked",))] if is_due else [])
@@ -112,7 +112,7 @@ def test_other_entries_do_not_matter():
 
 @given(st.integers(-400, 400), st.integers(-400, 400), st.integers(0, 400), st.integers(0, 400))
 def test_what_is_due_stays_due_later_and_for_longer_looks_ahead(review, at, later, within):
-    one = Certificate("a1", "survey", "survey", "", NOW, NOW + review * DAY, "2")
+    one = IssuedCertificate("a1", "survey", "survey", "", NOW, NOW + review * DAY, "2")
 
     def is_due(when: int, ahead: int) -> bool:
         return bool(due([one], at=NOW + when * DAY, within=ahead * DAY, catalogue="2"))

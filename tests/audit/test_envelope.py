@@ -14,7 +14,7 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from tasks.audit.signing import envelope as module
-from tasks.audit.signing.envelope import ENTRY, STATEMENT, BadSignature, NotAnEnvelope, open_envelope, seal, signed_by
+from tasks.audit.signing.envelope import ENTRY, STATEMENT, BadSignature, NotAnEnvelope, open_envelope, seal, verify_signature
 from tasks.microdata.canonical import canonical
 
 # RFC 8032, section 7.1, test 1: keys for everybody to see
@@ -49,7 +49,7 @@ def by_hand(payload: bytes, payload_type: str = ENTRY, **more: object) -> bytes:
 
 def is_refused(content: bytes) -> bool:
     try:
-        signed_by(open_envelope(content, ENTRY), [KEY])
+        verify_signature(open_envelope(content, ENTRY), [KEY])
     except (NotAnEnvelope, BadSignature):
         return True
     return False
@@ -74,7 +74,7 @@ def test_by_hand():
 def test_what_was_sealed_is_opened(value):
     sealed = open_envelope(seal(value, ENTRY, SIGNER), ENTRY)
     assert canonical(sealed.value) == canonical(value) == sealed.payload
-    assert (sealed.key_id, signed_by(sealed, [KEY]).keyid) == (KEY.keyid, KEY.keyid)
+    assert (sealed.key_id, verify_signature(sealed, [KEY]).keyid) == (KEY.keyid, KEY.keyid)
 
 
 @given(json_values)
@@ -187,18 +187,18 @@ def test_an_envelope_of_another_type_is_not_opened():
 def test_the_type_is_signed_too():
     content = seal({"a": 1}, STATEMENT, SIGNER).replace(STATEMENT.encode(), ENTRY.encode())
     with pytest.raises(BadSignature):
-        signed_by(open_envelope(content, ENTRY), [KEY])
+        verify_signature(open_envelope(content, ENTRY), [KEY])
 
 
 def test_a_signature_of_another_key_under_this_name_is_bad():
     content = seal({"a": 1}, ENTRY, OTHER).replace(OTHER.public_key.keyid.encode(), KEY.keyid.encode())
     with pytest.raises(BadSignature):
-        signed_by(open_envelope(content, ENTRY), [KEY])
+        verify_signature(open_envelope(content, ENTRY), [KEY])
 
 
 def test_no_key_no_trust():
     with pytest.raises(BadSignature):
-        signed_by(open_envelope(seal({"a": 1}, ENTRY, SIGNER), ENTRY), [])
+        verify_signature(open_envelope(seal({"a": 1}, ENTRY, SIGNER), ENTRY), [])
 
 
 def test_what_is_too_large_is_neither_sealed_nor_opened(monkeypatch):

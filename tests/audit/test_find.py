@@ -16,8 +16,8 @@ from tasks.audit.ledger.entries import RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger, entry_of
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import alike, touched
-from tasks.audit.lookup.trust import Trust, in_words
+from tasks.audit.lookup.rows import alike, list_touched_attributes
+from tasks.audit.lookup.trust import Trust, format_entry_notes
 from tasks.audit.signing.keyring import Keyring
 from tasks.runtime.settings import Home
 
@@ -55,7 +55,7 @@ def read_plainly(home: Path) -> dict[str, dict[str, object]]:
         if isinstance(event, RunBegan):
             known["dataset"] = event.dataset
         if isinstance(event, RunEnded):
-            known |= {"outcome": event.outcome, "touched": touched(event.attributes)}
+            known |= {"outcome": event.outcome, "touched": list_touched_attributes(event.attributes)}
     return said
 
 
@@ -104,15 +104,15 @@ def test_every_filter_says_what_a_plain_reading_says(trail, query):
 
 def test_a_query_by_digest_finds_its_run_alone(trail):
     _, index = trail
-    some = next(one for one in index.find(Query(verdict="certified")) if one.ended is not None)
-    assert some.ended is not None
-    assert some.ended.released is not None
+    some = next(one for one in index.find(Query(verdict="certified")) if one.ending is not None)
+    assert some.ending is not None
+    assert some.ending.released is not None
     for query in (
-        Query(sha256=some.ended.released.sha256),
-        Query(sha256=some.ended.documents[0].sha256),
-        Query(content_address=some.ended.released.content_address),
-        Query(certificate=some.ended.certificate),
-        Query(certificate=some.ended.certificate[:9]),
+        Query(sha256=some.ending.released.sha256),
+        Query(sha256=some.ending.documents[0].sha256),
+        Query(content_address=some.ending.released.content_address),
+        Query(certificate=some.ending.certificate),
+        Query(certificate=some.ending.certificate[:9]),
     ):
         assert [one.run for one in index.find(query)] == [some.run]
     assert index.count(Query(source_file=digest("file", 3))) == 12
@@ -126,14 +126,14 @@ def test_issued_files_have_their_roles(home):
         home, [ended("r1"), approved, ended("r2", documents=[{"name": "report.html", "sha256": digest("r1", "report.html")}])]
     )
     with Index.current() as index:
-        assert index.issued(digest("r1", "released")) == [("r1", "released", "released.csv")]
-        assert index.issued(digest("approval")) == [("r1", "approval", "approval")]
-        assert index.issued(digest("r1", "certificate")) == [("r1", "certificate", "certificate")]
-        assert index.issued(digest("r1", "report.html")) == [
+        assert index.find_issued_files(digest("r1", "released")) == [("r1", "released", "released.csv")]
+        assert index.find_issued_files(digest("approval")) == [("r1", "approval", "approval")]
+        assert index.find_issued_files(digest("r1", "certificate")) == [("r1", "certificate", "certificate")]
+        assert index.find_issued_files(digest("r1", "report.html")) == [
             ("r2", "document", "report.html"),
             ("r1", "document", "report.html"),
         ]
-        assert index.issued(digest("nothing")) == []
+        assert index.find_issued_files(digest("nothing")) == []
 
 
 def test_a_shape_is_names_in_their_order_and_rows(home):
@@ -163,7 +163,7 @@ def test_a_run_is_dated_by_its_first_entry_and_a_failed_one_has_no_certificate(h
     with Index.current() as index:
         (found,) = index.find(Query(verdict="failed"))
         assert found.began_at == START + timedelta(minutes=1)
-        assert found.ended_at == START + timedelta(minutes=3)
+        assert found.end_time == START + timedelta(minutes=3)
         assert index.last_certificate_of("anes") is None
 
 
@@ -174,7 +174,7 @@ def test_doubts_name_what_was_done_to_a_line(home):
     lines[2] = foreign[2]  # signed by a key that this home does not know
     lines[3] = lines[1]  # signed, and of another place
     path.write_bytes(b"".join(line + b"\n" for line in lines))
-    keyring = Keyring.of_home(Home.current())
+    keyring = Keyring.from_home(Home.current())
     with Index.current() as index:
         said = [Trust(keyring).doubt(*index.entry(number)) for number in range(4)]
     assert said[:2] == ["", ""]
@@ -190,9 +190,9 @@ def test_a_changed_letter_of_a_line_is_doubted(home):
     with Index.current() as index:
         line, entry = index.entry(0)
         assert entry is not None
-        assert "not one of key" in Trust(Keyring.of_home(Home.current())).doubt(line, entry)
+        assert "not one of key" in Trust(Keyring.from_home(Home.current())).doubt(line, entry)
 
 
 def test_doubts_of_one_reason_are_one_sentence():
-    assert in_words({3: "a", 5: "b", 9: "a"}) == ["entries 3, 9: a", "entry 5: b"]
-    assert in_words({}) == []
+    assert format_entry_notes({3: "a", 5: "b", 9: "a"}) == ["entries 3, 9: a", "entry 5: b"]
+    assert format_entry_notes({}) == []

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from small_homes import GONE, NOW, aged, ended, home_in, path_of, put, put_cache_record, put_run, revoked, there
 
 from tasks.audit.keeping.collection import carry_out, plan
-from tasks.audit.keeping.inventory import abandoned, drafts
+from tasks.audit.keeping.inventory import drafts, is_abandoned
 from tasks.audit.keeping.needs import History, history, history_of, manifests_of
-from tasks.audit.keeping.use import alone, in_use
+from tasks.audit.keeping.use import alone, use_store
 from tasks.audit.keeping.verification import verify
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
@@ -173,7 +173,7 @@ def test_drafts_of_killed_writers_go_after_an_hour_unless_somebody_holds_them(ho
         os.utime(path, (now - 3700, now - 3700))
     with left[0].open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert {file.path for file in drafts(home) if abandoned(file)} == {*left[1:], ours}
+        assert {file.path for file in drafts(home) if is_abandoned(file)} == {*left[1:], ours}
         collected()
     assert [path.exists() for path in (*left, ours, fresh, foreign)] == [True, *[False] * 4, True, True]
     os.utime(fresh, (now + 3700, now + 3700))  # the clock was wrong when it was written
@@ -205,7 +205,7 @@ def test_seeds_keys_manifests_and_the_ledger_are_never_touched(home):
 
 
 def test_a_run_and_a_collection_exclude_each_other(home):
-    with in_use(), in_use(), alone() as free:
+    with use_store(), use_store(), alone() as free:
         assert not free
     with alone() as free:
         assert free

@@ -17,7 +17,7 @@ from tasks.audit.ledger.entries import RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup import filling, opening
 from tasks.audit.lookup.index import Index
-from tasks.audit.lookup.lines import Misfit, Places
+from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.query import Query
 from tasks.audit.signing.keys import signing_key
 from tasks.microdata.errors import InputError
@@ -34,7 +34,7 @@ def trail(home):
 def answers(index: Index) -> tuple[object, ...]:
     """What an index says of a trail: enough to tell a wrong one."""
     found = index.find(Query())
-    return (index.size, [one.run for one in found], [one.ended for one in found], index.attempts_of("series-3"),
+    return (index.size, [one.run for one in found], [one.ending for one in found], index.attempts_of("series-3"),
             index.last_certificate_of("series-0"), index.names("attribute"), index.count(Query(touching="age")))  # fmt: skip
 
 
@@ -53,10 +53,10 @@ def test_it_says_where_a_run_stands(home):
     with Index.current() as index:
         newest, oldest = index.find(Query())
         assert [number for number, _ in oldest.entries] == [1, 2, 3]
-        assert oldest.ended is not None
-        assert oldest.ended.certificate == digest("r1", "certificate")
+        assert oldest.ending is not None
+        assert oldest.ending.certificate == digest("r1", "certificate")
         assert newest.run == "r2"
-        assert newest.ended is None
+        assert newest.ending is None
         assert newest.began is not None
         assert newest.began.release == "other"
         assert index.size == 5
@@ -105,7 +105,7 @@ def test_it_catches_up_and_reads_only_what_is_new(home, monkeypatch):
     Ledger.current().append(RunEnded.model_validate_json(_json(ended("r1"))), key)
     with Index.current() as index:
         assert index.notes == []
-        assert index.find(Query())[0].ended is not None
+        assert index.find(Query())[0].ending is not None
     assert len(read) == 3
 
 
@@ -223,7 +223,7 @@ def test_where_nothing_may_be_written_it_is_built_in_memory(trail, monkeypatch):
     with Index.current() as index:
         right = answers(index)
     (trail.parent / "index.db").unlink()
-    monkeypatch.setattr(opening, "locked", _refused)
+    monkeypatch.setattr(opening, "hold_file_lock", _refused)
     with Index.current() as index:
         assert answers(index) == right
         assert "in memory" in index.notes[0]
@@ -233,7 +233,7 @@ def test_where_nothing_may_be_written_it_is_built_in_memory(trail, monkeypatch):
 def test_where_nothing_may_be_written_one_that_fits_is_used(trail, monkeypatch):
     with Index.current() as index:
         right = answers(index)
-    monkeypatch.setattr(opening, "locked", _refused)
+    monkeypatch.setattr(opening, "hold_file_lock", _refused)
     with Index.current() as index:
         assert answers(index) == right
         assert index.notes == []
@@ -282,14 +282,14 @@ def test_a_beginning_means_a_run_only_if_it_is_alone(home):
 
 
 def test_a_place_holds_a_line_or_none(trail):
-    places = Places(Ledger(trail.parent))
+    places = LedgerLineReader(Ledger(trail.parent))
     lines = trail.read_bytes().splitlines()
     second = len(lines[0]) + 1
-    assert places.at([(1, second, len(lines[1]))])[0].content == lines[1]
+    assert places.read_lines([(1, second, len(lines[1]))])[0].content == lines[1]
     shifted, short, long = (second - 1, len(lines[1])), (second, len(lines[1]) - 1), (second, len(lines[1]) + len(lines[2]) + 1)
     for wrong in (shifted, short, long, (1, len(lines[0]) - 1), (10**15, 5), (second, 10**15)):
-        with pytest.raises(Misfit):
-            places.at([(1, *wrong)])
+        with pytest.raises(IndexMismatch):
+            places.read_lines([(1, *wrong)])
 
 
 def _refused(*_: object, **__: object):

@@ -16,7 +16,7 @@ from trails import attempt, began, digest, ended, runs, write_trail
 from tasks.audit.ledger.entries import AttemptMade
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
-from tasks.audit.lookup.lines import Places
+from tasks.audit.lookup.lines import LedgerLineReader
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.server import schema_of
 from tasks.audit.signing.keys import signing_key
@@ -53,16 +53,16 @@ def changed(postgres, database, trail):
     return call
 
 
-def places() -> Places:
-    return Places(Ledger.current())
+def places() -> LedgerLineReader:
+    return LedgerLineReader(Ledger.current())
 
 
 def answers(index: Index) -> tuple[object, ...]:
     found = index.find(Query())
-    return (index.size, [one.run for one in found], [one.ended for one in found], index.attempts_of("series-3"),
+    return (index.size, [one.run for one in found], [one.ending for one in found], index.attempts_of("series-3"),
             index.last_certificate_of("series-0"), index.names("attribute"), index.names("release"), index.key_changes(),
             index.count(Query(touching="age")), index.find(Query(certificate=digest("x")[:1], last=3)),
-            [index.contents_of_shape(row["alike"]) for row, _ in index.certified()[:3]])  # fmt: skip
+            [index.contents_of_shape(row["alike"]) for row, _ in index.list_certified_runs()[:3]])  # fmt: skip
 
 
 def in_a_file(monkeypatch) -> tuple[object, ...]:

@@ -44,16 +44,18 @@ class TestChanges:
         ]
         with pytest.raises(InputError, match="retired or revoked"):
             open_key(own, record_of(own, old))
-        assert verify_ledger(KeyChanges(own).ledger, Keyring.of_home(own)).findings == ()
+        assert verify_ledger(KeyChanges(own).ledger, Keyring.from_home(own)).findings == ()
 
     def test_what_the_old_key_signed_is_never_later_than_its_retirement(self, own):
         signing_key()
         KeyChanges(own).rotate()
-        ring = Keyring.of_home(own)
+        ring = Keyring.from_home(own)
         opened = [open_envelope(line.content, ENTRY) for line in KeyChanges(own).ledger.lines()]
         assert len(opened) == 3
         for sealed in opened:
-            assert ring.checked(sealed, purpose="certificates", signed_at=datetime.fromisoformat(sealed.value["at"]))
+            assert ring.require_valid_signer(
+                sealed, purpose="certificates", signed_at=datetime.fromisoformat(sealed.value["at"])
+            )
 
     def test_nobody_rotates_while_another_signs(self, own):
         signing_key()
@@ -171,11 +173,11 @@ def test_a_change_that_was_broken_off_is_finished_by_the_next(what, step, n, aft
     nothing_begun = (step == "_begin") or (step == "store_key" and not after)
     assert (new == old) == nothing_begun
     assert events(own)[n_before:] == ([] if nothing_begun else ending)
-    assert verify_ledger(KeyChanges(own).ledger, Keyring.of_home(own)).findings == ()
+    assert verify_ledger(KeyChanges(own).ledger, Keyring.from_home(own)).findings == ()
     record = record_of(own, old)
     assert bool(record.retired_at or record.revoked_at) != nothing_begun
     assert {path.stem for path in (own.root / "keys" / "signing").glob("*.pem")} == {
-        found.key_id for found in Keyring.of_home(own).keys
+        found.key_id for found in Keyring.from_home(own).keys
     }
 
 
@@ -216,7 +218,7 @@ def test_eight_rotations_at_once_leave_one_chain(own):
     assert len(made) == said.count("") >= 1
     assert [signer for signer, _ in made[1:]] == [key_id for _, key_id in made[:-1]]
     assert made[-1][1] == current_id(own)[:8]
-    assert verify_ledger(KeyChanges(own).ledger, Keyring.of_home(own)).findings == ()
+    assert verify_ledger(KeyChanges(own).ledger, Keyring.from_home(own)).findings == ()
 
 
 def test_who_signed_what_is_counted(own, monkeypatch):
@@ -235,6 +237,6 @@ def test_who_signed_what_is_counted(own, monkeypatch):
     ]
     monkeypatch.setattr(changes_module, "Ledger", lambda _: SimpleNamespace(lines=lambda: lines))
     changes = KeyChanges(own)
-    assert changes.signed("k", "ended") == 2
-    assert changes.signed("k", "ended", datetime(2026, 11, 22, tzinfo=UTC)) == 1
-    assert (changes.signed("p", "approved"), changes.signed("k", "approved")) == (1, 0)
+    assert changes.count_signatures("k", "ended") == 2
+    assert changes.count_signatures("k", "ended", datetime(2026, 11, 22, tzinfo=UTC)) == 1
+    assert (changes.count_signatures("p", "approved"), changes.count_signatures("k", "approved")) == (1, 0)

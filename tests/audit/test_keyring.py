@@ -28,7 +28,7 @@ from tasks.audit.signing.keyring import (
     TrustFile,
     note_revoked,
     public_key,
-    revoked_certificates,
+    read_revoked_certificates,
     trust_of_home,
 )
 from tasks.audit.signing.keys import keep_record, record_for
@@ -49,7 +49,7 @@ def changed(**fields: object) -> KeyRecord:
 
 
 def ring(*records: KeyRecord) -> Keyring:
-    return Keyring(tuple(KnownKey.of(record) for record in records))
+    return Keyring(tuple(KnownKey.from_record(record) for record in records))
 
 
 def sealed_by(private: Ed25519PrivateKey = PRIVATE):
@@ -58,7 +58,7 @@ def sealed_by(private: Ed25519PrivateKey = PRIVATE):
 
 def verdict(keyring: Keyring, signed_at: datetime = NOON, purpose: str = "certificates", sealed=None) -> str:
     try:
-        keyring.checked(sealed or sealed_by(), purpose=purpose, signed_at=signed_at)
+        keyring.require_valid_signer(sealed or sealed_by(), purpose=purpose, signed_at=signed_at)
     except KeyRefused as refused:
         return refused.code
     return "good"
@@ -91,7 +91,7 @@ def file(tmp_path):
 
 def of_file(path) -> InputError:
     with pytest.raises(InputError) as refused:
-        Keyring.of_files([path])
+        Keyring.from_files([path])
     return refused.value
 
 
@@ -131,40 +131,40 @@ class TestWhatAKeyIsGoodFor:
     def test_the_reason_is_told(self):
         keyring = ring(changed(revoked_at=NOON, revoked_since=NOON, reason="the laptop was stolen"))
         with pytest.raises(KeyRefused, match=r"since 2026-11-21 12:00:00 UTC \(the laptop was stolen\)"):
-            keyring.checked(sealed_by(), purpose="certificates", signed_at=NOON)
+            keyring.require_valid_signer(sealed_by(), purpose="certificates", signed_at=NOON)
 
     def test_an_unknown_key_id_is_not_shown_as_it_is(self):
         content = canonical({**json.loads(seal({"a": 1}, ENTRY, CryptoSigner(PRIVATE)))})
         hostile = content.replace(RECORD.claim.key_id.encode(), "\u202eevil\u0007".encode().replace(b"\x07", b"\\u0007"))
         with pytest.raises(KeyRefused) as refused:
-            ring(RECORD).checked(open_envelope(hostile, ENTRY), purpose="certificates", signed_at=NOON)
+            ring(RECORD).require_valid_signer(open_envelope(hostile, ENTRY), purpose="certificates", signed_at=NOON)
         assert refused.value.reason.isprintable()
 
     def test_a_record_whose_id_is_of_another_key(self):
         claim = RECORD.claim.model_copy(update={"public_key": pem_of(STRANGER).decode()})
         with pytest.raises(ValueError, match="id"):
-            KnownKey.of(KeyRecord(claim=claim))
+            KnownKey.from_record(KeyRecord(claim=claim))
 
 
 class TestFiles:
     def test_a_public_key_says_nothing_of_its_use(self, file):
-        keyring = Keyring.of_files([file(pem_of(PRIVATE))])
+        keyring = Keyring.from_files([file(pem_of(PRIVATE))])
         (known,) = keyring.keys
         assert (known.claim, known.purpose, known.key_id) == (None, None, RECORD.claim.key_id)
         assert known.name == f"key {RECORD.claim.key_id[:16]}"
         assert verdict(keyring) == verdict(keyring, purpose="approvals") == "good"
 
     def test_a_public_key_may_stand_below_a_remark(self, file):
-        assert Keyring.of_files([file(b"the key of the office\n" + pem_of(PRIVATE))]).known(RECORD.claim.key_id)
+        assert Keyring.from_files([file(b"the key of the office\n" + pem_of(PRIVATE))]).find_key(RECORD.claim.key_id)
 
     def test_a_trust_file_may_speak_of_private_keys(self, file):
         reason = "-----BEGIN PUBLIC KEY----- was sent with its PRIVATE KEY"
-        assert Keyring.of_files([file(trust(changed(revoked_at=NOON, reason=reason)))]).keys[0].reason == reason
+        assert Keyring.from_files([file(trust(changed(revoked_at=NOON, reason=reason)))]).keys[0].reason == reason
 
     @pytest.mark.parametrize("is_sealed", [False, True])
     def test_a_trust_file(self, is_sealed, file):
         content = trust(changed(retired_at=NOON), certificates=(CERTIFICATE,))
-        keyring = Keyring.of_files([file(seal(json.loads(content), TRUST, CryptoSigner(PRIVATE)) if is_sealed else content)])
+        keyring = Keyring.from_files([file(seal(json.loads(content), TRUST, CryptoSigner(PRIVATE)) if is_sealed else content)])
         assert verdict(keyring, NOON + SECOND) == "retired"
         assert keyring.revocation_of("c" * 64) == CERTIFICATE
         assert keyring.revocation_of("d" * 64) is None
@@ -183,7 +183,7 @@ class TestFiles:
         paths = [file(content) for content in variants]
         times = [early - SECOND, early, late, NOON]
         for one, other in product(paths, repeat=2):
-            both, apart = Keyring.of_files([one, other]), [Keyring.of_files([path]) for path in (one, other)]
+            both, apart = Keyring.from_files([one, other]), [Keyring.from_files([path]) for path in (one, other)]
             assert len(both.keys) == 1
             for when in times:
                 assert (verdict(both, when) == "good") == all(verdict(single, when) == "good" for single in apart)
@@ -252,7 +252,7 @@ class TestHome:
         own = Home(home)
         keep_record(own, changed(retired_at=NOON))
         note_revoked(own, CERTIFICATE.sha256, CERTIFICATE.reason, CERTIFICATE.at)
-        keyring = Keyring.of_home(own)
+        keyring = Keyring.from_home(own)
         assert keyring.revocation_of("c" * 64) == CERTIFICATE
         assert verdict(keyring, NOON + SECOND) == "retired"
 
@@ -261,8 +261,8 @@ class TestHome:
         keep_record(own, changed(revoked_at=NOON, revoked_since=NOON, reason="stolen"))
         keep_record(own, record_for(STRANGER, "approvals", "Ana"))
         note_revoked(own, "c" * 64, "wrong table", NOON)
-        exported = Keyring.of_files([file(canonical(trust_of_home(own, "0" * 32).model_dump(mode="json")))])
-        again = Keyring.of_home(own)
+        exported = Keyring.from_files([file(canonical(trust_of_home(own, "0" * 32).model_dump(mode="json")))])
+        again = Keyring.from_home(own)
         said = [
             [(one.claim, one.retired_at, one.revoked, one.revoked_since, one.reason) for one in found.keys]
             for found in (exported, again)
@@ -277,15 +277,15 @@ class TestHome:
         path = own.root / "keys" / "signing" / f"{RECORD.claim.key_id}.json"
         path.rename(path.with_name(f"{'0' * 64}.json"))
         with pytest.raises(InputError, match="damaged"):
-            Keyring.of_home(own)
+            Keyring.from_home(own)
 
     def test_a_revocation_is_noted_once_and_stays(self, home):
         own = Home(home)
-        assert revoked_certificates(own) == ()
+        assert read_revoked_certificates(own) == ()
         note_revoked(own, "c" * 64, "wrong table", NOON)
         note_revoked(own, "c" * 64, "another reason", NOON + SECOND)
         note_revoked(own, "d" * 64, "wrong policy", NOON)
-        assert [one.reason for one in revoked_certificates(own)] == ["wrong table", "wrong policy"]
+        assert [one.reason for one in read_revoked_certificates(own)] == ["wrong table", "wrong policy"]
         assert (own.root / "keys" / "revoked.json").stat().st_mode & 0o077 == 0
 
     @pytest.mark.parametrize("content", [b"", b"[1]", b'[{"sha256":"x"}]'])
@@ -294,6 +294,6 @@ class TestHome:
         note_revoked(own, "c" * 64, "wrong table", NOON)
         (own.root / "keys" / "revoked.json").write_bytes(content)
         with pytest.raises(InputError, match="list of revoked certificates"):
-            Keyring.of_home(own)
+            Keyring.from_home(own)
         with pytest.raises(InputError):
             note_revoked(own, "d" * 64, "wrong policy", NOON)

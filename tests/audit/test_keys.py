@@ -19,7 +19,15 @@ from tasks.audit.signing import pem
 from tasks.audit.signing.changes import KeyChanges
 from tasks.audit.signing.envelope import ENTRY, open_envelope, seal
 from tasks.audit.signing.keyring import Keyring
-from tasks.audit.signing.keys import create_key, current_id, make_current, pem_path, record_of, signing_key, unnamed
+from tasks.audit.signing.keys import (
+    create_key,
+    current_id,
+    format_default_key_name,
+    make_current,
+    pem_path,
+    record_of,
+    signing_key,
+)
 from tasks.microdata.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,12 +45,12 @@ class TestOpening:
         key = signing_key()
         assert signing_key().claim == key.claim == record_of(own, key.key_id).claim
         assert current_id(own) == key.key_id
-        assert (key.claim.purpose, key.claim.name) == ("certificates", unnamed(key.key_id))
+        assert (key.claim.purpose, key.claim.name) == ("certificates", format_default_key_name(key.key_id))
 
     def test_what_it_signs_the_keyring_of_the_home_accepts(self, own):
         sealed = open_envelope(seal({"a": 1}, ENTRY, signing_key().signer), ENTRY)
         assert (
-            Keyring.of_home(own).checked(sealed, purpose="certificates", signed_at=datetime.now(UTC)).claim
+            Keyring.from_home(own).require_valid_signer(sealed, purpose="certificates", signed_at=datetime.now(UTC)).claim
             == signing_key().claim
         )
 
@@ -103,10 +111,10 @@ class TestOpening:
 
     def test_a_new_key_for_approvals_is_locked_with_theirs_else_with_the_one_for_all(self, own, monkeypatch):
         monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, PASSPHRASE)
-        assert pem.chosen_passphrase(purpose="approvals") == PASSPHRASE
+        assert pem.choose_passphrase(purpose="approvals") == PASSPHRASE
         monkeypatch.setenv(pem.APPROVAL_VARIABLE, "what the board alone knows")
-        assert pem.chosen_passphrase(purpose="approvals") == "what the board alone knows"
-        assert pem.chosen_passphrase() == PASSPHRASE
+        assert pem.choose_passphrase(purpose="approvals") == "what the board alone knows"
+        assert pem.choose_passphrase() == PASSPHRASE
 
     def test_where_the_passphrase_of_the_environment_is_another_one_the_person_is_asked(self, own, monkeypatch):
         monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, "that of another key")
@@ -178,7 +186,7 @@ class TestOpening:
         assert "backup" in refused("no-key-record").remedy
 
     def test_neither_folder_nor_lock_is_left_by_looking(self, own):
-        assert Keyring.of_home(own) == Keyring()
+        assert Keyring.from_home(own) == Keyring()
         assert not own.root.exists()
 
 
@@ -285,7 +293,7 @@ class TestEnvironment:
         assert content not in str(error)
 
     def test_locked(self, own, monkeypatch):
-        content = pem.written(Ed25519PrivateKey.generate(), PASSPHRASE).decode()
+        content = pem.serialise_private_key(Ed25519PrivateKey.generate(), PASSPHRASE).decode()
         pem._opened.clear()
         monkeypatch.setenv(pem.PEM_VARIABLE, content)
         refused("no-passphrase")

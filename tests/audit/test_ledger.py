@@ -15,12 +15,12 @@ from ledgers import NOON, copied, filled, new_key, short, trusting
 
 from tasks.audit.ledger import ledger as ledger_module
 from tasks.audit.ledger.entries import LedgerOpened
-from tasks.audit.ledger.head import LARGEST_HEAD, Head, read, written
+from tasks.audit.ledger.head import LARGEST_HEAD, Head, read, serialise_head
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.merkle import CompactRange, root_of
 from tasks.audit.ledger.verification import verify_ledger
 from tasks.microdata.errors import InputError
-from tasks.runtime.files import locked
+from tasks.runtime.files import hold_file_lock
 
 KEY = new_key()
 NOBODY = 65534
@@ -108,7 +108,7 @@ def test_a_function_is_asked_for_the_event_when_nobody_else_can_append(ledger):
 
     def event(given: Ledger):
         seen.append(given.head().size)
-        with pytest.raises(TimeoutError), locked(given.folder / ".lock", timeout_seconds=0):
+        with pytest.raises(TimeoutError), hold_file_lock(given.folder / ".lock", timeout_seconds=0):
             pass
         return short(50)
 
@@ -184,7 +184,7 @@ def test_a_head_of_another_ledger_is_not_believed(ledger, tmp_path):
 
 def test_head_that_promises_a_wrong_size_is_not_believed(ledger):
     head = read(ledger.head_path.read_bytes())
-    ledger.head_path.write_bytes(written(Head(head.ledger, head.n_bytes + 5, head.last_byte, head.last, head.tree)))
+    ledger.head_path.write_bytes(serialise_head(Head(head.ledger, head.n_bytes + 5, head.last_byte, head.last, head.tree)))
     assert refused(ledger).code == "ledger-damaged"
 
 
@@ -297,7 +297,7 @@ def test_a_full_disk_with_a_torn_tail_loses_neither(ledger):
 
 def test_a_ledger_that_is_held_too_long_is_told(ledger, monkeypatch):
     monkeypatch.setattr(ledger_module, "SECONDS_TO_WAIT", 0.1)
-    with ledger.held():
+    with ledger.hold_lock():
         assert refused(ledger).code == "ledger-busy"
 
 
@@ -318,7 +318,7 @@ def test_a_ledger_on_a_medium_that_cannot_be_written_can_be_checked(ledger, monk
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(ledger_module, "locked", refuse)
+    monkeypatch.setattr(ledger_module, "hold_file_lock", refuse)
     assert is_sound(ledger, 4)
     assert refused(ledger).code == "ledger-not-usable"
 
@@ -330,7 +330,7 @@ def test_a_head_that_is_of_no_such_ledger_or_number_is_not_believed(ledger):
     larger = CompactRange(head.size * 2, head.tree.peaks)
     for wrong in (Head(other, head.n_bytes, head.last_byte, head.last, head.tree),
                   Head(head.ledger, head.n_bytes, head.last_byte, head.last, larger)):  # fmt: skip
-        ledger.head_path.write_bytes(written(wrong))
+        ledger.head_path.write_bytes(serialise_head(wrong))
         assert refused(ledger).code == "ledger-damaged"
         assert ledger.path.read_bytes() == good
 

@@ -15,8 +15,8 @@ from trails import attempt, ended
 from tasks.audit.ledger.entries import AttemptMade, RunEnded
 from tasks.audit.ledger.head import Head
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.ledger.verification import Verification, verify_ledger
-from tasks.audit.ledger.witness import read_witness, witnessed
+from tasks.audit.ledger.verification import LedgerVerification, verify_ledger
+from tasks.audit.ledger.witness import create_witness, read_witness
 from tasks.audit.signing.envelope import ENTRY, seal
 from tasks.audit.signing.keyring import Keyring
 
@@ -53,11 +53,11 @@ def witness(whole, tmp_path):
 
 
 def witness_of(ledger, path):
-    path.write_bytes(witnessed(ledger, KEY))
+    path.write_bytes(create_witness(ledger, KEY))
     return read_witness(path)
 
 
-def kinds(found: Verification) -> set[str]:
+def kinds(found: LedgerVerification) -> set[str]:
     return {finding.what for finding in found.findings}
 
 
@@ -65,7 +65,7 @@ def lines_of(ledger: Ledger) -> list[bytes]:
     return ledger.path.read_bytes().splitlines(keepends=True)
 
 
-def found_in(ledger: Ledger, *witnesses) -> Verification:
+def found_in(ledger: Ledger, *witnesses) -> LedgerVerification:
     return verify_ledger(ledger, trusting(KEY), witnesses)
 
 

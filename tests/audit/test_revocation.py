@@ -13,7 +13,7 @@ from tasks.audit.certificates.revocation import (
     RevocationPredicate,
     read_revocation,
     schema_of_revocations,
-    sealed_revocation,
+    sign_revocation,
 )
 from tasks.audit.signing.envelope import STATEMENT, open_envelope
 from tasks.audit.signing.keyring import Keyring
@@ -36,24 +36,24 @@ def keys(home):
 
 def test_a_good_revocation_is_read(keys):
     home, machine, _ = keys
-    found = read_revocation(sealed_revocation(SUBJECT, SAID, machine), CERTIFICATE, Keyring.of_home(home))
+    found = read_revocation(sign_revocation(SUBJECT, SAID, machine), CERTIFICATE, Keyring.from_home(home))
     assert (found.said, found.key.key_id) == (SAID, machine.key_id)
 
 
 def test_a_person_cannot_revoke_and_another_certificate_is_not_touched(keys):
     home, machine, person = keys
-    keyring = Keyring.of_home(home)
+    keyring = Keyring.from_home(home)
     with pytest.raises(NotValid, match="is for approvals, not for certificates"):
-        read_revocation(sealed_revocation(SUBJECT, SAID, person), CERTIFICATE, keyring)
+        read_revocation(sign_revocation(SUBJECT, SAID, person), CERTIFICATE, keyring)
     with pytest.raises(NotValid, match="another certificate"):
-        read_revocation(sealed_revocation(SUBJECT, SAID, machine), "00" * 32, keyring)
+        read_revocation(sign_revocation(SUBJECT, SAID, machine), "00" * 32, keyring)
     with pytest.raises(NotValid, match="not known here"):
-        read_revocation(sealed_revocation(SUBJECT, SAID, machine), CERTIFICATE, Keyring())
+        read_revocation(sign_revocation(SUBJECT, SAID, machine), CERTIFICATE, Keyring())
 
 
 def test_every_changed_byte_is_found(keys):
     home, machine, _ = keys
-    content, keyring, accepted = sealed_revocation(SUBJECT, SAID, machine), Keyring.of_home(home), []
+    content, keyring, accepted = sign_revocation(SUBJECT, SAID, machine), Keyring.from_home(home), []
     for place in range(len(content)):
         changed = content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
         try:
@@ -67,6 +67,6 @@ def test_the_schema_takes_what_is_written_and_nothing_else(keys):
     _, machine, _ = keys
     schema = schema_of_revocations()
     assert schema["$id"] == PREDICATE_TYPE
-    predicate = open_envelope(sealed_revocation(SUBJECT, SAID, machine), STATEMENT).value["predicate"]
+    predicate = open_envelope(sign_revocation(SUBJECT, SAID, machine), STATEMENT).value["predicate"]
     Draft202012Validator(schema).validate(predicate)
     assert not Draft202012Validator(schema).is_valid({**predicate, "certificate": "short"})

@@ -10,9 +10,9 @@ from ledgers import NOON, began, changed, filled, forge_head, new_key, short, tr
 
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.merkle import leaf_hash, root_of, verify_consistency, verify_inclusion
-from tasks.audit.ledger.proofs import Membership, check_proof, prove_entry, prove_since, read_proof, written
+from tasks.audit.ledger.proofs import InclusionProof, check_proof, prove_entry, prove_since, read_proof, serialise_proof
 from tasks.audit.ledger.verification import verify_ledger
-from tasks.audit.ledger.witness import read_witness, tree_head, witnessed
+from tasks.audit.ledger.witness import create_witness, read_witness, tree_head
 from tasks.audit.signing.envelope import STATEMENT, TREE_HEAD, seal
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.microdata.errors import InputError
@@ -56,7 +56,7 @@ def says(ledger: Ledger, witness) -> list[str]:
 
 
 def test_a_witness_is_size_and_root_signed(ledger):
-    head, sealed = tree_head(witnessed(ledger, KEY, NOON))
+    head, sealed = tree_head(create_witness(ledger, KEY, NOON))
     leaves = [leaf_hash(line) for line in ledger.path.read_bytes().splitlines()]
     assert (head.size, head.root, head.at) == (ENTRIES, root_of(leaves).hex(), NOON)
     assert set(sealed.value) == {"ledger", "size", "root", "at"}
@@ -112,7 +112,7 @@ def test_a_damaged_ledger_gets_no_witness(ledger, tmp_path):
     content[200] ^= 1
     copy.path.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        witnessed(copy, KEY)
+        create_witness(copy, KEY)
     assert caught.value.code == "ledger-damaged"
 
 
@@ -137,7 +137,7 @@ def test_a_run_is_proved_by_its_last_entry_and_named_by_its_beginning(ledger):
 
 def test_what_a_witness_saw_is_proved_to_be_the_beginning(tmp_path, saved):
     ledger = filled(tmp_path / "ledger", KEY, 3)
-    witness = saved(witnessed(ledger, KEY) + b"\n")
+    witness = saved(create_witness(ledger, KEY) + b"\n")
     for n in range(3, 9):
         proof, size = prove_since(ledger, witness, KEY)
         checked = check_proof(proof, trusting(KEY))
@@ -180,14 +180,14 @@ def test_parts_of_two_proofs_do_not_make_one(ledger, tmp_path):
         (elsewhere, third, third),
         (third, third, elsewhere),
     ):
-        mixed = Membership(entry=entry.entry, path=path.path, head=head.head)
+        mixed = InclusionProof(entry=entry.entry, path=path.path, head=head.head)
         assert check_proof(mixed, trusting(KEY)).faults
 
 
 @given(data=st.data())
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_proof_with_one_byte_changed_is_none(ledger, saved, data):
-    content = written(prove_entry(ledger, "2", KEY)[0])
+    content = serialise_proof(prove_entry(ledger, "2", KEY)[0])
     byte, value = data.draw(st.integers(0, len(content) - 1)), data.draw(st.integers(0, 255))
     path = saved(content[:byte] + bytes([value]) + content[byte + 1 :], "proof.json")
     assert holds(path) == (value == content[byte])
@@ -195,10 +195,10 @@ def test_a_proof_with_one_byte_changed_is_none(ledger, saved, data):
 
 def test_every_byte_of_a_proof_is_watched(tmp_path, saved):
     ledger = filled(tmp_path / "ledger", KEY, 3)
-    witness = saved(witnessed(ledger, KEY))
+    witness = saved(create_witness(ledger, KEY))
     ledger.append(short(3), KEY)
     for proof in (prove_entry(ledger, "1", KEY)[0], prove_since(ledger, witness, KEY)[0]):
-        content = written(proof)
+        content = serialise_proof(proof)
         for byte, value in enumerate(content):
             path = saved(content[:byte] + bytes([value ^ 1 << byte % 7]) + content[byte + 1 :], "proof.json")
             assert not holds(path), byte

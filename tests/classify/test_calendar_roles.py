@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.classify.dependence import find_dependences
-from tasks.classify.evidence import facts_of, named_like_birth
+from tasks.classify.evidence import facts_of, is_birth_date_name
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.classify.roles import attribute_of
 from tasks.ingest.codebooks.codebook import AttributeSpec
@@ -26,7 +26,7 @@ REMARKS = [REMARK.format(i // 2) for i in range(40)]
 
 def attribute(name, values, *, key=False, **declared):
     spec = AttributeSpec(name=name, **declared) if declared else None
-    return attribute_of(facts_of(Microdata.of({name: values}), name), spec, is_key=key, is_known=False)
+    return attribute_of(facts_of(Microdata.from_columns({name: values}), name), spec, is_key=key, is_known=False)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_numbers_that_name_units_are_codes(role):
     [("birth_date", True), ("DateOfBirth", True), ("dob", True), ("BDATE", True), ("admission", False), ("birthplace", False)],
 )
 def test_names_of_dates_of_birth(name, expected):
-    assert named_like_birth(name) is expected
+    assert is_birth_date_name(name) is expected
 
 
 def test_a_date_of_birth_is_told_to_be_a_strong_quasi_identifier():
@@ -96,9 +96,9 @@ def test_free_text_that_is_not_published_or_is_said_to_be_categories_stands():
 
 
 def test_worked_facts_of_texts():
-    facts = facts_of(Microdata.of({"x": ["a text of twenty-one ch", "short one here", "one two", None]}), "x")
+    facts = facts_of(Microdata.from_columns({"x": ["a text of twenty-one ch", "short one here", "one two", None]}), "x")
     assert (facts.prose, facts.digits, facts.free_text) == (1 / 3, False, False)
-    assert facts_of(Microdata.of({"x": ["01", "10", None]}), "x").digits
+    assert facts_of(Microdata.from_columns({"x": ["01", "10", None]}), "x").digits
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ def test_declarations_that_the_column_does_not_fit(values, declared, code):
 def test_moments_too_fine_for_a_double_are_refused():
     fine = {"m": [datetime(2300, 1, 1, 0, 0, 0, i) for i in range(1, 41)], "n": list(range(0, 80, 2))}
     with pytest.raises(InputError, match="too fine"):
-        classify(Microdata.of(fine), ClassifyPlan(attributes=(AttributeSpec(name="n", role=Role.OTHER),)))
+        classify(Microdata.from_columns(fine), ClassifyPlan(attributes=(AttributeSpec(name="n", role=Role.OTHER),)))
     fine["m"] = [datetime(2023, 1, 1, 0, 0, 0, i) for i in range(1, 41)]
     assert (
-        classify(Microdata.of(fine), ClassifyPlan(attributes=(AttributeSpec(name="n", role=Role.OTHER),)))["m"].scale
+        classify(Microdata.from_columns(fine), ClassifyPlan(attributes=(AttributeSpec(name="n", role=Role.OTHER),)))["m"].scale
         is Scale.DATE
     )
 
@@ -136,7 +136,7 @@ STAY = RNG.integers(0, 30, 200)
 def dated(**columns):
     """Columns of day numbers become dates, the others stay; every column is a published quasi-identifier."""
     made = {name: np.asarray(v).astype("datetime64[D]") if name.endswith("date") else v for name, v in columns.items()}
-    table = Microdata.of(made)
+    table = Microdata.from_columns(made)
     scale = {name: Scale.DATE if table.is_calendar(name) else Scale.NUMERIC for name in table.names}
     return table, Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, scale[name], "declared") for name in table.names))
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
-from tasks.classify.methods import ClassifyPlan, classify, masked_attributes
+from tasks.classify.methods import ClassifyPlan, classify, list_target_attributes
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.sources import SourceSpec, read
 from tasks.microdata.errors import InputError
@@ -13,7 +13,7 @@ from tasks.microdata.table import Microdata
 
 ORDERED = (Scale.NUMERIC, Scale.ORDINAL)
 N = 40
-TABLE = Microdata.of(
+TABLE = Microdata.from_columns(
     {
         "pid": list(range(500, 500 + N)),
         "age": [20 + (7 * i) % 31 + (i % 3) for i in range(N)],
@@ -41,7 +41,7 @@ def plan(**fields: object) -> ClassifyPlan:
 def test_the_schema_holds_every_column_in_order() -> None:
     schema = classify(TABLE, plan())
     assert schema.names == TABLE.names
-    assert schema.published == TABLE.names[1:]
+    assert schema.release_columns == TABLE.names[1:]
     decided = {a.name: (a.role, a.scale, a.decided_by) for a in schema.attributes}
     assert decided == {
         "pid": (Role.IDENTIFIER, Scale.CODE, "declared"),
@@ -67,8 +67,8 @@ def test_the_schema_and_the_plan_survive_json() -> None:
 
 def test_masked_attributes_are_those_named_or_fitting() -> None:
     schema = classify(TABLE, plan(masks=[]))
-    assert masked_attributes(schema, (MaskTargets(("vote",), ORDERED), MaskTargets(("age",), ORDERED))) == ("age", "vote")
-    assert masked_attributes(schema, (MaskTargets(None, (Scale.ORDINAL,)),)) == ("opinion",)
+    assert list_target_attributes(schema, (MaskTargets(("vote",), ORDERED), MaskTargets(("age",), ORDERED))) == ("age", "vote")
+    assert list_target_attributes(schema, (MaskTargets(None, (Scale.ORDINAL,)),)) == ("opinion",)
 
 
 def mask(*names: str) -> list[dict[str, object]]:
@@ -109,9 +109,9 @@ def test_a_near_miss_is_suggested() -> None:
 @pytest.mark.parametrize(
     ("data", "code"),
     [
-        (Microdata.of({}), "no-columns"),
-        (Microdata.of({"a": [1]}), "too-few-rows"),
-        (Microdata.of({"a": [1][:0]}), "too-few-rows"),
+        (Microdata.from_columns({}), "no-columns"),
+        (Microdata.from_columns({"a": [1]}), "too-few-rows"),
+        (Microdata.from_columns({"a": [1][:0]}), "too-few-rows"),
     ],
 )
 def test_tables_that_cannot_be_released(data: Microdata, code: str) -> None:
@@ -122,12 +122,12 @@ def test_tables_that_cannot_be_released(data: Microdata, code: str) -> None:
 
 def test_a_table_of_identifiers_alone_has_nothing_to_publish() -> None:
     with pytest.raises(InputError) as caught:
-        classify(Microdata.of({"a": [1, 2]}), ClassifyPlan(key="a"))
+        classify(Microdata.from_columns({"a": [1, 2]}), ClassifyPlan(key="a"))
     assert caught.value.code == "nothing-to-publish"
 
 
 def test_small_tables_say_that_nothing_was_searched() -> None:
-    data = Microdata.of({"a": [1, 2, 3], "b": [1, 2, 3]})
+    data = Microdata.from_columns({"a": [1, 2, 3], "b": [1, 2, 3]})
     schema = classify(data, ClassifyPlan(masks=(MaskTargets(("a",), ORDERED),)))
     assert any("not searched" in words for words in schema["a"].evidence)
 
@@ -146,7 +146,7 @@ def test_anes96_is_refused_until_logpopul_is_declared() -> None:
     assert "logpopul: {role: derived, from: [popul]}" in caught.value.remedy
     derived = AttributeSpec(name="logpopul", role=Role.DERIVED, derived_from=("popul",))
     schema = classify(anes96(), ClassifyPlan(masks=masks, attributes=(derived,)))
-    assert "logpopul" not in schema.published
+    assert "logpopul" not in schema.release_columns
     assert schema["logpopul"].derived_from == ("popul",)
 
 
@@ -168,15 +168,15 @@ def test_anes96_scales_are_those_of_its_codebook() -> None:
 @pytest.mark.parametrize("values", [[1, *range(1, N)], [None, *range(1, N)]])
 def test_a_key_that_does_not_tell_units_apart_is_refused(values: list[object]) -> None:
     with pytest.raises(InputError, match="does not tell the units apart"):
-        classify(TABLE.with_column("pid", pa.array(values)), plan())
+        classify(TABLE.replace_column("pid", pa.array(values)), plan())
 
 
 def test_a_row_without_its_person_is_refused_and_repeated_persons_are_not() -> None:
     declared = {"pid": {"role": "person", "scale": "nominal"}, "opinion": {"order": ["low", "mid", "high"]}}
-    persons = TABLE.with_column("pid", pa.array([i // 2 for i in range(N)]))
+    persons = TABLE.replace_column("pid", pa.array([i // 2 for i in range(N)]))
     assert classify(persons, plan(key=None, attributes=declared))["pid"].role == Role.PERSON
     with pytest.raises(InputError, match="whose rows they are is not known"):
-        classify(TABLE.with_column("pid", pa.array([None, *range(1, N)])), plan(key=None, attributes=declared))
+        classify(TABLE.replace_column("pid", pa.array([None, *range(1, N)])), plan(key=None, attributes=declared))
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def schema_of(data: Microdata, **roles: Role) -> Schema:
 
 
 def found(columns: dict[str, object], *masked: str, **roles: Role) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    data = Microdata.of(columns)  # type: ignore[arg-type]  # arrays and lists
+    data = Microdata.from_columns(columns)  # type: ignore[arg-type]  # arrays and lists
     return [(d.relation, d.masked, d.unmasked) for d in find_dependences(data, schema_of(data, **roles), masked)]
 
 
@@ -58,9 +58,9 @@ def test_worked_identity_of_ten_rows() -> None:
 def test_the_words_name_the_columns_and_the_kind() -> None:
     rng = draws()
     a, b = rng.normal(size=50), rng.normal(size=50)
-    data = Microdata.of({"a": a, "b": b, "c": a + b})
+    data = Microdata.from_columns({"a": a, "b": b, "c": a + b})
     (one,) = find_dependences(data, schema_of(data), ("a",))
-    assert one.in_words() == "c = a + b (in 100.00% of the rows; masked: a)"
+    assert one.describe() == "c = a + b (in 100.00% of the rows; masked: a)"
 
 
 RELATIONS = {
@@ -182,7 +182,7 @@ def test_text_with_an_order_has_ranks() -> None:
     rng = draws()
     codes = rng.integers(0, 40, 500)
     words = [f"w{code:02}" for code in codes]
-    data = Microdata.of({"x": codes + rng.normal(scale=0.01, size=500), "t": words})
+    data = Microdata.from_columns({"x": codes + rng.normal(scale=0.01, size=500), "t": words})
     order = tuple(f"w{code:02}" for code in range(40))
     text = Attribute("t", Role.QUASI_IDENTIFIER, Scale.ORDINAL, "declared", order=order)
     schema = Schema((Attribute("x", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"), text))
@@ -257,7 +257,7 @@ def test_the_finding_does_not_depend_on_the_order_of_rows_and_survives_screening
         "rank": np.exp(b),
         "free": rng.integers(0, 9, n),
     }
-    data = Microdata.of(columns)
+    data = Microdata.from_columns(columns)
     whole = find_dependences(data, schema_of(data), ("a", "code", "b"))
     assert {d.relation for d in whole} == {"sum", "one_to_one", "rank_correlation"}
     monkeypatch.setattr(finding, "SCREEN_ROWS", 300)
@@ -294,7 +294,7 @@ def test_census_total_income_is_the_sum_of_its_parts() -> None:
     """PTOTVAL = PEARNVAL + POTHVAL in 1,080 of 1,080 rows of the Census table of the CASC project."""
     if not (REFERENCE / "census.csv").is_file():
         pytest.skip(f"reference tables are not at {REFERENCE}")
-    data = ingest(IngestPlan(source=SourceSpec(table="census.csv").resolved(REFERENCE))).data
+    data = ingest(IngestPlan(source=SourceSpec(table="census.csv").resolve_path(REFERENCE))).data
     schema = schema_of(data)
     (total,) = [d for d in find_dependences(data, schema, ("PEARNVAL", "POTHVAL")) if d.relation == "sum"]
     assert (total.masked, total.unmasked, total.share) == (("PEARNVAL", "POTHVAL"), ("PTOTVAL",), 1.0)

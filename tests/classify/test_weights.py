@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.classify.weights import determined, weight_reveals
+from tasks.classify.weights import compute_determined_share, weight_reveals
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 
@@ -33,7 +33,7 @@ def told(data):
 
 def test_worked_table():
     # weights 7.5 and 2.5 are those of the regions; one row has a weight of its own, one has none
-    data = Microdata.of(
+    data = Microdata.from_columns(
         {
             "wgt": [7.5, 7.5, 7.5, 2.5, 2.5, 2.5, 9.25, None],
             "region": ["n", "n", "n", "s", "s", "s", "s", "n"],
@@ -50,16 +50,16 @@ def test_worked_table():
 
 
 def test_what_tells_nothing():
-    data = Microdata.of({"wgt": [1.5] * 6, "region": ["n", "s"] * 3})
+    data = Microdata.from_columns({"wgt": [1.5] * 6, "region": ["n", "s"] * 3})
     assert told(data) == (
         "the weight `wgt` has 1 different values in 6 rows; 0 rows (0.0%) have one that no other row has",
         "the weight `wgt` tells no other attribute",
     )
-    unique = Microdata.of({"wgt": np.arange(6.0) + 1, "region": ["n", "s"] * 3})
+    unique = Microdata.from_columns({"wgt": np.arange(6.0) + 1, "region": ["n", "s"] * 3})
     assert told(unique)[1] == "the weight `wgt` tells no other attribute"
-    empty = Microdata.of({"wgt": [None, None], "house": [None, None], "region": ["n", "s"]})
+    empty = Microdata.from_columns({"wgt": [None, None], "house": [None, None], "region": ["n", "s"]})
     assert told(empty) == ("no row has a group of `house`",)
-    plain = Microdata.of({"region": ["n", "s"]})
+    plain = Microdata.from_columns({"region": ["n", "s"]})
     assert told(plain) == ()
 
 
@@ -67,7 +67,7 @@ def test_what_tells_nothing():
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=6))
 def test_chance_is_the_mean_over_all_permutations(rows):
     weight, values = np.array(rows).T
-    share, chance = determined(weight, values)
+    share, chance = compute_determined_share(weight, values)
 
     def told(order):
         return sum(int((weight == w).sum()) for w in set(weight) if len(set(order[weight == w])) == 1) / len(weight)
@@ -77,6 +77,8 @@ def test_chance_is_the_mean_over_all_permutations(rows):
 
 
 def test_no_value_is_told():
-    data = Microdata.of({"wgt": [12345.5] * 4 + [777.25] * 4, "region": ["north"] * 4 + ["south"] * 4, "house": [4711] * 8})
+    data = Microdata.from_columns(
+        {"wgt": [12345.5] * 4 + [777.25] * 4, "region": ["north"] * 4 + ["south"] * 4, "house": [4711] * 8}
+    )
     text = " ".join(told(data))
     assert not any(value in text for value in ("12345", "777", "north", "south", "4711"))

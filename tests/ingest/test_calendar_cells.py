@@ -209,7 +209,9 @@ def _padded(day: date, written: str) -> str:
 
 
 def test_formulas_are_counted_and_named():
-    table = Microdata.of({"note": ["=1+1", "@x", "-", "a=b", None], "=sum": [1, 2, 3, 4, 5], "n": [-1, -2, -3, -4, -5]})
+    table = Microdata.from_columns(
+        {"note": ["=1+1", "@x", "-", "a=b", None], "=sum": [1, 2, 3, 4, 5], "n": [-1, -2, -3, -4, -5]}
+    )
     (told,) = formula_notes(table)
     assert "note (2 cells), the name of =sum" in told
     assert "1+1" not in told

@@ -4,7 +4,7 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 
-from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec, by_name
+from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec, index_by_name
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.spec import Spec
 
@@ -37,7 +37,7 @@ def test_the_mapping_of_the_release_file_becomes_named_declarations() -> None:
     assert found[1].order == ("low", "mid", "high")
     assert found[2].derived_from == ("popul",)
     assert found[3] == AttributeSpec(name="listed only")
-    assert by_name(found)["age"].role is Role.QUASI_IDENTIFIER
+    assert index_by_name(found)["age"].role is Role.QUASI_IDENTIFIER
 
 
 @pytest.mark.parametrize("by_alias", [True, False])

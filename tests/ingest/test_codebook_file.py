@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.ingest.codebooks.categories import Category, Hierarchy, Tree
+from tasks.ingest.codebooks.categories import Category, CategoryTree, Hierarchy
 from tasks.ingest.codebooks.codebook import AttributeSpec
-from tasks.ingest.codebooks.codebook_file import Codebook, Entry, load_codebook, merged
+from tasks.ingest.codebooks.codebook_file import Codebook, CodebookEntry, load_codebook, merge_codebook
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec
 from tasks.microdata.errors import InputError
@@ -29,7 +29,7 @@ attributes:
       - {Norway: Nordic, Sweden: Nordic}
   free:
 """
-TREE: TypeAdapter[Tree] = TypeAdapter(Hierarchy)
+TREE: TypeAdapter[CategoryTree] = TypeAdapter(Hierarchy)
 
 
 def codebook(tmp_path: Path, text: str = WRITTEN) -> Codebook:
@@ -41,8 +41,8 @@ def test_a_codebook_is_read(tmp_path: Path) -> None:
     found = codebook(tmp_path)
     assert found.label == "codebook.yaml"
     assert [entry.name for entry in found.entries] == ["age", "opinion", "town", "free"]
-    entries = found.by_name()
-    assert entries["age"] == Entry(name="age", label="Age at interview", unit="years",
+    entries = found.index_by_name()
+    assert entries["age"] == CodebookEntry(name="age", label="Age at interview", unit="years",
                                    missing=(Category(code="-9", label="refused"),))  # fmt: skip
     assert entries["town"].valid == ("Oslo", "Bergen", "Malmo")
     assert entries["town"].hierarchy is not None
@@ -52,19 +52,21 @@ def test_a_codebook_is_read(tmp_path: Path) -> None:
 def test_the_release_file_wins_field_by_field(tmp_path: Path) -> None:
     declared = (AttributeSpec(name="opinion", role=Role.CONFIDENTIAL, label="Mine"), AttributeSpec(name="other"),
                 AttributeSpec(name="age", missing=("-8",)))  # fmt: skip
-    opinion, other, age, town, free = merged(declared, codebook(tmp_path))
+    opinion, other, age, town, free = merge_codebook(declared, codebook(tmp_path))
     assert (opinion.role, opinion.label, opinion.order) == (Role.CONFIDENTIAL, "Mine", ("1", "2", "3"))
     assert other == AttributeSpec(name="other")
     assert (age.missing, age.unit, age.only_in) == (("-8",), "years", None)
     assert (town.name, town.only_in, free.only_in) == ("town", "codebook.yaml", "codebook.yaml")
-    assert merged((opinion, other, age, town, free), codebook(tmp_path)) == (opinion, other, age, town, free)
+    assert merge_codebook((opinion, other, age, town, free), codebook(tmp_path)) == (opinion, other, age, town, free)
     assert AttributeSpec.model_validate_json(town.model_dump_json(by_alias=True)) == town
     assert len({opinion, town, opinion}) == 2
 
 
 def test_the_declarations_of_a_codebook_type_and_check_the_table(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("age,opinion,town,free\n30,1,Oslo,x\n-9,3,Malmo,\n")
-    plan = IngestPlan(source=SourceSpec(table="a.csv").resolved(tmp_path), attributes=merged((), codebook(tmp_path)))
+    plan = IngestPlan(
+        source=SourceSpec(table="a.csv").resolve_path(tmp_path), attributes=merge_codebook((), codebook(tmp_path))
+    )
     found = ingest(IngestPlan.model_validate_json(plan.model_dump_json(by_alias=True)))
     assert found.data.arrow.to_pydict()["age"] == [30, None]
     age, opinion, town, free = found.report.columns
@@ -84,7 +86,7 @@ def test_the_declarations_of_a_codebook_type_and_check_the_table(tmp_path: Path)
 def test_values_outside_the_categories_are_counted_not_named(tmp_path: Path, cells: str, codes: list[str], fails: bool) -> None:
     (tmp_path / "a.csv").write_text(f"n\n{cells}")
     declared = AttributeSpec(name="n", categories=tuple(Category(code=code) for code in codes))
-    plan = IngestPlan(source=SourceSpec(table="a.csv").resolved(tmp_path), attributes=(declared,))
+    plan = IngestPlan(source=SourceSpec(table="a.csv").resolve_path(tmp_path), attributes=(declared,))
     if not fails:
         assert [check.n_violations for check in ingest(plan).report.checks] == [0, 0]
         return
@@ -156,6 +158,6 @@ def test_what_is_no_hierarchy(text: str, words: str) -> None:
 )
 def test_a_contradiction_names_both_sides(tmp_path: Path, declared: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
-        merged((AttributeSpec.model_validate({"name": "opinion", **declared}),), codebook(tmp_path))
+        merge_codebook((AttributeSpec.model_validate({"name": "opinion", **declared}),), codebook(tmp_path))
     assert (caught.value.code, caught.value.where) == ("contradictory-codebook", "attributes.opinion")
     assert "codebook.yaml" in caught.value.what

@@ -63,12 +63,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def as_csv(folder: Path) -> str:
-    return address(SourceSpec(table="t.csv").resolved(folder))
+    return address(SourceSpec(table="t.csv").resolve_path(folder))
 
 
 @pytest.mark.parametrize("form", ["t.csv.gz", "t.parquet", "parts", "t.sav", "t.dta"])
 def test_files(folder: Path, as_csv: str, form: str) -> None:
-    assert address(SourceSpec(table=form).resolved(folder)) == as_csv
+    assert address(SourceSpec(table=form).resolve_path(folder)) == as_csv
 
 
 @pytest.mark.parametrize("sql", ["select * from t", "select * from t order by n is null, n"])
@@ -93,7 +93,7 @@ def test_postgresql(postgresql: str, as_csv: str, sql: str, monkeypatch: pytest.
 
 def test_the_order_of_a_file_is_content(folder: Path, as_csv: str) -> None:
     as_parquet(folder / "backwards.parquet", ROWS[::-1])
-    assert address(SourceSpec(table="backwards.parquet").resolved(folder)) != as_csv
+    assert address(SourceSpec(table="backwards.parquet").resolve_path(folder)) != as_csv
 
 
 def test_a_changed_row_of_a_database_is_another_source(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_a_renamed_partition_is_another_source(home: Path, tmp_path: Path) -> No
 
     (tmp_path / "t" / "y=1").mkdir(parents=True)
     as_parquet(tmp_path / "t" / "y=1" / "0.parquet")
-    source = SourceSpec(table="t").resolved(tmp_path)
+    source = SourceSpec(table="t").resolve_path(tmp_path)
     before = source_digest(source)
     (tmp_path / "t" / "y=1").rename(tmp_path / "t" / "y=2")
     assert source_digest(source) != before

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
 
-from tasks.ingest.readers.rows import as_columns, in_canonical_order
-from tasks.ingest.readers.statement import checked_statement, is_ordered
+from tasks.ingest.readers.rows import as_columns, sort_by_all_columns
+from tasks.ingest.readers.statement import check_statement, is_ordered
 from tasks.ingest.sources import SourceSpec, files, reachable, read
 from tasks.microdata.errors import InputError
 
@@ -59,7 +59,7 @@ def test_a_query_has_no_files_and_is_reachable(sqlite: Path) -> None:
     source = query("select 1 as a")
     assert files(source) == ()
     reachable(source)
-    assert source.resolved(Path("/nowhere")) == source
+    assert source.resolve_path(Path("/nowhere")) == source
 
 
 @settings(max_examples=40, deadline=None)
@@ -68,7 +68,7 @@ def test_the_order_of_the_rows_does_not_matter(order: list[int]) -> None:
     cells = [(1, "b"), (1, "a"), (None, "a"), (2, None), (-1, "Å"), (1, "a")]
     table = as_columns(["n", "t.x"], [[cells[place] for place in order]], "q")
     expected = [(-1, "Å"), (1, "a"), (1, "a"), (1, "b"), (2, None), (None, "a")]
-    assert [tuple(row.values()) for row in in_canonical_order(table).to_pylist()] == expected
+    assert [tuple(row.values()) for row in sort_by_all_columns(table).to_pylist()] == expected
 
 
 def test_types_of_values_become_types_of_columns() -> None:
@@ -78,7 +78,7 @@ def test_types_of_values_become_types_of_columns() -> None:
     table = as_columns([f"c{place}" for place in range(9)], [[row], [other]], "q")
     kinds = ["bool", "int64", "double", "decimal128(5, 2)", "string", "timestamp[us]", "date32[day]", "time64[us]", "null"]
     assert [str(field.type) for field in table.schema] == kinds
-    assert in_canonical_order(table).num_rows == 2
+    assert sort_by_all_columns(table).num_rows == 2
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_order_by_counts_at_the_top_level_alone(sql: str, ordered: bool) -> None
     "sql", ["select ';'", "with a as (select 1) select * from a", "values (1), (2)", "table t", "(select 1)"]
 )
 def test_statements_that_read_are_taken(sql: str) -> None:
-    assert checked_statement(sql, "q") == sql
-    assert checked_statement(f" {sql} ; -- the end;", "q") == sql
+    assert check_statement(sql, "q") == sql
+    assert check_statement(f" {sql} ; -- the end;", "q") == sql
 
 
 def test_sqlite_is_opened_without_the_right_to_write(sqlite: Path) -> None:

@@ -50,7 +50,7 @@ def test_spss_numbers_dates_and_labels(tmp_path: Path) -> None:
         assert found == [None if pd.isna(value) else value for value in expected[name]], name
     assert raw.column_notes == (("S", "1 values that the file calls missing became missing"),)
     assert raw.codebook is not None
-    entry = raw.codebook.by_name()["S"]
+    entry = raw.codebook.index_by_name()["S"]
     assert (entry.label, entry.categories) == (
         "Satisfaction",
         (Category(code="1", label="low"), Category(code="2", label="high")),
@@ -60,7 +60,7 @@ def test_spss_numbers_dates_and_labels(tmp_path: Path) -> None:
 
 def test_the_labels_reach_the_report(tmp_path: Path) -> None:
     written(tmp_path / "a.sav", FRAME[["S", "X"]], **LABELS, missing_ranges={"S": [-9]})
-    report = ingest(IngestPlan(source=SourceSpec(table="a.sav").resolved(tmp_path))).report
+    report = ingest(IngestPlan(source=SourceSpec(table="a.sav").resolve_path(tmp_path))).report
     satisfaction, other = report.columns
     assert (satisfaction.label, satisfaction.unit, satisfaction.n_categories) == ("Satisfaction", None, 2)
     assert (satisfaction.n_missing, other.label, other.n_categories) == (1, None, None)
@@ -73,7 +73,7 @@ def test_stata_tags_are_missing_and_its_integers_are_integers(tmp_path: Path) ->
     assert raw.table.to_pydict() == {"a": [1.0, None, None], "s": ["x", "y", "z"]}
     assert raw.column_notes == (("a", "2 values that the file calls missing became missing"),)
     assert raw.codebook is not None
-    assert raw.codebook.by_name()["a"].missing_codes == ("a", "b")
+    assert raw.codebook.index_by_name()["a"].missing_codes == ("a", "b")
     whole = written(tmp_path / "b.dta", pd.DataFrame({"i": pd.Series([1, 2], dtype="int32"), "x": [1.0, 2.0]}))
     assert [str(field.type) for field in whole.table.schema] == ["int64", "double"]
 
@@ -84,7 +84,7 @@ def test_the_other_formats_hold_the_same_values(tmp_path: Path, suffix: str) -> 
     for name in FRAME.columns:
         expected = [None if pd.isna(value) or value == "" else value for value in FRAME[name].astype(object)]
         assert [None if value == "" else value for value in raw.table.column(name).to_pylist()] == expected
-    assert read(SourceSpec(table=f"a{suffix}").resolved(tmp_path)).table == raw.table
+    assert read(SourceSpec(table=f"a{suffix}").resolve_path(tmp_path)).table == raw.table
 
 
 def test_portable_files_are_read(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_whole_numbers_of_sas_without_decimals_are_integers(tmp_path: Path) -> N
 def test_a_file_is_known_by_its_content(tmp_path: Path) -> None:
     written(tmp_path / "a.sav", FRAME[["N"]])
     (tmp_path / "a.csv").write_bytes((tmp_path / "a.sav").read_bytes())
-    assert read(SourceSpec(table="a.csv").resolved(tmp_path)).format == "SPSS"
+    assert read(SourceSpec(table="a.csv").resolve_path(tmp_path)).format == "SPSS"
 
 
 @pytest.mark.parametrize("seconds", [86400.0, -1.0, 90000.5])

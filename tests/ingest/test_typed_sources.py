@@ -121,17 +121,17 @@ def test_repeated_names_and_empty_tables_are_refused() -> None:
 
 def test_parquet_is_known_by_its_content(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(stored(pa.table({"a": [1]})))
-    assert read(SourceSpec(table="a.csv").resolved(tmp_path)).format == "parquet"
+    assert read(SourceSpec(table="a.csv").resolve_path(tmp_path)).format == "parquet"
     (tmp_path / "a.parquet").write_bytes(b"a,b\n1,2\n")
     with pytest.raises(InputError) as caught:
-        read(SourceSpec(table="a.parquet").resolved(tmp_path))
+        read(SourceSpec(table="a.parquet").resolve_path(tmp_path))
     assert caught.value.code == "not-parquet"
 
 
 def test_absent_files_and_folders_are_refused(tmp_path: Path) -> None:
     for name, code in {"nowhere.csv": "no-such-source", ".": "not-a-parquet-folder"}.items():
         with pytest.raises(InputError) as caught:
-            files(SourceSpec(table=name).resolved(tmp_path))
+            files(SourceSpec(table=name).resolve_path(tmp_path))
         assert caught.value.code == code
         assert str(tmp_path) not in caught.value.where
 
@@ -144,7 +144,7 @@ def test_a_file_that_vanishes_or_locks_while_it_is_read(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(os, "open", locked)
     with pytest.raises(InputError, match="Permission denied") as caught:
-        read(SourceSpec(table="a.csv").resolved(tmp_path))
+        read(SourceSpec(table="a.csv").resolve_path(tmp_path))
     assert caught.value.code == "unreadable-source"
 
 
@@ -193,7 +193,7 @@ def test_the_same_table_as_csv_and_parquet_is_the_same(tmp_path: Path) -> None:
     table = pa.table({"n": [1, None, 3], "x": [0.1, 2.5, None], "t": ["a", None, 'q"\n']})
     pq.write_table(table, tmp_path / "a.parquet")
     (tmp_path / "a.csv").write_text('n,x,t\n1,0.1,a\n,2.5,\n3,,"q""\n"\n')
-    one, other = (ingest(IngestPlan(source=SourceSpec(table=name).resolved(tmp_path))) for name in ("a.parquet", "a.csv"))
+    one, other = (ingest(IngestPlan(source=SourceSpec(table=name).resolve_path(tmp_path))) for name in ("a.parquet", "a.csv"))
     assert one.data.arrow.equals(other.data.arrow)
 
 
@@ -221,7 +221,7 @@ class SourceWithMore(SourceSpec):
 
 def test_a_source_may_be_extended(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a\n1\n")
-    source = SourceWithMore(table="a.csv", align="key").resolved(tmp_path)
+    source = SourceWithMore(table="a.csv", align="key").resolve_path(tmp_path)
     assert (type(source), source.align, source.label) == (SourceWithMore, "key", "a.csv")
     assert read(source).table.to_pydict() == {"a": ["1"]}
     assert files(source) == (tmp_path / "a.csv",)

@@ -19,7 +19,7 @@ from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
 
 CANARY = "canary-4711"
-TABLE = Microdata.of(
+TABLE = Microdata.from_columns(
     {
         "n": [1, 2, 2, None, 2**53 + 1],
         "x": [0.5, None, 1.5, 2.5, 2.5],
@@ -30,7 +30,7 @@ TABLE = Microdata.of(
 ADAPTER: TypeAdapter[Expectation] = TypeAdapter(Expectation)
 
 
-DAYS = Microdata.of(
+DAYS = Microdata.from_columns(
     {
         "d": [date(2023, 1, 1), date(2023, 12, 31), None],
         "m": [datetime(2023, 1, 1, 10), datetime(2300, 1, 1, 0, 0, 1), datetime(2023, 1, 1)],
@@ -94,7 +94,7 @@ def test_worked_violations_and_great_expectations_agrees(given_: dict[str, objec
     st.integers(0, 3),
 )
 def test_counts_equal_a_plain_loop(rows: list[tuple[int | None, str | None]], low: int, span: int) -> None:
-    data = Microdata.of({"n": [r[0] for r in rows] + [0], "t": [r[1] for r in rows] + ["a"]})
+    data = Microdata.from_columns({"n": [r[0] for r in rows] + [0], "t": [r[1] for r in rows] + ["a"]})
     pairs = [*rows, (0, "a")]
     between = wanted(expect="between", attribute="n", low=low, high=low + span)
     assert violations(between, data).tolist() == [n is not None and not low <= n <= low + span for n, _ in pairs]
@@ -163,7 +163,7 @@ def test_the_set_of_expectations_is_closed(given_: dict[str, object]) -> None:
 
 def test_names_that_hold_anything_are_validated() -> None:
     names = ['it\'s "q"', "a;b", "😀", "x" * 300, "<b>", "=1+1", "two\nlines"]
-    data = Microdata.of({name: [1, 2] for name in names})
+    data = Microdata.from_columns({name: [1, 2] for name in names})
     checks = validate(data, (), tuple(wanted(expect="unique", attribute=name) for name in names), "a.csv")
     assert all(check.passed for check in checks)
 
@@ -174,7 +174,7 @@ def test_the_whole_stage_reports_plain_values(tmp_path: Path) -> None:
         json.dumps({"source": {"table": "a.csv"}, "attributes": {"age": {"scale": "numeric"}},
                     "expect": [{"expect": "between", "attribute": "age", "low": 0, "high": 120}]})
     )  # fmt: skip
-    found = ingest(plan.model_copy(update={"source": plan.source.resolved(tmp_path)}))
+    found = ingest(plan.model_copy(update={"source": plan.source.resolve_path(tmp_path)}))
     assert found.data.arrow.to_pydict() == {"age": [30, None, 41], "code": ["007", "008", "009"]}
     report = found.report
     assert (report.source, report.format, report.encoding, report.delimiter, report.rows) == ("a.csv", "csv", "utf-8", ";", 3)

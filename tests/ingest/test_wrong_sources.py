@@ -18,7 +18,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.ingest.codebooks.codebook import AttributeSpec
-from tasks.ingest.codebooks.codebook_file import load_codebook, merged
+from tasks.ingest.codebooks.codebook_file import load_codebook, merge_codebook
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.readers import compressed, statistical
 from tasks.ingest.sources import SourceSpec, reachable
@@ -233,7 +233,7 @@ def test_files(mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(compressed, "_SMALL_BYTES", 1 << 20)
     (tmp_path / name).write_bytes(content(tmp_path))
     with pytest.raises(InputError) as caught:
-        ingest(IngestPlan(source=SourceSpec(table=name).resolved(tmp_path)))
+        ingest(IngestPlan(source=SourceSpec(table=name).resolve_path(tmp_path)))
     assert_told_once(caught.value, code, words)
 
 
@@ -243,7 +243,7 @@ def test_folders(mistake: str, tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     make(tmp_path / "t")
     with pytest.raises(InputError) as caught:
-        ingest(IngestPlan(source=SourceSpec(table="t").resolved(tmp_path)))
+        ingest(IngestPlan(source=SourceSpec(table="t").resolve_path(tmp_path)))
     assert_told_once(caught.value, code, words)
 
 
@@ -253,8 +253,8 @@ def test_codebooks(mistake: str, tmp_path: Path) -> None:
     (tmp_path / "codebook.yaml").write_text(text)
     (tmp_path / "t.csv").write_bytes(TEXT)
     with pytest.raises(InputError) as caught:
-        attributes = merged((), load_codebook(tmp_path / "codebook.yaml"))
-        ingest(IngestPlan(source=SourceSpec(table="t.csv").resolved(tmp_path), attributes=attributes))
+        attributes = merge_codebook((), load_codebook(tmp_path / "codebook.yaml"))
+        ingest(IngestPlan(source=SourceSpec(table="t.csv").resolve_path(tmp_path), attributes=attributes))
     assert_told_once(caught.value, code, words)
     assert "params/" not in str(caught.value)
 
@@ -270,7 +270,7 @@ def test_labels_inside_a_file_contradict_a_declaration(tmp_path: Path) -> None:
     pyreadstat.write_sav(pd.DataFrame({"n": [1.0, 9.0]}), tmp_path / "a.sav", missing_ranges={"n": [9]})
     declared = AttributeSpec.model_validate_json('{"name": "n", "categories": ["1", "9"]}')
     with pytest.raises(InputError) as caught:
-        ingest(IngestPlan(source=SourceSpec(table="a.sav").resolved(tmp_path), attributes=(declared,)))
+        ingest(IngestPlan(source=SourceSpec(table="a.sav").resolve_path(tmp_path), attributes=(declared,)))
     assert_told_once(caught.value, "contradictory-codebook", "1 declared categories")
 
 
@@ -282,7 +282,7 @@ def test_options_that_mean_nothing_are_refused(tmp_path: Path, name: str, option
     pq.write_table(ONE, tmp_path / "a.parquet")
     source = SourceSpec.model_validate({"table": name, option: "utf-8" if option == "encoding" else ";"})
     with pytest.raises(InputError) as caught:
-        ingest(IngestPlan(source=source.resolved(tmp_path)))
+        ingest(IngestPlan(source=source.resolve_path(tmp_path)))
     assert_told_once(caught.value, "unused-option", option)
 
 

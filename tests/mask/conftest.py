@@ -14,7 +14,7 @@ def numbers():
     """A function: columns by name -> (table, schema) with every column a numeric quasi-identifier."""
 
     def made(columns, **scales):
-        data = Microdata.of({name: np.asarray(values) for name, values in columns.items()})
+        data = Microdata.from_columns({name: np.asarray(values) for name, values in columns.items()})
         attributes = (
             Attribute(name, Role.QUASI_IDENTIFIER, scales.get(name, Scale.NUMERIC), "declared") for name in data.names
         )

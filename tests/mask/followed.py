@@ -23,6 +23,8 @@ class Followed:
 def followed(data, schema, steps, *, knows=None, seed=b"s" * 32):
     """Mask a table, shuffle it, and link all records by the steps."""
     done = mask(data, schema, steps, seed=seed, path=("followed",))
-    links, knowledge = link_by_mechanism(data, done.data.take(done.order), schema, done.mechanisms, knows or schema.published)
+    links, knowledge = link_by_mechanism(
+        data, done.data.take(done.order), schema, done.mechanisms, knows or schema.release_columns
+    )
     excluded = links.rules_out(np.arange(data.n), np.argsort(done.order))
     return Followed(done.data, knowledge, excluded, links.sound_sizes[links.search_class])

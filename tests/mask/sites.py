@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.mask.images import before_masking
+from tasks.mask.images import create_initial_belief
 from tasks.mask.precision import precision_of
-from tasks.mask.step import Site, View
+from tasks.mask.step import IntruderView, MaskContext
 
 
 def site_of(data, schema, *, seed=0):
@@ -16,10 +16,10 @@ def site_of(data, schema, *, seed=0):
         return np.random.default_rng([seed, *(byte for name in names for byte in name.encode())])
 
     precision = precision_of(data, data.names)
-    return Site(data=data, source=data, table=data, schema=schema, precision=precision, draw=draw, where="masking[0]")
+    return MaskContext(data=data, source=data, table=data, schema=schema, precision=precision, draw=draw, where="masking[0]")
 
 
 def view_of(originals, released, schema):
     """What an intruder has who holds all of `originals`, before the first step."""
     precision = precision_of(originals, originals.names)
-    return View(before_masking(originals), originals, originals, released, schema, precision)
+    return IntruderView(create_initial_belief(originals), originals, originals, released, schema, precision)

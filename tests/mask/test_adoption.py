@@ -13,13 +13,13 @@ from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.mask.elsewhere.adoption import AdoptionPlan, ReleasedSpec, adopt
 from tasks.mask.elsewhere.released import Synthetic, Undeclared
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.microdata.alignment import OfNobody
+from tasks.microdata.alignment import NoAlignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 
 ROWS = 6
-SOURCE = Microdata.of(
+SOURCE = Microdata.from_columns(
     {
         "id": np.arange(11, 11 + ROWS),
         "age": np.array([20, 30, 40, 50, 60, 70]),
@@ -71,7 +71,7 @@ def test_aligned_by_key_some_records_are_absent(adopted):
     assert found.alignment.record.tolist() == [0, 1, 3, 5]
     assert found.alignment.place.tolist() == [3, 1, 2, 0]
     assert found.data.floats("income").tolist() == [1.5, 2.5, 4.5, 6.5]
-    assert found.alignment.masked_row.tolist() == [0, 1, -1, 2, -1, 3]
+    assert found.alignment.row_by_record.tolist() == [0, 1, -1, 2, -1, 3]
     assert any("2 of 6" in note for note in found.notes)
 
 
@@ -132,7 +132,7 @@ def test_a_key_of_nobody_is_refused(adopted):
 def test_an_unmasked_function_of_a_masked_column_is_refused(tmp_path):
     rng = np.random.default_rng(0)
     age = rng.integers(18, 90, 60)
-    source = Microdata.of({"age": age, "double_age": age * 2, "vote": rng.choice(["a", "b"], 60)})
+    source = Microdata.from_columns({"age": age, "double_age": age * 2, "vote": rng.choice(["a", "b"], 60)})
     attributes = (AttributeSpec(name="age", scale=Scale.NUMERIC), AttributeSpec(name="double_age", scale=Scale.NUMERIC))
     schema = classify(source, ClassifyPlan(attributes=attributes))
     votes = source.column("vote").to_pylist()
@@ -154,7 +154,7 @@ def shuffled_survey(tmp_path, change=lambda frame: frame, **released):
         AttributeSpec(name=name, role=Role.QUASI_IDENTIFIER, scale=Scale.NUMERIC if name != "vote" else Scale.NOMINAL)
         for name in frame
     )
-    source = Microdata.of({name: pa.array(frame[name]) for name in frame})
+    source = Microdata.from_columns({name: pa.array(frame[name]) for name in frame})
     change(frame.copy()).to_csv(tmp_path / "m.csv", index=False)
     schema = classify(source, ClassifyPlan(attributes=attributes))
     spec = ReleasedSpec(table=str(tmp_path / "m.csv"), **released)
@@ -203,7 +203,7 @@ def test_rows_of_nobody_are_aligned_with_nobody(tmp_path, change):
     assert "fully synthetic table" in caught.value.remedy
     assert "`align: none`" in caught.value.remedy
     found = shuffled_survey(tmp_path, change, align="none")
-    assert isinstance(found.alignment, OfNobody)
+    assert isinstance(found.alignment, NoAlignment)
     assert found.alignment.n_rows == found.data.n
     assert found.alignment.n_records == 80
     assert found.mechanisms == (Synthetic(attributes=("age", "town", "vote")),)
@@ -258,7 +258,7 @@ def test_a_partly_synthetic_table_is_a_masked_one(tmp_path):
     # age is drawn anew from a model of it, each from the record's own row: the row is still somebody's
     rng = np.random.default_rng(10)
     done = shuffled_survey(tmp_path, lambda frame: frame.assign(age=(frame.age + rng.normal(0, 5, 80)).round()))
-    assert [step.masked for step in done.mechanisms] == [("age",)]
+    assert [step.target_attributes for step in done.mechanisms] == [("age",)]
     assert done.alignment.complete
 
 
@@ -269,7 +269,7 @@ def test_an_identifier_in_both_tables_gives_another_order_away(adopted):
 
 
 def test_numbers_that_a_double_cannot_tell_apart_are_refused():
-    numbers = Microdata.of({"code": np.array([2**60 + i % 5 for i in range(20)]), "vote": ["a", "b"] * 10})
+    numbers = Microdata.from_columns({"code": np.array([2**60 + i % 5 for i in range(20)]), "vote": ["a", "b"] * 10})
     attributes = (AttributeSpec(name="code", role=Role.QUASI_IDENTIFIER, scale=Scale.NUMERIC),)
     with pytest.raises(InputError, match="double precision"):
         classify(numbers, ClassifyPlan(attributes=attributes))

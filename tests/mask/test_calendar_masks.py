@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
-from tasks.mask.precision import Grid, at_precision, grid_of
+from tasks.mask.precision import PrecisionGrid, grid_of, round_to_grid
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
-from tasks.microdata.table import DATE, MOMENT, TIME, Microdata, stored_integers
+from tasks.microdata.table import DATE, MOMENT, TIME, Microdata, to_stored_integers
 
 SEED = bytes(32)
 
@@ -70,19 +70,19 @@ def test_dates_of_an_ordinal_scale_become_their_median():
 @pytest.mark.parametrize(
     ("kind", "values", "grid"),
     [
-        (DATE, [date(2023, 1, 1)], Grid(1, 1)),
-        (MOMENT, [datetime(2023, 1, 1), datetime(1900, 2, 3)], Grid(1, 1)),
-        (MOMENT, [datetime(2023, 1, 1), datetime(1900, 2, 3, 5)], Grid(1, 24, within_days=True)),
-        (MOMENT, [datetime(2023, 1, 1, 10, 20), datetime(1900, 2, 3)], Grid(1, 1440, within_days=True)),
-        (MOMENT, [datetime(2023, 1, 1, 10, 20, 30)], Grid(1, 86400, within_days=True)),
-        (MOMENT, [datetime(2023, 1, 1, 10, 20, 30, 250000)], Grid(1, 8640000, within_days=True)),
-        (TIME, [time(9), time(17)], Grid(3600, 1)),
-        (TIME, [time(9), time(17, 30)], Grid(60, 1)),
-        (TIME, [time(9), time(17, 30, 1)], Grid(1, 1)),
-        (TIME, [time(9), time(17, 30, 1, 5)], Grid(1, 10**6)),
-        (TIME, [None], Grid(3600, 1)),
-        (pa.float64(), [1.25, 3.0], Grid(1, 100)),
-        (pa.int64(), [10, 200], Grid(1, 1)),
+        (DATE, [date(2023, 1, 1)], PrecisionGrid(1, 1)),
+        (MOMENT, [datetime(2023, 1, 1), datetime(1900, 2, 3)], PrecisionGrid(1, 1)),
+        (MOMENT, [datetime(2023, 1, 1), datetime(1900, 2, 3, 5)], PrecisionGrid(1, 24, within_days=True)),
+        (MOMENT, [datetime(2023, 1, 1, 10, 20), datetime(1900, 2, 3)], PrecisionGrid(1, 1440, within_days=True)),
+        (MOMENT, [datetime(2023, 1, 1, 10, 20, 30)], PrecisionGrid(1, 86400, within_days=True)),
+        (MOMENT, [datetime(2023, 1, 1, 10, 20, 30, 250000)], PrecisionGrid(1, 8640000, within_days=True)),
+        (TIME, [time(9), time(17)], PrecisionGrid(3600, 1)),
+        (TIME, [time(9), time(17, 30)], PrecisionGrid(60, 1)),
+        (TIME, [time(9), time(17, 30, 1)], PrecisionGrid(1, 1)),
+        (TIME, [time(9), time(17, 30, 1, 5)], PrecisionGrid(1, 10**6)),
+        (TIME, [None], PrecisionGrid(3600, 1)),
+        (pa.float64(), [1.25, 3.0], PrecisionGrid(1, 100)),
+        (pa.int64(), [10, 200], PrecisionGrid(1, 1)),
     ],
 )
 def test_the_coarsest_grid_that_holds_the_source(kind, values, grid):
@@ -91,7 +91,7 @@ def test_the_coarsest_grid_that_holds_the_source(kind, values, grid):
 
 
 def test_halves_go_to_the_even_multiple():
-    np.testing.assert_array_equal(at_precision(np.array([90.0, 30.0, 150.0]), Grid(60, 1)), [120.0, 0.0, 120.0])
+    np.testing.assert_array_equal(round_to_grid(np.array([90.0, 30.0, 150.0]), PrecisionGrid(60, 1)), [120.0, 0.0, 120.0])
 
 
 COLUMNS = st.one_of(
@@ -113,7 +113,7 @@ def test_means_lie_within_their_column_and_on_its_grid(column):
     done = mask(data, schema, (PAIRS,), seed=SEED, path=("test",)).data
     assert done.arrow.schema == data.arrow.schema
     assert all(min(values) <= value <= max(values) for value in done.column("x").to_pylist())
-    before, after = (stored_integers(table.column("x")).to_numpy() for table in (data, done))
+    before, after = (to_stored_integers(table.column("x")).to_numpy() for table in (data, done))
     for step in (3600 * 10**6, 60 * 10**6, 10**6, 1000):  # a grid that holds the source holds the means
         assert kind == DATE or (before % step).any() or not (after % step).any()
 
@@ -127,7 +127,7 @@ def test_swapping_keeps_the_values_themselves(column):
 
 
 def test_codes_are_refused_by_name_and_left_out_by_default():
-    data = Microdata.of({"code": ["01", "02"], "day": [date(2023, 1, 1), date(2023, 1, 9)]})
+    data = Microdata.from_columns({"code": ["01", "02"], "day": [date(2023, 1, 1), date(2023, 1, 9)]})
     roles = (("code", Scale.CODE), ("day", Scale.DATE))
     schema = Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, scale, "declared") for name, scale in roles))
     done = mask(data, schema, (PAIRS,), seed=SEED, path=("test",))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
 from tasks.mask.coincidence import ERROR, evidence_of_copies
-from tasks.mask.control import fitted_control
+from tasks.mask.control import harmonise_control
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale
 
@@ -123,11 +123,11 @@ def test_a_copy_with_new_identifiers_is_refused_and_another_sample_is_not(table,
     copy, _ = people(table, taken(columns, rng.permutation(n)), first=n)
     for key in (None, "id"):
         with pytest.raises(InputError, match="it is a copy, or holds one") as refused:
-            fitted_control(source, copy, schema, key)
+            harmonise_control(source, copy, schema, key)
     assert refused.value.code == "in-both" and refused.value.value == n
     assert refused.value.what.startswith(f"{n:,} of {n:,} records of the control's table say what records of the source say")
     for size in (n, n // 2, 3 * n):
-        fitted_control(source, people(table, drawn(rng, sizes, size), first=n)[0], schema)
+        harmonise_control(source, people(table, drawn(rng, sizes, size), first=n)[0], schema)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -137,7 +137,7 @@ def test_parts_of_one_table_are_no_copies_of_each_other(table, kind, seed):
     columns, order = drawn(rng, sizes, n), rng.permutation(n)
     for size in (n // 2, max(20, n // 5)):
         source, schema = people(table, taken(columns, order[size:]))
-        fitted_control(source, people(table, taken(columns, order[:size]), first=n)[0], schema)
+        harmonise_control(source, people(table, taken(columns, order[:size]), first=n)[0], schema)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -148,7 +148,7 @@ def test_a_control_that_is_a_part_of_the_source_is_refused(table, kind, copied, 
     source, schema = people(table, columns)
     some = taken(columns, rng.permutation(n)[:copied])
     with pytest.raises(InputError, match="it is a copy"):
-        fitted_control(source, people(table, some, first=n)[0], schema)
+        harmonise_control(source, people(table, some, first=n)[0], schema)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -158,7 +158,7 @@ def test_some_of_the_source_among_others_are_noticed_where_few_are_alike(table, 
     source, schema = people(table, columns)
     mixed = joined(taken(columns, rng.permutation(n)[:90]), drawn(rng, sizes, n - 90))
     with pytest.raises(InputError, match="it is a copy"):
-        fitted_control(source, people(table, mixed, first=n)[0], schema)
+        harmonise_control(source, people(table, mixed, first=n)[0], schema)
 
 
 def test_other_people_than_those_of_the_source_are_no_copies(table):
@@ -167,9 +167,9 @@ def test_other_people_than_those_of_the_source_are_no_copies(table):
     columns = drawn(rng, (10, 20, 40), 1000)
     source, schema = people(table, columns)
     shifted = {**drawn(rng, (10, 20, 40), 1000), "pay": rng.integers(30, 70, 1000)}
-    fitted_control(source, people(table, shifted, first=1000)[0], schema)
+    harmonise_control(source, people(table, shifted, first=1000)[0], schema)
     apart = {**drawn(rng, (10, 20, 40), 1000), "pay": rng.integers(100, 140, 1000)}
-    fitted_control(source, people(table, apart, first=1000)[0], schema)
+    harmonise_control(source, people(table, apart, first=1000)[0], schema)
 
 
 @pytest.mark.parametrize("role", [Role.PERSON, Role.GROUP])
@@ -191,8 +191,8 @@ def test_persons_and_households_are_compared_with_all_their_rows(table, role):
     copy = {name: values[order] for name, values in columns.items()} | {"of": columns["of"][order] + 1000}
     counts = "persons" if role is Role.PERSON else "groups"
     with pytest.raises(InputError, match=f"60 of 60 {counts} of the control's table say what {counts} of the source say"):
-        fitted_control(source, table(copy)[0], schema)
-    fitted_control(source, table(some(1000))[0], schema)
+        harmonise_control(source, table(copy)[0], schema)
+    harmonise_control(source, table(some(1000))[0], schema)
 
 
 def test_spaces_case_and_missing_values_hide_no_copy(table):
@@ -202,7 +202,7 @@ def test_spaces_case_and_missing_values_hide_no_copy(table):
     source, schema = table({"pay": list(pay), "town": towns}, scales={"town": Scale.NOMINAL})
     other, _ = table({"pay": list(pay), "town": [f" {town.upper()}" for town in towns]})
     with pytest.raises(InputError, match="200 of 200 records"):
-        fitted_control(source, other, schema)
+        harmonise_control(source, other, schema)
 
 
 @pytest.mark.parametrize("first", [0, 200])
@@ -211,12 +211,12 @@ def test_numbers_of_rows_that_are_withheld_hide_no_copy(table, first):
     roles = {"no": Role.WITHHELD}
     source, schema = table({"no": np.arange(200), "pay": pay}, roles=roles)
     with pytest.raises(InputError, match="200 of 200 records"):
-        fitted_control(source, table({"no": np.arange(first, first + 200), "pay": pay})[0], schema)
+        harmonise_control(source, table({"no": np.arange(first, first + 200), "pay": pay})[0], schema)
 
 
 def test_a_table_of_identifiers_alone_has_nothing_to_compare(table):
     source, schema = table({"id": np.arange(30)}, roles=ROLES)
-    fitted_control(source, table({"id": np.arange(30, 60)})[0], schema)
+    harmonise_control(source, table({"id": np.arange(30, 60)})[0], schema)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.mask.control import _normal, fitted_control
+from tasks.mask.control import _normal, harmonise_control
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.units import units_of
@@ -24,7 +24,7 @@ def people(table, first=0, n=N, **columns):
 def test_columns_and_types_are_those_of_the_source(table):
     source, schema = people(table)
     other, _ = people(table, 100, x=np.arange(N), more=np.arange(N))  # whole numbers, and a column of its own
-    fitted = fitted_control(source, other, schema, "id")
+    fitted = harmonise_control(source, other, schema, "id")
     assert fitted.names == source.names
     assert fitted.column("x").type == source.column("x").type
 
@@ -32,10 +32,10 @@ def test_columns_and_types_are_those_of_the_source(table):
 def test_nobody_may_stand_in_both(table):
     source, schema = people(table)
     with pytest.raises(InputError, match="5 rows of the control's table stand in the source too, as `id` says"):
-        fitted_control(source, people(table, N - 5)[0], schema, "id")
+        harmonise_control(source, people(table, N - 5)[0], schema, "id")
     with pytest.raises(InputError, match="30 rows of the control's table stand in the source too, as `id` says"):
-        fitted_control(source, source, schema)  # an identifier tells it without a key
-    fitted_control(source, people(table, N)[0], schema, "id")
+        harmonise_control(source, source, schema)  # an identifier tells it without a key
+    harmonise_control(source, people(table, N)[0], schema, "id")
 
 
 def test_people_of_several_rows_are_told_apart_by_their_key(table):
@@ -43,7 +43,7 @@ def test_people_of_several_rows_are_told_apart_by_their_key(table):
     source, schema = table(columns, roles={"person": Role.PERSON})
     other, _ = table({"person": np.arange(2 * N) // 2 + N - 1, "x": np.arange(2.0 * N)}, roles={"person": Role.PERSON})
     with pytest.raises(InputError, match="2 rows of the control's table stand in the source too, as `person` says"):
-        fitted_control(source, other, schema)
+        harmonise_control(source, other, schema)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_people_of_several_rows_are_told_apart_by_their_key(table):
 def test_what_is_no_control_is_refused(table, change, said):
     source, schema = people(table)
     with pytest.raises(InputError, match=said):
-        fitted_control(source, people(table, 100, **change)[0], schema)
+        harmonise_control(source, people(table, 100, **change)[0], schema)
 
 
 WRITTEN = {  # how the source writes its keys, and how the control writes the same ones; 5 of the 30 stand in both
@@ -77,10 +77,10 @@ def test_a_key_is_known_however_it_is_written(table, written, named):
     source, schema = people(table, id=[ours(i) for i in range(N)])
     other, _ = people(table, 100, id=[theirs(i) for i in range(N - 5, 2 * N - 5)])
     with pytest.raises(InputError, match="5 rows of the control's table stand in the source too, as `id` says") as refused:
-        fitted_control(source, other, schema, named)
+        harmonise_control(source, other, schema, named)
     assert refused.value.value == 5
     apart, _ = people(table, 100, id=[theirs(i) for i in range(N, 2 * N)])
-    assert fitted_control(source, apart, schema, named).column("id").type == source.column("id").type
+    assert harmonise_control(source, apart, schema, named).column("id").type == source.column("id").type
 
 
 @settings(max_examples=40, deadline=None)
@@ -118,22 +118,22 @@ def test_another_identifier_than_the_key_is_looked_at(table):
     source, schema = named_people(table, [f"name {i}" for i in range(N)], 0)
     other, _ = named_people(table, ["NAME 3", *(f"other {i}" for i in range(N - 1))], 100)
     with pytest.raises(InputError, match="1 row of the control's table stands in the source too, as `name` says") as refused:
-        fitted_control(source, other, schema, "id")
+        harmonise_control(source, other, schema, "id")
     assert "name 3" not in str(refused.value).lower()
 
 
 def test_an_identifier_that_repeats_in_the_source_tells_nobody_apart(table):
     source, schema = named_people(table, [f"name {i % 10}" for i in range(N)], 0)
-    fitted_control(source, named_people(table, [f"name {i % 10}" for i in range(N)], 100)[0], schema, "id")
+    harmonise_control(source, named_people(table, [f"name {i % 10}" for i in range(N)], 100)[0], schema, "id")
 
 
 def test_one_repeated_name_does_not_let_a_copy_in(table):
     names = ["name 0", *(f"name {i}" for i in range(N - 1))]
     source, schema = named_people(table, names, 0)
     with pytest.raises(InputError, match="as `name` says"):
-        fitted_control(source, named_people(table, names, 100)[0], schema, "id")
+        harmonise_control(source, named_people(table, names, 100)[0], schema, "id")
     few = [*names[:3], *(f"other {i}" for i in range(N - 3))]
-    fitted_control(source, named_people(table, few, 100)[0], schema, "id")
+    harmonise_control(source, named_people(table, few, 100)[0], schema, "id")
 
 
 def test_a_name_in_all_rows_of_one_person_repeats_nothing(table):
@@ -142,7 +142,7 @@ def test_a_name_in_all_rows_of_one_person_repeats_nothing(table):
     source, schema = table({"person": of, "name": [f"name {i}" for i in of]}, roles=roles)
     other, _ = table({"person": of + 100, "name": [f"name {i + N - 1}" for i in of]}, roles=roles)
     with pytest.raises(InputError, match="2 rows of the control's table stand in the source too, as `name` says"):
-        fitted_control(source, other, schema)
+        harmonise_control(source, other, schema)
 
 
 def named_people(table, names, first):
@@ -156,14 +156,14 @@ def test_somebody_without_a_key_may_be_anybody(table, missing, role):
     source, schema = table({"id": [f"a{i}" for i in range(N)], "x": np.arange(N)}, roles={"id": role})
     other, _ = table({"id": [missing, missing, *(f"b{i}" for i in range(N - 2))], "x": np.arange(N)})
     with pytest.raises(InputError, match="2 of 30 rows of the control's table have no `id`") as refused:
-        fitted_control(source, other, schema, "id" if role is Role.IDENTIFIER else None)
+        harmonise_control(source, other, schema, "id" if role is Role.IDENTIFIER else None)
     assert (refused.value.code, refused.value.value) == ("key-missing", 2)
 
 
 def test_persons_of_another_kind_of_key_stay_as_many_and_apart_from_the_source(table):
     source, schema = table({"person": np.arange(2 * N) // 2, "x": np.arange(2 * N)}, roles={"person": Role.PERSON})
     other, _ = table({"person": [f"P{i // 2}" for i in range(2 * N)], "x": np.arange(2 * N) + 1000})
-    fitted = fitted_control(source, other, schema)
+    fitted = harmonise_control(source, other, schema)
     assert fitted.column("person").type == source.column("person").type
     assert units_of(fitted, schema).n_units == N
     assert not set(fitted.column("person").to_pylist()) & set(source.column("person").to_pylist())

@@ -50,7 +50,7 @@ def test_every_method_is_among_those_that_follow_the_order_or_says_why_not():
 def table(seed, n=30):
     rng = np.random.default_rng(seed)
     towns = np.array(["a"] * 8 + ["b"] * 8 + ["c"] * (n - 16))
-    data = Microdata.of(
+    data = Microdata.from_columns(
         {
             "whole": rng.permutation(n),
             "money": rng.permutation(n) / 4,
@@ -115,7 +115,7 @@ ON_NUMBERS = {
 @pytest.mark.parametrize("values", [[5.0] * 12, [1.0] * 11 + [np.inf]], ids=["a constant", "an infinite value"])
 @pytest.mark.parametrize("method", ON_NUMBERS)
 def test_columns_that_cannot_be_masked(method, values):
-    data = Microdata.of({"x": values})
+    data = Microdata.from_columns({"x": values})
     schema = Schema((Attribute("x", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),))
     with pytest.raises(InputError, match=r"equal|infinite"):
         mask(data, schema, (step_of({"method": method, **ON_NUMBERS[method]}),), seed=SEED, path=())

@@ -20,7 +20,7 @@ from tasks.microdata.table import Microdata
 
 def table(values, scale=Scale.NOMINAL, order=None):
     schema = Schema((Attribute("a", Role.QUASI_IDENTIFIER, scale, "declared", order=order),))
-    return Microdata.of({"a": values}), schema
+    return Microdata.from_columns({"a": values}), schema
 
 
 def step(**how):
@@ -64,7 +64,7 @@ def test_an_intruder_follows_it_as_the_mapping_that_says_the_same(first):
     """Who knows the code knows its group: each record is left among all that show the same digit, and is never ruled out."""
     rng = np.random.default_rng(4)
     codes = rng.permutation(np.repeat([110, 120, 2310, 2411, 2500, 9622], 10))
-    data = Microdata.of({"a": codes, "b": rng.normal(size=60)})
+    data = Microdata.from_columns({"a": codes, "b": rng.normal(size=60)})
     schema = Schema((*table([1])[1].attributes, Attribute("b", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared")))
     pairs = {str(code): str(code // 1000) for code in np.unique(codes)}
     seen = [followed(data, schema, (*first, one), knows=("a",)) for one in (step(group={"digits": 1}), step(map=pairs))]

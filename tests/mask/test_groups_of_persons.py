@@ -14,7 +14,7 @@ from sites import site_of
 
 from tasks.mask.groups.microaggregation import Microaggregation, microaggregate, refuse_unfit
 from tasks.mask.groups.persons import join_to_k_persons
-from tasks.mask.methods import conclusions
+from tasks.mask.methods import infer_belief
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
@@ -46,12 +46,16 @@ def people(seed, n=60, gaps=False):
     who = np.sort(rng.integers(0, 12, n))
     columns = {name: (who * 10 + rng.integers(0, 4, n)).astype(float) for name in "ab"}
     columns["b"][rng.random(n) < 0.5 * gaps] = np.nan
-    return Microdata.of({"who": [str(one) for one in who], **{k: pa.array(v, from_pandas=True) for k, v in columns.items()}})
+    return Microdata.from_columns(
+        {"who": [str(one) for one in who], **{k: pa.array(v, from_pandas=True) for k, v in columns.items()}}
+    )
 
 
 def test_a_worked_table():
     # two rows of x and two of y and z: {0, 1} holds x alone and joins its neighbour
-    data = Microdata.of({"who": ["x", "x", "y", "z", "u", "v"], "a": [0.0, 1, 10, 11, 50, 51], "b": [0.0, 0, 0, 0, 9, 9]})
+    data = Microdata.from_columns(
+        {"who": ["x", "x", "y", "z", "u", "v"], "a": [0.0, 1, 10, 11, 50, 51], "b": [0.0, 0, 0, 0, 9, 9]}
+    )
     released, _ = group(data)
     assert released.column("a").to_pylist() == [6, 6, 6, 6, 50, 50]  # means 5.5 and 50.5 at whole numbers, halves to even
     rows, _ = group(data, count="rows")
@@ -112,16 +116,16 @@ def test_who_knows_the_persons_repeats_the_groups_and_nobody_else():
     data = people(3)
     released, spec = group(data, 3)
     his, shown = data.select(["a", "b"]), released.select(["a", "b"])
-    knowing = conclusions(his, shown, SCHEMA, (spec,), persons=data.column("who"))
+    knowing = infer_belief(his, shown, SCHEMA, (spec,), persons=data.column("who"))
     assert knowing.believed == shown
     assert knowing.shown
-    assert not conclusions(his, shown, SCHEMA, (spec,)).shown
+    assert not infer_belief(his, shown, SCHEMA, (spec,)).shown
     rows, by_rows = group(data, 3, count="rows")
-    assert conclusions(his, rows.select(["a", "b"]), SCHEMA, (by_rows,)).shown
+    assert infer_belief(his, rows.select(["a", "b"]), SCHEMA, (by_rows,)).shown
 
 
 def test_too_few_persons_are_refused_in_their_own_words():
-    data = Microdata.of({"who": ["x"] * 4 + ["y"], "a": [1.0, 2, 3, 4, 5], "b": [1.0, 2, 3, 4, 6]})
+    data = Microdata.from_columns({"who": ["x"] * 4 + ["y"], "a": [1.0, 2, 3, 4, 5], "b": [1.0, 2, 3, 4, 6]})
     spec = Microaggregation(method="microaggregation", attributes=("a", "b"), k=3)
     with pytest.raises(InputError, match="only 2 persons have all attributes of a block"):
         refuse_unfit(site_of(data, SCHEMA), spec)

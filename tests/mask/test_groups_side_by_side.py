@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.groups.neighbours import between_neighbours
-from tasks.mask.images import before_masking
-from tasks.mask.methods import conclusions, mask
+from tasks.mask.groups.neighbours import infer_neighbour_interval
+from tasks.mask.images import create_initial_belief
+from tasks.mask.methods import infer_belief, mask
 from tasks.mask.precision import precision_of
 from tasks.mask.sampling import Sampling
-from tasks.mask.step import View
+from tasks.mask.step import IntruderView
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 
@@ -29,9 +29,9 @@ def apart(partition, *, k=3, **more):
 
 
 def interval(values, released):
-    own, shown = Microdata.of({"a": values}), Microdata.of({"a": released})
-    view = View(before_masking(own), own, own, shown, schema_of("a"), precision_of(own, ("a",)))
-    (found,) = between_neighbours(view, "a").between
+    own, shown = Microdata.from_columns({"a": values}), Microdata.from_columns({"a": released})
+    view = IntruderView(create_initial_belief(own), own, own, shown, schema_of("a"), precision_of(own, ("a",)))
+    (found,) = infer_neighbour_interval(view, "a").between
     return list(zip(found.low.tolist(), found.high.tolist(), strict=True))
 
 
@@ -43,7 +43,7 @@ def test_worked_brackets():
 def followed(seed, partition, n, different, order, **more):
     """The intervals of an intruder who does not know who was sampled, and the released values of those who were."""
     rng = np.random.default_rng(seed)
-    original = Microdata.of({name: [0, 1, 2, *rng.integers(0, different, n - 3)] for name in ("a", "b")})
+    original = Microdata.from_columns({name: [0, 1, 2, *rng.integers(0, different, n - 3)] for name in ("a", "b")})
     steps = (SAMPLE, apart(partition, **more)) if order == "sampled first" else (apart(partition, **more),)
     done = mask(original, schema_of("a", "b"), steps, seed=seed.to_bytes(32, "big"), path=())
     released, record = done.data, done.record
@@ -51,7 +51,7 @@ def followed(seed, partition, n, different, order, **more):
         record = np.sort(rng.permutation(n)[: n // 2])
         released = released.take(record)
     steps = done.mechanisms if order == "sampled first" else (SAMPLE, *done.mechanisms)
-    return conclusions(original, released, schema_of("a", "b"), steps), released, record
+    return infer_belief(original, released, schema_of("a", "b"), steps), released, record
 
 
 @settings(max_examples=30, deadline=None)

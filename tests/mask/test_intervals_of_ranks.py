@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.mask.methods import conclusions, mask
+from tasks.mask.methods import infer_belief, mask
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 
@@ -18,8 +18,8 @@ def test_who_holds_a_share_of_the_records_knows_their_intervals_as_well(numbers,
     data, schema = numbers({"a": [float(value) for value in np.random.default_rng(1).exponential(size=200)]})
     done = mask(data, schema, (spec,), seed=bytes(32), path=())
     held = np.arange(0, 200, 3)
-    (whole,) = conclusions(data, done.data, schema, done.mechanisms).between
-    (part,) = conclusions(data.take(held), done.data, schema, done.mechanisms, n_records=200).between
+    (whole,) = infer_belief(data, done.data, schema, done.mechanisms).between
+    (part,) = infer_belief(data.take(held), done.data, schema, done.mechanisms, n_records=200).between
     assert (part.low == whole.low[held]).all() and (part.high == whole.high[held]).all()
-    (unsure,) = conclusions(data.take(held), done.data, schema, done.mechanisms, n_records=400).between
+    (unsure,) = infer_belief(data.take(held), done.data, schema, done.mechanisms, n_records=400).between
     assert (unsure.low <= part.low).all() and (unsure.high >= part.high).all() and (unsure.high > part.high).any()

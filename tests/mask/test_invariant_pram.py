@@ -12,11 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 from scipy.stats import chisquare
 
 from tasks.mask.categories.invariant import invariant_matrix
-from tasks.mask.categories.marginals import estimated_shares
+from tasks.mask.categories.marginals import estimate_shares
 from tasks.mask.categories.pram import Pram, transition_matrix
 from tasks.mask.categories.promise import epsilon_of_a_record, randomisations
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.methods import Masking, conclusions, mask
+from tasks.mask.methods import Masking, infer_belief, mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
@@ -84,7 +84,7 @@ def test_equal_shares_under_a_symmetric_base_give_its_square():
 @pytest.fixture(scope="module")
 def skewed():
     n = 60_000
-    data = Microdata.of({"a": ["u"] * (n * 6 // 10) + ["v"] * (n * 3 // 10) + ["w"] * (n // 10)})
+    data = Microdata.from_columns({"a": ["u"] * (n * 6 // 10) + ["v"] * (n * 3 // 10) + ["w"] * (n // 10)})
     return data, schema_of(data)
 
 
@@ -121,7 +121,7 @@ def strata():
         ],
         "grade": rng.integers(1, 5, n),
     }
-    data = Microdata.of(columns)
+    data = Microdata.from_columns(columns)
     return data, schema_of(data, grade=Scale.ORDINAL)
 
 
@@ -144,7 +144,7 @@ def test_each_stratum_keeps_its_own_frequencies(strata):
 
 def concluded(data, schema, *steps, names=None):
     done = mask(data, schema, steps, seed=SEED, path=())
-    return conclusions(data.select(names or schema.names), done.data, schema, done.mechanisms), done
+    return infer_belief(data.select(names or schema.names), done.data, schema, done.mechanisms), done
 
 
 def test_who_knows_all_records_has_the_matrix(strata):
@@ -192,14 +192,14 @@ def test_after_a_sample_he_doubts(strata):
 
     from sites import view_of
 
-    from tasks.mask.categories.pram import conclude
+    from tasks.mask.categories.pram import infer
 
     data, schema = strata
     view = view_of(data, data, schema)
     partly = replace(view, knowledge=replace(view.knowledge, complete=False))
-    assert conclude(view, pram("grade")).laws != ()
-    assert conclude(partly, pram("grade")).unclear == ("grade",)
-    assert conclude(partly, Pram(method="pram", attributes=("grade",), retention=0.5)).laws != ()
+    assert infer(view, pram("grade")).laws != ()
+    assert infer(partly, pram("grade")).unclear == ("grade",)
+    assert infer(partly, Pram(method="pram", attributes=("grade",), retention=0.5)).laws != ()
 
 
 def test_no_epsilon_and_nothing_of_the_data_in_what_is_told(strata):
@@ -209,7 +209,7 @@ def test_no_epsilon_and_nothing_of_the_data_in_what_is_told(strata):
     assert (one.epsilon, one.invariant, one.truth_is_less_likely) == ("infinite", True, True)
     assert epsilon_of_a_record(data, schema, (step,)) == "infinite"
     assert step.public() == {"attributes": ["grade"], "method": "pram", "epsilon": 1.0, "invariant": True}
-    assert estimated_shares(data, data, schema, (step,)) == []  # its matrix would tell the shares
+    assert estimate_shares(data, data, schema, (step,)) == []  # its matrix would tell the shares
 
 
 @pytest.mark.parametrize("rule", [{"by": ["town"]}, {"by": ["town"], "invariant": False}])

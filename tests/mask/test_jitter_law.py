@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 
 from tasks.mask.ranks import jitter_law as module
 from tasks.mask.ranks.jitter_law import jitter_law
-from tasks.mask.ranks.rank_jitter import blocks_of, furthest, jittered_ranks
+from tasks.mask.ranks.rank_jitter import blocks_of, furthest, jitter_ranks
 
 LEVEL = 1e-4
 
@@ -90,7 +90,7 @@ def test_law_against_simulation(n, width, blocks):
     rng, begins, draws = np.random.default_rng(20261122), np.arange(blocks + 1) * n // blocks, 400
     block = np.searchsorted(begins, np.arange(n), side="right") - 1
     picked = begins[[0, 1, blocks // 2, blocks - 1]]  # one rank a block, so that draws are independent
-    moved = np.array([block[jittered_ranks(width, rng.random(n))[picked]] for _ in range(draws)])
+    moved = np.array([block[jitter_ranks(width, rng.random(n))[picked]] for _ in range(draws)])
 
     def p_values(stated):
         law = jitter_law(stated, np.arange(n + 1)) if n < 100 else None

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import chisquare
 
-from tasks.mask.categories.marginals import MOST_SHOWN, estimated_shares, joint_marginals
+from tasks.mask.categories.marginals import MOST_SHOWN, estimate_shares, joint_marginals
 from tasks.mask.categories.pram import Pram, chances, transition_matrix
 from tasks.mask.categories.product import coding_of
 from tasks.mask.categories.promise import epsilon_of_a_record, randomisations
-from tasks.mask.categories.randomised_response import estimated_marginals
+from tasks.mask.categories.randomised_response import estimate_marginals
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.methods import Masking, conclusions, mask
+from tasks.mask.methods import Masking, infer_belief, mask
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
@@ -46,7 +46,7 @@ def schema_of(data, **orders):
 
 @pytest.fixture(scope="module")
 def small():
-    data = Microdata.of({"a": ["x", "y", None, "x", None], "b": pa.array([1, 2, 3, None, None], pa.int64())})
+    data = Microdata.from_columns({"a": ["x", "y", None, "x", None], "b": pa.array([1, 2, 3, None, None], pa.int64())})
     return data, schema_of(data)
 
 
@@ -60,7 +60,7 @@ def test_codes_of_combinations(small):
     assert [column.to_pylist() for column in back] == [data.column(name).to_pylist() for name in "ab"]
     assert [block.tolist() for block in coding.blocks()] == [[0, 1, 2, 4, 5, 6], [3, 7], [8, 9, 10], [11]]
     assert [coding.texts(code) for code in (0, 7, 11)] == [("x", "1"), ("y", "missing"), ("missing", "missing")]
-    strange = Microdata.of({"a": ["x", "q"], "b": pa.array([9, None], pa.int64())})
+    strange = Microdata.from_columns({"a": ["x", "q"], "b": pa.array([9, None], pa.int64())})
     assert coding.codes(strange).tolist() == [12, 12]
 
 
@@ -84,7 +84,7 @@ def test_a_worked_matrix(small):
 def test_every_matrix_is_stochastic_and_an_invariant_one_keeps_the_counts(sizes, kept, invariant, seed):
     rng = np.random.default_rng(seed)
     names = tuple("abc"[: len(sizes)])
-    data = Microdata.of(
+    data = Microdata.from_columns(
         {name: [*range(c), *rng.integers(0, c, 20)] for name, c in zip(names, [max(sizes)] * len(sizes), strict=True)}
     )
     coding = coding_of(schema_of(data), data, names, "here")
@@ -104,7 +104,7 @@ def test_every_matrix_is_stochastic_and_an_invariant_one_keeps_the_counts(sizes,
 
 @pytest.fixture(scope="module")
 def crossed():
-    data = Microdata.of({"a": ["x"] * 20_000 + ["y"] * 20_000, "b": ["u", "v"] * 20_000, "free": list(range(40_000))})
+    data = Microdata.from_columns({"a": ["x"] * 20_000 + ["y"] * 20_000, "b": ["u", "v"] * 20_000, "free": list(range(40_000))})
     return data, schema_of(data)
 
 
@@ -143,7 +143,7 @@ def test_gaps_stay_and_declared_categories_count():
     rng = np.random.default_rng(4)
     n = 2000
     grade = [None if u < 0.2 else "low" if u < 0.6 else "high" for u in rng.random(n)]
-    data = Microdata.of({"grade": grade, "b": [None if u < 0.1 else bool(u > 0.5) for u in rng.random(n)]})
+    data = Microdata.from_columns({"grade": grade, "b": [None if u < 0.1 else bool(u > 0.5) for u in rng.random(n)]})
     schema = schema_of(data, grade=("low", "middle", "high"))
     done = mask(data, schema, (pram("grade", "b", epsilon=0.0),), seed=SEED, path=())
     for name in data.names:
@@ -169,12 +169,12 @@ def test_what_is_refused_before_any_data(rule, said):
 
 
 def test_one_attribute_and_too_many_combinations():
-    data = Microdata.of({"a": [i % 50 for i in range(200)], "b": [i % 40 for i in range(200)]})
+    data = Microdata.from_columns({"a": [i % 50 for i in range(200)], "b": [i % 40 for i in range(200)]})
     with pytest.raises(InputError) as refused:
         mask(data, schema_of(data), (pram("a", "b"),), seed=SEED, path=())
     assert (refused.value.code, refused.value.where) == ("combinations", "masking[0].attributes")
     assert "2,091 combinations" in refused.value.what
-    alone = Microdata.of({"a": ["x", "y"]})
+    alone = Microdata.from_columns({"a": ["x", "y"]})
     with pytest.raises(InputError) as refused:
         mask(alone, schema_of(alone), (pram(),), seed=SEED, path=())
     assert (refused.value.code, refused.value.where) == ("one-attribute", "masking[0].jointly")
@@ -205,7 +205,7 @@ def test_epsilon_of_one_attribute_never_passes_that_of_the_combination(crossed):
 
 def concluded(data, schema, *steps, names=None):
     done = mask(data, schema, steps, seed=SEED, path=())
-    return conclusions(data.select(names or schema.names), done.data, schema, done.mechanisms), done
+    return infer_belief(data.select(names or schema.names), done.data, schema, done.mechanisms), done
 
 
 def test_the_law_that_an_intruder_concludes(crossed):
@@ -245,7 +245,7 @@ def test_expected_counts_are_undone(crossed, seed, kept, twice):
     step = chances(pram("a", "b", retention=kept), coding, NONE, where="")
     block = coding.blocks()[0]
     matrix = (step @ step if twice else step)[np.ix_(block, block)]
-    assert estimated_marginals(matrix, matrix.T @ counts).shares == pytest.approx(counts / counts.sum(), abs=1e-8)
+    assert estimate_marginals(matrix, matrix.T @ counts).shares == pytest.approx(counts / counts.sum(), abs=1e-8)
 
 
 def test_unbiased_over_draws_with_the_variance_that_is_told(crossed):
@@ -271,9 +271,9 @@ def test_the_variance_of_a_sum_of_shares(crossed):
     true, found, weight = (0, 3), [], []
     for draw in product(range(4), repeat=2):
         weight.append(math.prod(matrix[i, j] for i, j in zip(true, draw, strict=True)))
-        found.append(estimated_marginals(matrix, np.bincount(draw, minlength=4).astype(float)).shares[:2].sum())
+        found.append(estimate_marginals(matrix, np.bincount(draw, minlength=4).astype(float)).shares[:2].sum())
     mean = np.average(found, weights=weight)
-    told = estimated_marginals(matrix, 2 * matrix.T @ [0.5, 0, 0, 0.5])
+    told = estimate_marginals(matrix, 2 * matrix.T @ [0.5, 0, 0, 0.5])
     assert mean == pytest.approx(0.5)
     assert np.average((np.array(found) - mean) ** 2, weights=weight) == pytest.approx(told.covariance[:2, :2].sum())
 
@@ -282,8 +282,8 @@ def test_what_a_reader_can_estimate(crossed):
     data, schema = crossed
     rows = data.n
     # all released as (x, u): o = 1, q = 1/15, d = 0.8 over four combinations
-    released = Microdata.of({"a": ["x"] * rows, "b": ["u"] * rows, "free": list(range(rows))})
-    (one,) = estimated_shares(released, data, schema, (pram("a", "b"),))
+    released = Microdata.from_columns({"a": ["x"] * rows, "b": ["u"] * rows, "free": list(range(rows))})
+    (one,) = estimate_shares(released, data, schema, (pram("a", "b"),))
     assert (one.attributes, one.n, one.n_categories, one.n_left_out) == (("a", "b"), rows, 4, 0)
     (share,) = one.shares
     assert (share.values, share.released) == (("x", "u"), 1.0)
@@ -297,12 +297,12 @@ def test_what_a_reader_can_estimate(crossed):
 
 def test_a_long_list_is_cut_by_how_frequent_categories_are():
     values = [i for i in range(20) for _ in range(10 + i)]
-    data = Microdata.of({"a": values})
-    (one,) = estimated_shares(data, data, schema_of(data), (Pram(method="pram", attributes=("a",), retention=0.8),))
+    data = Microdata.from_columns({"a": values})
+    (one,) = estimate_shares(data, data, schema_of(data), (Pram(method="pram", attributes=("a",), retention=0.8),))
     assert [share.values for share in one.shares] == [(str(i),) for i in range(8, 20)]
     assert (len(one.shares), one.n_left_out, one.n_categories) == (MOST_SHOWN, 8, 20)
     assert one.shares[-1].standard_error == pytest.approx(
-        math.sqrt(estimated_marginals(_spread(20, 0.8), np.arange(10.0, 30.0)).variance[-1])
+        math.sqrt(estimate_marginals(_spread(20, 0.8), np.arange(10.0, 30.0)).variance[-1])
     )
 
 
@@ -316,16 +316,16 @@ def test_of_what_there_is_no_estimate(crossed):
     stated = Pram(method="pram", attributes=("a",), matrix={"x": {"x": 0.5, "y": 0.5}, "y": {"x": 0.1, "y": 0.9}})
     mixed = (alone, pram("a", "b"))
     for steps in ((stated,), (alone, stated), (pram("a", "b", invariant=True),), mixed):
-        assert estimated_shares(data, data, schema, steps) == []
-    numbers = Microdata.of({"a": [1, 2, 3, 4]})
+        assert estimate_shares(data, data, schema, steps) == []
+    numbers = Microdata.from_columns({"a": [1, 2, 3, 4]})
     ordinal = Schema((Attribute("a", Role.QUASI_IDENTIFIER, Scale.ORDINAL, "declared"),))
     coarse = Microaggregation(method="microaggregation", attributes=("a",), k=2)
-    assert estimated_shares(numbers, numbers, ordinal, (coarse, alone)) == []
-    strange = Microdata.of({"a": [1, 9, 3, 4]})  # no category that PRAM can have drawn
-    assert estimated_shares(strange, numbers, ordinal, (alone,)) == []
-    (one,) = estimated_shares(numbers, numbers, ordinal, (alone, alone))
+    assert estimate_shares(numbers, numbers, ordinal, (coarse, alone)) == []
+    strange = Microdata.from_columns({"a": [1, 9, 3, 4]})  # no category that PRAM can have drawn
+    assert estimate_shares(strange, numbers, ordinal, (alone,)) == []
+    (one,) = estimate_shares(numbers, numbers, ordinal, (alone, alone))
     assert one.condition_number == pytest.approx(np.linalg.cond(_spread(4, 0.8)) ** 2)
-    (nothing,) = estimated_shares(numbers, numbers, ordinal, (Pram(method="pram", attributes=("a",), epsilon=0.0),))
+    (nothing,) = estimate_shares(numbers, numbers, ordinal, (Pram(method="pram", attributes=("a",), epsilon=0.0),))
     assert (nothing.condition_number, nothing.shares) == (None, ())
 
 

@@ -31,7 +31,7 @@ N = 60
 @pytest.fixture(scope="module")
 def survey():
     rng = np.random.default_rng(7)
-    data = Microdata.of(
+    data = Microdata.from_columns(
         {
             "name": [f"person {i}" for i in range(N)],
             "age": rng.integers(18, 90, N),
@@ -100,11 +100,11 @@ STEPS = {
 def test_rows_schema_and_untouched_columns_stay(survey, steps):
     data, schema = survey
     done = mask(data, schema, steps, seed=SEED, path=("test",))
-    assert done.data.arrow.schema == data.select(schema.published).arrow.schema
+    assert done.data.arrow.schema == data.select(schema.release_columns).arrow.schema
     assert done.data.n == N
     assert sorted(done.order.tolist()) == list(range(N))
     touched = {name for step in done.mechanisms for name in step.attributes}
-    for name in schema.published:
+    for name in schema.release_columns:
         assert done.data.column(name).equals(data.column(name)) == (name not in touched)
 
 
@@ -201,7 +201,9 @@ def test_two_releases_with_other_columns_do_not_stand_in_one_order() -> None:
     from tasks.microdata.schema import Attribute, Role, Scale, Schema
     from tasks.microdata.table import Microdata
 
-    data = Microdata.of({"age": list(range(40)), "vote": [i % 2 for i in range(40)], "party": [i % 3 for i in range(40)]})
+    data = Microdata.from_columns(
+        {"age": list(range(40)), "vote": [i % 2 for i in range(40)], "party": [i % 3 for i in range(40)]}
+    )
     step = Microaggregation(method="microaggregation", attributes=("age",), k=3)
     orders = []
     for hidden in ("vote", "party"):
@@ -214,6 +216,6 @@ def test_two_releases_with_other_columns_do_not_stand_in_one_order() -> None:
 def test_rounding_leaves_no_negative_zero() -> None:
     import numpy as np
 
-    from tasks.mask.precision import at_decimals
+    from tasks.mask.precision import round_to_decimals
 
-    assert not np.signbit(at_decimals(np.array([-0.3, -0.04, -0.0]), 0)).any()
+    assert not np.signbit(round_to_decimals(np.array([-0.3, -0.04, -0.0]), 0)).any()

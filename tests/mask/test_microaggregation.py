@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from sites import site_of, view_of
 
-from tasks.mask.groups.aggregates import aggregated
+from tasks.mask.groups.aggregates import aggregate_groups
 from tasks.mask.groups.beside_mdav import losses_beside_mdav
 from tasks.mask.groups.microaggregation import (
     BlockSpec,
     Microaggregation,
-    conclude,
-    grouped_blocks,
+    group_blocks,
+    infer,
     microaggregate,
     refuse_unfit,
 )
@@ -46,7 +46,7 @@ def test_worked_table_of_means(numbers):
 def test_worked_table_of_medians():
     order = ("none", "school", "degree", "doctor")
     texts = ["none", "none", "school", "doctor", "doctor", "degree"]
-    data = Microdata.of({"educ": texts})
+    data = Microdata.from_columns({"educ": texts})
     schema = Schema((Attribute("educ", Role.QUASI_IDENTIFIER, Scale.ORDINAL, "declared", order=order),))
     # positions 0 0 1 3 3 2: groups {0, 0, 1} and {3, 3, 2}
     assert masked(data, schema, k=3).column("educ").to_pylist() == ["none"] * 3 + ["doctor"] * 3
@@ -109,7 +109,7 @@ def test_the_order_of_the_file_moves_nothing(seed, n, partition, aggregate):
     ranks = (
         rng.permutation(n) if partition == "individual_ranking" else rng.integers(0, 4, n)
     )  # of equals any may go either way
-    data = Microdata.of({"a": ranks, "b": rng.normal(size=n), "c": rng.choice(["x", "y", "z"], n)})
+    data = Microdata.from_columns({"a": ranks, "b": rng.normal(size=n), "c": rng.choice(["x", "y", "z"], n)})
     if any(len(set(data.column(name).to_pylist())) < 2 for name in data.names):
         return
     names = data.names if partition in ("mdav", "v_mdav", "refined") else ("a", "b")
@@ -128,7 +128,7 @@ def mixed(data):
 
 
 def test_worked_table_of_mixed_records():
-    data = Microdata.of({"a": [0, 0, 0, 3, 3, 3], "b": [1.0, 2, 1, 9, 8, 9], "c": ["x", "x", "y", "y", "y", "x"]})
+    data = Microdata.from_columns({"a": [0, 0, 0, 3, 3, 3], "b": [1.0, 2, 1, 9, 8, 9], "c": ["x", "x", "y", "y", "y", "x"]})
     shown = masked(data, mixed(data), k=3)
     # c differs in 9 of 15 pairs and counts 2 / 0.6 = 3.3, as much as a (9 / 2.7); b adds at least 36 / 16.7 between the halves
     assert shown.floats("a").tolist() == [0, 0, 0, 3, 3, 3]
@@ -147,7 +147,7 @@ def test_worked_table_of_mixed_records():
     ],
 )
 def test_aggregates(values, groups, aggregate, expected):
-    assert aggregated(np.array(values), np.array(groups), aggregate).tolist() == expected
+    assert aggregate_groups(np.array(values), np.array(groups), aggregate).tolist() == expected
 
 
 def test_each_block_may_have_a_k_of_its_own(numbers):
@@ -173,7 +173,7 @@ def test_nobody_repeats_a_randomised_partition_without_the_seed(numbers):
     shown, again, other = (microaggregate(site_of(data, schema, seed=seed), spec) for seed in (1, 1, 2))
     assert shown.arrow.equals(again.arrow)
     assert not shown.arrow.equals(other.arrow)
-    assert conclude(view_of(data, shown, schema), spec).unclear == ("a", "b")
+    assert infer(view_of(data, shown, schema), spec).unclear == ("a", "b")
     assert np.unique(shown.floats("a"), return_counts=True)[1].min() >= 3
 
 
@@ -182,7 +182,7 @@ def test_the_loss_of_a_randomised_partition_is_told_beside_that_of_mdav(numbers)
     data, schema = numbers({name: rng.normal(size=90) for name in "ab"})
     spec = Microaggregation(method="microaggregation", attributes=("a", "b"), k=3, partition="randomised")
     site = site_of(data, schema, seed=4)
-    drawn, repeatable = losses_beside_mdav(grouped_blocks(site, spec))
+    drawn, repeatable = losses_beside_mdav(group_blocks(site, spec))
     for loss, partition in ((drawn, "randomised"), (repeatable, "mdav")):
         shown = microaggregate(site, spec.model_copy(update={"partition": partition}))
         parts = [np.var(shown.floats(n) - data.floats(n)) / np.var(data.floats(n)) for n in "ab"]
@@ -211,7 +211,7 @@ def test_who_knows_the_partition_repeats_it(numbers, partition):
     data, schema = numbers({name: rng.normal(size=40) for name in "ab"})
     spec = Microaggregation(method="microaggregation", attributes=("a", "b"), k=3, partition=partition)
     shown = microaggregate(site_of(data, schema), spec)
-    found = conclude(view_of(data, shown, schema), spec)
+    found = infer(view_of(data, shown, schema), spec)
     assert found.believed.arrow.equals(shown.arrow)
     assert found.is_certain(("a", "b"))
 
@@ -249,14 +249,14 @@ def test_refusals(numbers, columns, parameters, code, place):
 
 @pytest.mark.parametrize("partition", ["individual_ranking", "optimal_univariate", "projection"])
 def test_partitions_that_order_the_records_refuse_categories(partition):
-    data = Microdata.of({"c": ["x", "y", "x", "y"]})
+    data = Microdata.from_columns({"c": ["x", "y", "x", "y"]})
     with pytest.raises(InputError) as refused:
         masked(data, mixed(data), k=2, partition=partition)
     assert refused.value.code == "partition-needs-order"
 
 
 def test_too_many_categories():
-    data = Microdata.of({"c": [str(i) for i in range(300)]})
+    data = Microdata.from_columns({"c": [str(i) for i in range(300)]})
     with pytest.raises(InputError, match="300 categories"):
         masked(data, mixed(data), k=2)
 
@@ -264,7 +264,7 @@ def test_too_many_categories():
 def test_a_category_outside_the_declared_order_is_not_taken_for_missing():
     schema = Schema((Attribute("a", Role.QUASI_IDENTIFIER, Scale.ORDINAL, "declared", order=("low", "high")),))
     with pytest.raises(InputError) as refused:
-        masked(Microdata.of({"a": ["low", "high", "medium"]}), schema, k=2)
+        masked(Microdata.from_columns({"a": ["low", "high", "medium"]}), schema, k=2)
     assert refused.value.code == "unknown-category"
 
 

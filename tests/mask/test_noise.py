@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from scipy.stats import chi2, kstest, norm
 from sites import site_of
 
-from tasks.mask.noise.correction import unmasked_covariance, unmasked_slopes
+from tasks.mask.noise.correction import estimate_original_covariance, estimate_original_slopes
 from tasks.mask.noise.law import covariance_of, log_variances, noisy, symmetric_root
 from tasks.mask.noise.noise import Noise, add_noise
 from tasks.microdata.errors import InputError
@@ -180,13 +180,13 @@ def test_the_correction_is_unbiased_over_draws(kind):
     values, percent, draws = people(30), 60.0, 3000
     truth = np.cov(values, rowvar=False)
     released = errors_of(kind, percent / 100, draws, values)
-    assert not strays(np.array([unmasked_covariance(one, kind, percent) for one in released]), truth)
+    assert not strays(np.array([estimate_original_covariance(one, kind, percent) for one in released]), truth)
     assert not strays(released.mean(axis=1), values.mean(axis=0))
     if kind != "variance_restoring":
-        assert strays(np.array([unmasked_covariance(one, kind, 1.3 * percent) for one in released]), truth)
+        assert strays(np.array([estimate_original_covariance(one, kind, 1.3 * percent) for one in released]), truth)
         assert strays(np.array([np.cov(one, rowvar=False) for one in released]), truth)
     else:
-        assert strays(np.array([unmasked_covariance(one, "correlated", percent) for one in released]), truth)
+        assert strays(np.array([estimate_original_covariance(one, "correlated", percent) for one in released]), truth)
 
 
 def test_correlated_noise_keeps_correlations_and_independent_noise_weakens_them():
@@ -211,21 +211,21 @@ def test_the_slopes_of_a_regression_are_taken_back(kind):
     scaled = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
     response = scaled @ [1.0, -2.0, 0.5] + rng.standard_normal(len(values))
     released = noisy(scaled + 3, kind, 0.5, rng.standard_normal(values.shape))
-    np.testing.assert_allclose(unmasked_slopes(released, response, kind, 50.0), [1, -2, 0.5], atol=0.15)
+    np.testing.assert_allclose(estimate_original_slopes(released, response, kind, 50.0), [1, -2, 0.5], atol=0.15)
     naive = np.linalg.lstsq(released - released.mean(axis=0), response - response.mean(), rcond=None)[0]
     assert np.abs(naive - [1, -2, 0.5]).max() > 0.15
 
 
 def test_worked_correction():
     released = np.array([[0.0, 0.0], [2.0, 2.0]])  # variances and covariance 2
-    assert unmasked_covariance(released, "independent", 100.0) == pytest.approx(np.array([[1, 2], [2, 1]]))
-    assert unmasked_covariance(released, "multiplicative", 100.0) == pytest.approx(np.array([[1, 2], [2, 1]]))
-    assert unmasked_covariance(released, "correlated", 100.0) == pytest.approx(np.ones((2, 2)))
-    assert unmasked_covariance(released, "variance_restoring", 100.0) == pytest.approx(np.full((2, 2), 2.0))
-    assert unmasked_covariance(released[:, :1], "independent", 50.0) == pytest.approx(np.array([[1.6]]))
+    assert estimate_original_covariance(released, "independent", 100.0) == pytest.approx(np.array([[1, 2], [2, 1]]))
+    assert estimate_original_covariance(released, "multiplicative", 100.0) == pytest.approx(np.array([[1, 2], [2, 1]]))
+    assert estimate_original_covariance(released, "correlated", 100.0) == pytest.approx(np.ones((2, 2)))
+    assert estimate_original_covariance(released, "variance_restoring", 100.0) == pytest.approx(np.full((2, 2), 2.0))
+    assert estimate_original_covariance(released[:, :1], "independent", 50.0) == pytest.approx(np.array([[1.6]]))
     for unfit in (released[:1], released[:, 0]):
         with pytest.raises(ValueError, match="two records"):
-            unmasked_covariance(unfit, "correlated", 10.0)
+            estimate_original_covariance(unfit, "correlated", 10.0)
 
 
 def test_attributes_that_depend_on_each_other_stay_so():
@@ -269,7 +269,7 @@ def test_gaps_elsewhere_do_not_change_the_law():
 
 def test_days_move_by_days():
     days = [datetime.date(2000, 1, 1) + datetime.timedelta(days=int(d)) for d in range(0, 400, 7)] + [None]
-    data = Microdata.of({"born": days})
+    data = Microdata.from_columns({"born": days})
     schema = Schema((Attribute("born", Role.QUASI_IDENTIFIER, Scale.DATE, "declared"),))
     done = masked(data, schema, "correlated", 20.0)
     moved = (done.floats("born") - data.floats("born"))[:-1]
@@ -278,7 +278,7 @@ def test_days_move_by_days():
     with pytest.raises(InputError) as refused:
         masked(data, schema, "multiplicative")
     assert refused.value.code == "wrong-scale"
-    late = Microdata.of({"born": [*days[:-2], datetime.date(9999, 12, 31)] * 8})
+    late = Microdata.from_columns({"born": [*days[:-2], datetime.date(9999, 12, 31)] * 8})
     with pytest.raises(InputError) as refused:
         masked(late, schema, "independent")
     assert refused.value.code == "noise-out-of-range"
@@ -329,5 +329,5 @@ def test_what_is_told_of_the_step():
     assert step.rule == (
         "normal noise that is correlated as the attributes are in a and b with 12.5 percent of each one's standard deviation"
     )
-    assert step.values_move
+    assert step.moves_values
     assert step.public() == {"method": "noise", "kind": "correlated", "sd_percent": 12.5, "attributes": ["a", "b"], "by": ["c"]}

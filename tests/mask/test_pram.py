@@ -10,11 +10,11 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import chisquare
 
-from tasks.mask.categories.pram import Pram, drawn_categories, transition_matrix
+from tasks.mask.categories.pram import Pram, draw_categories, transition_matrix
 from tasks.mask.categories.product import category_texts
 from tasks.mask.categories.promise import randomisations
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.methods import Masking, conclusions, mask
+from tasks.mask.methods import Masking, infer_belief, mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -33,7 +33,7 @@ def pram(*attributes, **rule):
 @pytest.fixture(scope="module")
 def survey():
     rng = np.random.default_rng(3)
-    data = Microdata.of(
+    data = Microdata.from_columns(
         {
             "sex": [None if i % 50 == 0 else "fm"[i % 2] for i in range(N)],
             "code": rng.integers(3, 8, N),
@@ -118,9 +118,9 @@ def test_drawing_by_a_worked_row():
             return np.array([0.0, 0.4999, 0.5, 0.7499, 0.75, 0.999999])[:n]
 
     matrix = np.array([[0.0, 0.5, 0.0, 0.25, 0.25, 0.0]] * 6)
-    drawn = drawn_categories(matrix, np.array([0, 1, 2, 3, 4, 5]), rng=Uniforms())
+    drawn = draw_categories(matrix, np.array([0, 1, 2, 3, 4, 5]), rng=Uniforms())
     assert drawn.tolist() == [1, 1, 3, 3, 4, 4]  # a category of probability 0 is never drawn
-    assert drawn_categories(matrix, np.array([6, 6]), rng=Uniforms()).tolist() == [6, 6]  # missing
+    assert draw_categories(matrix, np.array([6, 6]), rng=Uniforms()).tolist() == [6, 6]  # missing
 
 
 @pytest.mark.parametrize("rule", [{"retention": 0.8}, {"retention": 0.0}, {"epsilon": 0.0}, {"epsilon": 2.0}])
@@ -128,11 +128,11 @@ def test_the_draw_follows_the_matrix_and_the_test_has_power(rule):
     c, n = 4, 40_000
     matrix = transition_matrix(pram("x", **rule), ("a", "b", "c", "d"), where="")
     codes = np.arange(n) % c
-    counts = counted(drawn_categories(matrix, codes, rng=np.random.default_rng(5)), codes, c)
+    counts = counted(draw_categories(matrix, codes, rng=np.random.default_rng(5)), codes, c)
     assert law_holds(counts, matrix)
     first = matrix[0, 0] * 0.7 + 0.3 * (matrix[0, 0] == 0)  # a retention that is 30 % off
     wrong = np.where(np.eye(c, dtype=bool), first, (1 - first) / (c - 1))
-    assert not law_holds(counted(drawn_categories(wrong, codes, rng=np.random.default_rng(5)), codes, c), matrix)
+    assert not law_holds(counted(draw_categories(wrong, codes, rng=np.random.default_rng(5)), codes, c), matrix)
 
 
 def counted(drawn, codes, c):
@@ -147,7 +147,7 @@ def law_holds(counts, matrix):
 
 
 def test_cells_are_drawn_independently_of_each_other():
-    data = Microdata.of({name: ["a", "b"] * 20_000 for name in ("x", "y")})
+    data = Microdata.from_columns({name: ["a", "b"] * 20_000 for name in ("x", "y")})
     schema = Schema(tuple(Attribute(n, Role.QUASI_IDENTIFIER, Scale.NOMINAL, "declared") for n in ("x", "y")))
     done = mask(data, schema, (pram("x", "y", retention=0.6),), seed=SEED, path=())
     changed = [np.array(done.data.column(n).to_pylist()) != np.array(data.column(n).to_pylist()) for n in ("x", "y")]
@@ -207,7 +207,7 @@ def test_steps_that_do_not_fit(survey, step, code, where):
 
 @pytest.mark.parametrize("values", [["a"] * 5, [None] * 5, [f"t{i}" for i in range(1001)]])
 def test_too_few_and_too_many_categories(values):
-    data = Microdata.of({"x": pa.array(values, pa.string())})
+    data = Microdata.from_columns({"x": pa.array(values, pa.string())})
     schema = Schema((Attribute("x", Role.QUASI_IDENTIFIER, Scale.NOMINAL, "declared"),))
     with pytest.raises(InputError) as refused:
         mask(data, schema, (pram("x"),), seed=SEED, path=())
@@ -227,7 +227,7 @@ def test_epsilons_of_attributes(survey):
 def known(survey, *steps, names=("code", "rank", "income")):
     data, schema = survey
     done = mask(data, schema, steps, seed=SEED, path=())
-    return conclusions(data.select(names), done.data, schema, done.mechanisms), done
+    return infer_belief(data.select(names), done.data, schema, done.mechanisms), done
 
 
 def test_the_law_that_an_intruder_concludes(survey):

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tasks.mask.elsewhere.adoption import ReleasedSpec
-from tasks.mask.methods import mask, refuse_unfit, resolved_steps
-from tasks.mask.pseudonyms import Pseudonyms, derived_key, pseudonyms, with_pseudonyms
+from tasks.mask.methods import mask, refuse_unfit, resolve_steps
+from tasks.mask.pseudonyms import Pseudonyms, add_pseudonyms, derive_key, pseudonyms
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -41,7 +41,7 @@ def schema_of(data, **roles):
 @pytest.fixture
 def people():
     n = 30
-    data = Microdata.of(
+    data = Microdata.from_columns(
         {
             "id": np.arange(100, 100 + n),
             "age": np.arange(n) % 7,
@@ -107,7 +107,7 @@ def test_no_plain_hash_of_the_identifier_is_in_it():
 
 def test_keys_of_different_purposes_differ():
     paths = [(), ("series",), ("a", "bc"), ("ab", "c"), ("abc",)]
-    keys = {derived_key(KEY, *path) for path in paths}
+    keys = {derive_key(KEY, *path) for path in paths}
     assert len(keys) == len(paths)
     assert KEY not in keys
     assert {len(key) for key in keys} == {32}
@@ -117,10 +117,10 @@ def test_the_columns_stand_in_the_order_of_the_schema_and_nowhere_but_in_the_rel
     data, schema = people
     steps = (Sampling(method="sampling", size=20), step("card"), step("id", stable="series"))
     done = mask(data, schema, steps, seed=SEED, path=())
-    assert done.data.names == schema.published == ("age",)
+    assert done.data.names == schema.release_columns == ("age",)
     rows = done.record[done.order]
     keys = {"release": KEY, "series": OTHER}
-    released = with_pseudonyms(done.data.take(done.order), data.take(rows), schema, done.mechanisms, keys)
+    released = add_pseudonyms(done.data.take(done.order), data.take(rows), schema, done.mechanisms, keys)
     assert released.names == ("id", "age", "card")
     assert released.column("age").equals(data.take(rows).column("age"))
     assert released.column("id").to_pylist() == made(data.take(rows).column("id").to_pylist(), key=OTHER)
@@ -130,7 +130,7 @@ def test_the_columns_stand_in_the_order_of_the_schema_and_nowhere_but_in_the_rel
 def test_without_the_step_the_released_table_is_as_it_was(people):
     data, schema = people
     done = mask(data, schema, (), seed=SEED, path=())
-    assert with_pseudonyms(done.data, data, schema, done.mechanisms, {}).arrow.equals(done.data.arrow)
+    assert add_pseudonyms(done.data, data, schema, done.mechanisms, {}).arrow.equals(done.data.arrow)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_is_refused(people, steps, code, said):
     data, schema = people
     for refusing in (
         lambda: mask(data, schema, steps, seed=SEED, path=()),
-        lambda: refuse_unfit(data, schema, resolved_steps(steps, schema, "masking")),
+        lambda: refuse_unfit(data, schema, resolve_steps(steps, schema, "masking")),
     ):
         with pytest.raises(InputError) as refused:
             refusing()

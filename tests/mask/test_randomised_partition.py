@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 from scipy.stats import chisquare
 
 from tasks.mask.partitions import mdav
-from tasks.mask.partitions.loss import within_groups_loss
+from tasks.mask.partitions.loss import compute_within_group_loss
 from tasks.mask.partitions.randomised import partition
 from tasks.mask.partitions.refined.annealing import anneal
 from tasks.mask.partitions.refined.groups import groups_of
@@ -145,9 +145,9 @@ def test_census(reference, k, loss, kept, hits):
     points = scaled(reference / "census.csv")
     draws = [drawn(points, k, seed) for seed in range(8)]
     pairs = list(pairwise(draws))
-    losses = [within_groups_loss(points, groups) for groups in draws]
+    losses = [compute_within_group_loss(points, groups) for groups in draws]
     assert np.mean(losses) == pytest.approx(loss, rel=0.03)
-    assert np.mean(losses) <= 1.02 * within_groups_loss(points, mdav.partition(points, k))
+    assert np.mean(losses) <= 1.02 * compute_within_group_loss(points, mdav.partition(points, k))
     assert np.mean([kept_together(a, b) for a, b in pairs]) == pytest.approx(kept, abs=0.05)
     assert np.mean([rerun_hits(points, a, b) for a, b in pairs]) == pytest.approx(hits, abs=0.05)
     again = mdav.partition(points, k)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.mask.categories.pram import Pram, transition_matrix
-from tasks.mask.categories.randomised_response import epsilon_of, estimated_marginals
+from tasks.mask.categories.randomised_response import epsilon_of, estimate_marginals
 from tasks.microdata.errors import NotApplicable
 
 WARNER = np.array([[0.875, 0.125], [0.375, 0.625]])  # p = 0.5, p' = 0.75, Yes first
@@ -86,7 +86,7 @@ def test_epsilon_of_randomised_response_is_the_one_asked_for(c, epsilon):
 
 def test_the_worked_marginals():
     # SCIENCE section 6: o = (.425, .575) gives back (0.1, 0.9); P^-1 o, which the slides print, does not
-    found = estimated_marginals(WARNER, np.array([425.0, 575.0]))
+    found = estimate_marginals(WARNER, np.array([425.0, 575.0]))
     assert found.shares == pytest.approx([0.1, 0.9], abs=1e-12)
     assert np.linalg.inv(WARNER) @ [0.425, 0.575] != pytest.approx([0.1, 0.9], abs=0.01)
     assert found.condition_number == pytest.approx(np.linalg.cond(WARNER))
@@ -94,11 +94,11 @@ def test_the_worked_marginals():
 
 def test_forty_five_no_of_a_hundred():
     coin = np.array([[1.0, 0.0], [0.5, 0.5]])
-    assert estimated_marginals(coin, np.array([55.0, 45.0])).shares == pytest.approx([0.1, 0.9], abs=1e-12)
+    assert estimate_marginals(coin, np.array([55.0, 45.0])).shares == pytest.approx([0.1, 0.9], abs=1e-12)
 
 
 def test_negative_shares_are_not_clipped():
-    shares = estimated_marginals(WARNER, np.array([30.0, 70.0])).shares
+    shares = estimate_marginals(WARNER, np.array([30.0, 70.0])).shares
     assert shares == pytest.approx([-0.15, 1.15])
     assert shares.sum() == pytest.approx(1)
 
@@ -108,13 +108,13 @@ def test_the_variance_against_every_possible_draw():
     true = [0, 1, 1, 1]
     draws = list(product((0, 1), repeat=4))
     chances = [math.prod(WARNER[i, j] for i, j in zip(true, draw, strict=True)) for draw in draws]
-    found = [estimated_marginals(WARNER, np.bincount(draw, minlength=2).astype(float)).shares[0] for draw in draws]
+    found = [estimate_marginals(WARNER, np.bincount(draw, minlength=2).astype(float)).shares[0] for draw in draws]
     mean = np.average(found, weights=chances)
     assert mean == pytest.approx(0.25)  # unbiased
     variance = np.average((np.array(found) - mean) ** 2, weights=chances)
     # the counts that are expected, put in for those observed, give the variance itself
     expected = 4 * WARNER.T @ [0.25, 0.75]
-    assert estimated_marginals(WARNER, expected).variance == pytest.approx([variance, variance])
+    assert estimate_marginals(WARNER, expected).variance == pytest.approx([variance, variance])
 
 
 @settings(max_examples=50)
@@ -124,10 +124,10 @@ def test_expected_frequencies_are_undone(c, retention, data):
     matrix = by(c, retention=retention)
     if np.linalg.cond(matrix) > 1e6:
         return
-    found = estimated_marginals(matrix, matrix.T @ counts)
+    found = estimate_marginals(matrix, matrix.T @ counts)
     assert found.shares == pytest.approx(counts / counts.sum(), abs=1e-8)
 
 
 def test_a_uniform_matrix_tells_nothing():
     with pytest.raises(NotApplicable, match="cannot be inverted"):
-        estimated_marginals(by(3, epsilon=0.0), np.array([1.0, 2.0, 3.0]))
+        estimate_marginals(by(3, epsilon=0.0), np.array([1.0, 2.0, 3.0]))

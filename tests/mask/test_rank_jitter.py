@@ -16,9 +16,9 @@ from scipy.stats import chisquare
 from sites import site_of
 
 from tasks.attack.transparency.transparency import link_by_mechanism
-from tasks.mask.methods import conclusions, mask
+from tasks.mask.methods import infer_belief, mask
 from tasks.mask.ranks.by_rank import rank_interval
-from tasks.mask.ranks.rank_jitter import RankJitter, furthest, half_width, jitter, jittered_ranks
+from tasks.mask.ranks.rank_jitter import RankJitter, furthest, half_width, jitter, jitter_ranks
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.report.masks.rank_jitter import told
@@ -70,12 +70,12 @@ def law_of_displacement(n, rank, width, steps=400):
 
 def test_worked():
     # w = 2: 0 + 1.6, 1 - 1.2, 2 + 0, 3 - 2, 4 + 1.2: the order is 1, 3, 0, 2, 4
-    assert jittered_ranks(2.0, np.array([0.9, 0.2, 0.5, 0.0, 0.8])).tolist() == [2, 0, 3, 1, 4]
+    assert jitter_ranks(2.0, np.array([0.9, 0.2, 0.5, 0.0, 0.8])).tolist() == [2, 0, 3, 1, 4]
 
 
 def test_equal_sums_keep_their_order():
     # w = 1: 0 + 0, 1 - 1, 2 + 0: the first two are equal
-    assert jittered_ranks(1.0, np.array([0.5, 0.0, 0.5])).tolist() == [0, 1, 2]
+    assert jitter_ranks(1.0, np.array([0.5, 0.0, 0.5])).tolist() == [0, 1, 2]
 
 
 def test_values_follow_the_ranks(numbers):
@@ -86,7 +86,7 @@ def test_values_follow_the_ranks(numbers):
     assert np.isnan(received[2])
     rng = np.random.default_rng([5])
     rng.permutation(4)
-    ranks = jittered_ranks(2.0, rng.random(4))
+    ranks = jitter_ranks(2.0, rng.random(4))
     assert received[[1, 4, 0, 3]].tolist() == np.sort(values[~np.isnan(values)])[ranks].tolist()
 
 
@@ -102,7 +102,7 @@ def test_the_bound_in_whole_ranks(percent, n, ranks):
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.floats(1, 80))
 def test_slow_twin(seed, n, width):
     uniforms = np.random.default_rng(seed).random(n)
-    assert jittered_ranks(width, uniforms).tolist() == jittered_slowly(width, uniforms)
+    assert jitter_ranks(width, uniforms).tolist() == jittered_slowly(width, uniforms)
 
 
 @settings(max_examples=150, deadline=None)
@@ -110,7 +110,7 @@ def test_slow_twin(seed, n, width):
 def test_no_value_moves_beyond_the_bound(seed, n, percent, extreme):
     rng = np.random.default_rng(seed)
     uniforms = rng.choice([0.0, np.nextafter(1, 0)], n) if extreme else rng.random(n)
-    ranks = jittered_ranks(half_width(percent, n), uniforms)
+    ranks = jitter_ranks(half_width(percent, n), uniforms)
     assert sorted(ranks.tolist()) == list(range(n))
     assert np.abs(ranks - np.arange(n)).max() <= max(furthest(percent, n), 0)
 
@@ -124,13 +124,13 @@ def test_the_bound_is_sharp(percent, up):
     uniforms[20] = last if up else 0.0
     uniforms[21 : 21 + bound] = 0.0 if up else 0.5
     uniforms[20 - bound : 20] = 0.5 if up else last
-    ranks = jittered_ranks(half_width(percent, n), uniforms)
+    ranks = jitter_ranks(half_width(percent, n), uniforms)
     assert ranks[20] == 20 + (bound if up else -bound)
 
 
 def test_it_does_not_exchange_pairs():
     rng = np.random.default_rng(1)
-    ranks = jittered_ranks(10.0, rng.random(500))
+    ranks = jitter_ranks(10.0, rng.random(500))
     assert np.mean(ranks[ranks] == np.arange(500)) < 0.2
 
 
@@ -140,7 +140,7 @@ def test_law_of_the_permutation(n, halves):
     assert sum(law.values()) == 1
 
     def seen(width):
-        return Counter(tuple(jittered_ranks(width, rng.random(n)).tolist()) for _ in range(draws))
+        return Counter(tuple(jitter_ranks(width, rng.random(n)).tolist()) for _ in range(draws))
 
     def p_value(outcomes):
         common = [one for one in law if law[one] * draws >= 5]
@@ -161,7 +161,7 @@ def test_law_of_the_permutation(n, halves):
 def test_law_of_the_displacement(rank):
     n, width, draws = 51, 6.0, 4000
     rng = np.random.default_rng(17)
-    moved = np.bincount([jittered_ranks(width, rng.random(n))[rank] for _ in range(draws)], minlength=n)
+    moved = np.bincount([jitter_ranks(width, rng.random(n))[rank] for _ in range(draws)], minlength=n)
 
     def p_value(law):
         common = law_of_displacement(n, rank, width) * draws >= 5
@@ -233,7 +233,7 @@ def test_the_interval_is_reached(numbers):
     ends = set()
     for seed in range(300):
         shown = masked(data, schema, seed=seed, window_percent=10.0)
-        part = conclusions(data, shown, schema, (spec,)).between[0]
+        part = infer_belief(data, shown, schema, (spec,)).between[0]
         values = shown.floats("a")
         assert ((part.low <= values) & (values <= part.high)).all()
         ends |= {"low" for low, value in zip(part.low[3:17], values[3:17], strict=True) if low == value}

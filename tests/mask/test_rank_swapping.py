@@ -105,7 +105,7 @@ def percent_of(window, n):
 
 
 def table_of(values):
-    data = Microdata.of({"a": np.asarray(values, dtype=float)})
+    data = Microdata.from_columns({"a": np.asarray(values, dtype=float)})
     return data, Schema((Attribute("a", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),))
 
 

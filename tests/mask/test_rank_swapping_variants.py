@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from scipy.stats import chisquare, norm
 from sites import site_of, view_of
 
-from tasks.mask.methods import conclusions
+from tasks.mask.methods import infer_belief
 from tasks.mask.ranks.exchange import exchange_in_buckets, exchange_near, normal_targets
 from tasks.mask.ranks.rank_swapping import RankSwapping, bucket_begins, rank_swap
 from tasks.microdata.errors import InputError
@@ -265,7 +265,7 @@ class TestBothVariants:
             ),
             "grade": ["low", "high", None, "middle", "low", "high", "middle"],
         }
-        data = Microdata.of(columns)
+        data = Microdata.from_columns(columns)
         scales = {"whole": Scale.NUMERIC, "day": Scale.DATE, "grade": Scale.ORDINAL}
         order = {"grade": ("low", "middle", "high")}
         schema = Schema(
@@ -283,7 +283,7 @@ class TestBothVariants:
         data, schema = numbers({"a": list(range(20)), "b": list(range(20, 40))})
         spec = step(attributes=("a",), **parameters)
         shown = rank_swap(site_of(data, schema), spec)
-        knowledge = conclusions(data, shown, schema, (spec,))
+        knowledge = infer_belief(data, shown, schema, (spec,))
         assert knowledge.unclear == ("a",)
         assert [part.names for part in knowledge.shown] == [("b",)]
         assert not knowledge.between
@@ -299,7 +299,7 @@ def test_of_the_classic_variant_an_interval_follows(numbers):
     data, schema = numbers({"a": list(range(20))})
     spec = step(attributes=("a",), window_percent=10.0)
     view = view_of(data, rank_swap(site_of(data, schema), spec), schema)
-    assert conclusions(data, view.released, schema, (spec,)).between[0].high[0] == 2
+    assert infer_belief(data, view.released, schema, (spec,)).between[0].high[0] == 2
 
 
 @pytest.mark.parametrize(

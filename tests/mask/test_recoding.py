@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from sites import site_of
 
 from flows.release import load_release
-from tasks.mask.coding.recoding import Recoding, recode, with_mappings
+from tasks.mask.coding.recoding import Recoding, load_mappings, recode
 from tasks.mask.coding.rounding import Rounding, round_to_base
 from tasks.mask.methods import Masking, mask
 from tasks.microdata.errors import InputError
@@ -28,7 +28,7 @@ def step(recodes, **parameters):
 
 def table(scale, values, order=None):
     attribute = Attribute("a", Role.QUASI_IDENTIFIER, scale, "declared", order=order)
-    return Microdata.of({"a": values}), Schema((attribute,))
+    return Microdata.from_columns({"a": values}), Schema((attribute,))
 
 
 def recoded(scale, values, how, order=None):
@@ -110,7 +110,7 @@ def test_bands_keep_the_order_and_hold_their_value(values, limits, publish, rand
     assert (recode(site_of(data.take(rows), schema), spec).floats("a") == after[rows]).all()
     if publish == "lower" and (after != values).any():
         with pytest.raises(InputError, match="changes no value"):
-            recode(site_of(Microdata.of({"a": after.astype(int)}), schema), spec)
+            recode(site_of(Microdata.from_columns({"a": after.astype(int)}), schema), spec)
 
 
 def test_rounding_is_recoding_by_the_intervals_around_the_multiples(numbers):
@@ -211,7 +211,7 @@ def test_what_is_stored_and_what_may_be_told():
 
 def read_from(folder, name, content, **how):
     (folder / name).write_bytes(content)
-    (spec,) = with_mappings((step({"a": {"file": name, **how}}),), folder, "masking")
+    (spec,) = load_mappings((step({"a": {"file": name, **how}}),), folder, "masking")
     return spec
 
 
@@ -270,7 +270,7 @@ def test_a_hostile_mapping_file_gets_one_clear_message(tmp_path, name, content):
 def test_a_mapping_file_that_is_not_there(tmp_path):
     (tmp_path / "towns.csv").write_bytes(b"old,new\na,b\n")
     with pytest.raises(InputError, match=r"did you mean `towns\.csv`") as refused:
-        with_mappings((step({"a": {"file": "town.csv"}}),), tmp_path, "masking")
+        load_mappings((step({"a": {"file": "town.csv"}}),), tmp_path, "masking")
     assert refused.value.where == "masking[0].recode.a.file"
     with pytest.raises(ValidationError, match="zero byte"):
         step({"a": {"file": "a\0.csv"}})
@@ -323,7 +323,7 @@ def test_a_release_file_holds_its_mapping_and_tells_the_tracking_server_nothing_
 
 
 def test_three_rows_of_one_person_are_one_person():
-    data = Microdata.of({"person": [1, 2, 3, 9, 9, 9], "a": [10, 20, 30, 90, 91, 92]})
+    data = Microdata.from_columns({"person": [1, 2, 3, 9, 9, 9], "a": [10, 20, 30, 90, 91, 92]})
     attributes = (
         Attribute("person", Role.PERSON, Scale.CODE, "declared"),
         Attribute("a", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),

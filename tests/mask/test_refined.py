@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tasks.mask.partitions import mdav
 from tasks.mask.partitions.cut import cut_along
-from tasks.mask.partitions.loss import within_groups_loss
+from tasks.mask.partitions.loss import compute_within_group_loss
 from tasks.mask.partitions.refined.annealing import anneal
 from tasks.mask.partitions.refined.descent import descend
 from tasks.mask.partitions.refined.groups import groups_of, move, move_change, squares_within, swap, swap_change
@@ -79,11 +79,11 @@ def test_worked_table_that_mdav_gets_wrong():
 
 def test_loss_by_hand():
     points, groups = np.array([[0.0], [2], [10], [12]]), np.array([0, 0, 1, 1])
-    assert within_groups_loss(points, groups) == pytest.approx(100 * 4 / 104)
-    assert within_groups_loss(points + 1e9, groups) == pytest.approx(100 * 4 / 104)
-    assert within_groups_loss(points, np.zeros(4, dtype=int)) == pytest.approx(100)
-    assert within_groups_loss(points, np.arange(4)) == 0.0
-    assert within_groups_loss(np.ones((3, 2)), np.zeros(3, dtype=int)) == 0.0
+    assert compute_within_group_loss(points, groups) == pytest.approx(100 * 4 / 104)
+    assert compute_within_group_loss(points + 1e9, groups) == pytest.approx(100 * 4 / 104)
+    assert compute_within_group_loss(points, np.zeros(4, dtype=int)) == pytest.approx(100)
+    assert compute_within_group_loss(points, np.arange(4)) == 0.0
+    assert compute_within_group_loss(np.ones((3, 2)), np.zeros(3, dtype=int)) == 0.0
 
 
 def test_tour_by_hand():
@@ -175,7 +175,7 @@ def test_more_than_there_are_is_refused():
 def test_equal_records_cost_nothing():
     assert sizes_fit(partition(np.full((50, 3), 7.0), 4), 50, 4)
     points = np.repeat(np.random.default_rng(3).normal(size=(9, 2)), [3, 4, 5, 60, 3, 6, 7, 3, 11], axis=0)
-    assert within_groups_loss(points, partition(points, 3)) == pytest.approx(0, abs=1e-9)
+    assert compute_within_group_loss(points, partition(points, 3)) == pytest.approx(0, abs=1e-9)
 
 
 def test_records_that_crowd_in_few_places():
@@ -183,7 +183,7 @@ def test_records_that_crowd_in_few_places():
     points = np.repeat(np.array([[0.0, 0], [1, 0], [0, 1], [5, 5], [5, 6]]), 41, axis=0)
     groups = partition(points, 3)
     assert sizes_fit(groups, 205, 3)
-    assert within_groups_loss(points, groups) == pytest.approx(0, abs=1e-9)
+    assert compute_within_group_loss(points, groups) == pytest.approx(0, abs=1e-9)
 
 
 def test_an_offset_changes_nothing():
@@ -193,7 +193,7 @@ def test_an_offset_changes_nothing():
 
 def test_far_outliers_do_not_blur_the_rest():
     points = np.random.default_rng(5).normal(size=(300, 3))
-    alone = within_groups_loss(points, partition(points, 3)) * squares(points)
+    alone = compute_within_group_loss(points, partition(points, 3)) * squares(points)
     far = np.vstack([points, [[1e7, 0, 0], [1e7, 1, 0], [1e7, 0, 1]]])
     groups = partition(far, 3)
     assert len(set(groups[-3:])) == 1
@@ -204,7 +204,7 @@ def test_groups_larger_than_the_lists_of_neighbours():
     points = np.random.default_rng(6).normal(size=(400, 3))
     groups = partition(points, 70)
     assert sizes_fit(groups, 400, 70)
-    assert within_groups_loss(points, groups) <= within_groups_loss(points, mdav.partition(points, 70)) * ROUNDING
+    assert compute_within_group_loss(points, groups) <= compute_within_group_loss(points, mdav.partition(points, 70)) * ROUNDING
 
 
 @settings(max_examples=40, deadline=None)
@@ -278,8 +278,8 @@ LONGER = (pytest.param(5, 7.47, 9.088, marks=pytest.mark.slow), pytest.param(10,
 @pytest.mark.parametrize(("k", "bar", "of_mdav"), [(3, 4.80, 5.692), *LONGER])
 def test_census(reference, k, bar, of_mdav):
     points = scaled(reference / "census.csv")
-    assert within_groups_loss(points, mdav.partition(points, k)) == pytest.approx(of_mdav, abs=0.0006)
-    assert within_groups_loss(points, partition(points, k)) <= bar
+    assert compute_within_group_loss(points, mdav.partition(points, k)) == pytest.approx(of_mdav, abs=0.0006)
+    assert compute_within_group_loss(points, partition(points, k)) <= bar
 
 
 @pytest.mark.slow
@@ -287,5 +287,5 @@ def test_census(reference, k, bar, of_mdav):
 def test_eia(reference, k, bar, of_mdav):
     money = [f"{who}{what}" for who in ("RES", "COM", "IND", "OTH", "TOT") for what in ("REVENUE", "SALES")]
     points = scaled(reference / "eia.csv", [name.replace("OTHSALES", "OTHRSALES") for name in money])
-    assert within_groups_loss(points, mdav.partition(points, k)) == pytest.approx(of_mdav, abs=0.0006)
-    assert within_groups_loss(points, partition(points, k)) <= bar
+    assert compute_within_group_loss(points, mdav.partition(points, k)) == pytest.approx(of_mdav, abs=0.0006)
+    assert compute_within_group_loss(points, partition(points, k)) <= bar

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.mask.partitions.removable_tree import FARTHEST, LEAF, NEAREST, built, remove, search
+from tasks.mask.partitions.removable_tree import FARTHEST, LEAF, NEAREST, build_tree, remove, search
 
 
 def squares_from(points, place):
@@ -26,7 +26,7 @@ def searched_slowly(points, left, place, k, direction):
 
 def test_worked_table():
     points = np.array([[0.0, 0], [3, 4], [0, 1], [0, -1], [5, 0]])
-    tree, origin = built(points, np.arange(5)), np.zeros(2)
+    tree, origin = build_tree(points, np.arange(5)), np.zeros(2)
     found, keys = search(tree, origin, 3, NEAREST)
     assert (found.tolist(), keys.tolist()) == ([0, 2, 3], [0, 1, 1])
     found, keys = search(tree, origin, 2, FARTHEST)
@@ -43,7 +43,7 @@ def test_slow_twin(seed, n, p, tied, k):
     rng = np.random.default_rng(seed)
     points = rng.integers(0, 4, (n, p)).astype(float) if tied else rng.normal(size=(n, p))
     start = np.sort(rng.choice(n, rng.integers(1, n + 1), replace=False))
-    tree, left = built(points, start), set(start.tolist())
+    tree, left = build_tree(points, start), set(start.tolist())
     for _ in range(4):
         for place in (points[rng.integers(n)], points.mean(axis=0), 3 * rng.normal(size=p)):
             for direction in (NEAREST, FARTHEST):
@@ -57,7 +57,7 @@ def test_slow_twin(seed, n, p, tied, k):
 @pytest.mark.parametrize("direction", [NEAREST, FARTHEST])
 def test_an_empty_tree_finds_nobody(direction):
     points = np.zeros((300, 2))
-    tree = built(points, np.arange(300))
+    tree = build_tree(points, np.arange(300))
     remove(tree, np.arange(300))
     found, keys = search(tree, np.zeros(2), 2, direction)
     assert (found.tolist(), keys.tolist()) == ([300, 300], [np.inf, np.inf])

@@ -15,7 +15,7 @@ from sites import site_of
 
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.methods import conclusions, mask
+from tasks.mask.methods import infer_belief, mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.reverse_mapping import ReverseMapping, map_back
 from tasks.mask.sampling import Sampling
@@ -52,7 +52,7 @@ def applied(data, source, schema, *names, seed=0):
 def test_worked(numbers):
     # the means of 1, 2 and of 8, 9 are handed 1, 2 and 8, 9; the last record has no value; -3 is the lowest of what is masked
     source, schema = numbers({"a": [1.0, 8, 2, 9, None, 5]})
-    means = Microdata.of({"a": [1.5, 8.5, 1.5, 8.5, None, -3.0]})
+    means = Microdata.from_columns({"a": [1.5, 8.5, 1.5, 8.5, None, -3.0]})
     seen = {tuple(applied(means, source, schema, "a", seed=seed).column("a").to_pylist()) for seed in range(60)}
     # 1 goes to -3; 2 and 5 to the means of 1.5; 8 and 9 to those of 8.5
     assert seen == {(x, u, y, v, None, 1.0) for x, y in permutations((2.0, 5.0)) for u, v in permutations((8.0, 9.0))}
@@ -61,7 +61,7 @@ def test_worked(numbers):
 def test_all_orders_of_equal_values_are_equally_likely(numbers):
     """24 orders of one group; with an order that is kept a third of the time the law is refused."""
     source, schema = numbers({"a": [1.0, 2, 3, 4]})
-    means, draws = Microdata.of({"a": [2.5] * 4}), 2400
+    means, draws = Microdata.from_columns({"a": [2.5] * 4}), 2400
     seen = Counter(tuple(applied(means, source, schema, "a", seed=seed).floats("a")) for seed in range(draws))
     assert len(seen) == 24
     assert chisquare(list(seen.values())).pvalue > LEVEL
@@ -109,7 +109,7 @@ def test_an_order_that_told_would_be_found(numbers):
         taken = np.empty(60)
         taken[np.lexsort((data.floats(name), grouped.floats(name)))] = np.sort(data.floats(name))
         columns[name] = taken.astype(np.int64)
-    assert hits(data, Microdata.of(columns), schema, (micro(*data.names, k=5), back(*data.names))) > 0.5
+    assert hits(data, Microdata.from_columns(columns), schema, (micro(*data.names, k=5), back(*data.names))) > 0.5
 
 
 def test_the_tables_loss_lies_between_the_means_and_a_swap_within_groups(numbers):
@@ -131,7 +131,7 @@ def test_after_noise_nothing_is_concluded(numbers):
     noise = Noise(method="noise", kind="independent", attributes=("a",), sd_percent=30)
     done = masked_by(data, schema, (noise, back("a")))
     assert sorted(done.data.floats("a")) == sorted(data.floats("a"))
-    knowledge = conclusions(data, done.data, schema, done.mechanisms)
+    knowledge = infer_belief(data, done.data, schema, done.mechanisms)
     assert knowledge.unclear == ("a",)
     assert not knowledge.blurred
 
@@ -173,7 +173,7 @@ def test_refusals(numbers):
             masked_by(data, schema, steps)
         assert refused.value.code == "nothing-masked-before"
     with pytest.raises(InputError) as refused:
-        applied(Microdata.of({"a": [1.0, None, 3, 4, 5, 6]}), data.select(("a",)), schema, "a")
+        applied(Microdata.from_columns({"a": [1.0, None, 3, 4, 5, 6]}), data.select(("a",)), schema, "a")
     assert refused.value.code == "other-rows-missing"
 
 

@@ -32,7 +32,7 @@ def rounded(data, schema, base, kind="deterministic", name="a", seed=0):
 
 
 def table(scale, values):
-    return Microdata.of({"a": values}), Schema((Attribute("a", Role.QUASI_IDENTIFIER, scale, "declared"),))
+    return Microdata.from_columns({"a": values}), Schema((Attribute("a", Role.QUASI_IDENTIFIER, scale, "declared"),))
 
 
 def test_worked_table(numbers):
@@ -179,8 +179,8 @@ def test_what_may_be_told():
     stored = TypeAdapter(Masking)
     assert stored.validate_json(stored.dump_json(spec)) == spec
     assert spec.rule == "random rounding of a to multiples of 0.5 and b to multiples of 500"
-    assert spec.values_move
-    assert not step("deterministic", {"a": 5}).values_move
+    assert spec.moves_values
+    assert not step("deterministic", {"a": 5}).moves_values
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,7 +9,9 @@ from tasks.microdata.table import Microdata
 
 
 def shown(values, released):
-    return as_shown(Microdata.of({"x": np.array(values)}), Microdata.of({"x": np.array(released)})).floats("x")
+    return as_shown(Microdata.from_columns({"x": np.array(values)}), Microdata.from_columns({"x": np.array(released)})).floats(
+        "x"
+    )
 
 
 def test_a_mean_is_found_in_its_rounded_form():

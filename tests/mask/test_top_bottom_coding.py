@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from sites import site_of
 
-from tasks.mask.coding.top_bottom_coding import TopBottomCoding, coded_positions, top_bottom_code
+from tasks.mask.coding.top_bottom_coding import TopBottomCoding, code_positions, top_bottom_code
 from tasks.mask.methods import Masking, mask
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -68,7 +68,7 @@ def test_percents_are_exact(numbers):
 
 def table(scale, values, order=None):
     attribute = Attribute("a", Role.QUASI_IDENTIFIER, scale, "declared", order=order)
-    return Microdata.of({"a": values}), Schema((attribute,))
+    return Microdata.from_columns({"a": values}), Schema((attribute,))
 
 
 def test_dates_times_and_ordered_categories():
@@ -99,14 +99,14 @@ VALUES = st.lists(st.integers(-50, 50), min_size=4, max_size=40)
 @given(VALUES, st.floats(-40, 40), st.floats(0.5, 40), st.sampled_from(["limit", "mean", "median"]), st.randoms())
 def test_the_order_stays_and_rows_do_not_matter(values, bottom, width, publish, random):
     before, ends = np.array(values, dtype=float), (bottom, bottom + width)
-    after = coded_positions(before, ends, publish, ordinal=False)
+    after = code_positions(before, ends, publish, ordinal=False)
     assert (np.diff(after[np.argsort(before, kind="stable")]) >= -1e-9).all()
     inside = (before > ends[0]) & (before < ends[1])
     assert (after[inside] == before[inside]).all()
     rows = np.array(random.sample(range(len(values)), len(values)))
-    assert (coded_positions(before[rows], ends, publish, ordinal=False) == after[rows]).all()
+    assert (code_positions(before[rows], ends, publish, ordinal=False) == after[rows]).all()
     if publish == "limit":
-        assert (coded_positions(after, ends, publish, ordinal=False) == after).all()
+        assert (code_positions(after, ends, publish, ordinal=False) == after).all()
         assert (after == np.clip(before, *ends)).all()
     if publish == "mean":
         assert np.isclose(after.sum(), before.sum())
@@ -174,8 +174,8 @@ def test_limits_are_stored_as_they_were_written_and_told_to_nobody():
     spec = step({"b": {"top": 80, "bottom_percent": 2.0}, "a": {"bottom": "2001-01-01", "publish": "median"}})
     stored = TypeAdapter(Masking)
     assert stored.validate_json(stored.dump_json(spec)) == spec
-    assert spec.masked == ()
-    assert spec.named == ("a", "b")
+    assert spec.target_attributes == ()
+    assert spec.explicit_attributes == ("a", "b")
     told = str(spec.public()) + spec.rule
     assert "80" not in told
     assert "2001" not in told
@@ -199,7 +199,7 @@ def test_the_intruder_who_knows_the_limits_codes_his_own_records(numbers, limits
 @pytest.mark.parametrize("how", ["mean", "median"])
 def test_three_rows_of_one_person_are_one_person(how):
     # the top three rows are those of person 9: their mean is his value
-    data = Microdata.of({"person": [1, 2, 3, 4, 9, 9, 9], "a": [10, 20, 30, 40, 90, 91, 92]})
+    data = Microdata.from_columns({"person": [1, 2, 3, 4, 9, 9, 9], "a": [10, 20, 30, 40, 90, 91, 92]})
     attributes = (
         Attribute("person", Role.PERSON, Scale.CODE, "declared"),
         Attribute("a", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),

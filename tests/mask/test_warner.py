@@ -15,8 +15,8 @@ from scipy.stats import binomtest
 from tasks.mask.categories.advice import better_matrices
 from tasks.mask.categories.pram import Pram, transition_matrix
 from tasks.mask.categories.promise import randomisations
-from tasks.mask.categories.randomised_response import epsilon_of, estimated_marginals
-from tasks.mask.categories.warner import Warner, estimated_yes, feasible_region, is_feasible, warner_matrix
+from tasks.mask.categories.randomised_response import epsilon_of, estimate_marginals
+from tasks.mask.categories.warner import Warner, estimate_yes_share, feasible_region, is_feasible, warner_matrix
 from tasks.mask.methods import Masking, mask
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -39,8 +39,8 @@ def test_the_example_of_the_slides():
     matrix = warner_matrix(SLIDES, ("yes", "no"), where="")
     assert matrix.tolist() == [[0.875, 0.125], [0.375, 0.625]]
     assert np.array([0.1, 0.9]) @ matrix == pytest.approx([0.425, 0.575])
-    assert estimated_yes(425, 1000, p=0.5, p_yes=0.75)[0] == pytest.approx(0.1)
-    assert estimated_marginals(matrix, np.array([425.0, 575.0])).shares == pytest.approx([0.1, 0.9])
+    assert estimate_yes_share(425, 1000, p=0.5, p_yes=0.75)[0] == pytest.approx(0.1)
+    assert estimate_marginals(matrix, np.array([425.0, 575.0])).shares == pytest.approx([0.1, 0.9])
     assert epsilon_of(matrix) == pytest.approx(math.log(5))
 
 
@@ -48,7 +48,7 @@ def test_the_coin_of_the_slides():
     # heads: say Yes; tails: the truth. 55 Yes and 45 No of 100: 10 % Yes, 90 % No; and whoever says No is certainly a No
     matrix = warner_matrix(COIN, ("no", "yes"), where="")
     assert matrix.tolist() == [[0.5, 0.5], [0.0, 1.0]]
-    assert estimated_yes(55, 100, p=0.5, p_yes=1.0)[0] == pytest.approx(0.1)
+    assert estimate_yes_share(55, 100, p=0.5, p_yes=1.0)[0] == pytest.approx(0.1)
     assert epsilon_of(matrix) == np.inf
 
 
@@ -59,17 +59,17 @@ def test_answers_of_any_kind_in_any_order():
 
 
 def test_the_estimate_may_be_negative_and_needs_answers():
-    assert estimated_yes(0, 10, p=0.5, p_yes=0.75) == (-0.75, 0.0)
+    assert estimate_yes_share(0, 10, p=0.5, p_yes=0.75) == (-0.75, 0.0)
     for wrong in ({"answered_yes": 0, "n": 0, "p": 0.5}, {"answered_yes": 1, "n": 2, "p": 0.0}):
         with pytest.raises(ValueError, match="nothing is known"):
-            estimated_yes(**wrong, p_yes=0.5)
+            estimate_yes_share(**wrong, p_yes=0.5)
 
 
 @given(probabilities, probabilities, st.integers(1, 99))
 def test_both_estimators_agree_and_differ_by_the_sampling_of_people(p, p_yes, answered):
-    share, variance = estimated_yes(answered, 100, p=p, p_yes=p_yes)
+    share, variance = estimate_yes_share(answered, 100, p=p, p_yes=p_yes)
     matrix = warner_matrix(Warner(p=p, p_yes=p_yes, yes="yes"), ("yes", "no"), where="")
-    found = estimated_marginals(matrix, np.array([answered, 100.0 - answered]))
+    found = estimate_marginals(matrix, np.array([answered, 100.0 - answered]))
     assert found.shares[0] == pytest.approx(share, abs=1e-9)
     assert found.variance[0] == pytest.approx(variance - share * (1 - share) / 100, rel=1e-6, abs=1e-8)
 
@@ -78,7 +78,7 @@ def test_the_estimate_is_unbiased_over_draws_and_its_variance_is_right():
     rng, n, pi = np.random.default_rng(11), 400, 0.3
     true = rng.random((20_000, n)) < pi
     said = np.where(rng.random(true.shape) < 0.6, true, rng.random(true.shape) < 0.25)
-    found = np.array([estimated_yes(int(one), n, p=0.6, p_yes=0.25) for one in said.sum(axis=1)])
+    found = np.array([estimate_yes_share(int(one), n, p=0.6, p_yes=0.25) for one in said.sum(axis=1)])
     error = found[:, 0].std() / np.sqrt(len(found))
     assert found[:, 0].mean() == pytest.approx(pi, abs=5 * error)
     assert found[:, 0].var() == pytest.approx(found[:, 1].mean(), rel=0.05)
@@ -114,14 +114,14 @@ def test_a_design_goes_with_nothing_else(more):
 )
 def test_answers_that_do_not_fit(values, code, where):
     with pytest.raises(InputError) as refused:
-        mask(Microdata.of({"drug": values}), SCHEMA, (asked(),), seed=SEED, path=())
+        mask(Microdata.from_columns({"drug": values}), SCHEMA, (asked(),), seed=SEED, path=())
     assert (refused.value.code, refused.value.where) == (code, where)
     assert "yes" not in refused.value.what.replace("`yes`", "")
 
 
 def test_the_draw_follows_the_design_and_the_test_has_power():
     n = 40_000
-    data = Microdata.of({"drug": ["yes"] * n + ["no"] * n + [None]})
+    data = Microdata.from_columns({"drug": ["yes"] * n + ["no"] * n + [None]})
     for p_yes, holds in ((0.75, True), (0.75 * 0.7, False)):
         said = mask(data, SCHEMA, (asked(p_yes=p_yes),), seed=SEED, path=()).data.column("drug").to_pylist()
         assert said[-1] is None
@@ -137,7 +137,7 @@ def test_what_may_be_told_of_a_design_does_not_say_which_answer_is_the_yes():
 
 
 def test_its_epsilon():
-    data = Microdata.of({"drug": ["yes", "no"]})
+    data = Microdata.from_columns({"drug": ["yes", "no"]})
     assert randomisations(data, SCHEMA, (asked(),))[0].epsilon == pytest.approx(math.log(5))
     assert randomisations(data, SCHEMA, (asked(p_yes=1.0),))[0].epsilon == "infinite"
     assert randomisations(data, SCHEMA, (asked(p=0.0),))[0].epsilon == 0.0
@@ -175,7 +175,7 @@ def test_mixtures_of_the_corners_are_feasible(epsilon, weights):
 
 
 def test_a_better_design_is_named():
-    data = Microdata.of({"drug": ["yes", "no"]})
+    data = Microdata.from_columns({"drug": ["yes", "no"]})
     (told,) = better_matrices(data, SCHEMA, (asked(),))
     assert told.startswith(
         "masking[0]: the probabilities for drug are 1.609-LDP; `epsilon: 1.609` keeps a value with probability 0.833"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.microdata.schema import Attribute, Role, Scale
-from tasks.microdata.table import DATE, MOMENT, TIME, Microdata, in_calendar, iso_texts, shared_codes
+from tasks.microdata.table import DATE, MOMENT, TIME, Microdata, encode_jointly, is_in_calendar, iso_texts
 
-TABLE = Microdata.of(
+TABLE = Microdata.from_columns(
     {
         "day": [date(1970, 1, 1), date(1969, 12, 31), None, date(2024, 2, 29)],
         "moment": [datetime(1970, 1, 2, 12), None, datetime(1969, 12, 31, 18), datetime(2000, 1, 1)],
@@ -34,7 +34,9 @@ def test_dates_count_days_moments_days_with_their_fraction_and_times_seconds():
 
 
 def test_columns_of_numpy_and_of_other_units_are_taken():
-    table = Microdata.of({"a": np.array(["2020-01-01", "NaT"], "datetime64[D]"), "b": np.array(["2020-01-01T10"] * 2, "M8[s]")})
+    table = Microdata.from_columns(
+        {"a": np.array(["2020-01-01", "NaT"], "datetime64[D]"), "b": np.array(["2020-01-01T10"] * 2, "M8[s]")}
+    )
     assert [str(field.type) for field in table.arrow.schema] == ["date32[day]", "timestamp[us]"]
     with pytest.raises(TypeError, match="timestamp"):
         Microdata(pa.table({"a": pa.array([0], pa.timestamp("us", "UTC"))}))
@@ -60,7 +62,7 @@ def test_positions_lead_back_to_the_values(column):
     (kind, scale), values = column
     table = Microdata(pa.table({"x": pa.array(values, kind)}))
     asked = attribute("x", scale)
-    assert table.with_positions(asked, table.positions(asked)).arrow.equals(table.arrow)
+    assert table.replace_positions(asked, table.positions(asked)).arrow.equals(table.arrow)
 
 
 @given(COLUMNS)
@@ -85,7 +87,7 @@ def test_positions_keep_the_order(column):
 )
 def test_positions_that_no_date_or_time_has_are_refused(name, scale, position):
     with pytest.raises(ValueError, match=f"column {name}"):
-        TABLE.with_positions(attribute(name, scale), np.array([position, np.nan, np.nan, np.nan]))
+        TABLE.replace_positions(attribute(name, scale), np.array([position, np.nan, np.nan, np.nan]))
 
 
 @pytest.mark.parametrize("scale", [Scale.NOMINAL, Scale.CODE, Scale.FREE_TEXT])
@@ -96,10 +98,10 @@ def test_categories_have_no_positions(scale):
 
 def test_only_years_that_iso_writes_are_in_the_calendar():
     days = pa.array([-719_163, -719_162, 2_932_896, 2_932_897], pa.int32()).cast(DATE)
-    assert [in_calendar(days.slice(i, 1)) for i in range(4)] == [False, True, True, False]
-    assert in_calendar(pa.nulls(2, TIME))
+    assert [is_in_calendar(days.slice(i, 1)) for i in range(4)] == [False, True, True, False]
+    assert is_in_calendar(pa.nulls(2, TIME))
 
 
 def test_a_column_without_values_compares_with_one_of_dates():
-    codes = shared_codes(TABLE.column("day"), pa.nulls(2, pa.string()))
+    codes = encode_jointly(TABLE.column("day"), pa.nulls(2, pa.string()))
     assert [code.tolist() for code in codes] == [[1, 0, -1, 2], [-1, -1]]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BeforeValidator, Field
 
-from tasks.microdata.document import read_document, validated
+from tasks.microdata.document import read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Percent, Spec
 
@@ -40,7 +40,7 @@ class File(Spec):
 def read(tmp_path: Path, text: str) -> File:
     path = tmp_path / "f.yaml"
     path.write_text(text)
-    return validated(File, read_document(path))
+    return validate_document(File, read_document(path))
 
 
 GOOD = "name: a\nsteps:\n  - {method: group, k: 3, over: [x, y]}\n"

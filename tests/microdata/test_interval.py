@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from tasks.microdata import interval as module
-from tasks.microdata.interval import ERROR, Interval, bounded_mean_interval, hypergeometric_interval
+from tasks.microdata.interval import ERROR, Interval, compute_bounded_mean_interval, hypergeometric_interval
 
 
 def tail(successes: int, n: int, population: int, k: int) -> float:
@@ -87,7 +87,7 @@ def test_counts_that_contradict_each_other_are_refused(counts):
 @pytest.mark.parametrize("values", [[], [0.5, 1.2], [-0.1], [math.nan], [0.0] * 6])
 def test_values_that_are_no_sample_of_credits_are_refused(values):
     with pytest.raises(ValueError, match=r"."):
-        bounded_mean_interval(np.array(values, dtype=np.float64), 5)
+        compute_bounded_mean_interval(np.array(values, dtype=np.float64), 5)
 
 
 @settings(deadline=None)
@@ -95,7 +95,7 @@ def test_values_that_are_no_sample_of_credits_are_refused(values):
 def test_a_full_sample_has_no_interval(ties):
     credits = 1 / np.array(ties, dtype=np.float64)
     mean = math.fsum(credits) / len(credits)
-    assert bounded_mean_interval(credits, len(credits)) == Interval(mean, mean)
+    assert compute_bounded_mean_interval(credits, len(credits)) == Interval(mean, mean)
     ones = len([t for t in ties if t == 1])
     assert hypergeometric_interval(ones, len(ties), len(ties)) == Interval(ones / len(ties), ones / len(ties))
 
@@ -105,18 +105,18 @@ def test_a_full_sample_has_no_interval(ties):
 def test_bounds_surround_the_mean_within_what_is_possible(values, unseen):
     credits = np.array(values)
     population = len(credits) + unseen
-    found = bounded_mean_interval(credits, population)
+    found = compute_bounded_mean_interval(credits, population)
     total = math.fsum(values)
     assert total / population - 1e-9 <= found.low <= credits.mean() + 1e-9
     assert credits.mean() - 1e-9 <= found.high <= (total + unseen) / population + 1e-9
-    assert bounded_mean_interval(credits, population) == found
+    assert compute_bounded_mean_interval(credits, population) == found
 
 
 @settings(deadline=None)  # the first call compiles
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.integers(1, 200))
 def test_mirrored_values_have_the_mirrored_interval(values, unseen):
     credits = np.array(values)
-    found, mirrored = (bounded_mean_interval(v, len(values) + unseen) for v in (credits, 1 - credits))
+    found, mirrored = (compute_bounded_mean_interval(v, len(values) + unseen) for v in (credits, 1 - credits))
     assert mirrored.low == pytest.approx(1 - found.high, abs=1e-9)
     assert mirrored.high == pytest.approx(1 - found.low, abs=1e-9)
 
@@ -176,7 +176,7 @@ def misses(population: np.ndarray, n: int, *, samples: int, factor: float, order
     for _ in range(samples):
         drawn = rng.permutation(population)[:n]
         sample = np.sort(drawn) if ordered else drawn
-        found = narrowed(bounded_mean_interval(sample, len(population)), float(sample.mean()), factor)
+        found = narrowed(compute_bounded_mean_interval(sample, len(population)), float(sample.mean()), factor)
         low += found.low > population.mean()
         high += found.high < population.mean()
     return low, high
@@ -212,7 +212,7 @@ def test_nearly_as_narrow_as_the_normal_law_and_far_from_hoeffding(law, widest):
     correction = math.sqrt(1 - n / N_TARGETS)
     normal = 1.6449 * population.std() / math.sqrt(n) * correction
     hoeffding = math.sqrt(math.log(1 / ERROR) / (2 * n)) * correction
-    found = [bounded_mean_interval(rng.permutation(population)[:n], N_TARGETS) for _ in range(30)]
+    found = [compute_bounded_mean_interval(rng.permutation(population)[:n], N_TARGETS) for _ in range(30)]
     half_width = np.mean([(one.high - one.low) / 2 for one in found])
     assert 0.95 * normal < half_width < widest * normal
     if law is not found_or_not:  # at a variance near 1/4 Hoeffding is only half as wide again
@@ -222,7 +222,7 @@ def test_nearly_as_narrow_as_the_normal_law_and_far_from_hoeffding(law, widest):
 def test_a_hundred_thousand_targets_in_about_a_second():
     rng = np.random.default_rng(5)
     sample = np.where(rng.random(100_000) < 0.3, 1 / rng.integers(1, 6, 100_000), 0.0)
-    bounded_mean_interval(sample[:10], 1_000)  # compiled by now
+    compute_bounded_mean_interval(sample[:10], 1_000)  # compiled by now
     start = time.process_time()
-    bounded_mean_interval(sample, 1_000_000)
+    compute_bounded_mean_interval(sample, 1_000_000)
     assert time.process_time() - start < 3

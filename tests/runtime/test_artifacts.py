@@ -13,7 +13,7 @@ from tasks.runtime.artifacts import Damaged, Ref, Store, canonical, content_addr
 from tasks.runtime.keyfile import private_key
 from tasks.runtime.settings import Home
 
-TABLE = Microdata.of(
+TABLE = Microdata.from_columns(
     {"age": [31, None, 64], "income": [1.5, -0.0, None], "town": ["a", "", None], "member": [True, None, False]}
 )
 
@@ -89,7 +89,9 @@ def test_chunks_do_not_change_the_address(table):
     ],
 )
 def test_what_differs_has_another_address(other):
-    assert content_address(Microdata.of({"a": [1, 2], "b": ["x", "yz"]})) != content_address(Microdata.of(other))
+    assert content_address(Microdata.from_columns({"a": [1, 2], "b": ["x", "yz"]})) != content_address(
+        Microdata.from_columns(other)
+    )
 
 
 def test_the_same_stored_numbers_of_another_type_have_another_address():
@@ -122,7 +124,7 @@ def test_damage_is_found_and_mended(home, damage):
     if damage == "flip":
         content[len(content) // 2] ^= 1
     if damage == "another":
-        content = bytearray(store._path(store.put_table(Microdata.of({"a": [1]}))).read_bytes())
+        content = bytearray(store._path(store.put_table(Microdata.from_columns({"a": [1]}))).read_bytes())
     if damage != "delete":
         path.write_bytes(content[: len(content) // 2] if damage == "truncate" else content)
     if damage != "flip" or not store.intact(ref):  # a flipped bit in Parquet's padding may leave the content as it was
@@ -207,5 +209,5 @@ def test_records_and_pages(home):
 
 
 def test_negative_zero_is_zero():
-    zero, negative = (Microdata.of({"x": np.array([value])}) for value in (0.0, -0.0))
+    zero, negative = (Microdata.from_columns({"x": np.array([value])}) for value in (0.0, -0.0))
     assert content_address(zero) == content_address(negative)

@@ -12,7 +12,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import TASKS
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.caching import FlockManager, Sealed, prepared, stage, vet
+from tasks.runtime.caching import FlockManager, SealedResultSerializer, prepare_task, stage, vet
 from tasks.runtime.failures import StageFailure
 from tasks.runtime.records import seal_result
 from tasks.runtime.settings import Home
@@ -26,12 +26,12 @@ def demonstrate(text: str) -> dict[str, str]:
     calls.append(text)
     if text == "broken":
         raise ValueError("secret value 4711")
-    return {"table": Store().put_table(Microdata.of({"text": [text]}))}
+    return {"table": Store().put_table(Microdata.from_columns({"text": [text]}))}
 
 
 @flow(name="demonstration")
 def demonstration(text: str, refresh: bool = False) -> tuple[str, dict[str, str]]:
-    state = prepared(demonstrate, "demonstrate", refresh=refresh)(text, return_state=True)
+    state = prepare_task(demonstrate, "demonstrate", refresh=refresh)(text, return_state=True)
     return state.name, state.result()
 
 
@@ -59,7 +59,7 @@ def test_the_second_call_is_cached(home, prefect):
 def test_the_name_of_a_run_is_no_template(home, prefect, name):
     @flow(name="named")
     def named() -> str:
-        state = prepared(demonstrate, name, refresh=True)("a", return_state=True)
+        state = prepare_task(demonstrate, name, refresh=True)("a", return_state=True)
         return str(state.state_details.task_run_id)
 
     with get_client(sync_client=True) as client:
@@ -168,7 +168,7 @@ def test_the_lock_is_held_by_one_and_given_back(home):
 
 def test_a_record_that_a_full_disk_cut_off_is_removed_when_the_lock_is_given_back(home):
     manager, path = FlockManager(), Home.current().records / "key"
-    made_by_prefect = {"serializer": Sealed().model_dump(mode="json")}
+    made_by_prefect = {"serializer": SealedResultSerializer().model_dump(mode="json")}
     result = seal_result(Home.current(), "key", {"data": "table:1"}).decode()
     whole = json.dumps({"metadata": made_by_prefect, "result": result})
     for content, stays in ((whole[:40], False), ("", False), (whole, True)):
@@ -287,6 +287,6 @@ def test_a_record_that_is_exchanged_between_the_look_and_the_reading_is_not_beli
     edited(path, lambda result: result["produced"].update(table="table:" + "0" * 64))
     assert demonstration("a") == ("Completed", first)
     blob = json.loads(path.read_text())["result"].encode()
-    assert Sealed().loads(blob) == first
+    assert SealedResultSerializer().loads(blob) == first
     with pytest.raises(InputError, match="changed while"):
-        Sealed().loads(blob.replace(b"table:", b"table:0"))
+        SealedResultSerializer().loads(blob.replace(b"table:", b"table:0"))

@@ -4,8 +4,8 @@ import pytest
 
 from tasks.microdata.errors import InputError
 from tasks.runtime.draws import (
-    chosen_draw,
     draw_of,
+    keep_chosen_seed,
     keep_seed,
     pseudonym_key_of,
     pseudonym_secret,
@@ -51,7 +51,7 @@ def test_the_draw_id_does_not_hold_the_seed_and_the_seed_is_private(home):
 
 
 def test_a_chosen_seed_gives_the_same_draw_again(home):
-    assert chosen_draw(7) == chosen_draw(7) != chosen_draw(8)
+    assert keep_chosen_seed(7) == keep_chosen_seed(7) != keep_chosen_seed(8)
 
 
 def test_a_lost_seed_is_an_error(home):
@@ -67,7 +67,7 @@ def current(home, name: str):
 
 @pytest.mark.parametrize(("ask", "name"), [(draw_of, "s.current"), (pseudonym_key_of, "s.pseudonyms")])
 def test_what_says_which_secret_is_current_is_believed_only_as_it_was_written(home, ask, name):
-    first, chosen, path = ask("s"), chosen_draw(1), current(home, name)
+    first, chosen, path = ask("s"), keep_chosen_seed(1), current(home, name)
     whole = path.read_text()
     other = ask("another")
     for changed in (
@@ -94,8 +94,8 @@ def test_what_an_older_version_wrote_is_taken_where_the_ledger_says_the_same(hom
     path.write_text(first)
     with pytest.raises(InputError, match="was changed"):
         ask("s", earlier=lambda: "0" * 32)
-    path.write_text(chosen_draw(1))
-    assert ask("s") not in (first, chosen_draw(1)), "nothing was ever made with it"
+    path.write_text(keep_chosen_seed(1))
+    assert ask("s") not in (first, keep_chosen_seed(1)), "nothing was ever made with it"
 
 
 def test_a_seed_that_is_not_what_its_name_says_is_refused_and_can_be_put_back(home):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tasks.runtime.files import append_line, locked, try_lock, write_whole
+from tasks.runtime.files import append_line, hold_file_lock, try_lock, write_whole
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
@@ -49,10 +49,10 @@ def test_a_lock_is_free_again_when_its_holder_is_killed(tmp_path):
     holder = subprocess.Popen([sys.executable, "-c", HOLD, path], stdout=subprocess.PIPE)
     assert holder.stdout.readline() == b"held\n"
     assert try_lock(path) is None
-    with pytest.raises(TimeoutError), locked(path, timeout_seconds=0.2):
+    with pytest.raises(TimeoutError), hold_file_lock(path, timeout_seconds=0.2):
         pass
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     started = time.monotonic()
-    with locked(path, timeout_seconds=5):
+    with hold_file_lock(path, timeout_seconds=5):
         assert time.monotonic() - started < 5

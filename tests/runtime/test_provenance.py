@@ -13,12 +13,12 @@ from tasks.runtime.caching import rooms_of
 from tasks.runtime.provenance import (
     ROOT,
     Provenance,
-    _taken,
+    _collect_provenance,
     files_of_rooms,
-    made_by,
     pins_of,
     provenance_of_process,
     put,
+    summarise_provenance,
 )
 
 
@@ -51,7 +51,7 @@ def test_pins_of_a_lock():
 
 
 def test_the_ledger_takes_what_made_a_run():
-    assert MadeBy(**made_by()).code == provenance_of_process().code
+    assert MadeBy(**summarise_provenance()).code == provenance_of_process().code
 
 
 def of(**changed):
@@ -75,16 +75,19 @@ def test_it_is_kept_under_one_address(home):
 
 def test_it_is_cheap_and_the_same_in_another_process():
     began = time.process_time()
-    _taken()
+    _collect_provenance()
     assert time.process_time() - began < 0.5  # 0.02 s on a quiet machine
-    code = "import json\nfrom tasks.runtime.provenance import *\nprint(json.dumps([made_by()['platform'], made_by()['lock']]))"
+    code = (
+        "import json\nfrom tasks.runtime.provenance import *\n"
+        "print(json.dumps([summarise_provenance()['platform'], summarise_provenance()['lock']]))"
+    )
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
-    assert json.loads(ran.stdout) == [made_by()["platform"], made_by()["lock"]]
+    assert json.loads(ran.stdout) == [summarise_provenance()["platform"], summarise_provenance()["lock"]]
 
 
 def test_what_is_installed_is_the_same_wherever_a_process_was_started(tmp_path):
     """The checkout holds the metadata of its editable install: a process started there finds them twice."""
-    asked = "from tasks.runtime.provenance import installed; print(installed())"
+    asked = "from tasks.runtime.provenance import list_installed_packages; print(list_installed_packages())"
     elsewhere, here = (
         subprocess.run([sys.executable, "-c", asked], cwd=folder, capture_output=True, text=True, check=True).stdout
         for folder in (tmp_path, ROOT)

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from tasks.runtime import refusals
-from tasks.runtime.failures import StageFailure, guarded
+from tasks.runtime.failures import StageFailure, hide_exceptions
 from tasks.runtime.files import append_line, write_whole
 from tasks.runtime.refusals import DENIED, FULL, UNFIT, find_system_refusal
 
@@ -62,7 +62,7 @@ def test_it_is_found_behind_what_was_raised_from_it():
     except RuntimeError as error:
         assert find_system_refusal(error, HOME).where == "the file system"
     with pytest.raises(StageFailure) as failure:
-        guarded("mask")(lambda: (_ for _ in ()).throw(OSError(errno.EACCES, "x", "/y")))()
+        hide_exceptions("mask")(lambda: (_ for _ in ()).throw(OSError(errno.EACCES, "x", "/y")))()
     assert find_system_refusal(failure.value, HOME).code == "not-allowed"
 
 

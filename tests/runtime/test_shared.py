@@ -20,7 +20,7 @@ from tasks.runtime.draws import draw_of, pseudonym_key_of
 from tasks.runtime.records import read_returned, seal_result
 from tasks.runtime.settings import Home
 
-TABLE = Microdata.of({"a": [1, 2, 3]})
+TABLE = Microdata.from_columns({"a": [1, 2, 3]})
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -28,7 +28,7 @@ def place(request, tmp_path, home, monkeypatch):
     """The address of a place that the homes of this test share."""
     url = str(tmp_path / "home" / "shared") if request.param == "folder" else f"memory://{uuid.uuid4().hex}"
     monkeypatch.setenv("SDCERT_STORE_URL", url)
-    monkeypatch.setattr(shared, "_checked", shared._checked.__wrapped__)  # looked at anew each time
+    monkeypatch.setattr(shared, "_check_storage", shared._check_storage.__wrapped__)  # looked at anew each time
     return url
 
 
@@ -85,8 +85,8 @@ def test_what_was_damaged_in_the_place_is_put_again(place):
 
 def test_a_place_whose_mark_is_gone_is_not_begun_anew(place, home):
     ref = Store().put_table(TABLE)
-    there = places.Place(place, "SDCERT_STORE_URL")
-    there._fs.rm_file(there._at("store.mark"))  # as in a folder that is not mounted
+    there = places.SharedStorage(place, "SDCERT_STORE_URL")
+    there._fs.rm_file(there._join_root("store.mark"))  # as in a folder that is not mounted
     with pytest.raises(InputError, match="not mounted, or was emptied") as caught:
         Store()
     assert caught.value.code == "store-mark"
@@ -108,7 +108,7 @@ def test_a_folder_that_fails_is_told_as_any_place_is(home, tmp_path, monkeypatch
 
 def test_a_place_that_keeps_nothing_is_no_store(place, monkeypatch):
     Store()
-    monkeypatch.setattr(places.Place, "write", lambda *_: None)
+    monkeypatch.setattr(places.SharedStorage, "write", lambda *_: None)
     with pytest.raises(PlaceAway):
         Store().put_table(TABLE)
 
@@ -214,8 +214,8 @@ def test_one_home_draws_for_a_series(place, another, home, monkeypatch):
 
 def test_of_two_that_write_what_was_not_there_the_first_wins(place):
     for content in (b"first", b"second"):
-        places.Place(place, "SDCERT_STORE_URL").create("series/x", content)
-    assert places.Place(place, "SDCERT_STORE_URL").read("series/x") == b"first"
+        places.SharedStorage(place, "SDCERT_STORE_URL").create("series/x", content)
+    assert places.SharedStorage(place, "SDCERT_STORE_URL").read("series/x") == b"first"
 
 
 def test_without_a_place_nothing_is_shared(home):

@@ -15,7 +15,7 @@ from mlflow.utils.validation import (
 
 from tasks.microdata.estimate import Estimate
 from tasks.runtime import tracking
-from tasks.runtime.tracking import Tracking, encoded, flattened, metrics, open_client
+from tasks.runtime.tracking import Tracking, encode_name, flatten_parameters, metrics, open_client
 
 ALLOWED = re.compile(r"^[A-Za-z0-9_\-. :/]*$")
 
@@ -26,7 +26,7 @@ ALLOWED = re.compile(r"^[A-Za-z0-9_\-. :/]*$")
 @example("a|")
 @example("")
 def test_every_name_becomes_one_that_is_taken(name):
-    code = encoded(name)
+    code = encode_name(name)
     assert ALLOWED.match(code)
     for taken in (_validate_metric_name, _validate_param_name, _validate_tag_name):
         taken(code)
@@ -35,16 +35,16 @@ def test_every_name_becomes_one_that_is_taken(name):
 
 @given(*[st.text(string.ascii_letters + ":./|% é", max_size=30) | st.text(":/|a0", max_size=5)] * 2)
 def test_different_names_stay_different(one, other):
-    assert (encoded(one) == encoded(other)) == (one == other)
+    assert (encode_name(one) == encode_name(other)) == (one == other)
 
 
 @given(*[st.text("|~a", min_size=1, max_size=4)] * 2)
 def test_a_key_is_one_part_whatever_is_in_it(one, other):
-    assert len(dict(flattened({one: {other: 1}, f"{one}|{other}": 2}))) == 2
+    assert len(dict(flatten_parameters({one: {other: 1}, f"{one}|{other}": 2}))) == 2
 
 
 def test_leaves_of_a_spec():
-    assert dict(flattened({"a": [{"k": 3}, {"k": True}], "b": "x"})) == {"a/0/k": "3", "a/1/k": "true", "b": "x"}
+    assert dict(flatten_parameters({"a": [{"k": 3}, {"k": True}], "b": "x"})) == {"a/0/k": "3", "a/1/k": "true", "b": "x"}
 
 
 def test_bounds_are_logged_where_they_say_something():
@@ -52,6 +52,13 @@ def test_bounds_are_logged_where_they_say_something():
     sampled = Estimate(measure="s", value=0.5, low=0.4, high=0.6, unit="share")
     nothing = Estimate(measure="n", value=None, unit="share", status="failed")
     assert dict(metrics([exact, sampled, nothing])) == {"m": 0.5, "s": 0.5, "s/low": 0.4, "s/high": 0.6}
+
+
+def test_a_lower_bound_is_no_metric_of_the_figures_name():
+    bound = Estimate(measure="b", value=0.5, low=0.5, high=1.0, unit="share", status="not_followed")
+    sampled = Estimate(measure="s", value=0.5, low=0.4, high=1.0, unit="share", status="not_followed")
+    assert dict(metrics([bound])) == {"b/at_least": 0.5, "b/high": 1.0}
+    assert dict(metrics([sampled])) == {"s/at_least": 0.5, "s/low": 0.4, "s/high": 1.0}
 
 
 def test_a_run_is_recorded(tracked_home, made_store):

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from tasks.score.policy import PolicyLine
-from tasks.sweep.layout import Line, table_of
-from tasks.sweep.page.data import Told
+from tasks.sweep.layout import TrialRow, table_of
+from tasks.sweep.page.data import SweepDescription
 from tasks.sweep.results import Results
 from tasks.sweep.views import FigureLoss, WorstRisk
 
@@ -24,11 +24,13 @@ def line(point, pipeline="mdav", seed=0, *, risk=None, linked=None, loss=None, r
     kept = {} if risk is None else {name.replace("__", "|"): value for name, value in found.items() if value is not None}
     given = status or ("ok" if risk is not None else "skipped")
     axes = {"masking[0].k": 3} if axes is None else axes
-    return Line(point=point, pipeline=pipeline, seed=seed, axes=axes, status=given, reason=reason, figures=kept, seconds=0.1)
+    return TrialRow(
+        point=point, pipeline=pipeline, seed=seed, axes=axes, status=given, reason=reason, figures=kept, seconds=0.1
+    )
 
 
 def results(*lines):
-    return Results.of(table_of(lines))
+    return Results.from_table(table_of(lines))
 
 
 def synthetic(n, seeds=3, attributes=ATTRIBUTES):
@@ -94,4 +96,4 @@ def told(**changed):
             f"# point {number}\nname: census-point\nmasking:\n  - {{method: microaggregation, k: {number}}}"
         ),
     }
-    return Told(**{**usual, **changed})
+    return SweepDescription(**{**usual, **changed})

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.microdata.errors import InputError
-from tasks.sweep.axes import Axis, AxisSpec, among, axis, distinct, in_order
-from tasks.sweep.parts import kind_of, place_of, with_values
+from tasks.sweep.axes import Axis, AxisSpec, axis, distinct, is_one_of, sort_axes
+from tasks.sweep.parts import kind_of, place_of, replace_values
 
 NUMBERS = st.floats(0.01, 1e6).map(lambda number: float(f"{number:.6g}"))
 
@@ -91,21 +91,21 @@ def test_a_range_that_does_not_fit_its_parameter_is_refused(kind, fields, words)
 @given(share=st.floats(0, 1, exclude_max=True), log=st.booleans())
 def test_a_share_of_the_way_is_inside_the_range(share, log):
     form = "log_range" if log else "range"
-    whole = made(whole=True, **{form: [2, 5]}).at(share)
+    whole = made(whole=True, **{form: [2, 5]}).get_value_at(share)
     assert isinstance(whole, int)
     assert 2 <= whole <= 5
-    assert 0.5 <= made(real=True, **{form: [0.5, 2]}).at(share) <= 2
-    assert made(values=["a", "b"]).at(share) == ("a" if share < 0.5 else "b")
+    assert 0.5 <= made(real=True, **{form: [0.5, 2]}).get_value_at(share) <= 2
+    assert made(values=["a", "b"]).get_value_at(share) == ("a" if share < 0.5 else "b")
 
 
 def test_half_the_way_of_a_log_range_is_half_the_factors():
-    assert made(real=True, log_range=[1, 100]).at(0.5) == 10
-    assert made(real=True, range=[1, 100]).at(0.5) == 50.5
+    assert made(real=True, log_range=[1, 100]).get_value_at(0.5) == 10
+    assert made(real=True, range=[1, 100]).get_value_at(0.5) == 50.5
 
 
 def test_truth_is_no_number():
-    assert not among(True, (1, 1.0))
-    assert among(1, (True, 1.0))
+    assert not is_one_of(True, (1, 1.0))
+    assert is_one_of(1, (True, 1.0))
     assert distinct([1, True, 1.0, False, 0]) == (1.0, True, False, 0)
 
 
@@ -114,7 +114,7 @@ def linked(path, *others, values=(1, 2)):
 
 
 def test_an_axis_comes_after_those_it_depends_on_else_in_the_order_of_the_file():
-    found = in_order((linked("a"), linked("d", "c"), linked("c", "b"), linked("b")))
+    found = sort_axes((linked("a"), linked("d", "c"), linked("c", "b"), linked("b")))
     assert [one.path for one in found] == ["a", "b", "c", "d"]
 
 
@@ -136,7 +136,7 @@ def test_an_axis_exists_where_all_its_conditions_hold():
 )
 def test_a_wrong_condition_is_refused(axes, where, words):
     with pytest.raises(InputError, match=words) as told:
-        in_order(axes)
+        sort_axes(axes)
     assert told.value.where == where
 
 
@@ -170,7 +170,7 @@ CONTENT = {
 def test_a_path_leads_to_its_parameter(path, place, kind):
     assert place_of(path) == place
     assert kind_of(path, CONTENT) == (kind == "whole", kind == "real")
-    changed = with_values(CONTENT, {path: 0.5})
+    changed = replace_values(CONTENT, {path: 0.5})
     here = changed
     for step in place:
         here = here[step]
@@ -179,7 +179,7 @@ def test_a_path_leads_to_its_parameter(path, place, kind):
 
 def test_setting_a_value_leaves_the_content_alone():
     before = json.dumps(CONTENT)
-    assert with_values(CONTENT, {"masking[0].k": 4, "masking[0].blocks[0].k": 9})["masking"][0]["blocks"][0]["k"] == 9
+    assert replace_values(CONTENT, {"masking[0].k": 4, "masking[0].blocks[0].k": 9})["masking"][0]["blocks"][0]["k"] == 9
     assert json.dumps(CONTENT) == before
 
 

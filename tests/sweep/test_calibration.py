@@ -20,14 +20,14 @@ from tasks.mask.methods import describe
 from tasks.microdata.errors import NotApplicable
 from tasks.score.interval_disclosure import rank_interval_hits
 from tasks.sweep.calibration import chance, coverage, planted, posterior, recount, worlds
-from tasks.sweep.calibration.chance import at_most, credit_matrix, earned, law_of, square
+from tasks.sweep.calibration.chance import compute_binomial_tail, credit_matrix, law_of, measure_credit, square
 from tasks.sweep.calibration.checks import FOLLOWED, carry_out, checks
 from tasks.sweep.calibration.coverage import intervals_cover
 from tasks.sweep.calibration.findings import LEVEL, Effort
 from tasks.sweep.calibration.null import finds_nothing
 from tasks.sweep.calibration.planted import finds_what_is_there
 from tasks.sweep.calibration.posterior import apart, claims_hold
-from tasks.sweep.calibration.recount import _by_rank
+from tasks.sweep.calibration.recount import _create_rank_rule
 
 POSITION = RowPosition(method="row_position")
 FEW = Effort(seeds=20, samples=20)
@@ -50,7 +50,7 @@ def with_credit(change):
     def changed(*arguments, **named):
         result = real(*arguments, **named)
         credit = np.array(change(result.outcomes.floats("credit"), random))
-        return replace(result, outcomes=result.outcomes.with_column("credit", pa.array(credit)))
+        return replace(result, outcomes=result.outcomes.replace_column("credit", pa.array(credit)))
 
     return changed
 
@@ -96,11 +96,11 @@ def test_worked_example_of_a_matrix_of_credits():
     assert square(expected[:, :2]).tolist() == [[0.5, 0, 0], [0, 1, 0], [0, 0, 0]]
 
 
-@pytest.mark.parametrize("make", [worlds.as_masked, worlds.some_absent])
+@pytest.mark.parametrize("make", [worlds.make_masked_world, worlds.make_partial_world])
 def test_the_credit_of_an_attack_stands_in_its_matrix(make):
-    by_attack = earned(make(30, (), rng()), POSITION)
+    by_attack = measure_credit(make(30, (), rng()), POSITION)
     world = make(30, (), rng())
-    row = world.alignment.masked_row
+    row = world.alignment.row_by_record
     there = row >= 0
     np.testing.assert_array_equal(by_attack.credit[there], by_attack.matrix[np.flatnonzero(there), row[there]])
     assert not by_attack.credit[~there].any()
@@ -108,7 +108,7 @@ def test_the_credit_of_an_attack_stands_in_its_matrix(make):
 
 def by_position():
     """What is found of the attack by row position on small shuffled tables."""
-    (found,) = finds_nothing("row_position", "", POSITION, partial(worlds.as_masked, 8, ()), ENOUGH, rng())
+    (found,) = finds_nothing("row_position", "", POSITION, partial(worlds.make_masked_world, 8, ()), ENOUGH, rng())
     return found
 
 
@@ -183,7 +183,7 @@ def narrower(factor):
 
 
 def covered(effort, number=3):
-    world = worlds.in_order(600, (), rng(number))
+    world = worlds.make_ordered_world(600, (), rng(number))
     half = worlds.Alignment(world.alignment.record, mixed(600), 600)
     return {one.subject: one for one in intervals_cover("", POSITION, replace(world, alignment=half), effort, rng(number))}
 
@@ -227,8 +227,8 @@ def test_targets_that_fare_otherwise_alone_are_told(monkeypatch):
 
 def test_misses_of_bounds_are_judged_by_the_binomial_law():
     by_hand = sum(math.comb(20, k) * 0.05**k * 0.95 ** (20 - k) for k in range(3, 21))
-    assert at_most(3, 20, 0.05) == pytest.approx(by_hand)
-    assert at_most(0, 20, 0.05) == 1.0
+    assert compute_binomial_tail(3, 20, 0.05) == pytest.approx(by_hand)
+    assert compute_binomial_tail(0, 20, 0.05) == 1.0
 
 
 def test_claims_may_be_so_far_from_the_hits_and_no_further():
@@ -338,12 +338,12 @@ def test_the_recount_of_rank_intervals_meets_half_places_and_no_width(truth, dra
     original = np.array(truth, dtype=float)
     shown = np.array(draw.draw(st.lists(st.integers(-1, 7), min_size=len(truth), max_size=len(truth))), dtype=float)
     ranked = sorted(original.tolist())
-    discloses = _by_rank(ranked, int(percent * len(ranked) // 200))
+    discloses = _create_rank_rule(ranked, int(percent * len(ranked) // 200))
     hits, chance = rank_interval_hits(original, shown, percent)
     assert hits.tolist() == [discloses(x, y) for x, y in zip(original, shown, strict=True)]
     assert chance == pytest.approx(np.mean([discloses(x, y) for x in original for y in shown]))
 
 
 def test_a_worked_interval_without_width():
-    discloses = _by_rank([2.0, 2.0, 4.0], 0)
+    discloses = _create_rank_rule([2.0, 2.0, 4.0], 0)
     assert [discloses(2.0, 2.0), discloses(4.0, 2.0), discloses(2.0, 3.0), discloses(4.0, 4.0)] == [True, False, False, True]

@@ -14,7 +14,7 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score.methods import RankIntervalDisclosure
 from tasks.sweep import evaluation
-from tasks.sweep.evaluation import Group, Trial, evaluate, seed_of_number, without_curve
+from tasks.sweep.evaluation import Trial, TrialGroup, drop_curve_and_files, evaluate, seed_of_number
 
 N = 30
 SCHEMA = Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for name in "ab"))
@@ -23,7 +23,7 @@ LINKAGE, TRANSPARENCY = DistanceLinkage(method="distance_linkage"), Transparency
 
 def table() -> Microdata:
     rng = np.random.default_rng(5)
-    return Microdata.of({"a": rng.normal(size=N), "b": rng.normal(size=N)})
+    return Microdata.from_columns({"a": rng.normal(size=N), "b": rng.normal(size=N)})
 
 
 def mdav(k: int) -> Microaggregation:
@@ -31,20 +31,20 @@ def mdav(k: int) -> Microaggregation:
 
 
 def trial(key: str, *attacks, targets: float = 1.0, measures=()) -> Trial:
-    return Trial(key, attacks or (LINKAGE,), without_curve(IntruderSpec(targets=targets)), measures)
+    return Trial(key, attacks or (LINKAGE,), drop_curve_and_files(IntruderSpec(targets=targets)), measures)
 
 
-def swapped(*trials: Trial, seed: int = 0) -> Group:
+def swapped(*trials: Trial, seed: int = 0) -> TrialGroup:
     step = RankSwapping(method="rank_swapping", attributes=("a", "b"), window_percent=40)
-    return Group((step,), seed, trials)
+    return TrialGroup((step,), seed, trials)
 
 
-def run(group: Group) -> list:
+def run(group: TrialGroup) -> list:
     return evaluate(table(), SCHEMA, group, source="sha256:source")
 
 
 def test_who_is_averaged_over_all_is_found_by_luck_alone():
-    (row,) = run(Group((mdav(N),), 0, (trial("one", LINKAGE, TRANSPARENCY),)))
+    (row,) = run(TrialGroup((mdav(N),), 0, (trial("one", LINKAGE, TRANSPARENCY),)))
     assert row.status == "ok"
     assert row.reason is None
     for attack in ("distance_linkage", "transparency"):
@@ -89,7 +89,7 @@ def test_a_seed_gives_the_same_figures_again_and_another_one_others():
 
 
 def test_a_point_that_is_wrong_in_itself_is_skipped_with_code_and_place():
-    rows = run(Group((mdav(N + 1),), 0, (trial("x"), trial("y"))))
+    rows = run(TrialGroup((mdav(N + 1),), 0, (trial("x"), trial("y"))))
     assert [(row.key, row.status, row.figures) for row in rows] == [("x", "skipped", {}), ("y", "skipped", {})]
     assert "masking[0]" in rows[0].reason
 
@@ -133,3 +133,23 @@ def test_what_another_attempt_may_mend_is_raised(monkeypatch, kind):
             patch.setattr(evaluation, name, broken)
             with pytest.raises(kind):
                 run(swapped(trial("x")))
+
+
+def test_a_sweep_tries_the_insiders_of_several_columns_as_a_release_does():
+    rng = np.random.default_rng(8)
+    columns = {name: rng.integers(0, 3, N).astype(str) for name in "uvwxyz"}
+    source = Microdata.from_columns({"a": table().floats("a"), "b": table().floats("b"), **columns})
+    schema = Schema((*SCHEMA.attributes, *(Attribute(name, Role.CONFIDENTIAL, Scale.NOMINAL, "declared") for name in columns)))
+    spec = IntruderSpec.model_validate_json('{"insiders": {"know": 3}}')
+    trials = (
+        Trial("one", (LINKAGE,), drop_curve_and_files(IntruderSpec())),
+        Trial("three", (LINKAGE,), drop_curve_and_files(spec)),
+    )
+    one, three = evaluate(source, schema, TrialGroup((mdav(5),), 0, trials), source="sha256:source")
+    found = {key.split("|")[2]: rate for key, rate in three.figures.items() if key.startswith("reidentification|")}
+    sets = [name.removeprefix("insider:").split(" + ") for name in found if name.startswith("insider:")]
+    assert [sum(len(names) == size for names in sets) for size in (1, 2, 3, 4)] == [6, 15, 4, 0]
+    assert one.figures.items() <= three.figures.items(), "the figures of who knows less stay"
+    pairs = {name: rate for name, rate in found.items() if name.count(" + ") == 1}
+    worst = max(pairs, key=lambda name: pairs[name]).removeprefix("insider:").split(" + ")
+    assert all(set(worst) < set(names) for names in sets if len(names) == 3)

@@ -11,21 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tasks.attack.consistency.consistency import Consistency
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Floats
 from tasks.score.policy import PolicyLine
 from tasks.sweep.frontier import (
     NOBODY,
+    compute_map_coordinates,
     distance,
-    dominated_by,
     dominators,
+    find_dominator,
+    find_required,
     frontier,
     hypervolume,
-    on_the_map,
     policy_region,
 )
-from tasks.sweep.layout import Kept, Line, kept, table_of
+from tasks.sweep.layout import StoredFigure, TrialRow, encode_figures, table_of
 from tasks.sweep.results import Results
 
 SIDE = 5
@@ -49,8 +54,8 @@ def test_an_example_by_hand() -> None:
     risk, loss = np.array([0.5, 0.1, 0.5, 0.9, 0.1, np.nan, 0.9]), np.array([0.5, 0.9, 0.5, 0.1, 1.0, 0.0, 0.6])
     assert frontier(risk, loss).tolist() == [True, True, True, True, False, False, False]
     assert dominators(risk, loss).tolist() == [NOBODY, NOBODY, NOBODY, NOBODY, 1, NOBODY, 0]
-    assert dominated_by(6, risk, loss) == 0
-    assert dominated_by(0, risk, loss) is None
+    assert find_dominator(6, risk, loss) == 0
+    assert find_dominator(0, risk, loss) is None
     assert distance(risk, loss)[6] == pytest.approx((0.6 - 0.5) / 0.9), "by so much of its range the loss would have to fall"
     assert np.isnan(distance(risk, loss)[5])
 
@@ -114,11 +119,11 @@ ENOUGH = PolicyLine(measure="k_anonymity", at_least=3)
 LINKED, FOLLOWED = "reidentification|distance_linkage|declared", "reidentification|transparency|declared"
 
 
-def results(*points: list[dict[str, Kept]]) -> Results:
-    return Results.of(
+def results(*points: list[dict[str, StoredFigure]]) -> Results:
+    return Results.from_table(
         table_of(
             [
-                Line(point=i, pipeline="p", seed=seed, axes={}, status="ok", reason=None, figures=figures, seconds=0)
+                TrialRow(point=i, pipeline="p", seed=seed, axes={}, status="ok", reason=None, figures=figures, seconds=0)
                 for i, seeds in enumerate(points)
                 for seed, figures in enumerate(seeds)
             ]
@@ -127,8 +132,8 @@ def results(*points: list[dict[str, Kept]]) -> Results:
 
 
 def test_the_region_of_a_policy() -> None:
-    good: dict[str, Kept] = {LINKED: 0.2, "k_anonymity": 3.0}
-    unsure: Kept = {"value": 0.15, "low": 0.1, "high": 0.3}
+    good: dict[str, StoredFigure] = {LINKED: 0.2, "k_anonymity": 3.0}
+    unsure: StoredFigure = {"value": 0.15, "low": 0.1, "high": 0.3}
     found = results(
         [good, good],
         [good, {**good, LINKED: 0.21}],
@@ -148,7 +153,41 @@ def test_the_region_of_a_policy() -> None:
 
 def test_the_region_of_figures_as_they_are_scored() -> None:
     one = Estimate(measure="reidentification", attack="a", intruder="declared", value=0.2, low=0.2, high=0.2, unit="share")
-    assert policy_region(results([kept([one])]), (NO_MORE,)) == ("inside",)
+    assert policy_region(results([encode_figures([one])]), (NO_MORE,)) == ("inside",)
+
+
+SWAP = RankSwapping(method="rank_swapping", attributes=("age",), window_percent=10)
+GROUP = Microaggregation(method="microaggregation", attributes=("age",), k=3)
+LINK, PAIRS = DistanceLinkage(method="distance_linkage"), Consistency(method="consistency", id="pairs")
+
+
+@pytest.mark.parametrize(("step", "region"), [(SWAP, "undecided"), (GROUP, "inside")])
+def test_an_attack_of_any_name_counts_where_the_steps_of_the_point_require_its_method(step, region) -> None:
+    known = {"measure": "reidentification", "intruder": "declared", "unit": "share"}
+    linked = Estimate(attack="distance_linkage", value=0.2, low=0.2, high=0.2, **known)
+    figures = [linked, Estimate(attack="pairs", value=None, status="not_followed", **known)]
+    required = find_required((LINK, PAIRS), (step,))
+    assert policy_region(results([encode_figures(figures)]), (NO_MORE,), lambda _: required) == (region,)
+
+
+def test_of_two_attacks_by_one_method_one_is_enough() -> None:
+    known = {"measure": "reidentification", "intruder": "declared", "unit": "share"}
+    idle = Estimate(attack="pairs", value=None, status="not_followed", **known)
+    required = find_required((PAIRS, Consistency(method="consistency")), (SWAP,))
+    others = (
+        replace(idle, attack="consistency", value=0.2, low=0.2, high=0.2, status="ok"),
+        replace(idle, attack="consistency"),
+    )
+    points = results(*([encode_figures([idle, other])] for other in others))
+    assert policy_region(points, (NO_MORE,), lambda _: required) == ("inside", "undecided")
+
+
+def test_the_steps_are_those_of_each_point() -> None:
+    known = {"measure": "reidentification", "intruder": "declared", "unit": "share"}
+    linked = Estimate(attack="distance_linkage", value=0.2, low=0.2, high=0.2, **known)
+    figures = encode_figures([linked, Estimate(attack="consistency", value=None, status="not_followed", **known)])
+    plans = [find_required((LINK, Consistency(method="consistency")), (step,)) for step in (GROUP, SWAP)]
+    assert policy_region(results([figures], [figures]), (NO_MORE,), lambda n: plans[n]) == ("inside", "undecided")
 
 
 def test_a_required_attack_that_was_not_computed_leaves_a_point_undecided_or_outside() -> None:
@@ -156,13 +195,16 @@ def test_a_required_attack_that_was_not_computed_leaves_a_point_undecided_or_out
     linked = Estimate(attack="distance_linkage", value=0.2, low=0.2, high=0.2, **known)
     idle = Estimate(attack="consistency", value=None, status="not_followed", **known)
     bounds = (replace(idle, value=low + 0.1, low=low, high=1.0) for low in (0.1, 0.5))
-    points = [[kept([linked, one])] for one in (idle, *bounds, replace(idle, attack="learned_linkage"))]
-    assert policy_region(results(*points), (NO_MORE,)) == ("undecided", "undecided", "outside", "inside")
+    points = [[encode_figures([linked, one])] for one in (idle, *bounds, replace(idle, attack="learned_linkage"))]
+    required = {name: name for name in ("distance_linkage", "transparency", "consistency")}
+    found = policy_region(results(*points), (NO_MORE,), lambda _: required)
+    assert found == ("undecided", "undecided", "outside", "inside")
+    assert policy_region(results(*points), (NO_MORE,))[-1] == "undecided", "nothing is known of the steps"
 
 
 def test_a_point_that_lost_a_seed_is_not_compared() -> None:
     found = results([{"il1s": 1.0}, {"il1s": 3.0}], [{"il1s": 1.0}, {}], [{}, {}])
-    loss = found.over_seeds(found.values("il1s"))
-    risk, same = on_the_map(loss, loss)
+    loss = found.aggregate_seeds(found.values("il1s"))
+    risk, same = compute_map_coordinates(loss, loss)
     assert np.array_equal(risk, [2.0, np.nan, np.nan], equal_nan=True)
     assert np.array_equal(risk, same, equal_nan=True)

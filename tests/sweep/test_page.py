@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from tasks.microdata.errors import InputError
 from tasks.score.policy import PolicyLine
 from tasks.sweep.page import data as building
-from tasks.sweep.page.columns import as_json, dominated
-from tasks.sweep.page.content import Spread, View
+from tasks.sweep.page.columns import as_json, find_dominating_ranges
+from tasks.sweep.page.content import RiskUtilityMap, Spread
 from tasks.sweep.page.data import label_of, page_data, policy_in_words
 from tasks.sweep.page.render import frontier_rows, reasons, render
 from tasks.sweep.page.still import SHAPES, sample, shape, still_map
@@ -129,8 +129,8 @@ def test_what_dominates_what_is_what_the_definition_says(points):
 
     there = [i for i in range(len(points)) if not np.isnan(risk[i] + loss[i])]
     front = sorted((i for i in there if not any(beats(j, i) for j in there)), key=lambda i: (loss[i], -risk[i], i))
-    view = View(name="v", title="", axis="", says="", unit="share", risk=spread(risk), frontier=tuple(front))
-    start, stop = dominated(view, loss)
+    view = RiskUtilityMap(name="v", title="", axis="", says="", unit="share", risk=spread(risk), frontier=tuple(front))
+    start, stop = find_dominating_ranges(view, loss)
     for i in range(len(points)):
         expected = [j for j in front if i in there and beats(j, i)]
         assert front[start[i] : stop[i]] == expected

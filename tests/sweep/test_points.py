@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.sweep.axes import Axis
-from tasks.sweep.points import Point, Space, grid, n_points, random, shared_out
+from tasks.sweep.points import Space, SweepPoint, allocate_points, grid, n_points, random
 
 
 def space(name, *axes):
-    return Space.of(name, axes)
+    return Space.from_axes(name, axes)
 
 
 MDAV = space(
@@ -25,21 +25,21 @@ SWAP = space("swap", Axis("p", (1, 2, 3)))
 
 def test_the_grid_by_hand():
     assert list(grid((MDAV, SWAP))) == [
-        Point(0, "mdav", (("k", 3), ("partition", "mdav"))),
-        Point(1, "mdav", (("k", 3), ("partition", "v_mdav"), ("gamma", 0.2))),
-        Point(2, "mdav", (("k", 3), ("partition", "v_mdav"), ("gamma", 1.1))),
-        Point(3, "mdav", (("k", 5), ("partition", "mdav"))),
-        Point(4, "mdav", (("k", 5), ("partition", "v_mdav"), ("gamma", 0.2))),
-        Point(5, "mdav", (("k", 5), ("partition", "v_mdav"), ("gamma", 1.1))),
-        Point(6, "swap", (("p", 1),)),
-        Point(7, "swap", (("p", 2),)),
-        Point(8, "swap", (("p", 3),)),
+        SweepPoint(0, "mdav", (("k", 3), ("partition", "mdav"))),
+        SweepPoint(1, "mdav", (("k", 3), ("partition", "v_mdav"), ("gamma", 0.2))),
+        SweepPoint(2, "mdav", (("k", 3), ("partition", "v_mdav"), ("gamma", 1.1))),
+        SweepPoint(3, "mdav", (("k", 5), ("partition", "mdav"))),
+        SweepPoint(4, "mdav", (("k", 5), ("partition", "v_mdav"), ("gamma", 0.2))),
+        SweepPoint(5, "mdav", (("k", 5), ("partition", "v_mdav"), ("gamma", 1.1))),
+        SweepPoint(6, "swap", (("p", 1),)),
+        SweepPoint(7, "swap", (("p", 2),)),
+        SweepPoint(8, "swap", (("p", 3),)),
     ]
     assert (MDAV.size, SWAP.size, n_points((MDAV, SWAP))) == (6, 3, 9)
 
 
 def test_a_pipeline_without_axes_is_one_point():
-    assert list(grid((space("plain"),))) == [Point(0, "plain", ())]
+    assert list(grid((space("plain"),))) == [SweepPoint(0, "plain", ())]
     assert space("plain").size == 1
 
 
@@ -104,7 +104,7 @@ def test_another_seed_draws_other_points():
 
 def test_random_points_come_evenly_from_the_pipelines():
     large, endless = space("large", Axis("a", range(1000))), space("endless", Axis("b", (), bounds=(0.0, 1.0)))
-    assert shared_out((large, SWAP, endless), 21) == (9, 3, 9)
+    assert allocate_points((large, SWAP, endless), 21) == (9, 3, 9)
     found = Counter(point.pipeline for point in random((large, SWAP, endless), 21, 0))
     assert found == {"large": 9, "swap": 3, "endless": 9}
     assert n_points((large, SWAP, endless), 21) == 21
@@ -113,7 +113,7 @@ def test_random_points_come_evenly_from_the_pipelines():
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=6), st.integers(0, 120))
 def test_no_pipeline_gives_more_than_it_has_and_nothing_is_lost(sizes, points):
     many = tuple(space(f"p{i}", Axis("a", range(size))) for i, size in enumerate(sizes))
-    shares = shared_out(many, points)
+    shares = allocate_points(many, points)
     assert sum(shares) == min(points, sum(sizes))
     assert all(share <= size for share, size in zip(shares, sizes, strict=True))
     assert all(share == size or share >= max(shares) - 1 for share, size in zip(shares, sizes, strict=True))

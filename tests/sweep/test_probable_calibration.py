@@ -32,17 +32,17 @@ def rng():
 
 def changed(monkeypatch, change):
     """The attack with its outcomes, or what it tells, changed."""
-    real = probable.attacked
-    monkeypatch.setattr(probable, "attacked", lambda world, spec: change(real(world, spec)))
+    real = probable.run_attack
+    monkeypatch.setattr(probable, "run_attack", lambda world, spec: change(real(world, spec)))
 
 
 def with_posterior(result, factor):
     posterior = np.minimum(factor * result.outcomes.floats("posterior"), 1.0)
-    return replace(result, outcomes=result.outcomes.with_column("posterior", pa.array(posterior)))
+    return replace(result, outcomes=result.outcomes.replace_column("posterior", pa.array(posterior)))
 
 
 def nothing():
-    make = partial(worlds.drawn_apart, 20, ())
+    make = partial(worlds.make_unrelated_world, 20, ())
     return posterior_finds_nothing("posterior", "", TIED, make, FEW, rng())[0]
 
 
@@ -60,7 +60,7 @@ def test_a_misstated_chance_is_caught(monkeypatch):
 
 
 def test_a_chance_that_is_not_that_of_who_reads_m_off_is_caught(monkeypatch):
-    make = partial(worlds.drawn_apart, 20, ())
+    make = partial(worlds.make_unrelated_world, 20, ())
     changed(monkeypatch, lambda result: replace(result, probable=replace(result.probable, chance=1 / 20)))
     rate, posterior = reads_nothing_off("supervised", "", ORACLE, make, Effort(seeds=100, samples=0), rng())
     assert (rate.holds, posterior.holds) == (False, True)

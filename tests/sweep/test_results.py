@@ -24,16 +24,16 @@ from tasks.score.catalogue import MEASURES, SUBGROUPS
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 from tasks.sweep import evaluation
-from tasks.sweep.layout import Kept, Line, kept, rebuilt, subject_of, table_of
+from tasks.sweep.layout import StoredFigure, TrialRow, decode_figure, encode_figures, subject_of, table_of
 from tasks.sweep.results import FIGURE_FIELDS, Results
 
 LINKED = "reidentification|distance_linkage|declared"
 LOSS = "sse_percent"
 
 
-def line(point: int, seed: int, figures: dict[str, Kept], **fields: object) -> Line:
+def line(point: int, seed: int, figures: dict[str, StoredFigure], **fields: object) -> TrialRow:
     common = {"pipeline": "mdav", "axes": {"masking[0].k": 3}, "status": "ok", "reason": None, "seconds": 0.5}
-    return Line(point=point, seed=seed, figures=figures, **{**common, **fields})  # type: ignore[arg-type]  # by name
+    return TrialRow(point=point, seed=seed, figures=figures, **{**common, **fields})  # type: ignore[arg-type]  # by name
 
 
 def test_whole_numbers_beyond_64_bits_do_not_cost_the_table() -> None:
@@ -73,10 +73,10 @@ def estimates(draw: st.DrawFn) -> Estimate:
 
 @given(estimates())
 def test_a_figure_survives_the_json_and_the_table(figure: Estimate) -> None:
-    stored = json.loads(canonical(kept([figure])))
+    stored = json.loads(canonical(encode_figures([figure])))
     assert list(stored) == [figure.id]
-    again = rebuilt(figure.id, stored[figure.id])
-    table = Results.of(table_of([line(0, 0, stored), line(0, 1, {})]))
+    again = decode_figure(figure.id, stored[figure.id])
+    table = Results.from_table(table_of([line(0, 0, stored), line(0, 1, {})]))
     assert table.estimates(0) == (again,)
     assert table.estimates(1) == ()
     if figure.low is not None and figure.low == figure.high:  # an interval that is a point is the value
@@ -93,8 +93,8 @@ def test_a_policy_decides_on_what_is_kept_as_on_the_figures(figure: Estimate, li
     asker = None if measure.by_subgroup else figure.intruder
     asked = dict(figure.parameters)
     line_ = PolicyLine(measure=measure.name, intruder=asker, **limits, **asked)  # type: ignore[arg-type]  # by name
-    stored = json.loads(canonical(kept([figure])))
-    again = tuple(rebuilt(name, fields) for name, fields in stored.items())
+    stored = json.loads(canonical(encode_figures([figure])))
+    again = tuple(decode_figure(name, fields) for name, fields in stored.items())
     before, after = decide((line_,), (figure,)), decide((line_,), again)
     assert after.verdict == before.verdict
     assert after.criteria[0].deciding_value == before.criteria[0].deciding_value
@@ -103,24 +103,26 @@ def test_a_policy_decides_on_what_is_kept_as_on_the_figures(figure: Estimate, li
 def test_every_figure_that_is_scored_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     scored: list[Estimate] = []
 
-    def spied(figures: tuple[Estimate, ...]) -> dict[str, Kept]:
+    def spied(figures: tuple[Estimate, ...]) -> dict[str, StoredFigure]:
         scored.extend(figures)
-        return kept(figures)
+        return encode_figures(figures)
 
-    monkeypatch.setattr(evaluation, "kept", spied)
+    monkeypatch.setattr(evaluation, "encode_figures", spied)
     rng = np.random.default_rng(5)
     roles = {"a": Role.QUASI_IDENTIFIER, "b|c": Role.QUASI_IDENTIFIER, "vote": Role.CONFIDENTIAL, "home": Role.GROUP}
     attributes = (
         Attribute(name, role, Scale.NUMERIC if name < "c" else Scale.NOMINAL, "declared") for name, role in roles.items()
     )
     numbers = {name: rng.normal(size=240) for name in ("a", "b|c")}
-    table = Microdata.of({**numbers, "vote": rng.choice(["x", "y", "z"], 240), "home": [f"h{i // 3}" for i in range(240)]})
+    table = Microdata.from_columns(
+        {**numbers, "vote": rng.choice(["x", "y", "z"], 240), "home": [f"h{i // 3}" for i in range(240)]}
+    )
     attacks = tuple(DistanceLinkage(method="distance_linkage", id=name) for name in ("distance_linkage",))
-    trial = evaluation.Trial("key", attacks, evaluation.without_curve(IntruderSpec(targets=0.8)))
+    trial = evaluation.Trial("key", attacks, evaluation.drop_curve_and_files(IntruderSpec(targets=0.8)))
     noise = Noise(method="noise", kind="independent", attributes=("a", "b|c"), sd_percent=50)
-    (row,) = evaluation.evaluate(table, Schema(tuple(attributes)), evaluation.Group((noise,), 0, (trial,)), source="s")
+    (row,) = evaluation.evaluate(table, Schema(tuple(attributes)), evaluation.TrialGroup((noise,), 0, (trial,)), source="s")
     assert row.status == "ok"
-    found = Results.of(table_of([line(0, 0, row.figures)])).estimates(0)
+    found = Results.from_table(table_of([line(0, 0, row.figures)])).estimates(0)
     identity = ("id", "measure", "attack", "intruder", "attribute", "subgroup", "parameters", "value", "status", "unit")
     by_id = {one.id: [getattr(one, name) for name in identity] for one in scored}
     assert {one.id: [getattr(one, name) for name in identity] for one in found} == by_id
@@ -132,7 +134,7 @@ def test_every_figure_that_is_scored_is_read_back(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 def test_what_is_no_number_is_kept_as_failed(number: float) -> None:
-    assert kept([Estimate(measure="il1s", value=number, unit="x")]) == {"il1s": {"status": "failed"}}
+    assert encode_figures([Estimate(measure="il1s", value=number, unit="x")]) == {"il1s": {"status": "failed"}}
 
 
 def test_names_with_bars_keep_apart() -> None:
@@ -160,7 +162,7 @@ def test_other_ids_are_refused(strange: str) -> None:
 
 
 def test_the_table_of_three_trials() -> None:
-    sampled: Kept = {"value": 0.2, "low": 0.1, "high": 0.3}
+    sampled: StoredFigure = {"value": 0.2, "low": 0.1, "high": 0.3}
     rows = [
         line(1, 0, {}, pipeline="swap", axes={"masking[0].p_percent": 5.0}, status="skipped", reason="k is too large"),
         line(0, 1, {LINKED: sampled, LOSS: 3.0}),
@@ -200,8 +202,8 @@ def test_the_kinds_of_axes() -> None:
 def test_over_the_seeds() -> None:
     values = {(3, 0): 0.1, (3, 1): 0.3, (3, 2): 0.2, (7, 0): 0.1, (7, 1): 0.1, (7, 2): 0.1, (9, 0): 0.5, (10, 0): None}
     rows = [line(point, seed, {} if value is None else {LOSS: value}) for (point, seed), value in values.items()]
-    results = Results.of(table_of([*rows, line(9, 1, {})]))
-    found = results.over_seeds(results.values(LOSS))
+    results = Results.from_table(table_of([*rows, line(9, 1, {})]))
+    found = results.aggregate_seeds(results.values(LOSS))
     assert results.points.tolist() == [3, 7, 9, 10]
     assert found.mean[:3].tolist() == pytest.approx([0.2, 0.1, 0.5])
     assert found.mean[1] == 0.1, "equal numbers have themselves as mean, to the last bit"
@@ -215,8 +217,8 @@ def test_over_the_seeds() -> None:
 @given(st.lists(st.tuples(st.integers(0, 4), st.none() | st.floats(-1e9, 1e9)), max_size=30))
 def test_over_the_seeds_as_a_loop_has_it(given_: list[tuple[int, float | None]]) -> None:
     rows = [line(point, seed, {} if value is None else {LOSS: value}) for seed, (point, value) in enumerate(given_)]
-    results = Results.of(table_of(rows))
-    found = results.over_seeds(results.values(LOSS))
+    results = Results.from_table(table_of(rows))
+    found = results.aggregate_seeds(results.values(LOSS))
     for place, point in enumerate(results.points.tolist()):
         own = [value for number, value in given_ if number == point and value is not None]
         assert found.count[place] == len(own)
@@ -226,24 +228,24 @@ def test_over_the_seeds_as_a_loop_has_it(given_: list[tuple[int, float | None]])
 
 
 def test_an_empty_table() -> None:
-    results = Results.of(table_of([]))
+    results = Results.from_table(table_of([]))
     assert (results.n_trials, results.n_points, results.figures) == (0, 0, {})
-    assert len(results.over_seeds(results.values(LOSS)).mean) == 0
+    assert len(results.aggregate_seeds(results.values(LOSS)).mean) == 0
 
 
 def test_columns_and_order_are_checked() -> None:
     table = table_of([line(0, 0, {}), line(0, 1, {}), line(1, 0, {})])
     with pytest.raises(ValueError, match="no column seed"):
-        Results.of(table.drop_columns(["seed"]))
+        Results.from_table(table.drop_columns(["seed"]))
     for order in ([1, 0, 2], [2, 0, 1], [0, 0, 1]):
         with pytest.raises(ValueError, match="order of point and seed"):
-            Results.of(table.take(order))
+            Results.from_table(table.take(order))
     with pytest.raises(ValueError, match="no figure of the catalogue"):
-        Results.of(table.append_column("made_up", pa.array([1.0, 2.0, 3.0])))
+        Results.from_table(table.append_column("made_up", pa.array([1.0, 2.0, 3.0])))
 
 
 def test_texts_and_axes_per_trial() -> None:
-    results = Results.of(table_of([line(0, 0, {LOSS: {"status": "failed"}}), line(1, 0, {LOSS: 1.0}, axes={})]))
+    results = Results.from_table(table_of([line(0, 0, {LOSS: {"status": "failed"}}), line(1, 0, {LOSS: 1.0}, axes={})]))
     assert results.axes == ("masking[0].k",)
     assert results.axis("masking[0].k") == [3, None]
     assert results.texts(f"status:{LOSS}") == ["failed", None]

@@ -12,11 +12,11 @@ import pytest
 from tasks.microdata.table import Floats
 from tasks.sweep.axes import Axis
 from tasks.sweep.frontier import frontier, hypervolume
-from tasks.sweep.points import Point, Space, random
-from tasks.sweep.search import Search, _Encoding
+from tasks.sweep.points import Space, SweepPoint, random
+from tasks.sweep.search import FrontierSearch, _Encoding
 
 REFERENCE = (1.5, 1.5)
-GROUPS = Space.of(
+GROUPS = Space.from_axes(
     "groups",
     (
         Axis("k", tuple(range(2, 32))),
@@ -25,11 +25,11 @@ GROUPS = Space.of(
         Axis("gamma", tuple(range(10)), when=(("method", ("z",)),)),
     ),
 )
-NOISE = Space.of("noise", (Axis("share", tuple(range(1, 51))), Axis("scale", (), (0.0, 1.0))))
+NOISE = Space.from_axes("noise", (Axis("share", tuple(range(1, 51))), Axis("scale", (), (0.0, 1.0))))
 SPACES = (GROUPS, NOISE)
 
 
-def toy(point: Point) -> tuple[float, float]:
+def toy(point: SweepPoint) -> tuple[float, float]:
     """A frontier that is known: groups by method z with gamma 7 and the width that belongs to k, and noise of scale 1/2."""
     values = {path: value for path, value in point.values if isinstance(value, int | float)}
     if point.pipeline == "noise":
@@ -42,38 +42,38 @@ def toy(point: Point) -> tuple[float, float]:
 
 
 @functools.cache
-def unbroken(seed: int, points: int, size: int = 30) -> tuple[tuple[Point, ...], ...]:
-    search = Search(SPACES, seed=seed, size=size)
-    generations: list[tuple[Point, ...]] = []
+def unbroken(seed: int, points: int, size: int = 30) -> tuple[tuple[SweepPoint, ...], ...]:
+    search = FrontierSearch(SPACES, seed=seed, size=size)
+    generations: list[tuple[SweepPoint, ...]] = []
     while len(joined(generations)) < points:
         generations.append(search.generation(*told(joined(generations))))
     return tuple(generations)
 
 
-def told(points: Sequence[Point]) -> tuple[Sequence[Point], Floats, Floats]:
+def told(points: Sequence[SweepPoint]) -> tuple[Sequence[SweepPoint], Floats, Floats]:
     both = np.array([toy(point) for point in points]).reshape(len(points), 2)
     return points, both[:, 0], both[:, 1]
 
 
-def area(points: Sequence[Point]) -> float:
+def area(points: Sequence[SweepPoint]) -> float:
     return hypervolume(*told(points)[1:], REFERENCE)
 
 
-def joined(generations: Sequence[Sequence[Point]]) -> list[Point]:
+def joined(generations: Sequence[Sequence[SweepPoint]]) -> list[SweepPoint]:
     return [point for generation in generations for point in generation]
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 5])
 def test_a_search_that_is_begun_again_asks_for_the_same_points(after: int) -> None:
     whole = unbroken(3, 180)
-    again = Search(SPACES, seed=3, size=30)
+    again = FrontierSearch(SPACES, seed=3, size=30)
     for i in range(after, len(whole)):
         assert again.generation(*told(joined(whole[:i]))) == whole[i]
 
 
 def test_what_it_was_told_before_makes_no_difference() -> None:
     whole = unbroken(3, 180)
-    confused = Search(SPACES, seed=3, size=30)
+    confused = FrontierSearch(SPACES, seed=3, size=30)
     points, risk, loss = told(joined(whole[:4]))
     confused.generation(points, 1 - risk, loss**2)
     assert confused.generation(points, risk, loss) == whole[4]
@@ -84,7 +84,7 @@ def test_what_it_was_told_before_makes_no_difference() -> None:
 def test_results_and_seed_count() -> None:
     whole = unbroken(3, 180)
     points, risk, loss = told(joined(whole[:2]))
-    assert Search(SPACES, seed=3, size=30).generation(points, loss, risk[::-1].copy()) != whole[2]
+    assert FrontierSearch(SPACES, seed=3, size=30).generation(points, loss, risk[::-1].copy()) != whole[2]
     assert unbroken(4, 60)[0] != whole[0]
 
 
@@ -101,8 +101,8 @@ def test_points_are_numbered_on_and_never_repeated() -> None:
 
 @pytest.mark.slow
 def test_it_comes_nearer_to_the_frontier_than_chance() -> None:
-    grid = [Point(0, "groups", values) for values in GROUPS.grid()]
-    best = area([*grid, *(Point(0, "noise", (("share", k), ("scale", 0.5))) for k in range(1, 51))])
+    grid = [SweepPoint(0, "groups", values) for values in GROUPS.grid()]
+    best = area([*grid, *(SweepPoint(0, "noise", (("share", k), ("scale", 0.5))) for k in range(1, 51))])
     left = {"search": 0.0, "chance": 0.0}
     for seed in range(5):
         left["search"] += best - area(joined(unbroken(seed, 300)))
@@ -111,9 +111,9 @@ def test_it_comes_nearer_to_the_frontier_than_chance() -> None:
 
 
 def test_a_space_is_searched_to_its_end() -> None:
-    small = (Space.of("a", (Axis("k", (2, 3, 5)), Axis("m", (True, False)))), Space.of("b", (Axis("p", ("x",)),)))
-    search = Search(small, seed=1, size=3)
-    points: list[Point] = []
+    small = (Space.from_axes("a", (Axis("k", (2, 3, 5)), Axis("m", (True, False)))), Space.from_axes("b", (Axis("p", ("x",)),)))
+    search = FrontierSearch(small, seed=1, size=3)
+    points: list[SweepPoint] = []
     while new := search.generation(points, np.arange(len(points), dtype=float), np.zeros(len(points))):
         points += new
     assert sorted((point.pipeline, str(point.values)) for point in points) == sorted(
@@ -123,16 +123,16 @@ def test_a_space_is_searched_to_its_end() -> None:
 
 
 def test_a_space_smaller_than_a_generation() -> None:
-    one = (Space.of("a", (Axis("k", (2, 3)),)),)
-    search = Search(one, seed=1, size=10)
+    one = (Space.from_axes("a", (Axis("k", (2, 3)),)),)
+    search = FrontierSearch(one, seed=1, size=10)
     points = search.generation([], np.empty(0), np.empty(0))
     assert len(points) == 2
     assert search.generation(points, np.zeros(2), np.zeros(2)) == ()
 
 
 def test_a_pipeline_without_axes_is_one_point() -> None:
-    both = (Space.of("plain", ()), Space.of("a", (Axis("k", tuple(range(4))),)))
-    search = Search(both, seed=0, size=5)
+    both = (Space.from_axes("plain", ()), Space.from_axes("a", (Axis("k", tuple(range(4))),)))
+    search = FrontierSearch(both, seed=0, size=5)
     points = search.generation([], np.empty(0), np.empty(0))
     assert [(point.pipeline, point.values) for point in points].count(("plain", ())) == 1
     assert len(points) == 5
@@ -140,9 +140,9 @@ def test_a_pipeline_without_axes_is_one_point() -> None:
 
 def test_points_without_result_are_worse_than_any() -> None:
     """Half of the space fails; the search learns to stay away from it, though nothing there was ever said to be bad."""
-    space = (Space.of("a", (Axis("x", tuple(range(100))), Axis("y", tuple(range(100))))),)
-    search = Search(space, seed=5, size=40)
-    points: list[Point] = []
+    space = (Space.from_axes("a", (Axis("x", tuple(range(100))), Axis("y", tuple(range(100))))),)
+    search = FrontierSearch(space, seed=5, size=40)
+    points: list[SweepPoint] = []
     for _ in range(6):
         values = np.array([[dict(point.values)[name] for name in "xy"] for point in points], dtype=float).reshape(-1, 2)
         fails = values[:, 0] < 50
@@ -156,7 +156,7 @@ def test_points_without_result_are_worse_than_any() -> None:
 
 
 def test_nothing_but_failures_is_no_failure() -> None:
-    search = Search(SPACES, seed=2, size=10)
+    search = FrontierSearch(SPACES, seed=2, size=10)
     points = list(search.generation([], np.empty(0), np.empty(0)))
     for _ in range(3):
         points += search.generation(points, np.full(len(points), np.nan), np.full(len(points), np.nan))
@@ -165,18 +165,18 @@ def test_nothing_but_failures_is_no_failure() -> None:
 
 def test_what_is_told_is_checked() -> None:
     points, risk, loss = told(joined(unbroken(3, 180)[:2]))
-    search = Search(SPACES, seed=3, size=30)
+    search = FrontierSearch(SPACES, seed=3, size=30)
     for wrong in ((points[1:], risk[1:], loss[1:]), (points, risk[:-1], loss), (list(points)[::-1], risk, loss)):
         with pytest.raises(ValueError, match="from number 0 on"):
             search.generation(*wrong)
     with pytest.raises(ValueError, match="at least 2 points"):
-        Search(SPACES, seed=3, size=1)
+        FrontierSearch(SPACES, seed=3, size=1)
 
 
 def test_a_long_log_range_and_rounded_ends() -> None:
-    space = (Space.of("a", (Axis("p", (), (0.123456789, 98.7654321), log=True),)),)
-    search = Search(space, seed=8, size=4)
-    points: list[Point] = []
+    space = (Space.from_axes("a", (Axis("p", (), (0.123456789, 98.7654321), log=True),)),)
+    search = FrontierSearch(space, seed=8, size=4)
+    points: list[SweepPoint] = []
     for _ in range(8):
         numbers = np.array([float(str(point.values[0][1])) for point in points])
         points += search.generation(points, numbers, 100 - numbers)
@@ -193,7 +193,7 @@ def test_the_log_of_optuna_is_as_it_was(capfd: pytest.CaptureFixture[str]) -> No
 
 def test_a_search_never_asks_for_a_value_beyond_the_ends_of_a_range() -> None:
     ends = 0.1234564, 0.9999999
-    (space,) = spaces = (Space.of("p", (Axis("x", (), ends),)),)
+    (space,) = spaces = (Space.from_axes("p", (Axis("x", (), ends),)),)
     encoding = _Encoding(spaces, bytes(32))
     for end in ends:
-        assert encoding.point(0, {"pipeline": "p", "p x": end}) == Point(0, space.pipeline, (("x", end),))
+        assert encoding.point(0, {"pipeline": "p", "p x": end}) == SweepPoint(0, space.pipeline, (("x", end),))

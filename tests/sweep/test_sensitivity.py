@@ -12,7 +12,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 from tasks.microdata.table import Floats
-from tasks.sweep.layout import Line, table_of
+from tasks.sweep.layout import TrialRow, table_of
 from tasks.sweep.page.moving import influence
 from tasks.sweep.results import Results
 from tasks.sweep.sensitivity import Influence, influences
@@ -21,10 +21,10 @@ K, M, G = "masking[0].k", "masking[0].partition", "masking[0].gamma"
 
 
 def results(points: Sequence[Mapping[str, object]], seeds: int = 1, pipeline: str = "p") -> Results:
-    return Results.of(
+    return Results.from_table(
         table_of(
             [
-                Line(point=i, pipeline=pipeline, seed=seed, axes=axes, status="ok", reason=None, figures={}, seconds=0)
+                TrialRow(point=i, pipeline=pipeline, seed=seed, axes=axes, status="ok", reason=None, figures={}, seconds=0)
                 for i, axes in enumerate(points)
                 for seed in range(seeds)
             ]
@@ -134,10 +134,10 @@ def _between(*groups: Sequence[float]) -> float:
 
 def test_pipelines_are_told_apart() -> None:
     lines = [
-        Line(point=i, pipeline=name, seed=0, axes={"a": i % 4}, status="ok", reason=None, figures={}, seconds=0)
+        TrialRow(point=i, pipeline=name, seed=0, axes={"a": i % 4}, status="ok", reason=None, figures={}, seconds=0)
         for i, name in enumerate(["one"] * 8 + ["other"] * 8)
     ]
-    table = Results.of(table_of(lines))
+    table = Results.from_table(table_of(lines))
     y = np.array([float(str(a)) for a in table.axis("a")]) * ([1] * 8 + [-1] * 8)
     one, other = influences(table, y)
     assert (one.pipeline, other.pipeline) == ("one", "other")

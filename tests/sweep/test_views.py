@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.sweep.layout import Kept, Line, TrialStatus, table_of
+from tasks.sweep.layout import StoredFigure, TrialRow, TrialStatus, table_of
 from tasks.sweep.results import Results
 from tasks.sweep.views import (
     FigureLoss,
@@ -26,16 +26,16 @@ NEAREST, FOLLOWED = "reidentification|distance_linkage|declared", "reidentificat
 INSIDER = "reidentification|distance_linkage|insider:vote"
 CURVE = "reidentification|transparency|knowledge:2"
 RANKS = "rank_interval_disclosure"
-GONE: Kept = {"status": "not_applicable"}
-FAILED: Kept = {"status": "failed"}
+GONE: StoredFigure = {"status": "not_applicable"}
+FAILED: StoredFigure = {"status": "failed"}
 
 
-def results(*trials: dict[str, Kept], status: TrialStatus = "ok", reason: str | None = None) -> Results:
+def results(*trials: dict[str, StoredFigure], status: TrialStatus = "ok", reason: str | None = None) -> Results:
     rows = [
-        Line(point=i, pipeline="p", seed=0, axes={}, status=status, reason=reason, figures=figures, seconds=0)
+        TrialRow(point=i, pipeline="p", seed=0, axes={}, status=status, reason=reason, figures=figures, seconds=0)
         for i, figures in enumerate(trials)
     ]
-    return Results.of(table_of(rows))
+    return Results.from_table(table_of(rows))
 
 
 def told(found: Results, view: Any) -> list[float | None]:
@@ -74,7 +74,7 @@ def test_a_trial_that_failed_has_none_though_it_has_figures() -> None:
 
 
 def test_the_view_of_the_literature_by_hand() -> None:
-    widths: dict[str, Kept] = {
+    widths: dict[str, StoredFigure] = {
         f"{RANKS}|age|p_percent=5": 0.2,
         f"{RANKS}|age|p_percent=10": 0.4,
         f"{RANKS}|pay|p_percent=5": 0.9,
@@ -135,8 +135,8 @@ def test_losses() -> None:
 
 
 def test_the_loss_of_the_literature_by_hand() -> None:
-    cells: dict[str, Kept] = {"il1s": 0.4, "il1s|age": 0.9, "mean_difference|age": 0.1, "mean_difference|pay": 0.2}
-    relations: dict[str, Kept] = {"covariance_difference": 0.3, "correlation_difference": 0.2}
+    cells: dict[str, StoredFigure] = {"il1s": 0.4, "il1s|age": 0.9, "mean_difference|age": 0.1, "mean_difference|pay": 0.2}
+    relations: dict[str, StoredFigure] = {"covariance_difference": 0.3, "correlation_difference": 0.2}
     found = results(cells | relations, cells, relations | {"il1s": GONE}, cells | relations | {"mean_difference|pay": GONE})
     assert told(found, LiteratureLoss()) == [pytest.approx(0.08 + 0.03 + 0.12 + 0.04), None, None, pytest.approx(0.26)]
     assert loss_of(found, LiteratureLoss()).reasons == (None, "no covariance_difference", "no il1s", None)

@@ -126,6 +126,6 @@ def array(values, **options):
 
 
 if __name__ == "__main__":
-    from tasks.train.skops_file import written
+    from tasks.train.skops_file import serialise_model
 
-    json.dump({method: hashlib.sha256(written(fitted(method))).hexdigest() for method in LEARNERS}, sys.stdout)
+    json.dump({method: hashlib.sha256(serialise_model(fitted(method))).hexdigest() for method in LEARNERS}, sys.stdout)

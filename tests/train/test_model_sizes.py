@@ -51,7 +51,7 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier
 
 from tasks.microdata.errors import InputError
-from tasks.train.skops_file import read_model, written
+from tasks.train.skops_file import read_model, serialise_model
 
 WHERE = "release.model.file"
 ROWS = np.arange(1000 * 4.0).reshape(1000, 4)  # what somebody hides
@@ -121,14 +121,16 @@ def test_what_scikit_learn_fits_is_read(case, n_classes):
         warnings.simplefilter("ignore")
         model.fit(frame, CLASSES[n_classes])
         read = read_model(skops.io.dumps(model), WHERE)
-        assert np.array_equal(read.predict_proba(frame), model.predict_proba(frame)) and written(read) == written(model)
+        assert np.array_equal(read.predict_proba(frame), model.predict_proba(frame)) and serialise_model(
+            read
+        ) == serialise_model(model)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("regressor", SELECTED_BY, ids=repr)
 def test_columns_that_a_regression_selected_are_read(regressor):
     model = then(SelectFromModel(regressor, threshold=-1)).fit(NUMBERS, (CLASSES[2] == "yes").astype(int))
-    assert np.array_equal(read_model(written(model), WHERE).predict_proba(NUMBERS), model.predict_proba(NUMBERS))
+    assert np.array_equal(read_model(serialise_model(model), WHERE).predict_proba(NUMBERS), model.predict_proba(NUMBERS))
 
 
 def fitted(model):
@@ -217,9 +219,9 @@ def test_columns_that_the_importances_of_trees_choose_are_refused(trees):
 def test_what_a_class_answers_itself_is_not_kept():
     """Under the name of a property an attribute is out of everybody's sight."""
     model = fitted(then(mixed()))
-    kept = written(model)
+    kept = serialise_model(model)
     vars(model[0])["named_transformers_"] = ROWS
-    assert written(model) == kept
+    assert serialise_model(model) == kept
 
 
 def test_more_classes_in_a_tree_than_its_classifier_asks_it_for_are_refused():

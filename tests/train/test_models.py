@@ -24,9 +24,9 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
 from tasks.train.examples import Examples, Feature, class_places, coding_of
 from tasks.train.learners import Learner
-from tasks.train.model import answers_of, fitted, learn_with
+from tasks.train.model import answers_of, fit_model, learn_with
 from tasks.train.rare import refuse_rare_categories
-from tasks.train.skops_file import written
+from tasks.train.skops_file import serialise_model
 from tasks.train.spec import ModelSpec
 
 LEARNERS = {
@@ -89,7 +89,7 @@ def test_a_class_that_masking_took_away_is_a_class_of_which_the_model_knows_noth
     data, schema = table({"x": np.arange(6.0), "class": [1, 1, 2, 2, 3, 3]}, scales={"class": Scale.CODE})
     masked, _ = table({"x": np.arange(6.0), "class": [1, 1, 2, 2, 2, 2]}, scales={"class": Scale.CODE})
     coding = coding_of(model(), schema, masked, data)
-    made = fitted(coding.examples(masked), learner("decision_tree"), 1)
+    made = fit_model(coding.examples(masked), learner("decision_tree"), 1)
     answers = answers_of(made, coding.classes)(coding.examples(data).frame)
     assert made.classes_.tolist() == [1, 2] and coding.classes.tolist() == [1, 2, 3]
     assert coding.examples(data).labels.tolist() == [0, 0, 1, 1, 2, 2] and (answers[:, 2] == 0).all()
@@ -98,7 +98,7 @@ def test_a_class_that_masking_took_away_is_a_class_of_which_the_model_knows_noth
 def test_what_a_shadow_learns_has_only_classes_that_are_known(table):
     data, schema = table({"x": np.arange(4.0), "class": [1, 1, 2, 2]}, scales={"class": Scale.CODE})
     other, _ = table({"x": np.arange(4.0), "class": [1, 7, 2, 2]}, scales={"class": Scale.CODE})
-    train, rows = coding_of(model(), schema, data).known(other)
+    train, rows = coding_of(model(), schema, data).get_labelled_examples(other)
     assert rows.tolist() == [0, 2, 3] and train.labels.tolist() == [0, 1, 1]
 
 
@@ -109,7 +109,7 @@ def test_ordered_texts_are_places_in_the_order_that_the_training_table_shows(tab
     schema = Schema((replace(schema["level"], scale=Scale.ORDINAL, order=order), schema["class"]))
     coding = coding_of(model(), schema, data)
     assert coding.features == (Feature("level", "order", ("low", "middle", "high")),)
-    made = fitted(coding.examples(data), learner("decision_tree", max_depth=1), 1)
+    made = fit_model(coding.examples(data), learner("decision_tree", max_depth=1), 1)
     asked = coding.examples(data).frame.head(4).assign(level=["top", "low", "high", np.nan])
     assert made.predict(asked)[1:3].tolist() == [0, 1]
     assert made.predict_proba(asked)[0].tolist() == made.predict_proba(asked)[3].tolist()  # `top` is a missing one
@@ -164,7 +164,7 @@ def test_the_file_marks_missing_values_of_ten_records_or_more(table, few, marked
             (replace(schema["size"], scale=Scale.ORDINAL, order=("low", "high", "top")), schema["plain"], schema["class"])
         )
     examples = coding_of(model(), schema, data).examples(data)
-    made = fitted(examples, learner("logistic_regression"), 1)
+    made = fit_model(examples, learner("logistic_regression"), 1)
     parts = made[0].named_transformers_
     marks = [part for label, part in parts.items() if "marked" in label and part[-2].indicator_.features_.size]
     assert len(marks) == (marked if kind != "rare level" else 0)
@@ -207,12 +207,12 @@ def test_the_file_names_no_category_of_fewer_than_ten_records(table, kind):
         {"place": values, "class": [i % 2 for i in range(92)]}, scales={"place": Scale.NOMINAL, "class": Scale.CODE}
     )
     examples = coding_of(model(), schema, data).examples(data)
-    made = fitted(examples, learner("logistic_regression"), 1)
+    made = fit_model(examples, learner("logistic_regression"), 1)
     (names,) = made[0].named_transformers_["categories"].categories_
     expected = {"text": ["Canary 0", np.nan], "code": [7700], "all rare": [""]}[kind]
     assert [name for name in names if name == name] == [name for name in expected if name == name]
     assert len(names) == len(expected)
-    archive = zipfile.ZipFile(io.BytesIO(written(made)))
+    archive = zipfile.ZipFile(io.BytesIO(serialise_model(made)))
     content = b"".join(archive.read(name) for name in archive.namelist())
     assert not re.findall(rb"Canary [1-9]", content)
     assert np.isfinite(made.predict_proba(examples.frame)).all()

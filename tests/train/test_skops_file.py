@@ -17,7 +17,7 @@ import pytest
 from model_files import LEARNERS, fitted, members_of, people, pipeline
 
 from tasks.microdata.errors import InputError
-from tasks.train.skops_file import OWN_TYPES, classes_of, frame_of, imitation, read_model, written
+from tasks.train.skops_file import OWN_TYPES, classes_of, frame_of, imitation, read_model, serialise_model
 
 FRAME, CLASSES = people()
 WHERE = "release.model.file"
@@ -43,13 +43,13 @@ def refused(content):
 def test_a_file_answers_as_its_model_and_is_written_alike_again(models, method):
     import skops.io
 
-    model, content = models[method], written(models[method])
+    model, content = models[method], serialise_model(models[method])
     asked = model.predict_proba(FRAME)
     loaded = skops.io.loads(content, trusted=sorted(set(skops.io.get_untrusted_types(data=content)) & set(OWN_TYPES)))
     assert np.array_equal(loaded.predict_proba(FRAME), asked) and np.array_equal(loaded.predict(FRAME), model.predict(FRAME))
     read = read_model(content, WHERE)
-    assert np.array_equal(read.predict_proba(FRAME), asked) and written(read) == content
-    assert written(read_model(skops.io.dumps(model), WHERE)) == content
+    assert np.array_equal(read.predict_proba(FRAME), asked) and serialise_model(read) == content
+    assert serialise_model(read_model(skops.io.dumps(model), WHERE)) == content
     assert frame_of(read) == tuple(FRAME.columns) and classes_of(read).tolist() == ["no", "perhaps", "yes"]
 
 
@@ -59,13 +59,13 @@ def test_another_process_writes_the_same_bytes(models):
     environment = {**os.environ, "PYTHONHASHSEED": "7", "MALLOC_PERTURB_": "165", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, Path(__file__).with_name("model_files.py")]
     told = subprocess.run(command, env=environment, capture_output=True, check=True, cwd=ROOT).stdout
-    assert json.loads(told) == {method: hashlib.sha256(written(model)).hexdigest() for method, model in models.items()}
+    assert json.loads(told) == {method: hashlib.sha256(serialise_model(model)).hexdigest() for method, model in models.items()}
 
 
 def test_what_types_a_reader_has_to_trust(models):
     import skops.io
 
-    beyond = {method: skops.io.get_untrusted_types(data=written(model)) for method, model in models.items()}
+    beyond = {method: skops.io.get_untrusted_types(data=serialise_model(model)) for method, model in models.items()}
     trees = {"decision_tree": "sklearn.tree._tree.Tree", "random_forest": "sklearn.tree._tree.Tree"}
     trees["gradient_boosting"] = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
     assert beyond == {method: ["numpy.dtype", *([trees[method]] if method in trees else [])] for method in LEARNERS}
@@ -73,7 +73,7 @@ def test_what_types_a_reader_has_to_trust(models):
 
 @pytest.mark.parametrize("method", LEARNERS)
 def test_a_file_has_no_seeds_counts_or_traces_of_memory(models, method):
-    members = members_of(written(models[method]))
+    members = members_of(serialise_model(models[method]))
     schema = members["schema.json"].decode()
     assert '"__id__"' not in schema and str(ROOT) not in schema
     assert all(name not in schema for name in ("_random_seed", "_optimizer", "_best_coefs", "_sample_weight", "rng"))
@@ -87,13 +87,13 @@ def test_a_file_has_no_seeds_counts_or_traces_of_memory(models, method):
             for name in held.dtype.names:
                 fields[name] = held[name]
             assert data.endswith(fields.tobytes())  # the gaps between fields are zero
-    read = read_model(written(models[method]), WHERE)
+    read = read_model(serialise_model(models[method]), WHERE)
     assert {value for name, value in read.get_params().items() if name.endswith("random_state")} <= {None}
 
 
 def test_no_time_owner_folder_or_thread_is_in_a_file(tmp_path):
     model = pipeline(forest(n_jobs=2)).set_params(memory=str(tmp_path)).fit(FRAME, CLASSES)
-    content = written(model)
+    content = serialise_model(model)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         kinds = {(one.date_time, one.create_system, one.external_attr, one.compress_type) for one in archive.infolist()}
         assert archive.namelist() == sorted(archive.namelist())
@@ -175,7 +175,7 @@ def test_imitations_draw_by_the_seed_alone():
 def test_a_model_of_a_frame_of_texts_is_read(models):
     texts = pd.DataFrame({name: FRAME[name].astype("string") if name in ("sex", "school") else FRAME[name] for name in FRAME})
     model = pipeline(forest()).fit(texts.fillna({"sex": "f"}), CLASSES)
-    assert read_model(written(model), WHERE).classes_.tolist() == model.classes_.tolist()
+    assert read_model(serialise_model(model), WHERE).classes_.tolist() == model.classes_.tolist()
 
 
 # ---- what somebody attached, and what scikit-learn keeps of the training records
@@ -240,9 +240,9 @@ def everything(model):
 def test_a_file_answers_bit_for_bit_and_holds_no_array_of_the_training_records(name):
     frame, classes = rows()
     model = encoded(ensembles()[name]).fit(frame, classes)
-    content = written(model)
+    content = serialise_model(model)
     read = read_model(content, WHERE)
-    assert np.array_equal(read.predict_proba(frame), model.predict_proba(frame)) and written(read) == content
+    assert np.array_equal(read.predict_proba(frame), model.predict_proba(frame)) and serialise_model(read) == content
     assert np.array_equal(read.predict(frame), model.predict(frame))
     members = members_of(content)
     assert f'"content":"{N_TRAIN}"' not in members.pop("schema.json").decode()
@@ -262,13 +262,13 @@ def test_what_somebody_attached_is_in_no_part_of_a_file():
     for i, part in enumerate(places):
         part.X_train_copy_, part.note_, part.data = frame.drop(columns="sex").to_numpy() + i, CANARY, {CANARY: classes}
         part.coef_sample_, part._fit_X, part.columns = classes, classes, [CANARY]
-    content = written(model)
+    content = serialise_model(model)
     schema = members_of(content).pop("schema.json").decode()
     assert all(one not in schema for one in (CANARY, "X_train_copy_", "note_", "coef_sample_", "_fit_X"))
     for part in places:
         for one in ("X_train_copy_", "note_", "data", "coef_sample_", "_fit_X", "columns"):
             delattr(part, one)
-    assert content == written(model)
+    assert content == serialise_model(model)
 
 
 def test_reading_drops_what_somebody_attached(models):
@@ -280,10 +280,10 @@ def test_reading_drops_what_somebody_attached(models):
 
 
 def test_what_a_class_says_of_itself_is_kept_and_of_others_is_not():
-    from tasks.train.skops_attributes import kept_by
+    from tasks.train.skops_attributes import list_kept_attributes
 
-    logistic = kept_by("sklearn.linear_model._logistic.LogisticRegression")
+    logistic = list_kept_attributes("sklearn.linear_model._logistic.LogisticRegression")
     assert {"C", "coef_", "intercept_", "classes_", "feature_names_in_", "_sklearn_version"} < logistic
     assert not {"shape", "data", "T", "n_iter_", "note_"} & logistic
-    scaler = kept_by("sklearn.preprocessing._data.StandardScaler")
+    scaler = list_kept_attributes("sklearn.preprocessing._data.StandardScaler")
     assert {"mean_", "scale_", "_sklearn_output_config"} < scaler and not {"var_", "n_samples_seen_"} & scaler

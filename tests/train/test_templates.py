@@ -30,7 +30,7 @@ from sklearn.utils import all_estimators
 from tasks.microdata.errors import InputError
 from tasks.train.model_parts import parts_of
 from tasks.train.skops_content import _READ
-from tasks.train.skops_file import imitation, read_model, written
+from tasks.train.skops_file import imitation, read_model, serialise_model
 
 WHERE = "release.model.file"
 CANARY, SEED, VALUE = "told in confidence", 918273645, 7654.25
@@ -121,11 +121,11 @@ def test_nothing_of_a_fitted_template_is_published_and_the_model_answers_as_befo
     model = MODELS[name]().fit(FRAME, CLASSES)
     given = skops.io.dumps(model)
     assert {CANARY, VALUE} <= told(given)
-    content = written(model)
+    content = serialise_model(model)
     assert told(content) == set()
     for read in (read_model(content, WHERE), read_model(given, WHERE)):
         assert np.array_equal(read.predict_proba(FRAME), model.predict_proba(FRAME))
-        assert np.array_equal(read.predict(FRAME), model.predict(FRAME)) and written(read) == content
+        assert np.array_equal(read.predict(FRAME), model.predict(FRAME)) and serialise_model(read) == content
         imitated = imitation(read, 3).fit(FRAME, CLASSES).predict_proba(FRAME)
         assert np.array_equal(imitated, imitation(model, 3).fit(FRAME, CLASSES).predict_proba(FRAME))
 
@@ -154,9 +154,9 @@ def test_what_was_fitted_before_and_answers_stays():
     union = FeatureUnion([("chosen", chosen), ("scaled", StandardScaler().fit(FRAME))])
     joined = Pipeline([("union", union), ("last", LogisticRegression().fit(union.transform(FRAME), CLASSES))])
     for model in (stack, never, again, joined):
-        read = read_model(written(model), WHERE)
+        read = read_model(serialise_model(model), WHERE)
         assert np.array_equal(read.predict_proba(FRAME), model.predict_proba(FRAME))
-    read = read_model(written(stack), WHERE)
+    read = read_model(serialise_model(stack), WHERE)
     assert all(not hasattr(one, "classes_") for _, one in read.estimators)
     assert all(hasattr(one, "classes_") for one in read.estimators_)
 
@@ -167,16 +167,16 @@ def test_another_estimator_in_place_of_the_one_that_was_fitted_before_is_not_pub
     model = make_pipeline(SelectFromModel(LogisticRegression().fit(FRAME, CLASSES), prefit=True), LogisticRegression())
     model.fit(FRAME, CLASSES)[0].estimator = linear()
     asked = model.predict_proba(FRAME)
-    assert told(skops.io.dumps(model)) and told(written(model)) == set()
-    assert np.array_equal(read_model(written(model), WHERE).predict_proba(FRAME), asked)
+    assert told(skops.io.dumps(model)) and told(serialise_model(model)) == set()
+    assert np.array_equal(read_model(serialise_model(model), WHERE).predict_proba(FRAME), asked)
 
 
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
 def test_the_template_of_a_forest_is_as_it_was_made(kind):
     model = kind(3, max_depth=2).fit(FRAME, CLASSES)
     model.estimator = model.estimator_ = elsewhere(type(model.estimator)())
-    assert CANARY in told(skops.io.dumps(model)) and told(written(model)) == set()
-    assert np.array_equal(read_model(written(model), WHERE).predict_proba(FRAME), model.predict_proba(FRAME))
+    assert CANARY in told(skops.io.dumps(model)) and told(serialise_model(model)) == set()
+    assert np.array_equal(read_model(serialise_model(model), WHERE).predict_proba(FRAME), model.predict_proba(FRAME))
 
 
 def test_what_calibrates_is_not_read():
@@ -185,4 +185,4 @@ def test_what_calibrates_is_not_read():
 
     model = CalibratedClassifierCV(linear(), cv=2).fit(FRAME, CLASSES)
     with pytest.raises(InputError, match="CalibratedClassifierCV"):
-        written(model)
+        serialise_model(model)

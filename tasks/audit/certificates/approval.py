@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.audit.certificates.beside import About, read_about, schema_of, sealed_about
+from tasks.audit.certificates.beside import About, read_about, schema_of, sign_statement
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.spec import Name, Reason, Spec
@@ -43,7 +43,7 @@ class ApprovalPredicate(About):
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
+class VerifiedApproval:
     """An approval whose signature is good: what it says, who signed, and the digest of its file."""
 
     said: ApprovalPredicate
@@ -76,15 +76,15 @@ def independence(by: str, key_of: str, author: PolicyAuthor | None, asked_by: st
     return Independence(independent, tuple(words for words, raised in flags.items() if raised))
 
 
-def sealed_approval(subject: list[dict[str, Any]], said: ApprovalPredicate, key: SigningKey) -> bytes:
+def sign_approval(subject: list[dict[str, Any]], said: ApprovalPredicate, key: SigningKey) -> bytes:
     """The signed approval, as the bytes of its file. subject: that of the certificate."""
-    return sealed_about(subject, PREDICATE_TYPE, said, key)
+    return sign_statement(subject, PREDICATE_TYPE, said, key)
 
 
-def read_approval(content: bytes, certificate_sha256: str, keyring: Keyring) -> Approval:
+def read_approval(content: bytes, certificate_sha256: str, keyring: Keyring) -> VerifiedApproval:
     """The approval in a file; raises beside.NotValid unless a person's key, known and good, signed it for this certificate."""
     said, key = read_about(content, PREDICATE_TYPE, ApprovalPredicate, certificate_sha256, keyring, "approvals")
-    return Approval(said, key, hashlib.sha256(content).hexdigest())
+    return VerifiedApproval(said, key, hashlib.sha256(content).hexdigest())
 
 
 def schema_of_approvals() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import AwareDatetime, ValidationError
 
 from tasks.audit.ledger.entries import Purpose
-from tasks.audit.signing.envelope import STATEMENT, NotAnEnvelope, Sealed, open_envelope, seal
+from tasks.audit.signing.envelope import STATEMENT, NotAnEnvelope, SealedEnvelope, open_envelope, seal
 from tasks.audit.signing.keyring import KeyRefused, Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.canonical import canonical
@@ -39,27 +39,27 @@ class NotValid(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class UncheckedCertificate:
     """A certificate as far as others refer to it: the digest of its bytes, and the statement inside, not yet checked."""
 
     sha256: str
     statement: dict[str, Any]
-    sealed: Sealed
+    sealed: SealedEnvelope
 
     @property
     def predicate(self) -> dict[str, Any]:
         return dict(self.statement["predicate"])
 
 
-def certificate_of(content: bytes) -> Certificate:
+def certificate_of(content: bytes) -> UncheckedCertificate:
     """The bytes of a certificate, opened; its signature is not checked. Raises NotAnEnvelope."""
     sealed = open_envelope(content, STATEMENT)
     if not isinstance(sealed.value, dict) or not isinstance(sealed.value.get("predicate"), dict):
         raise NotAnEnvelope("it holds no in-toto statement")
-    return Certificate(hashlib.sha256(content).hexdigest(), sealed.value, sealed)
+    return UncheckedCertificate(hashlib.sha256(content).hexdigest(), sealed.value, sealed)
 
 
-def sealed_about(subject: list[dict[str, Any]], predicate_type: str, said: About, key: SigningKey) -> bytes:
+def sign_statement(subject: list[dict[str, Any]], predicate_type: str, said: About, key: SigningKey) -> bytes:
     """The signed in-toto statement, as the bytes of its file."""
     predicate = said.model_dump(mode="json")
     value = {"_type": IN_TOTO, "subject": subject, "predicateType": predicate_type, "predicate": predicate}
@@ -76,15 +76,15 @@ def read_about(
     """
     try:
         sealed = open_envelope(content, STATEMENT)
-        said = _said(sealed.value, predicate_type, kind)
+        said = _parse_statement(sealed.value, predicate_type, kind)
         if said.certificate != certificate:
             raise NotValid("it is about another certificate")
-        return said, keyring.checked(sealed, purpose=purpose, signed_at=said.at)
+        return said, keyring.require_valid_signer(sealed, purpose=purpose, signed_at=said.at)
     except (NotAnEnvelope, KeyRefused) as error:
         raise NotValid(str(error)) from None
 
 
-def _said(value: Any, predicate_type: str, kind: type[Kind]) -> Kind:
+def _parse_statement(value: Any, predicate_type: str, kind: type[Kind]) -> Kind:
     fields = ("_type", "predicate", "predicateType", "subject")
     if not isinstance(value, dict) or tuple(sorted(value)) != fields or value["_type"] != IN_TOTO:
         raise NotValid("it holds no in-toto statement")

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.audit.certificates.exact_numerals import doubles
-from tasks.ingest.columns.iso_cells import kind_of, parsed
+from tasks.ingest.columns.iso_cells import kind_of, parse_iso_cells
 from tasks.ingest.columns.numerals import NUMBER
 from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, TIME, iso_texts
 
@@ -53,7 +53,7 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
 def _from_text(cells: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_string(kind):
         return cells
-    cells = _without_words(pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells))
+    cells = _blank_missing_words(pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells))
     if kind == pa.int64():
         _all_match(cells, _WHOLE)
         return pc.replace_substring_regex(cells, _ZEROS, "").cast(kind)
@@ -71,7 +71,7 @@ def _calendar_text(cells: pa.Array, kind: pa.DataType) -> pa.Array:
     if cells.null_count == len(cells):
         return pa.nulls(len(cells), kind)
     written = kind_of(cells)
-    values = None if written in (None, "moment_with_offset") else parsed(cells, written)
+    values = None if written in (None, "moment_with_offset") else parse_iso_cells(cells, written)
     if values is None:
         raise Misfit
     return _from_typed(values, kind)
@@ -125,7 +125,7 @@ def _calendar(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values.cast(kind)
 
 
-def without_word(cells: pa.Array, word: str) -> pa.Array:
+def blank_word(cells: pa.Array, word: str) -> pa.Array:
     """Text in which a word for missing values is missing."""
     return pc.if_else(pc.equal(cells, word), pa.scalar(None, pa.string()), cells)
 
@@ -136,7 +136,7 @@ def missing_word(cells: pa.Array) -> str | None:
     return words[0].as_py() if len(words) == 1 else None
 
 
-def _without_words(cells: pa.Array) -> pa.Array:
+def _blank_missing_words(cells: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_in(cells, pa.array(WORDS_FOR_MISSING)), pa.scalar(None, pa.string()), cells)
 
 

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.audit.certificates.beside import About, read_about, schema_of, sealed_about
+from tasks.audit.certificates.beside import About, read_about, schema_of, sign_statement
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.spec import Reason
@@ -31,9 +31,9 @@ class Revocation:
     sha256: str
 
 
-def sealed_revocation(subject: list[dict[str, Any]], said: RevocationPredicate, key: SigningKey) -> bytes:
+def sign_revocation(subject: list[dict[str, Any]], said: RevocationPredicate, key: SigningKey) -> bytes:
     """The signed revocation, as the bytes of its file. subject: that of the certificate."""
-    return sealed_about(subject, PREDICATE_TYPE, said, key)
+    return sign_statement(subject, PREDICATE_TYPE, said, key)
 
 
 def read_revocation(content: bytes, certificate_sha256: str, keyring: Keyring) -> Revocation:

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pyreadstat
 
 from tasks.audit.certificates.coverage.coverage import not_covered, stems
-from tasks.audit.certificates.exact_casts import KINDS, Misfit, exactly, missing_word, without_word
+from tasks.audit.certificates.exact_casts import KINDS, Misfit, blank_word, exactly, missing_word
 from tasks.ingest.readers import parquet
-from tasks.ingest.readers.compressed import is_compressed, unpacked
+from tasks.ingest.readers.compressed import decompress_content, is_compressed
 from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.readers.statistical import Format, format_of
 from tasks.ingest.sources import read_content
@@ -55,7 +55,7 @@ def compare_content(content: bytes, name: str, claim: FileClaim) -> SameData:
         plain, raw = _read(content, label, claim)
         _same_shape(raw.table.column_names, raw.table.num_rows, claim)
         _refuse_hidden(raw)
-        table = _typed(raw.table, claim.columns)
+        table = _cast_columns(raw.table, claim.columns)
         for reading, words in _readings(table):
             if content_address(reading) == claim.content_address:
                 return SameData(f"{raw.format}{words}", not_covered(content, plain, raw, stems(label, claim.name)))
@@ -73,7 +73,7 @@ def compare_content(content: bytes, name: str, claim: FileClaim) -> SameData:
 def _read(content: bytes, name: str, claim: FileClaim) -> tuple[bytes, RawTable]:
     """The bytes of the table's own file, which may be packed in another, and the table."""
     if is_compressed(content):
-        content, name = unpacked(content, name)[0], Path(name).stem
+        content, name = decompress_content(content, name)[0], Path(name).stem
     if content.startswith(parquet.MAGIC):
         _refuse_other_parquet(content, claim)
     elif (kind := format_of(content)) is not None and kind.tells_missing:
@@ -120,7 +120,7 @@ def _same_shape(names: list[str], rows: int, claim: FileClaim) -> None:
         raise OtherData("; ".join(filter(None, differences)))
 
 
-def _typed(table: pa.Table, columns: tuple[ColumnClaim, ...]) -> Microdata:
+def _cast_columns(table: pa.Table, columns: tuple[ColumnClaim, ...]) -> Microdata:
     found, misfits = {}, []
     for column in columns:
         try:
@@ -143,9 +143,9 @@ def _readings(table: Microdata) -> Iterator[tuple[Microdata, str]]:
         ", missing text taken as empty": _missing_as_empty,
     }
     if (word := _word_for_missing(table)) is not None:
-        others[f", {word} taken as missing text"] = partial(without_word, word=word)
+        others[f", {word} taken as missing text"] = partial(blank_word, word=word)
     for words, change in others.items():
-        changed = _with_texts(table, change)
+        changed = _transform_texts(table, change)
         if not changed.arrow.equals(table.arrow):
             yield changed, words
 
@@ -157,7 +157,7 @@ def _word_for_missing(table: Microdata) -> str | None:
     return found.pop() if len(found) == 1 and not any(cells.null_count for cells in texts) else None
 
 
-def _with_texts(table: Microdata, change: Callable[[pa.Array], pa.Array]) -> Microdata:
+def _transform_texts(table: Microdata, change: Callable[[pa.Array], pa.Array]) -> Microdata:
     columns = {name: table.column(name) for name in table.names}
     return Microdata(pa.table({name: change(one) if table.is_text(name) else one for name, one in columns.items()}))
 

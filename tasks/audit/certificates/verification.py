@@ -21,12 +21,11 @@ from tasks.audit.certificates.beside import NotValid
 from tasks.audit.certificates.revocation import FILE as REVOCATION
 from tasks.audit.certificates.revocation import PREDICATE_TYPE as REVOCATION_TYPE
 from tasks.audit.certificates.revocation import read_revocation
-from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, NotAnEnvelope, Sealed, open_envelope
+from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, NotAnEnvelope, SealedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
 from tasks.microdata.regular_files import open_regular_file, read_file
 from tasks.report.predicate import OLDER_PREDICATE_TYPES, PREDICATE_TYPE, STATEMENT_TYPE, FileClaim, Predicate
-from tasks.score.verdict_word import verdict_word
 
 APPROVALS = "approval-*.json"
 LARGEST_TABLE_BYTES = 4 << 30  # of a file that is compared by its content; bytes are compared whatever the size
@@ -35,7 +34,7 @@ _PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CertificateCheck:
     """One thing that was looked at.
 
     matches: None where it decides nothing. says: a sentence; may hold names from the files. warning: it decides nothing, and
@@ -49,14 +48,14 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class CertificateVerification:
     """What was found. predicate: what the certificate says, once its signature was found good; None otherwise.
 
     sha256: of the certificate. document: the name of the document that the file is, where it is not the released file.
     not_covered: what the file holds beside the certified table, in words.
     """
 
-    checks: tuple[Check, ...]
+    checks: tuple[CertificateCheck, ...]
     predicate: Predicate | None = None
     sha256: str = ""
     document: str | None = None
@@ -64,14 +63,14 @@ class Verification:
 
     @property
     def matches(self) -> bool:
-        return self.predicate is not None and not self.failed
+        return self.predicate is not None and not self.failures
 
     @property
-    def failed(self) -> tuple[str, ...]:
+    def failures(self) -> tuple[str, ...]:
         return tuple(check.what for check in self.checks if check.matches is False)
 
     @property
-    def warned(self) -> bool:
+    def has_revocation_warning(self) -> bool:
         """Was another certificate of the same data revoked?"""
         return any(check.warning for check in self.checks if check.what == "revocation")
 
@@ -81,12 +80,12 @@ class _Stop(Exception):
 
     def __init__(self, what: str, says: str) -> None:
         super().__init__(says)
-        self.check = Check(what, False, says)
+        self.check = CertificateCheck(what, False, says)
 
 
 def verify_file(
     path: Path, certificate: bytes, keyring: Keyring, at: datetime, *, beside: Path | None = None, content_only: bool = False
-) -> Verification:
+) -> CertificateVerification:
     """Check a released file, or a document issued with it, against the bytes of a certificate, as of a date.
 
     Parameters
@@ -98,32 +97,32 @@ def verify_file(
     the file cannot be read. Cost: one pass over the file; where its bytes differ, reading the table, and looking at every byte.
     """
     digest = hashlib.sha256(certificate).hexdigest()
-    checks: list[Check] = []
+    checks: list[CertificateCheck] = []
     try:
-        sealed = _opened(certificate)
-        checks.append(Check("form", True, "a signed envelope, byte for byte as it was written"))
+        sealed = _open_certificate(certificate)
+        checks.append(CertificateCheck("form", True, "a signed envelope, byte for byte as it was written"))
         signer = _signer(sealed, keyring)
         predicate = _predicate(sealed.value)
         checks.append(_still_good(sealed, keyring, predicate, signer))
     except _Stop as stop:
-        return Verification((*checks, stop.check), sha256=digest)
+        return CertificateVerification((*checks, stop.check), sha256=digest)
     sha256 = _sha256(path)
     document = next((one.name for one in predicate.documents if one.sha256 == sha256), None)
     file_checks, beyond = _file(path, sha256, document, predicate, content_only)
     checks += [_verdict(predicate), *file_checks, *_dates(predicate, at)]
-    checks += [*_revoked(digest, keyring, beside), *_data_revoked(digest, keyring, predicate)]
+    checks += [*_check_revocation(digest, keyring, beside), *_data_revoked(digest, keyring, predicate)]
     checks += _approvals(digest, keyring, beside, predicate)
-    return Verification(tuple(checks), predicate, digest, document, beyond)
+    return CertificateVerification(tuple(checks), predicate, digest, document, beyond)
 
 
-def _opened(content: bytes) -> Sealed:
+def _open_certificate(content: bytes) -> SealedEnvelope:
     try:
         return open_envelope(content, STATEMENT)
     except NotAnEnvelope as error:
         raise _Stop("form", f"this is no certificate: {error}") from None
 
 
-def _signer(sealed: Sealed, keyring: Keyring) -> str:
+def _signer(sealed: SealedEnvelope, keyring: Keyring) -> str:
     try:
         return keyring.signer_of(sealed, purpose="certificates").name
     except KeyRefused as refused:
@@ -131,12 +130,12 @@ def _signer(sealed: Sealed, keyring: Keyring) -> str:
         raise _Stop("signature", refused.reason + (older if refused.code == "unknown-key" else "")) from None
 
 
-def _still_good(sealed: Sealed, keyring: Keyring, predicate: Predicate, signer: str) -> Check:
+def _still_good(sealed: SealedEnvelope, keyring: Keyring, predicate: Predicate, signer: str) -> CertificateCheck:
     try:
-        keyring.checked(sealed, purpose="certificates", signed_at=predicate.issued_at)
+        keyring.require_valid_signer(sealed, purpose="certificates", signed_at=predicate.issued_at)
     except KeyRefused as refused:
-        return Check("signature", False, refused.reason)
-    return Check("signature", True, f"signed by {signer}")
+        return CertificateCheck("signature", False, refused.reason)
+    return CertificateCheck("signature", True, f"signed by {signer}")
 
 
 def _predicate(value: Any) -> Predicate:
@@ -175,17 +174,20 @@ def _subject(predicate: Predicate) -> list[dict[str, Any]]:
     return [{"name": one.name, "digest": {"sha256": one.sha256}} for one in predicate.documents if one.name == "report.html"]
 
 
-def _verdict(predicate: Predicate) -> Check:
+def _verdict(predicate: Predicate) -> CertificateCheck:
     claim = predicate.claim
     if claim.verdict != "certified" or not isinstance(claim.file, FileClaim):
-        return Check("verdict", False, f"the statement says that the release was NOT certified: it is {claim.verdict}")
+        return CertificateCheck(
+            "verdict", False, f"the statement says that the release was NOT certified: it is {claim.verdict}"
+        )
     if claim.not_for_publication:
-        return Check("verdict", False, "the statement is of a rehearsal, not for publication: it certifies nothing")
-    word = verdict_word(claim.verdict, predicate.not_claimed.exceptions)
-    return Check("verdict", True, f"{word} on {predicate.issued_at:%Y-%m-%d}, policy {claim.policy.id}")
+        return CertificateCheck("verdict", False, "the statement is of a rehearsal, not for publication: it certifies nothing")
+    return CertificateCheck(
+        "verdict", True, f"{predicate.verdict_word} on {predicate.issued_at:%Y-%m-%d}, policy {claim.policy.id}"
+    )
 
 
-FileChecks = tuple[tuple[Check, ...], tuple[str, ...]]  # and what the certificate does not cover
+FileChecks = tuple[tuple[CertificateCheck, ...], tuple[str, ...]]  # and what the certificate does not cover
 
 
 def _file(path: Path, sha256: str, document: str | None, predicate: Predicate, content_only: bool) -> FileChecks:
@@ -217,47 +219,53 @@ def _content(path: Path, claimed: FileClaim, content_only: bool) -> FileChecks:
         return _one(False, f"neither its bytes nor its content are those of the released file: {other}")
     if not found.not_covered:
         return _one(True, f"other bytes than {claimed.name}, and the same data (read as {found.read_as})")
-    beyond = tuple(Check("content", None, f"not covered by the certificate: {one}", warning=True) for one in found.not_covered)
+    beyond = tuple(
+        CertificateCheck("content", None, f"not covered by the certificate: {one}", warning=True) for one in found.not_covered
+    )
     same = f"other bytes than {claimed.name}; its table is the same data (read as {found.read_as})"
     more = "it holds more than the table: use the released file itself, or write `--content-only` to rely on the table alone"
-    file = Check("file", content_only, f"{same}, and the table alone was compared" if content_only else f"{same}, but {more}")
+    file = CertificateCheck(
+        "file", content_only, f"{same}, and the table alone was compared" if content_only else f"{same}, but {more}"
+    )
     return (file, *beyond), found.not_covered
 
 
 def _one(matches: bool, says: str) -> FileChecks:
-    return (Check("file", matches, says),), ()
+    return (CertificateCheck("file", matches, says),), ()
 
 
-def _dates(predicate: Predicate, at: datetime) -> Iterator[Check]:
+def _dates(predicate: Predicate, at: datetime) -> Iterator[CertificateCheck]:
     review = f"{predicate.review_by:%Y-%m-%d}"
     if at < predicate.issued_at:
-        yield Check(
+        yield CertificateCheck(
             "date", False, f"on {at:%Y-%m-%d %H:%M} it had not been issued: that was {predicate.issued_at:%Y-%m-%d %H:%M}"
         )
     elif at > predicate.review_by:
-        yield Check("date", False, f"it was to be reviewed by {review}, which is past: new attacks may be known")
+        yield CertificateCheck("date", False, f"it was to be reviewed by {review}, which is past: new attacks may be known")
     else:
-        yield Check("date", True, f"to be reviewed by {review}")
+        yield CertificateCheck("date", True, f"to be reviewed by {review}")
 
 
-def _revoked(digest: str, keyring: Keyring, beside: Path | None) -> Iterator[Check]:
+def _check_revocation(digest: str, keyring: Keyring, beside: Path | None) -> Iterator[CertificateCheck]:
     """A revocation that cannot be checked counts as one: a spoiled one looks the same."""
     known = keyring.revocation_of(digest)
     if known is not None:
-        yield Check("revocation", False, f"it was revoked on {known.at:%Y-%m-%d}: {known.reason}")
+        yield CertificateCheck("revocation", False, f"it was revoked on {known.at:%Y-%m-%d}: {known.reason}")
         return
     content = None if beside is None else small_file(beside / REVOCATION)
     if content is None:
-        yield Check("revocation", True, "no revocation is known here; the issuer may know of one")
+        yield CertificateCheck("revocation", True, "no revocation is known here; the issuer may know of one")
         return
     try:
         said = read_revocation(content, digest, keyring).said
-        yield Check("revocation", False, f"it was revoked on {said.at:%Y-%m-%d}: {said.reason}")
+        yield CertificateCheck("revocation", False, f"it was revoked on {said.at:%Y-%m-%d}: {said.reason}")
     except NotValid as error:
-        yield Check("revocation", False, f"a revocation stands beside it and cannot be checked ({error}): ask the issuer")
+        yield CertificateCheck(
+            "revocation", False, f"a revocation stands beside it and cannot be checked ({error}): ask the issuer"
+        )
 
 
-def _data_revoked(digest: str, keyring: Keyring, predicate: Predicate) -> Iterator[Check]:
+def _data_revoked(digest: str, keyring: Keyring, predicate: Predicate) -> Iterator[CertificateCheck]:
     """Revoked certificates of the same data. They decide nothing: what was wrong may have been what that certificate said.
 
     See SECURITY.md. Whether this one was issued with that in mind is for the reader to ask: dates are the signer's own.
@@ -268,10 +276,10 @@ def _data_revoked(digest: str, keyring: Keyring, predicate: Predicate) -> Iterat
     for other in keyring.revocations_of_data(claimed.sha256, claimed.content_address):
         order = "before" if predicate.issued_at < other.at else "after"
         told = f"another certificate of the same data was revoked on {other.at:%Y-%m-%d}: {other.reason}"
-        yield Check("revocation", None, f"{told} (this one was issued {order} that: ask the issuer)", warning=True)
+        yield CertificateCheck("revocation", None, f"{told} (this one was issued {order} that: ask the issuer)", warning=True)
 
 
-def _approvals(digest: str, keyring: Keyring, beside: Path | None, predicate: Predicate) -> Iterator[Check]:
+def _approvals(digest: str, keyring: Keyring, beside: Path | None, predicate: Predicate) -> Iterator[CertificateCheck]:
     """Approvals decide nothing here: whose keys count as a board's is for the reader to say.
 
     A public release that is certified with exceptions is told until somebody else than who wrote its policy has approved it.
@@ -281,15 +289,15 @@ def _approvals(digest: str, keyring: Keyring, beside: Path | None, predicate: Pr
         try:
             found = read_approval(small_file(path) or b"", digest, keyring)
         except NotValid as error:
-            yield Check("approval", None, f"{path.name} does not count: {error}")
+            yield CertificateCheck("approval", None, f"{path.name} does not count: {error}")
             continue
         flags = f" ({'; '.join(found.said.flags)})" if found.said.flags else ""
         approved = approved or found.said.independent is True
-        yield Check("approval", None, f"{path.name}: approved by {found.said.by} as {found.said.role}{flags}")
+        yield CertificateCheck("approval", None, f"{path.name}: approved by {found.said.by} as {found.said.role}{flags}")
     excepted = predicate.not_claimed.exceptions
     if excepted and not approved and beside is not None and predicate.context.environment == "public":
         told = f"no second person has approved this public release, which is certified except {', '.join(excepted)}"
-        yield Check(
+        yield CertificateCheck(
             "approval", None, f"{told}: `sdcert approve` writes an approval, which belongs beside the certificate", warning=True
         )
 

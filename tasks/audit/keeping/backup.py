@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tasks.audit.keeping.inventory import is_draft_name
-from tasks.audit.keeping.use import in_use
+from tasks.audit.keeping.use import use_store
 from tasks.audit.ledger.ledger import Ledger
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
@@ -38,7 +38,7 @@ MADE_AGAIN = frozenset({"locks", "compiled", "numba", "matplotlib", "tmp", "serv
 INDEX = frozenset({"index.db", "index.stamp", "checkpoint.json"})  # newer than the ledger of the backup, and made again
 LEDGER = ("ledger.jsonl", "head.json")
 SQLITE, BESIDE_SQLITE = b"SQLite format 3\0", ("-wal", "-shm", "-journal")
-Told = Callable[[int], None]  # bytes so far
+ByteProgress = Callable[[int], None]  # bytes so far
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class _Hashed(io.RawIOBase):
         return self._digest.hexdigest()
 
 
-def back_up(home: Home, output: Path, told: Told = lambda done: None) -> BackedUp:
+def back_up(home: Home, output: Path, told: ByteProgress = lambda done: None) -> BackedUp:
     """Write the private folder into a new file, readable by its owner alone; whole, or not there.
 
     Raises InputError where there is no home, the file is there already, or cannot be written.
@@ -92,10 +92,10 @@ def back_up(home: Home, output: Path, told: Told = lambda done: None) -> BackedU
     _refuse(home, output)
     draft = output.with_name(f".{output.name}.{os.urandom(16).hex()}.tmp")
     try:
-        with in_use(), ExitStack() as stack:
+        with use_store(), ExitStack() as stack:
             own = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=home.folder("tmp"))))
             file = stack.enter_context(os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"))
-            made = _written(home, file, own, told)
+            made = _write_archive(home, file, own, told)
             file.flush()
             os.fsync(file.fileno())
         output.hardlink_to(draft)
@@ -121,7 +121,7 @@ def _refuse(home: Home, output: Path) -> None:
         raise InputError("backup-place", "--output", what, "a file outside the private folder", "choose another", str(output))
 
 
-def _written(home: Home, file: BinaryIO, own: Path, told: Told) -> BackedUp:
+def _write_archive(home: Home, file: BinaryIO, own: Path, told: ByteProgress) -> BackedUp:
     sums = _Sums()
     with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
         entries = _put_ledger(home, tar, own, sums)
@@ -139,7 +139,7 @@ def _put_ledger(home: Home, tar: tarfile.TarFile, own: Path, sums: _Sums) -> int
     ledger = Ledger(home.root / "ledger")
     if not ledger.exists():
         return 0
-    with ledger.held():
+    with ledger.hold_lock():
         there = [name for name in LEDGER if (ledger.folder / name).is_file()]
         for name in there:
             shutil.copy2(ledger.folder / name, own / name)
@@ -150,16 +150,18 @@ def _put_ledger(home: Home, tar: tarfile.TarFile, own: Path, sums: _Sums) -> int
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:
     """Every regular file of a home with its name in the backup, but the ledger, what is made again, and drafts."""
-    walked = os.walk(root, followlinks=True, onerror=_told_of)  # a store may have been moved to another disk, and linked
+    walked = os.walk(
+        root, followlinks=True, onerror=_handle_walk_error
+    )  # a store may have been moved to another disk, and linked
     for here, folders, names in walked:
         place = Path(here).relative_to(root)
         folders[:] = sorted(name for name in folders if place.parts or name not in MADE_AGAIN)
         for name in sorted(names):
-            if _wanted(place / name) and _is_file(Path(here, name), (place / name).as_posix()):
+            if _is_in_backup(place / name) and _is_file(Path(here, name), (place / name).as_posix()):
                 yield (place / name).as_posix(), Path(here, name)
 
 
-def _told_of(error: OSError) -> None:
+def _handle_walk_error(error: OSError) -> None:
     """A folder that cannot be listed is told; one that was removed meanwhile is none."""
     if not isinstance(error, FileNotFoundError):
         raise error
@@ -176,7 +178,7 @@ def _is_file(path: Path, name: str) -> bool:
         raise InputError("backup-link", "SDCERT_HOME", what, "a home that is there as a whole", remedy, name) from None
 
 
-def _wanted(name: Path) -> bool:
+def _is_in_backup(name: Path) -> bool:
     if is_draft_name(name.name) or name.name.endswith((".lock", *BESIDE_SQLITE)):
         return False
     return name.parts[0] != "ledger" or name.name not in {*INDEX, *LEDGER}
@@ -189,11 +191,11 @@ def _still(path: Path, own: Path) -> Path:
             return path
     copy = own / "copy.db"
     copy.unlink(missing_ok=True)
-    shutil.copystat(path, _copied(path, copy))
+    shutil.copystat(path, _copy_database(path, copy))
     return copy
 
 
-def _copied(path: Path, copy: Path) -> Path:
+def _copy_database(path: Path, copy: Path) -> Path:
     source, target = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True), sqlite3.connect(copy)
     try:
         source.backup(target)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from tasks.audit.keeping.inventory import CacheRecord, Lying, StoreFiles, abandoned, cache_records, drafts, stored
-from tasks.audit.keeping.needs import KnownRun, Reason, kept_runs, links_in, reached
+from tasks.audit.keeping.inventory import CacheRecord, Lying, StoreFiles, cache_records, drafts, is_abandoned, list_home_store
+from tasks.audit.keeping.needs import KnownRun, Reason, find_reachable_addresses, find_runs_to_keep, links_in
 from tasks.runtime.files import sync_folder
 from tasks.runtime.settings import Home
 
@@ -23,7 +23,7 @@ _KEY = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RemovalPlan:
     """What would be removed, and what is kept.
 
     reasons: of the runs whose artifacts are kept. artifacts: those that go, by address. records: of Prefect's, which point to
@@ -50,31 +50,31 @@ class Plan:
         yield from (*self.drafts, *self.traces, *self.locks)
 
     @property
-    def freed_bytes(self) -> int:
+    def removal_bytes(self) -> int:
         return sum(file.size for file in self.files)
 
 
-def plan(home: Home, runs: tuple[KnownRun, ...], *, now: datetime, younger_than: timedelta) -> Plan:
-    """Look what nobody needs. Changes nothing; hold `in_use` or `alone` meanwhile.
+def plan(home: Home, runs: tuple[KnownRun, ...], *, now: datetime, younger_than: timedelta) -> RemovalPlan:
+    """Look what nobody needs. Changes nothing; hold `use_store` or `alone` meanwhile.
 
     younger_than: runs, artifacts without a run, and traces of failures below this age are kept.
     """
-    files = stored(home)
+    files = list_home_store(home)
     since = now - younger_than
-    reasons, oldest = kept_runs(runs, since=since), since.timestamp()
+    reasons, oldest = find_runs_to_keep(runs, since=since), since.timestamp()
     links = links_in(files.artifacts, files.content)
-    needed = reached((ref for run in runs if run.run in reasons for ref in run.addresses), links)
-    recent = reached((ref for ref, file in files.artifacts.items() if file.modified > oldest), links)
+    needed = find_reachable_addresses((ref for run in runs if run.run in reasons for ref in run.addresses), links)
+    recent = find_reachable_addresses((ref for ref, file in files.artifacts.items() if file.modified > oldest), links)
     kept = needed | recent
     kept |= files.artifacts.keys() if files.shared else set()
     going = {ref: file for ref, file in files.artifacts.items() if ref not in kept}
     records = tuple(cache_records(home.records))
     useless = tuple(record.file for record in records if not _usable(record, home, files, going))
-    return Plan(
+    return RemovalPlan(
         reasons=reasons,
         artifacts=going,
         records=useless,
-        drafts=tuple(file for file in drafts(home.root) if abandoned(file)),
+        drafts=tuple(file for file in drafts(home.root) if is_abandoned(file)),
         traces=tuple(file for file in _below(home.root / "failures", "*.txt") if file.modified < oldest),
         locks=tuple(_idle_locks(home, {record.file.path.name for record in records} - {file.path.name for file in useless})),
         needed=len(needed & files.artifacts.keys()),
@@ -83,7 +83,7 @@ def plan(home: Home, runs: tuple[KnownRun, ...], *, now: datetime, younger_than:
     )
 
 
-def carry_out(found: Plan) -> None:
+def carry_out(found: RemovalPlan) -> None:
     """Remove what a plan says. Only `alone`: a run could be about to use it.
 
     Whenever it is interrupted, what is left is a store in which everything is what its address says.

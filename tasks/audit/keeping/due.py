@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from tasks.audit.ledger.entries import Entry
-from tasks.audit.lookup.rows import Row, begun_row, run_of, with_entry
+from tasks.audit.lookup.rows import IndexRow, create_run_row, run_of, update_run_row
 from tasks.audit.lookup.trust import KeyEnd
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION
 
@@ -18,7 +18,7 @@ _START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class IssuedCertificate:
     """A certificate that was issued for publication.
 
     superseded_by: the run of a later one of its series, the newest. signer: the id of its key; key_revoked: if it was revoked.
@@ -41,26 +41,26 @@ class Certificate:
 class Due:
     """A certificate that is due, and since when (or until when it is good) for each reason."""
 
-    certificate: Certificate
+    certificate: IssuedCertificate
     why: tuple[Why, ...]
 
 
-def of_entries(entries: Iterable[tuple[Entry, str | None]]) -> tuple[Certificate, ...]:
+def collect_certificates(entries: Iterable[tuple[Entry, str | None]]) -> tuple[IssuedCertificate, ...]:
     """All certificates for publication of entries, each with the key that signed it; the index has the same at once."""
-    rows: dict[str, Row] = {}
+    rows: dict[str, IndexRow] = {}
     signers: dict[int, str | None] = {}
     for number, (entry, signer) in enumerate(entries):
         run = run_of(entry.event)
         if run is not None:
-            rows[run] = with_entry(rows.get(run) or begun_row(run, number, entry), number, entry)
+            rows[run] = update_run_row(rows.get(run) or create_run_row(run, number, entry), number, entry)
             signers[number] = signer
     good = (row for row in rows.values() if row["outcome"] == "certified" and row["publishable"])
-    return tuple(of_row(row, signers[row["ended"]]) for row in good)
+    return tuple(build_certificate(row, signers[row["ended"]]) for row in good)
 
 
-def of_row(row: Row, signer: str | None) -> Certificate:
+def build_certificate(row: IndexRow, signer: str | None) -> IssuedCertificate:
     """The certificate of a run's row in the index."""
-    return Certificate(
+    return IssuedCertificate(
         run=row["run"],
         release=row["release"],
         series=row["series"],
@@ -73,7 +73,9 @@ def of_row(row: Row, signer: str | None) -> Certificate:
     )
 
 
-def certificates(issued: Iterable[Certificate], *, at: datetime, revoked: Revoked = lambda _: None) -> tuple[Certificate, ...]:
+def certificates(
+    issued: Iterable[IssuedCertificate], *, at: datetime, revoked: Revoked = lambda _: None
+) -> tuple[IssuedCertificate, ...]:
     """Those that stood at a moment, oldest first: issued by then, and not revoked by then.
 
     revoked: the revocation of a key by its id. A certificate of a revoked key is still among them: somebody must look at it.
@@ -85,14 +87,14 @@ def certificates(issued: Iterable[Certificate], *, at: datetime, revoked: Revoke
         replace(
             one,
             superseded_by=None if newest[one.series] == one.run else newest[one.series],
-            key_revoked=_revoked_by(revoked(one.signer), one, at),
+            key_revoked=_select_key_revocation(revoked(one.signer), one, at),
         )
         for one in standing
     )
 
 
 def due(
-    known: Iterable[Certificate], *, at: datetime, within: timedelta, catalogue: str = ATTACK_CATALOGUE_VERSION
+    known: Iterable[IssuedCertificate], *, at: datetime, within: timedelta, catalogue: str = ATTACK_CATALOGUE_VERSION
 ) -> tuple[Due, ...]:
     """Those of the certificates that are to be looked at again; the order is kept.
 
@@ -102,22 +104,22 @@ def due(
     return tuple(Due(one, why) for one, why in reasons if why)
 
 
-def _revoked_by(end: KeyEnd | None, one: Certificate, at: datetime) -> KeyEnd | None:
+def _select_key_revocation(end: KeyEnd | None, one: IssuedCertificate, at: datetime) -> KeyEnd | None:
     told = end is not None and end.covers(one.issued_at) and (end.at is None or end.at <= at)
     return end if told else None
 
 
-def _key(one: Certificate) -> tuple[Why, ...]:
+def _key(one: IssuedCertificate) -> tuple[Why, ...]:
     return () if one.key_revoked is None else ("key revoked",)
 
 
-def _review(one: Certificate, at: datetime, within: timedelta) -> tuple[Why, ...]:
+def _review(one: IssuedCertificate, at: datetime, within: timedelta) -> tuple[Why, ...]:
     if one.review_by is None or one.review_by - at >= within:
         return ()
     return ("past review",) if one.review_by < at else ("review soon",)
 
 
-def _attacks(one: Certificate, catalogue: str) -> tuple[Why, ...]:
+def _attacks(one: IssuedCertificate, catalogue: str) -> tuple[Why, ...]:
     return ("older attacks",) if _version(one.catalogue) < _version(catalogue) else ()
 
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file, read_file
 from tasks.runtime.artifacts import SUFFIX
 from tasks.runtime.failures import StageFailure
-from tasks.runtime.records import LARGEST_RECORD, SERIALIZER, Returned, returned
+from tasks.runtime.records import LARGEST_RECORD, SERIALIZER, Returned, parse_returned
 from tasks.runtime.seals import MARK
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import BESIDE_ARTIFACTS, shared_place
+from tasks.runtime.shared import BESIDE_ARTIFACTS, open_shared_storage
 
 if TYPE_CHECKING:
-    from tasks.runtime.places import Place
+    from tasks.runtime.places import SharedStorage
 
 AN_HOUR = 3600.0
 OURS = stat.S_IFREG | 0o400  # who may read a shared place is not written on its files
@@ -68,7 +68,7 @@ class StoreFiles:
 
     artifacts: dict[str, Lying]
     others: tuple[Lying, ...]
-    shared: Place | None = None
+    shared: SharedStorage | None = None
 
     def content(self, ref: str) -> bytes:
         path = self.artifacts[ref].path
@@ -117,9 +117,9 @@ def store_files(store: Path) -> StoreFiles:
     return StoreFiles(artifacts, tuple(others))
 
 
-def stored(home: Home) -> StoreFiles:
+def list_home_store(home: Home) -> StoreFiles:
     """What is in the store of a home: in its folder, or in the place that it shares."""
-    place = shared_place(home)
+    place = open_shared_storage(home)
     if place is None:
         return store_files(home.store)
     artifacts: dict[str, Lying] = {}
@@ -155,7 +155,7 @@ def is_draft(file: Lying) -> bool:
     return is_draft_name(file.path.name) and stat.S_ISREG(file.mode)
 
 
-def abandoned(file: Lying) -> bool:
+def is_abandoned(file: Lying) -> bool:
     """A draft that was not written within an hour, and that nobody has locked."""
     return file.older_than(AN_HOUR) and not _is_locked(file.path)
 
@@ -191,7 +191,7 @@ def _record(file: Lying) -> CacheRecord:
         if _is_failure(record):  # of a flow: Prefect writes it bare
             return CacheRecord(file, frozenset(), failure=True)
         serializer, result = record["metadata"]["serializer"], json.loads(record["result"])
-        found = returned(record["result"])
+        found = parse_returned(record["result"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return CacheRecord(file, None)
     if serializer not in (SERIALIZER, PLAIN):

@@ -72,11 +72,11 @@ def history(manifests: Mapping[str, dict[str, Any] | None], entries: Iterable[En
             told[run].append(entry)
     ended = {run for run, said in told.items() if any(isinstance(one.event, RunEnded) for one in said)}
     lost = {run for run, manifest in manifests.items() if manifest is None} - ended
-    runs = [_known(run, manifests.get(run) or {}, told.get(run, [])) for run in {*manifests, *told} - lost]
+    runs = [_build_known_run(run, manifests.get(run) or {}, told.get(run, [])) for run in {*manifests, *told} - lost]
     return History(tuple(sorted(runs, key=lambda run: (run.began, run.run))), tuple(sorted(lost)))
 
 
-def kept_runs(runs: Iterable[KnownRun], *, since: datetime | None = None) -> dict[str, Reason]:
+def find_runs_to_keep(runs: Iterable[KnownRun], *, since: datetime | None = None) -> dict[str, Reason]:
     """Which runs keep what they need, and why; the strongest reason of each. since: runs that began later are young."""
     ordered = sorted(runs, key=lambda run: (run.began, run.run))
     newest = {run.series: run.run for run in ordered}
@@ -103,13 +103,13 @@ def links_in(there: Collection[str], content: Callable[[str], bytes]) -> Links:
     """What an artifact names, of those that are there: records alone name others. Each is read once."""
 
     @cache
-    def named_by(ref: str) -> frozenset[str]:
+    def find_named_addresses(ref: str) -> frozenset[str]:
         return addresses_in(content(ref)) if ref.startswith("record:") and ref in there else frozenset()
 
-    return named_by
+    return find_named_addresses
 
 
-def reached(roots: Iterable[str], named_by: Links) -> frozenset[str]:
+def find_reachable_addresses(roots: Iterable[str], named_by: Links) -> frozenset[str]:
     """The addresses that can be reached: the roots, what they name, what those name, and so on."""
     found, waiting = set[str](), list(roots)
     while waiting:
@@ -130,14 +130,14 @@ def entries_of(home: Home) -> Iterator[Entry]:
 
 def history_of(home: Home) -> History:
     """What is known of the runs of a home. Cost: about 10 s for a ledger of 100,000 entries."""
-    size, doubt = _kept_by(home)
+    size, doubt = _check_ledger_size(home)
     entries = [] if doubt else list(entries_of(home))
     if len(entries) < size:
         doubt = f"{size - len(entries)} of {size} entries of ledger.jsonl cannot be read"
     return replace(history(manifests_of(home), entries), doubt=doubt)
 
 
-def _kept_by(home: Home) -> tuple[int, str]:
+def _check_ledger_size(home: Home) -> tuple[int, str]:
     """How many entries the ledger has, and why that must be doubted."""
     try:
         size = Ledger(home.root / "ledger").head().size
@@ -165,11 +165,11 @@ def _manifest(path: Path) -> dict[str, Any] | None:
     return manifest if complete and manifest["run"] == path.parent.name else None
 
 
-def _known(run: str, manifest: dict[str, Any], entries: list[Entry]) -> KnownRun:
+def _build_known_run(run: str, manifest: dict[str, Any], entries: list[Entry]) -> KnownRun:
     events = [entry.event for entry in entries]
     endings = [event for event in events if isinstance(event, RunEnded)]
     revoked = any(isinstance(event, CertificateRevoked) for event in events)
-    named = manifest or _named(events)
+    named = manifest or _find_release_and_series(events)
     named_by = json.dumps({name: value for name, value in manifest.items() if name != "spec"})
     texts = (named_by.encode(), *(event.model_dump_json().encode() for event in events))
     return KnownRun(
@@ -177,29 +177,29 @@ def _known(run: str, manifest: dict[str, Any], entries: list[Entry]) -> KnownRun
         release=named["release"],
         series=named["series"],
         began=datetime.fromisoformat(manifest["started_at"]) if manifest else entries[0].at,
-        certified=_certified(manifest, endings) and not revoked,
+        certified=_is_certified(manifest, endings) and not revoked,
         decided="verdict" in manifest or any(ending.outcome in ("certified", "refused", "undecided") for ending in endings),
-        in_progress=bool(manifest) and _in_progress(manifest),
+        in_progress=bool(manifest) and _is_in_progress(manifest),
         draw=manifest.get("draw") or next((event.draw for event in events if event.kind == "attempt"), None),
         manifests=tuple(ending.manifest for ending in endings if ending.manifest is not None),
         addresses=frozenset().union(*map(addresses_in, texts)),
     )
 
 
-def _named(events: list[Any]) -> dict[str, str]:
+def _find_release_and_series(events: list[Any]) -> dict[str, str]:
     """The release and series of a run whose manifest is gone."""
     found = [event for event in events if isinstance(event, RunBegan | RunEnded)]
     return {"release": found[0].release, "series": found[0].series} if found else {"release": "", "series": ""}
 
 
-def _certified(manifest: dict[str, Any], endings: list[RunEnded]) -> bool:
+def _is_certified(manifest: dict[str, Any], endings: list[RunEnded]) -> bool:
     """By the ledger or, where a crash or an older version left no entry, by the manifest."""
     if endings:
         return any(ending.outcome == "certified" and not ending.not_for_publication for ending in endings)
     return manifest.get("verdict") == "certified" and not manifest.get("spec", {}).get("not_for_publication", False)
 
 
-def _in_progress(manifest: dict[str, Any]) -> bool:
+def _is_in_progress(manifest: dict[str, Any]) -> bool:
     """Shown as running, and its process lives, or is not on this machine."""
     here = manifest["host"] == socket.gethostname()
     return bool(manifest["status"] == "running" and not (here and not is_taken(manifest["process"])))

@@ -10,7 +10,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tasks.audit.keeping.backup import BACKSLASH, SUMS, Told
+from tasks.audit.keeping.backup import BACKSLASH, SUMS, ByteProgress
 from tasks.audit.ledger.ledger import Ledger
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file
@@ -27,7 +27,7 @@ class Restored:
     entries: int
 
 
-def restore(backup: Path, home: Home, told: Told = lambda done: None) -> Restored:
+def restore(backup: Path, home: Home, told: ByteProgress = lambda done: None) -> Restored:
     """Make the home of a backup. It appears whole, or not at all.
 
     Raises InputError where there is a home already, the file cannot be read, or is not what was written.
@@ -38,14 +38,14 @@ def restore(backup: Path, home: Home, told: Told = lambda done: None) -> Restore
         home.root.parent.mkdir(parents=True, exist_ok=True)
         draft.mkdir(mode=0o700)
         with open_regular_file(backup) as file, tarfile.open(fileobj=file, mode="r:") as tar:
-            found, sums, total = _unpacked(tar, draft, told)
+            found, sums, total = _unpack_backup(tar, draft, told)
         if found != sums or not sums:
-            raise _damaged("its checksums are not those of its files")
+            raise _create_damage_error("its checksums are not those of its files")
         _empty(home.root)
         draft.rename(home.root)
         sync_folder(home.root.parent)
     except (tarfile.TarError, EOFError, ValueError, OverflowError, MemoryError):  # the last three: of numbers in its headers
-        raise _damaged("it is not a whole backup") from None
+        raise _create_damage_error("it is not a whole backup") from None
     except OSError as error:
         what, remedy = f"it cannot be read, or the home cannot be written ({error.strerror})", "make room, or choose another"
         raise InputError("restore", "sdcert restore", what, "a backup, and a disk with room", remedy, str(backup)) from None
@@ -63,14 +63,14 @@ def _refuse(backup: Path, home: Home) -> None:
         raise InputError("home-exists", "SDCERT_HOME", what, "a folder that is not there, or empty", remedy, str(home.root))
 
 
-def _unpacked(tar: tarfile.TarFile, draft: Path, told: Told) -> tuple[dict[str, str], dict[str, str], int]:
+def _unpack_backup(tar: tarfile.TarFile, draft: Path, told: ByteProgress) -> tuple[dict[str, str], dict[str, str], int]:
     """Write what is in a backup; returns its checksums as they are and as they were written down, and the bytes."""
     found: dict[str, str] = {}
     sums: dict[str, str] = {}
     total = 0
     for member in tar:
         if not member.isreg() or member.issparse() or not _inside(member.name) or member.name in found:
-            raise _damaged("it holds what no home holds")
+            raise _create_damage_error("it holds what no home holds")
         if member.name == SUMS:
             sums = _sums(tar, member)
             continue
@@ -104,12 +104,12 @@ def _sums(tar: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, str]:
     text = b"" if content is None or member.size > LARGEST_TABLE else content.read()
     try:
         pairs = [line.split("  ", 1) for line in text.decode(errors="surrogateescape").split("\n") if line]
-        return dict((_unescaped(name), digest[1:]) if digest[0] == BACKSLASH else (name, digest) for digest, name in pairs)
+        return dict((_unescape_name(name), digest[1:]) if digest[0] == BACKSLASH else (name, digest) for digest, name in pairs)
     except (ValueError, IndexError):
-        raise _damaged("its checksums cannot be read") from None
+        raise _create_damage_error("its checksums cannot be read") from None
 
 
-def _unescaped(name: str) -> str:
+def _unescape_name(name: str) -> str:
     return "\\".join(piece.replace("\\n", "\n") for piece in name.split("\\\\"))
 
 
@@ -121,6 +121,6 @@ def _empty(root: Path) -> None:
         root.rmdir()
 
 
-def _damaged(what: str) -> InputError:
+def _create_damage_error(what: str) -> InputError:
     remedy = "take another backup; `tar tf` and `sha256sum -c SHA256SUMS` say more"
     return InputError("backup-damaged", "sdcert restore", what, "a file as `sdcert backup` wrote it", remedy)

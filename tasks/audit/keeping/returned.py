@@ -10,7 +10,7 @@ from typing import Any
 
 from tasks.audit.keeping.needs import entries_of
 from tasks.audit.ledger.entries import Entry, RunEnded
-from tasks.audit.ledger.findings import Finding
+from tasks.audit.ledger.findings import LedgerFinding
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.keyfile import read_key
 from tasks.runtime.records import LARGEST_RECORD, Produced, read_returned
@@ -20,7 +20,7 @@ from tasks.runtime.settings import Home
 _NAME = re.compile(r"[0-9a-f]{32,128}")
 
 
-def findings_of_records(home: Home) -> Iterator[Finding]:
+def findings_of_records(home: Home) -> Iterator[LedgerFinding]:
     """One for each record that is still there and was edited or exchanged since the run of an entry used it.
 
     Which record a stage had, the private manifest says, if it is the one that the entry names. Nothing is said where the key
@@ -37,7 +37,7 @@ def findings_of_records(home: Home) -> Iterator[Finding]:
                 done = event.stages.get(stage)
                 if name not in looked_at and done is not None:
                     looked_at.add(name)
-                    yield from _look(home, name, entry, stage, done.produced)
+                    yield from _check_record(home, name, entry, stage, done.produced)
 
 
 def _records_of(home: Home, key: bytes, event: RunEnded) -> Iterator[tuple[str, str]]:
@@ -50,14 +50,14 @@ def _records_of(home: Home, key: bytes, event: RunEnded) -> Iterator[tuple[str, 
                     yield stage, name
 
 
-def _look(home: Home, name: str, entry: Entry, stage: str, produced: Produced) -> Iterator[Finding]:
+def _check_record(home: Home, name: str, entry: Entry, stage: str, produced: Produced) -> Iterator[LedgerFinding]:
     try:
         found = read_returned(read_file(home.root / "records" / name, LARGEST_RECORD))
     except OSError:  # removed: it is computed again
         return
     if found is None or not found.is_of(home, name):
         says = f"records/{name} (stage {stage} of entry {entry.index}) does not have its seal: it was edited or exchanged"
-        yield Finding("record", f"{says}; no run reads it, and `sdcert store gc --yes` removes it", entry.index)
+        yield LedgerFinding("record", f"{says}; no run reads it, and `sdcert store gc --yes` removes it", entry.index)
     elif found.produced != produced:
         says = f"records/{name} says that stage {stage} made something else than entry {entry.index} says"
-        yield Finding("record", f"{says}: `sdcert audit replay` computes it anew and compares", entry.index)
+        yield LedgerFinding("record", f"{says}: `sdcert audit replay` computes it anew and compares", entry.index)

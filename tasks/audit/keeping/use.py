@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.runtime.files import locked, try_lock
+from tasks.runtime.files import hold_file_lock, try_lock
 from tasks.runtime.settings import Home
 
 
 @contextmanager
-def in_use() -> Iterator[None]:
+def use_store() -> Iterator[None]:
     """Nothing is removed from the store meanwhile; waits for a removal to end. May be held several times over."""
-    with locked(_lock(), shared=True):
+    with hold_file_lock(_lock(), shared=True):
         yield
 
 

@@ -8,24 +8,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tasks.audit.keeping.inventory import AN_HOUR, CacheRecord, Lying, StoreFiles, cache_records, is_draft, stored
-from tasks.audit.keeping.needs import History, KnownRun, kept_runs, links_in, reached
+from tasks.audit.keeping.inventory import AN_HOUR, CacheRecord, Lying, StoreFiles, cache_records, is_draft, list_home_store
+from tasks.audit.keeping.needs import History, KnownRun, find_reachable_addresses, find_runs_to_keep, links_in
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.draws import draw_id, named_in
+from tasks.runtime.draws import draw_id, read_pointer_id
 from tasks.runtime.keyfile import read_key
 from tasks.runtime.seals import key_fits
 from tasks.runtime.settings import Home
 
 Kind = Literal["key", "ledger", "damaged", "missing", "open", "unknown", "left over", "record", "manifest", "seed"]
-Told = Callable[[int, int], None]
+CountProgress = Callable[[int, int], None]
 BACKUP = "restore the private folder from a backup; without one, move it away and start anew"
 WHO_WRITES = "find out who writes there; no run reads it, and `sdcert store gc --yes` removes it"
 SHORT = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StoreFinding:
     """One thing that is wrong. subject: an address, or a path in the private folder. runs: those that need it."""
 
     kind: Kind
@@ -47,7 +47,7 @@ class Verified:
     nothing any more, and of whose artifacts some were removed.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[StoreFinding, ...]
     artifacts: int
     bytes: int
     needed: int
@@ -58,27 +58,27 @@ class Verified:
     emptied: int
 
 
-def verify(home: Home, past: History, told: Told = lambda done, of: None) -> Verified:
-    """Look at everything in the store. Changes nothing; hold `in_use` meanwhile.
+def verify(home: Home, past: History, told: CountProgress = lambda done, of: None) -> Verified:
+    """Look at everything in the store. Changes nothing; hold `use_store` meanwhile.
 
     told: called with how many artifacts were looked at, and how many there are.
     Cost: every artifact is read and hashed once; some seconds a gigabyte.
     """
-    files = stored(home)
-    reasons = kept_runs(past.runs)
+    files = list_home_store(home)
+    reasons = find_runs_to_keep(past.runs)
     keeping = [run for run in past.runs if run.run in reasons]
     needs = _needs(keeping, files)
-    gone = list(_without_key(home, files))
+    gone = list(_check_store_key(home, files))
     records = tuple(cache_records(home.records))
     findings = (
         *gone,
         *_ledger(past.doubt),
-        *(() if gone else _damaged(home, files, needs, told)),
+        *(() if gone else _find_damaged_artifacts(home, files, needs, told)),
         *_missing(files, needs),
         *_open(home, files),
         *_unknown(home, files.others),
         *_strange(home, records),
-        *(() if gone else _edited(home, records)),
+        *(() if gone else _find_edited_records(home, records)),
         *_unreadable(past.unreadable),
         *(() if gone else (*_manifests(home, keeping), *_seeds(home, keeping))),
     )
@@ -101,115 +101,117 @@ def _needs(runs: Iterable[KnownRun], files: StoreFiles) -> dict[str, tuple[str, 
     needs: defaultdict[str, list[str]] = defaultdict(list)
     links = links_in(files.artifacts, files.content)
     for run in runs:
-        for ref in reached(run.addresses, links):
+        for ref in find_reachable_addresses(run.addresses, links):
             needs[ref].insert(0, run.run)
     return {ref: tuple(named) for ref, named in needs.items()}
 
 
-def _without_key(home: Home, files: StoreFiles) -> Iterator[Finding]:
+def _check_store_key(home: Home, files: StoreFiles) -> Iterator[StoreFinding]:
     path = home.root / "keys" / "store.key"
     if files.artifacts and not path.is_file():
         says = "the key of the store is gone: nothing in the store can be checked, and none of it can be found again"
-        yield Finding("key", "keys/store.key", says, BACKUP)
+        yield StoreFinding("key", "keys/store.key", says, BACKUP)
     elif path.is_file() and not key_fits(home, read_key(path)):
         says = "the key is not the one that the store was made with: it was damaged or exchanged, and nothing can be checked"
-        yield Finding("key", "keys/store.key", says, BACKUP)
+        yield StoreFinding("key", "keys/store.key", says, BACKUP)
 
 
-def _ledger(doubt: str) -> Iterator[Finding]:
+def _ledger(doubt: str) -> Iterator[StoreFinding]:
     if doubt:
         says = f"{doubt}: runs may need more of the store than is known"
-        yield Finding("ledger", "ledger/ledger.jsonl", says, "restore it from a backup; `sdcert audit verify` says more")
+        yield StoreFinding("ledger", "ledger/ledger.jsonl", says, "restore it from a backup; `sdcert audit verify` says more")
 
 
-def _damaged(home: Home, files: StoreFiles, needs: dict[str, tuple[str, ...]], told: Told) -> Iterator[Finding]:
+def _find_damaged_artifacts(
+    home: Home, files: StoreFiles, needs: dict[str, tuple[str, ...]], told: CountProgress
+) -> Iterator[StoreFinding]:
     store, of = Store(home), len(files.artifacts)
     for done, ref in enumerate(files.artifacts, 1):
         if not store.intact(Ref(ref)) and files.exists(ref):
             says = f"{_short(ref)} is not what its address says: its file was changed or torn"
-            yield Finding("damaged", ref, says, _to_restore(needs.get(ref, ())), needs.get(ref, ()))
+            yield StoreFinding("damaged", ref, says, _to_restore(needs.get(ref, ())), needs.get(ref, ()))
         told(done, of)
 
 
-def _missing(files: StoreFiles, needs: dict[str, tuple[str, ...]]) -> Iterator[Finding]:
+def _missing(files: StoreFiles, needs: dict[str, tuple[str, ...]]) -> Iterator[StoreFinding]:
     for ref, runs in sorted(needs.items()):
         if ref not in files.artifacts:
-            yield Finding("missing", ref, f"{_short(ref)} is not in the store", _to_restore(runs), runs)
+            yield StoreFinding("missing", ref, f"{_short(ref)} is not in the store", _to_restore(runs), runs)
 
 
-def _open(home: Home, files: StoreFiles) -> Iterator[Finding]:
+def _open(home: Home, files: StoreFiles) -> Iterator[StoreFinding]:
     for file in (*files.artifacts.values(), *files.others):
         if not file.private:
             name = _inside(home, file.path)
             says = f"{name} may be read or written by others than its owner, or belongs to somebody else"
-            yield Finding("open", name, says, "make it yours alone: chmod go-rwx, and chown where it belongs to another")
+            yield StoreFinding("open", name, says, "make it yours alone: chmod go-rwx, and chown where it belongs to another")
 
 
-def _unknown(home: Home, others: Iterable[Lying]) -> Iterator[Finding]:
+def _unknown(home: Home, others: Iterable[Lying]) -> Iterator[StoreFinding]:
     for file in others:
         name = _inside(home, file.path)
         if not is_draft(file):
             says = f"{name} lies in the store and is none of its artifacts"
-            yield Finding("unknown", name, says, "look what it is (it may hold values), and move it away")
+            yield StoreFinding("unknown", name, says, "look what it is (it may hold values), and move it away")
         elif file.older_than(AN_HOUR):
             says = f"{name} was left by a writer that was killed, and may hold values"
-            yield Finding("left over", name, says, "`sdcert store gc --yes` removes it")
+            yield StoreFinding("left over", name, says, "`sdcert store gc --yes` removes it")
 
 
-def _strange(home: Home, records: Iterable[CacheRecord]) -> Iterator[Finding]:
+def _strange(home: Home, records: Iterable[CacheRecord]) -> Iterator[StoreFinding]:
     for record in records:
         if record.refs is None:
             name = _inside(home, record.file.path)
             says = f"{name} is not a record that this program wrote"
-            yield Finding("record", name, says, "`sdcert store gc --yes` removes it; no run reads it")
+            yield StoreFinding("record", name, says, "`sdcert store gc --yes` removes it; no run reads it")
 
 
-def _edited(home: Home, records: Iterable[CacheRecord]) -> Iterator[Finding]:
+def _find_edited_records(home: Home, records: Iterable[CacheRecord]) -> Iterator[StoreFinding]:
     for record in records:
         if record.returned is not None and not record.is_sealed(home):
             name = _inside(home, record.file.path)
             says = f"{name} does not have its seal: it was edited, or exchanged for another, after its stage had returned"
-            yield Finding(
+            yield StoreFinding(
                 "record", name, says, "find out who writes there; `sdcert store gc --yes` removes it, and no run reads it"
             )
 
 
-def _unreadable(runs: Iterable[str]) -> Iterator[Finding]:
+def _unreadable(runs: Iterable[str]) -> Iterator[StoreFinding]:
     for run in runs:
         name = f"runs/{run}/manifest.json"
         says = f"{name} cannot be read, and the ledger does not say what the run needs of the store"
-        yield Finding("manifest", name, says, f"restore it from a backup, or move runs/{run} away", (run,))
+        yield StoreFinding("manifest", name, says, f"restore it from a backup, or move runs/{run} away", (run,))
 
 
-def _manifests(home: Home, runs: Iterable[KnownRun]) -> Iterator[Finding]:
+def _manifests(home: Home, runs: Iterable[KnownRun]) -> Iterator[StoreFinding]:
     """The private manifests that the ledger names: a replay needs them."""
     store = Store(home)
     for run in runs:
         name = f"runs/{run.run}/manifest.json"
         path = home.root / name
         if run.manifests and not path.is_file():
-            yield Finding(
+            yield StoreFinding(
                 "manifest", name, f"{name} is gone: the run cannot be replayed", "restore it from a backup", (run.run,)
             )
         elif run.manifests and store.digest(read_file(path)) not in run.manifests:
             says = f"{name} is not the one that the ledger names: it was changed after the run had ended"
-            yield Finding("manifest", name, says, "restore it from a backup", (run.run,))
+            yield StoreFinding("manifest", name, says, "restore it from a backup", (run.run,))
 
 
-def _seeds(home: Home, runs: Iterable[KnownRun]) -> Iterator[Finding]:
+def _seeds(home: Home, runs: Iterable[KnownRun]) -> Iterator[StoreFinding]:
     """The seeds of the runs that are kept, and what each series draws with now."""
     used: defaultdict[str, list[str]] = defaultdict(list)
     for run in runs:
         if run.draw is not None:
             used[run.draw].insert(0, run.run)
     for path in (path for path in (home.root / "draws").glob("*.*") if path.suffix in (".current", ".pseudonyms")):
-        used[named_in(path) or path.stem].extend(())
+        used[read_pointer_id(path) or path.stem].extend(())
     for draw, of in sorted(used.items()):
         name = f"draws/seeds/{draw}"
         what = _wrong_with_seed(home.root / name)
         if what is not None:
             says = f"the seed {name} {what}: what was masked with it cannot be masked so again"
-            yield Finding("seed", name, says, _SEED_FROM, tuple(of))
+            yield StoreFinding("seed", name, says, _SEED_FROM, tuple(of))
 
 
 _SEED_FROM = "restore it from a backup; the private manifest of a finished run holds its seed too (`seed`, in hexadecimal)"

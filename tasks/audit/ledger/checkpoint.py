@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from tasks.audit.ledger.entries import Entry
-from tasks.audit.ledger.findings import Finding, Findings
+from tasks.audit.ledger.findings import LedgerFinding, LedgerFindings
 from tasks.audit.ledger.head import Head
-from tasks.audit.ledger.ledger import Ledger, Line
+from tasks.audit.ledger.ledger import Ledger, LedgerLine
 from tasks.audit.ledger.signers import KeySoFar, Signers
 from tasks.audit.ledger.verification import Walk
 from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, open_envelope
@@ -47,7 +47,7 @@ class Checkpoint(Spec):
     keys: dict[str, KeySoFar]
 
 
-class _Kept(Spec):
+class _CheckpointFile(Spec):
     checkpoint: Checkpoint
     seal: str
 
@@ -63,19 +63,21 @@ class _Tail:
     size: int
     n_bytes: int
 
-    def take(self, line: Line) -> None:
+    def take(self, line: LedgerLine) -> None:
         try:
             sealed = open_envelope(line.content, ENTRY)
             entry = Entry.model_validate_json(sealed.payload)
             if (entry.ledger, entry.index, entry.previous) != (self.kept.ledger, self.size, self.last):
-                raise self.ledger.damaged(f"entry {self.size} of ledger.jsonl does not follow the one before it")
+                raise self.ledger.create_damage_error(f"entry {self.size} of ledger.jsonl does not follow the one before it")
             self.signers.check(entry, sealed, line.first_byte)
             self.signers.learn(entry, line.first_byte)
         except (NotAnEnvelope, ValidationError) as error:
             why = str(error) if isinstance(error, NotAnEnvelope) else "what is signed is not an entry"
-            raise self.ledger.damaged(f"entry {self.size} of ledger.jsonl is not as it was written: {why}") from None
+            raise self.ledger.create_damage_error(
+                f"entry {self.size} of ledger.jsonl is not as it was written: {why}"
+            ) from None
         if self.signers.found.kept:
-            raise self.ledger.damaged(self.signers.found.kept[0].says)
+            raise self.ledger.create_damage_error(self.signers.found.kept[0].says)
         self.last, self.size, self.n_bytes = line.leaf.hex(), self.size + 1, self.n_bytes + len(line.content) + 1
 
 
@@ -89,7 +91,7 @@ def refuse_unsound_ledger(home: Home, *, is_held: bool = False) -> None:
     ledger, kept = Ledger(home.root / "ledger"), _read_checkpoint(home)
     if not ledger.exists():
         if kept is not None:
-            raise ledger.damaged(f"ledger.jsonl is gone, and had {kept.size:,} entries when it was last verified")
+            raise ledger.create_damage_error(f"ledger.jsonl is gone, and had {kept.size:,} entries when it was last verified")
         return
     head = ledger.head()
     checkpoint = _whole(ledger, head, home, is_held=is_held) if kept is None else _since(ledger, head, kept)
@@ -99,29 +101,31 @@ def refuse_unsound_ledger(home: Home, *, is_held: bool = False) -> None:
 
 
 def _whole(ledger: Ledger, head: Head, home: Home, *, is_held: bool) -> Checkpoint | None:
-    walk = Walk(ledger, Keyring.of_home(home), (), is_held)
+    walk = Walk(ledger, Keyring.from_home(home), (), is_held)
     walk.read(lambda _done, _all: None)
     walk.compare()
     wrong = next(filter(_is_about_entries, walk.found.kept), None)
     if wrong is not None:
-        raise ledger.damaged(wrong.says)
+        raise ledger.create_damage_error(wrong.says)
     if walk.head.size < head.size or not head.size:
         return None
     keys = {name: signer.so_far for name, signer in walk.signers.known.items()}
     return _checkpoint(ledger, walk.head.ledger, walk.head.size, walk.head.n_bytes, walk.head.last, keys)
 
 
-def _is_about_entries(finding: Finding) -> bool:
+def _is_about_entries(finding: LedgerFinding) -> bool:
     return finding.what in ABOUT_ENTRIES and (finding.entry is not None or finding.what not in ("key", "head"))
 
 
 def _since(ledger: Ledger, head: Head, kept: Checkpoint) -> Checkpoint:
     if head.size < kept.size:
         says = f"ledger.jsonl has lost entries: it has {head.size:,}, and had {kept.size:,} when it was last verified"
-        raise ledger.damaged(f"{says} (if they cannot be brought back, remove ledger/{FILE} knowingly)")
+        raise ledger.create_damage_error(f"{says} (if they cannot be brought back, remove ledger/{FILE} knowingly)")
     if _sha256(ledger, kept.n_bytes) != kept.sha256:
-        raise ledger.damaged(f"the first {kept.size:,} entries of ledger.jsonl are not those that were verified before")
-    signers = Signers.resumed(Findings(), kept.keys)
+        raise ledger.create_damage_error(
+            f"the first {kept.size:,} entries of ledger.jsonl are not those that were verified before"
+        )
+    signers = Signers.resume(LedgerFindings(), kept.keys)
     tail = _Tail(ledger, kept, signers, kept.last, kept.size, kept.n_bytes)
     for line in ledger.lines(kept.n_bytes, index=kept.size):
         if line.index >= head.size:
@@ -151,14 +155,14 @@ def _sha256(ledger: Ledger, n_bytes: int) -> str:
 def _read_checkpoint(home: Home) -> Checkpoint | None:
     """The checkpoint of this home; None where there is none, or another hand than ours wrote it."""
     try:
-        kept = _Kept.model_validate_json(read_file(home.root / "ledger" / FILE, LARGEST))
+        kept = _CheckpointFile.model_validate_json(read_file(home.root / "ledger" / FILE, LARGEST))
     except (OSError, ValidationError):
         return None
     return kept.checkpoint if is_sealed(home, kept.seal, *_seal_parts(kept.checkpoint)) else None
 
 
 def _keep(home: Home, checkpoint: Checkpoint) -> None:
-    kept = _Kept(checkpoint=checkpoint, seal=seal_of(home, *_seal_parts(checkpoint)))
+    kept = _CheckpointFile(checkpoint=checkpoint, seal=seal_of(home, *_seal_parts(checkpoint)))
     write_whole(home.root / "ledger" / FILE, kept.model_dump_json().encode())
 
 

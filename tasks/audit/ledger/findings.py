@@ -24,7 +24,7 @@ MOST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LedgerFinding:
     """Something that is not as it was written. entry: its index, where it is about one; byte: where its line begins."""
 
     what: What
@@ -34,13 +34,13 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Findings:
+class LedgerFindings:
     """The first `MOST` findings, and how many there are in all."""
 
-    kept: list[Finding] = field(default_factory=list)
+    kept: list[LedgerFinding] = field(default_factory=list)
     count: int = 0
 
     def add(self, what: What, says: str, entry: int | None = None, byte: int | None = None) -> None:
         self.count += 1
         if len(self.kept) < MOST:
-            self.kept.append(Finding(what, says, entry, byte))
+            self.kept.append(LedgerFinding(what, says, entry, byte))

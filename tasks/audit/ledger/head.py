@@ -39,12 +39,12 @@ class Head:
         """The root of the Merkle tree over all entries, in hexadecimal."""
         return self.tree.root().hex()
 
-    def after(self, ledger: str, leaf: bytes, n_bytes: int) -> Head:
+    def add_leaf(self, ledger: str, leaf: bytes, n_bytes: int) -> Head:
         """The head with one line more; n_bytes: its length with the line break."""
         return Head(ledger, self.n_bytes + n_bytes, self.n_bytes, leaf.hex(), self.tree.append(leaf))
 
 
-class _Kept(Spec):
+class _HeadFile(Spec):
     """check: SHA-256 of the rest, against decay: what is wrong here would go into every later entry and certificate."""
 
     check: Digest = NOTHING_BEFORE
@@ -56,10 +56,10 @@ class _Kept(Spec):
     peaks: tuple[Digest, ...]
 
 
-def written(head: Head) -> bytes:
+def serialise_head(head: Head) -> bytes:
     """The content of head.json."""
     peaks = tuple(peak.hex() for peak in head.tree.peaks)
-    kept = _Kept(
+    kept = _HeadFile(
         ledger=head.ledger, size=head.size, n_bytes=head.n_bytes, last_byte=head.last_byte, last=head.last, peaks=peaks
     )
     check = hashlib.sha256(canonical(kept.model_dump(mode="json"))).hexdigest()
@@ -69,10 +69,10 @@ def written(head: Head) -> bytes:
 def read(content: bytes) -> Head | None:
     """The head that a head.json speaks of; None where it is not one."""
     try:
-        kept = _Kept.model_validate_json(content)
+        kept = _HeadFile.model_validate_json(content)
     except ValidationError:
         return None
     tree = CompactRange(kept.size, tuple(bytes.fromhex(peak) for peak in kept.peaks))
     head = Head(kept.ledger, kept.n_bytes, kept.last_byte, kept.last, tree)
     whole = len(kept.peaks) == kept.size.bit_count() and kept.last_byte < kept.n_bytes
-    return head if whole and written(head) == content else None
+    return head if whole and serialise_head(head) == content else None

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, BinaryIO
 from pydantic import ValidationError
 
 from tasks.audit.ledger.entries import AskedBy, ClockSetBack, Entry, Event, LedgerOpened
-from tasks.audit.ledger.head import LARGEST_HEAD, Head, read, written
+from tasks.audit.ledger.head import LARGEST_HEAD, Head, read, serialise_head
 from tasks.audit.ledger.merkle import leaf_hash
 from tasks.audit.ledger.order import BACKWARDS
 from tasks.audit.signing.envelope import ENTRY, LARGEST_BYTES, NotAnEnvelope, open_envelope, seal
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
-from tasks.runtime.files import locked, sync_folder, write_whole
+from tasks.runtime.files import hold_file_lock, sync_folder, write_whole
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ VERIFY = "`sdcert audit verify` says what is wrong; bring ledger.jsonl back from
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LedgerLine:
     """A whole line of the file, without its line break. index: its place, counted from 0."""
 
     index: int
@@ -91,7 +91,7 @@ class Ledger:
         return True
 
     @contextmanager
-    def held(self) -> Iterator[Ledger]:
+    def hold_lock(self) -> Iterator[Ledger]:
         """The ledger with nobody appending to it; do not call `append` inside.
 
         Raises InputError where the lock cannot be had.
@@ -100,7 +100,7 @@ class Ledger:
             try:
                 for folder in (self.folder.parent, self.folder):
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                stack.enter_context(locked(self._lock, timeout_seconds=SECONDS_TO_WAIT))
+                stack.enter_context(hold_file_lock(self._lock, timeout_seconds=SECONDS_TO_WAIT))
             except TimeoutError:
                 raise _busy() from None
             except OSError as error:
@@ -115,7 +115,7 @@ class Ledger:
         Raises InputError where an acknowledged entry is missing or damaged, the clock says less than the last entry, or the
         file cannot be written; nothing was appended then. Cost: one signature and three syncs, however long the ledger is.
         """
-        with self.held(), self._opened(os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
+        with self.hold_lock(), self._open_file(os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
             head = self._ready(file)
             if head.size == 0:
                 opened = LedgerOpened(key=key.claim)
@@ -131,7 +131,7 @@ class Ledger:
 
         Raises InputError where it does not say less, and as `append` does.
         """
-        with self.held(), self._opened(os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
+        with self.hold_lock(), self._open_file(os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
             head, now = self._ready(file), datetime.now(UTC)
             latest = self._last_at(file, head)
             if latest is None or latest - now <= BACKWARDS:
@@ -142,9 +142,9 @@ class Ledger:
     def refuse_clock_behind(self) -> None:
         """InputError where the clock says less than the last entry: nothing could be appended."""
         if self.exists():
-            kept = self._kept()
-            with self._opened(os.O_RDONLY) as file:
-                self._now(file, self._caught_up(file, kept))
+            kept = self._read_head_file()
+            with self._open_file(os.O_RDONLY) as file:
+                self._now(file, self._catch_up_head(file, kept))
 
     def head(self) -> Head:
         """Where the ledger ends now. Cost: of the entries since head.json was written.
@@ -153,24 +153,24 @@ class Ledger:
         """
         if not self.exists():
             return Head()
-        kept = self._kept()
-        with self._opened(os.O_RDONLY) as file:
-            return self._caught_up(file, kept)
+        kept = self._read_head_file()
+        with self._open_file(os.O_RDONLY) as file:
+            return self._catch_up_head(file, kept)
 
     def reading(self) -> AbstractContextManager[BinaryIO]:
         """The file, opened for reading. Raises InputError where it is missing, a link, or may not be read."""
-        return self._opened(os.O_RDONLY)
+        return self._open_file(os.O_RDONLY)
 
-    def lines(self, first_byte: int = 0, *, index: int = 0) -> Iterator[Line]:
+    def lines(self, first_byte: int = 0, *, index: int = 0) -> Iterator[LedgerLine]:
         """Every whole line from a byte on, where the line `index` begins; a torn tail is left out.
 
         Nothing is checked. The last line may be one that is not yet acknowledged, and gone a moment later if the disk is full.
         """
         if not self._there(self.path):
             return
-        with self._opened(os.O_RDONLY) as file:
+        with self._open_file(os.O_RDONLY) as file:
             for content in whole_lines(file, first_byte):
-                yield Line(index, first_byte, content)
+                yield LedgerLine(index, first_byte, content)
                 index, first_byte = index + 1, first_byte + len(content) + 1
 
     def entry(self, first_byte: int, n_bytes: int) -> Entry:
@@ -178,7 +178,7 @@ class Ledger:
 
         Raises InputError where there is no entry.
         """
-        with self._opened(os.O_RDONLY) as file:
+        with self._open_file(os.O_RDONLY) as file:
             file.seek(first_byte)
             return self._read_entry(file.read(min(n_bytes, LARGEST_BYTES + 1)).removesuffix(b"\n"), first_byte)
 
@@ -186,12 +186,12 @@ class Ledger:
         try:
             return entry_of(content)
         except NotAnEnvelope as error:
-            raise self.damaged(f"what stands at byte {first_byte} of ledger.jsonl is no entry: {error}") from None
+            raise self.create_damage_error(f"what stands at byte {first_byte} of ledger.jsonl is no entry: {error}") from None
 
     def _ready(self, file: BinaryIO) -> Head:
         """The head of a file that ends with a whole entry: a torn tail is set aside first."""
-        kept = self._kept()
-        head = self._caught_up(file, kept)
+        kept = self._read_head_file()
+        head = self._catch_up_head(file, kept)
         torn = os.fstat(file.fileno()).st_size - head.n_bytes
         if torn:
             self._set_aside(file, head.n_bytes)
@@ -200,7 +200,7 @@ class Ledger:
                 left.unlink(missing_ok=True)  # of a process that was killed: we hold the lock
         return head
 
-    def _kept(self) -> Head | None:
+    def _read_head_file(self) -> Head | None:
         try:
             with open_regular_file(self.head_path) as file:
                 return read(file.read(LARGEST_HEAD))
@@ -209,7 +209,7 @@ class Ledger:
         except OSError as error:
             raise self._not_usable(error) from None
 
-    def _caught_up(self, file: BinaryIO, kept: Head | None) -> Head:
+    def _catch_up_head(self, file: BinaryIO, kept: Head | None) -> Head:
         head = kept or Head()
         if kept is not None:
             self._agrees(file, kept)
@@ -217,20 +217,24 @@ class Ledger:
             entry = self._read_entry(content, head.n_bytes)
             follows = (head.ledger or entry.ledger, head.size, head.last)
             if (entry.ledger, entry.index, entry.previous) != follows:
-                raise self.damaged(f"line {head.size} of ledger.jsonl does not follow the one before it")
-            head = head.after(entry.ledger, leaf_hash(content), len(content) + 1)
+                raise self.create_damage_error(f"line {head.size} of ledger.jsonl does not follow the one before it")
+            head = head.add_leaf(entry.ledger, leaf_hash(content), len(content) + 1)
         return head
 
     def _agrees(self, file: BinaryIO, kept: Head) -> None:
         if os.fstat(file.fileno()).st_size < kept.n_bytes:
-            raise self.damaged(f"ledger.jsonl has lost entries: {kept.size} were acknowledged, and it is shorter")
+            raise self.create_damage_error(f"ledger.jsonl has lost entries: {kept.size} were acknowledged, and it is shorter")
         file.seek(kept.last_byte)
         last = file.read(kept.n_bytes - kept.last_byte)
         if not last.endswith(b"\n") or leaf_hash(last[:-1]).hex() != kept.last:
-            raise self.damaged(f"the last acknowledged entry, {kept.size - 1}, is not where head.json says, or was changed")
+            raise self.create_damage_error(
+                f"the last acknowledged entry, {kept.size - 1}, is not where head.json says, or was changed"
+            )
         entry = self._read_entry(last[:-1], kept.last_byte)
         if (entry.ledger, entry.index) != (kept.ledger, kept.size - 1):
-            raise self.damaged("head.json speaks of another ledger, or of another number of entries, than the last entry")
+            raise self.create_damage_error(
+                "head.json speaks of another ledger, or of another number of entries, than the last entry"
+            )
 
     def _last_at(self, file: BinaryIO, head: Head) -> datetime | None:
         if head.size == 0:
@@ -271,13 +275,13 @@ class Ledger:
         values = {"ledger": head.ledger, "index": head.size, "previous": head.last, "at": at or datetime.now(UTC)}
         entry = Entry.model_validate({**values, "event": event})
         line = seal(entry.model_dump(mode="json"), ENTRY, key.signer)
-        self._synced(file, line + b"\n", head.n_bytes)
+        self._write_line(file, line + b"\n", head.n_bytes)
         leaf = leaf_hash(line)
-        now = head.after(head.ledger, leaf, len(line) + 1)
+        now = head.add_leaf(head.ledger, leaf, len(line) + 1)
         self._keep(now)
         return now, Appended(head.size, leaf.hex(), now.size, now.root, entry, head.n_bytes, len(line) + 1)
 
-    def _synced(self, file: BinaryIO, line: bytes, end: int) -> None:
+    def _write_line(self, file: BinaryIO, line: bytes, end: int) -> None:
         """Write a line and sync it, or leave the file as it was."""
         try:
             _write_all(file.fileno(), line)
@@ -297,16 +301,16 @@ class Ledger:
 
     def _keep(self, head: Head) -> None:
         try:
-            write_whole(self.head_path, written(head))
+            write_whole(self.head_path, serialise_head(head))
         except OSError:  # the entry is acknowledged all the same: the next append reads on from the older head
             return
 
     @contextmanager
-    def _opened(self, flags: int) -> Iterator[BinaryIO]:
+    def _open_file(self, flags: int) -> Iterator[BinaryIO]:
         """The file itself: never a link to another, never something that is no file."""
         new = not self._there(self.path)
         if new and self._there(self.head_path):
-            raise self.damaged("ledger.jsonl is missing, and head.json speaks of entries")
+            raise self.create_damage_error("ledger.jsonl is missing, and head.json speaks of entries")
         try:
             descriptor = _regular_file(self.path, flags)
             if new:
@@ -316,7 +320,7 @@ class Ledger:
         with os.fdopen(descriptor, "rb+" if flags & os.O_RDWR else "rb") as file:
             yield file
 
-    def damaged(self, what: str) -> InputError:
+    def create_damage_error(self, what: str) -> InputError:
         """The error that says that the ledger is not what it was."""
         return InputError("ledger-damaged", "ledger", what, "a ledger to which entries were only appended", VERIFY)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from tasks.audit.ledger.entries import NOTHING_BEFORE, ClockSetBack, Entry
-from tasks.audit.ledger.findings import MOST, Findings
+from tasks.audit.ledger.findings import MOST, LedgerFindings
 
 BACKWARDS = timedelta(minutes=1)  # clocks are set
 
@@ -24,7 +24,7 @@ class _Damaged:
 class Order:
     """The chain so far. last: the leaf hash of the entry with the highest index; none where its line is damaged."""
 
-    found: Findings
+    found: LedgerFindings
     ledger: str = ""
     expected: int = 0
     last: str | None = NOTHING_BEFORE
@@ -74,11 +74,16 @@ class Order:
             place = f"behind entry {first - 1}" if first else "before entry 0"
             self.found.add("inserted", f"{_lines(n)} {place}, never appended: {damaged.why}", None, damaged.first_byte)
             return
-        self.found.add("changed", f"{_named(first, first + n)}: {damaged.why}", first, damaged.first_byte)
+        self.found.add("changed", f"{_format_entry_range(first, first + n)}: {damaged.why}", first, damaged.first_byte)
         self.expected, self.last = min(first + n, index), None
 
     def _gap(self, index: int, byte: int) -> None:
-        self.found.add("removed", f"{_named(self.expected, index)}: not at its place before entry {index}", self.expected, byte)
+        self.found.add(
+            "removed",
+            f"{_format_entry_range(self.expected, index)}: not at its place before entry {index}",
+            self.expected,
+            byte,
+        )
         if len(self.missing) < MOST:
             self.missing.append(range(self.expected, index))
 
@@ -113,7 +118,7 @@ def clock_in_words(said: ClockSetBack, at: datetime) -> str:
     return f"the clock was set back {from_to}, by {said.asked_by.user} at {said.asked_by.host}: {said.reason}"
 
 
-def _named(first: int, end: int) -> str:
+def _format_entry_range(first: int, end: int) -> str:
     return f"entry {first}" if end == first + 1 else f"entries {first} to {end - 1}"
 
 

@@ -18,8 +18,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from tasks.audit.ledger.entries import Entry
 from tasks.audit.ledger.ledger import Ledger, entry_of
 from tasks.audit.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, verify_consistency, verify_inclusion
-from tasks.audit.ledger.witness import TreeHead, content_of, leaves_of, sealed_head, tree_head
-from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, Sealed, open_envelope
+from tasks.audit.ledger.witness import TreeHead, content_of, leaves_of, sign_tree_head, tree_head
+from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, SealedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
@@ -34,7 +34,7 @@ _INDEX = re.compile(r"[0-9]{1,12}")
 _ENDED = b'"kind":"ended"'
 
 
-class Membership(Spec):
+class InclusionProof(Spec):
     """That the ledger holds an entry. entry, head: the line of the ledger and the signed head, byte for byte."""
 
     kind: Literal["membership"] = "membership"
@@ -43,7 +43,7 @@ class Membership(Spec):
     head: str
 
 
-class Consistency(Spec):
+class ConsistencyProof(Spec):
     """That the ledger begins with what a witness saw. first, head: the older and the newer signed head, byte for byte."""
 
     kind: Literal["consistency"] = "consistency"
@@ -52,8 +52,8 @@ class Consistency(Spec):
     head: str
 
 
-Proof = Annotated[Membership | Consistency, Field(discriminator="kind")]
-_PROOF: TypeAdapter[Membership | Consistency] = TypeAdapter(Proof)
+Proof = Annotated[InclusionProof | ConsistencyProof, Field(discriminator="kind")]
+_PROOF: TypeAdapter[InclusionProof | ConsistencyProof] = TypeAdapter(Proof)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +66,21 @@ class Checked:
     first: TreeHead | None = None
 
 
-def prove_entry(ledger: Ledger, which: str, key: SigningKey) -> tuple[Membership, int]:
+def prove_entry(ledger: Ledger, which: str, key: SigningKey) -> tuple[InclusionProof, int]:
     """The proof that the ledger holds an entry, and the entry's index.
 
     which: an index, or a run id or its beginning: the entry in which the run ended, or its last one.
     Raises InputError where there is none, or the runs are several. Cost: two readings of the ledger.
     """
     named, leaves = leaves_of(ledger)
-    index = int(which) if _INDEX.fullmatch(which) and int(which) < len(leaves) else _of_run(ledger, which, len(leaves))
+    index = int(which) if _INDEX.fullmatch(which) and int(which) < len(leaves) else _find_run_entry(ledger, which, len(leaves))
     line = next(line for line in ledger.lines() if line.index == index)
     path = tuple(step.hex() for step in inclusion_proof(leaves, index))
-    head = sealed_head(named, leaves, key).decode()
-    return Membership(entry=line.content.decode(errors="replace"), path=path, head=head), index
+    head = sign_tree_head(named, leaves, key).decode()
+    return InclusionProof(entry=line.content.decode(errors="replace"), path=path, head=head), index
 
 
-def prove_since(ledger: Ledger, witness: Path, key: SigningKey) -> tuple[Consistency, int]:
+def prove_since(ledger: Ledger, witness: Path, key: SigningKey) -> tuple[ConsistencyProof, int]:
     """The proof that the ledger still begins with what a witness saw, and how many entries that were.
 
     Raises InputError where the file is no witness, or the ledger does not begin so: there is no proof then.
@@ -94,24 +94,24 @@ def prove_since(ledger: Ledger, witness: Path, key: SigningKey) -> tuple[Consist
     if first.ledger != named or first.size > len(leaves):
         raise _no_proof("it is of another ledger, or saw more entries than there are")
     path = consistency_proof(leaves, first.size)
-    head = sealed_head(named, leaves, key)
+    head = sign_tree_head(named, leaves, key)
     now, _ = tree_head(head)
     if not verify_consistency(first.size, bytes.fromhex(first.root), now.size, bytes.fromhex(now.root), path):
         raise _no_proof("the first entries are not those that it saw")
-    return Consistency(first=content.decode(), path=tuple(step.hex() for step in path), head=head.decode()), first.size
+    return ConsistencyProof(first=content.decode(), path=tuple(step.hex() for step in path), head=head.decode()), first.size
 
 
-def written(proof: Membership | Consistency) -> bytes:
+def serialise_proof(proof: InclusionProof | ConsistencyProof) -> bytes:
     """The content of a proof's file."""
     return canonical(proof.model_dump(mode="json")) + b"\n"
 
 
-def read_proof(path: Path) -> Membership | Consistency:
+def read_proof(path: Path) -> InclusionProof | ConsistencyProof:
     """Raises InputError where the file is no proof."""
     content = content_of(path, "a proof")
     try:
         proof = _PROOF.validate_json(content)
-        if written(proof) == content:
+        if serialise_proof(proof) == content:
             return proof
         why = "it is not byte for byte as it was written"
     except (ValidationError, ValueError):
@@ -120,15 +120,15 @@ def read_proof(path: Path) -> Membership | Consistency:
     raise InputError("not-a-proof", str(path), f"this is no proof: {why}", allowed, "ask for the file again")
 
 
-def check_proof(proof: Membership | Consistency, keyring: Keyring) -> Checked:
+def check_proof(proof: InclusionProof | ConsistencyProof, keyring: Keyring) -> Checked:
     """Check a proof by the keys that are trusted. Raises InputError where a part of it is not even an entry or a head."""
     try:
         head, sealed = tree_head(proof.head.encode())
         faults = list(_refusals(keyring, sealed, head, "the head"))
         match proof:
-            case Membership():
+            case InclusionProof():
                 return _check_entry(proof, head, keyring, faults)
-            case Consistency():
+            case ConsistencyProof():
                 return _check_consistency(proof, head, keyring, faults)
     except (NotAnEnvelope, UnicodeEncodeError) as error:
         told = str(error) if isinstance(error, NotAnEnvelope) else "it is no text"
@@ -136,7 +136,7 @@ def check_proof(proof: Membership | Consistency, keyring: Keyring) -> Checked:
         raise InputError("not-a-proof", "proof", what, allowed, "ask for the file again") from None
 
 
-def _check_entry(proof: Membership, head: TreeHead, keyring: Keyring, faults: list[str]) -> Checked:
+def _check_entry(proof: InclusionProof, head: TreeHead, keyring: Keyring, faults: list[str]) -> Checked:
     line = proof.entry.encode()
     entry, sealed = entry_of(line), open_envelope(line, ENTRY)
     faults.extend(_refusals(keyring, sealed, entry, "the entry"))
@@ -148,7 +148,7 @@ def _check_entry(proof: Membership, head: TreeHead, keyring: Keyring, faults: li
     return Checked(head, tuple(faults), entry=entry)
 
 
-def _check_consistency(proof: Consistency, head: TreeHead, keyring: Keyring, faults: list[str]) -> Checked:
+def _check_consistency(proof: ConsistencyProof, head: TreeHead, keyring: Keyring, faults: list[str]) -> Checked:
     first, sealed = tree_head(proof.first.encode())
     faults.extend(_refusals(keyring, sealed, first, "the older head"))
     path = [bytes.fromhex(step) for step in proof.path]
@@ -159,14 +159,14 @@ def _check_consistency(proof: Consistency, head: TreeHead, keyring: Keyring, fau
     return Checked(head, tuple(faults), first=first)
 
 
-def _refusals(keyring: Keyring, sealed: Sealed, signed: TreeHead | Entry, what: str) -> Iterator[str]:
+def _refusals(keyring: Keyring, sealed: SealedEnvelope, signed: TreeHead | Entry, what: str) -> Iterator[str]:
     try:
-        keyring.checked(sealed, purpose="certificates", signed_at=signed.at)
+        keyring.require_valid_signer(sealed, purpose="certificates", signed_at=signed.at)
     except KeyRefused as error:
         yield f"{what}: {error.reason}"
 
 
-def _of_run(ledger: Ledger, which: str, size: int) -> int:
+def _find_run_entry(ledger: Ledger, which: str, size: int) -> int:
     """The entry in which a run ended, or its last one."""
     found: dict[str, int] = {}
     ended: set[str] = set()

@@ -10,8 +10,8 @@ from datetime import datetime
 from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import Entry, KeyChanged, KeyClaim, LedgerOpened
-from tasks.audit.ledger.findings import Findings
-from tasks.audit.signing.envelope import BadSignature, NotAnEnvelope, Sealed, signed_by
+from tasks.audit.ledger.findings import LedgerFindings
+from tasks.audit.signing.envelope import BadSignature, NotAnEnvelope, SealedEnvelope, verify_signature
 from tasks.audit.signing.keyring import Keyring, public_key
 from tasks.microdata.spec import Spec
 
@@ -39,25 +39,25 @@ class _Signer:
 class Signers:
     """The keys so far. trusted: those that whoever verifies knows from elsewhere; none: nothing to compare with."""
 
-    found: Findings
+    found: LedgerFindings
     trusted: Keyring | None
     known: dict[str, _Signer] = field(default_factory=dict)
     signed: Counter[str] = field(default_factory=Counter)
     revoked: list[tuple[str, datetime | None, int]] = field(default_factory=list)
 
     @classmethod
-    def resumed(cls, found: Findings, keys: Mapping[str, KeySoFar]) -> Signers:
+    def resume(cls, found: LedgerFindings, keys: Mapping[str, KeySoFar]) -> Signers:
         """After the entries that named these keys."""
         known = {name: _Signer(SSlibKey(name, *ED25519, {"public": one.public_key}), one.ended) for name, one in keys.items()}
         return cls(found, None, known)
 
-    def check(self, entry: Entry, sealed: Sealed, byte: int) -> None:
+    def check(self, entry: Entry, sealed: SealedEnvelope, byte: int) -> None:
         """Raises NotAnEnvelope where no key signed the entry that may have; other faults of keys are findings."""
         if entry.index == 0 and not self.known and isinstance(entry.event, LedgerOpened):
             self._introduce(entry.event.key)
         signer = self.known.get(sealed.key_id) or self._from_elsewhere(entry, sealed, byte)
         try:
-            signed_by(sealed, [signer.key])
+            verify_signature(sealed, [signer.key])
         except BadSignature:
             raise NotAnEnvelope("its signature is not the one of its key") from None
         self.signed[sealed.key_id] += 1
@@ -117,8 +117,8 @@ class Signers:
             raise NotAnEnvelope("it names a key by an id that is not that of the key")
         self.known.setdefault(claim.key_id, _Signer(key))
 
-    def _from_elsewhere(self, entry: Entry, sealed: Sealed, byte: int) -> _Signer:
-        trusted = self.trusted.known(sealed.key_id) if self.trusted else None
+    def _from_elsewhere(self, entry: Entry, sealed: SealedEnvelope, byte: int) -> _Signer:
+        trusted = self.trusted.find_key(sealed.key_id) if self.trusted else None
         if trusted is None:
             raise NotAnEnvelope("it is signed by a key that no entry before it names")
         says = f"entry {entry.index} is signed by key {sealed.key_id[:16]}, which is known, though no entry before it names it"
@@ -126,6 +126,6 @@ class Signers:
         return self.known.setdefault(sealed.key_id, _Signer(trusted.key))
 
     def _compare(self, claim: KeyClaim, byte: int) -> None:
-        if self.trusted is not None and self.trusted.known(claim.key_id) is None:
+        if self.trusted is not None and self.trusted.find_key(claim.key_id) is None:
             says = f"the ledger was opened with key {claim.key_id[:16]}, which is none of those that are trusted"
             self.found.add("key", says, 0, byte)

@@ -13,14 +13,14 @@ from pydantic import ValidationError
 from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import AttemptMade, Entry, RunBegan, RunEnded
-from tasks.audit.ledger.findings import Finding, Findings
+from tasks.audit.ledger.findings import LedgerFinding, LedgerFindings
 from tasks.audit.ledger.head import LARGEST_HEAD, Head, read
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.merkle import leaf_hash
 from tasks.audit.ledger.order import Order
 from tasks.audit.ledger.signers import Signers
 from tasks.audit.ledger.witness import Witness
-from tasks.audit.signing.envelope import ENTRY, LARGEST_BYTES, BadSignature, NotAnEnvelope, open_envelope, signed_by
+from tasks.audit.signing.envelope import ENTRY, LARGEST_BYTES, BadSignature, NotAnEnvelope, open_envelope, verify_signature
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
@@ -30,7 +30,7 @@ OPENING_ENTRIES = 2  # the first append writes two lines: a crash there may leav
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class LedgerVerification:
     """What a check found. entries, n_bytes: whole lines, and their bytes. root: of the Merkle tree over them.
 
     findings: the first of them; n_findings: all. notes: what is no fault, and good to know.
@@ -42,7 +42,7 @@ class Verification:
     root: str
     first_at: datetime | None
     last_at: datetime | None
-    findings: tuple[Finding, ...]
+    findings: tuple[LedgerFinding, ...]
     n_findings: int
     notes: tuple[str, ...]
     witnesses: tuple[str, ...]
@@ -57,7 +57,7 @@ def verify_ledger(
     trusted: Keyring | None = None,
     witnesses: Sequence[Witness] = (),
     progress: Progress | None = None,
-) -> Verification:
+) -> LedgerVerification:
     """Check the whole ledger.
 
     trusted: the keys that are known from elsewhere; the ledger must have been opened with one of them. progress: called now
@@ -78,7 +78,7 @@ class Walk:
     trusted: Keyring | None
     witnesses: Sequence[Witness]
     is_held: bool = False
-    found: Findings = field(default_factory=Findings)
+    found: LedgerFindings = field(default_factory=LedgerFindings)
     notes: list[str] = field(default_factory=list)
     head: Head = field(default_factory=Head)
     runs: dict[str, bool] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Walk:
         with ExitStack() as stack:
             if not self.is_held:
                 with suppress(InputError):  # on a medium that cannot be written nobody appends
-                    stack.enter_context(self.ledger.held())
+                    stack.enter_context(self.ledger.hold_lock())
             self.kept, self.head_there = self._head()
             end = os.fstat(file.fileno()).st_size
         if self.kept is not None:
@@ -129,19 +129,19 @@ class Walk:
     def _take(self, content: bytes, n_bytes: int) -> None:
         index, byte, leaf = self.head.size, self.head.n_bytes, leaf_hash(content)
         try:
-            entry = self._verified(content, byte)
+            entry = self._verify_line(content, byte)
         except NotAnEnvelope as error:
             self.order.damage(byte, str(error))
         else:
             self.order.take(entry, leaf.hex(), byte)
             self._sequence(entry, byte)
-        self.head = self.head.after(self.order.ledger, leaf, n_bytes)
+        self.head = self.head.add_leaf(self.order.ledger, leaf, n_bytes)
         if index in self.wanted_leaves:
             self.leaves[index] = leaf.hex()
         if index + 1 in self.wanted:
             self.states[index + 1] = self.head
 
-    def _verified(self, content: bytes, byte: int) -> Entry:
+    def _verify_line(self, content: bytes, byte: int) -> Entry:
         sealed = open_envelope(content, ENTRY)
         try:
             entry = Entry.model_validate_json(sealed.payload)
@@ -205,7 +205,7 @@ class Walk:
 
     def _compare_witness(self, witness: Witness) -> None:
         try:
-            signed_by(witness.sealed, self._keys(witness.sealed.key_id))
+            verify_signature(witness.sealed, self._keys(witness.sealed.key_id))
         except BadSignature:
             self._against(witness, "no key of this ledger signed it")
         if self.order.ledger and witness.ledger != self.order.ledger:
@@ -230,9 +230,9 @@ class Walk:
     def _against(self, witness: Witness, says: str) -> None:
         self.found.add("witness", f"{witness.source}: {says}")
 
-    def result(self) -> Verification:
+    def result(self) -> LedgerVerification:
         order = self.order
-        return Verification(
+        return LedgerVerification(
             ledger=order.ledger,
             entries=self.head.size,
             n_bytes=self.head.n_bytes,

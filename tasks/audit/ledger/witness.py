@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.merkle import root_of
-from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, TREE_HEAD, NotAnEnvelope, Sealed, open_envelope, seal
+from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, TREE_HEAD, NotAnEnvelope, SealedEnvelope, open_envelope, seal
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
 from tasks.microdata.spec import Spec
@@ -45,17 +45,17 @@ class Witness:
     ledger: str
     size: int
     root: str
-    sealed: Sealed
+    sealed: SealedEnvelope
     entry: int | None = None
     digest: str | None = None
 
 
-def witnessed(ledger: Ledger, key: SigningKey, at: datetime | None = None) -> bytes:
+def create_witness(ledger: Ledger, key: SigningKey, at: datetime | None = None) -> bytes:
     """The signed head of the ledger as it is now. Cost: one reading of the file, a second for a million entries or so.
 
     Raises InputError where there is no ledger, or it does not agree with head.json.
     """
-    return sealed_head(*leaves_of(ledger), key, at)
+    return sign_tree_head(*leaves_of(ledger), key, at)
 
 
 def leaves_of(ledger: Ledger) -> tuple[str, list[bytes]]:
@@ -65,23 +65,23 @@ def leaves_of(ledger: Ledger) -> tuple[str, list[bytes]]:
     """
     if not ledger.exists():
         raise no_ledger()
-    with ledger.held():
+    with ledger.hold_lock():
         head = ledger.head()
         leaves = [line.leaf for line in ledger.lines()]
     if not leaves:
         raise no_ledger()
     if root_of(leaves).hex() != head.root:
-        raise ledger.damaged("the entries of ledger.jsonl are not those of head.json")
+        raise ledger.create_damage_error("the entries of ledger.jsonl are not those of head.json")
     return head.ledger, leaves
 
 
-def sealed_head(ledger: str, leaves: list[bytes], key: SigningKey, at: datetime | None = None) -> bytes:
+def sign_tree_head(ledger: str, leaves: list[bytes], key: SigningKey, at: datetime | None = None) -> bytes:
     """Size and root, signed."""
     value = TreeHead(ledger=ledger, size=len(leaves), root=root_of(leaves).hex(), at=at or datetime.now(UTC))
     return seal(value.model_dump(mode="json"), TREE_HEAD, key.signer)
 
 
-def tree_head(content: bytes) -> tuple[TreeHead, Sealed]:
+def tree_head(content: bytes) -> tuple[TreeHead, SealedEnvelope]:
     """A signed head; its signature is not checked. Raises NotAnEnvelope."""
     sealed = open_envelope(content, TREE_HEAD)
     try:
@@ -128,13 +128,13 @@ def _witness(content: bytes, name: str) -> Witness:
     try:
         head, sealed = tree_head(content)
     except NotAnEnvelope:
-        return _of_certificate(open_envelope(content, STATEMENT), name)
+        return _read_certificate_witness(open_envelope(content, STATEMENT), name)
     return Witness(name, head.ledger, head.size, head.root, sealed)
 
 
-def _of_certificate(sealed: Sealed, name: str) -> Witness:
+def _read_certificate_witness(sealed: SealedEnvelope, name: str) -> Witness:
     try:
-        recorded = Recorded.model_validate_json(to_json(_recorded(sealed.value)))
+        recorded = Recorded.model_validate_json(to_json(_extract_recorded_head(sealed.value)))
     except (ValidationError, ValueError):
         raise NotAnEnvelope("it is a signed statement that names no head of the ledger") from None
     return Witness(
@@ -142,6 +142,6 @@ def _of_certificate(sealed: Sealed, name: str) -> Witness:
     )
 
 
-def _recorded(value: Any) -> Any:
+def _extract_recorded_head(value: Any) -> Any:
     predicate = value.get("predicate") if isinstance(value, dict) else None
     return predicate.get("recorded") if isinstance(predicate, dict) else None

@@ -8,52 +8,52 @@ from itertools import islice
 from sqlalchemy import Connection, func, insert, select
 
 from tasks.audit.ledger.entries import Entry, RunEnded
-from tasks.audit.ledger.ledger import Line
-from tasks.audit.lookup.lines import Misfit, Places
+from tasks.audit.ledger.ledger import LedgerLine
+from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.rows import (
-    Row,
-    begun_row,
+    IndexRow,
+    create_run_row,
     entry_of,
     entry_row,
     file_rows,
+    list_touched_attributes,
     run_of,
     set_of,
-    touched,
-    with_entry,
+    update_run_row,
 )
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FACTS, FILES, RUNS, SCHEMA, replace
 
 LINES_AT_ONCE = 2000
 Watch = Callable[[int], None]
 Progress = Callable[[int, int], None]  # bytes read, bytes there are
-Read = list[tuple[Line, Entry]]
+Read = list[tuple[LedgerLine, Entry]]
 
 
-def catch_up(connection: Connection, places: Places, progress: Progress) -> int:
+def catch_up(connection: Connection, places: LedgerLineReader, progress: Progress) -> int:
     """Read the lines that are new; returns how many. Raises Misfit where the index does not fit what it has read."""
     number, after = end_of(connection, places)
     return fill(connection, places.ledger.lines(after, index=number), watch(places, progress))
 
 
-def watch(places: Places, progress: Progress) -> Watch:
+def watch(places: LedgerLineReader, progress: Progress) -> Watch:
     there_are = places.n_bytes
     return lambda reached: progress(reached, there_are)
 
 
-def end_of(connection: Connection, places: Places) -> tuple[int, int]:
+def end_of(connection: Connection, places: LedgerLineReader) -> tuple[int, int]:
     """The number and the first byte of the line after the last one in the index; raises Misfit where it does not fit."""
     facts = {row.name: row.value for row in connection.execute(select(FACTS))}
     try:
-        (last,) = places.at([(int(facts["number"]), int(facts["first_byte"]), int(facts["n_bytes"]))])
+        (last,) = places.read_lines([(int(facts["number"]), int(facts["first_byte"]), int(facts["n_bytes"]))])
     except (KeyError, ValueError):
-        raise Misfit from None
+        raise IndexMismatch from None
     n = connection.scalar(select(func.count()).select_from(ENTRIES))
     if facts.get("schema") != SCHEMA or last.leaf.hex() != facts.get("leaf") or n != last.index + 1:
-        raise Misfit
+        raise IndexMismatch
     return last.index + 1, last.first_byte + len(last.content) + 1
 
 
-def fill(connection: Connection, new: Iterable[Line], watch: Watch) -> int:
+def fill(connection: Connection, new: Iterable[LedgerLine], watch: Watch) -> int:
     """Put lines into the index that follow those it has; returns how many. watch: called with the place that was reached."""
     lines, done = iter(new), 0
     while batch := list(islice(lines, LINES_AT_ONCE)):
@@ -63,7 +63,7 @@ def fill(connection: Connection, new: Iterable[Line], watch: Watch) -> int:
     return done
 
 
-def _put(connection: Connection, batch: list[Line]) -> None:
+def _put(connection: Connection, batch: list[LedgerLine]) -> None:
     entries = [(line, entry_of(line.content)) for line in batch]
     connection.execute(insert(ENTRIES), [entry_row(line, entry) for line, entry in entries])
     read = [(line, entry) for line, entry in entries if entry is not None]
@@ -81,16 +81,18 @@ def _put(connection: Connection, batch: list[Line]) -> None:
 def _put_runs(connection: Connection, read: Read) -> None:
     of_runs = [(line, entry, run) for line, entry in read if (run := run_of(entry.event)) is not None]
     ids = {run for _, _, run in of_runs}
-    rows: dict[str, Row] = {row.run: dict(row._mapping) for row in connection.execute(select(RUNS).where(RUNS.c.run.in_(ids)))}
+    rows: dict[str, IndexRow] = {
+        row.run: dict(row._mapping) for row in connection.execute(select(RUNS).where(RUNS.c.run.in_(ids)))
+    }
     for line, entry, run in of_runs:
-        row = rows.get(run) or begun_row(run, line.index, entry)
-        rows[run] = with_entry(row, line.index, entry)
+        row = rows.get(run) or create_run_row(run, line.index, entry)
+        rows[run] = update_run_row(row, line.index, entry)
     if rows:
         replace(connection, RUNS, list(rows.values()))
 
 
 def _put_attributes(connection: Connection, read: Read) -> None:
-    sets = {set_of(event.attributes): touched(event.attributes) for _, entry in read
+    sets = {set_of(event.attributes): list_touched_attributes(event.attributes) for _, entry in read
             if isinstance(event := entry.event, RunEnded) and event.attributes}  # fmt: skip
     there = set(connection.scalars(select(ATTRIBUTES.c.attributes).where(ATTRIBUTES.c.attributes.in_(sets)).distinct()))
     rows = [{"attributes": key, "name": name} for key, names in sets.items() if key not in there for name in sorted(set(names))]

@@ -18,24 +18,24 @@ from sqlalchemy import Select, distinct, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.audit.ledger.entries import AttemptMade, ClockSetBack, Entry
-from tasks.audit.ledger.ledger import Ledger, Line
+from tasks.audit.ledger.ledger import Ledger, LedgerLine
 from tasks.audit.lookup.filling import Progress
-from tasks.audit.lookup.lines import Misfit, Places
+from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.opening import Opened, open_index
-from tasks.audit.lookup.query import Query, chosen
-from tasks.audit.lookup.rows import Found, Row, entry_of, entry_row, run_of, run_row
+from tasks.audit.lookup.query import Query, select_runs
+from tasks.audit.lookup.rows import IndexRow, RunEntries, entry_of, entry_row, run_of, run_row
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FILES, RUNS
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.settings import Home
 
 T = TypeVar("T")
-Lines = list[tuple[Line, Entry]]
+Lines = list[tuple[LedgerLine, Entry]]
 _SHOWN, _AT_ONCE = 5, 2000
 _NEAR = 1000  # so many of the newest runs are looked through for a name that is near
 
 
-def unwatched(_read: int, _there_are: int) -> None:
+def ignore_progress(_read: int, _there_are: int) -> None:
     """Tells nobody how far the reading is."""
 
 
@@ -45,20 +45,20 @@ class Index:
     notes: what a person should know of how it was opened (that it was built, why, how long it took).
     """
 
-    def __init__(self, places: Places, progress: Progress = unwatched) -> None:
+    def __init__(self, places: LedgerLineReader, progress: Progress = ignore_progress) -> None:
         self.notes: list[str] = []
         self._places = places
         self._progress = progress
         self._use(open_index(places, progress))
 
     @classmethod
-    def current(cls, progress: Progress = unwatched) -> Index:
+    def current(cls, progress: Progress = ignore_progress) -> Index:
         """The index of this home's ledger, caught up; nothing is made in a home that has no ledger.
 
         progress: called with the bytes read and the bytes there are, while many are read.
         Cost: the lines that are new; the whole ledger where the index must be built.
         """
-        return cls(Places(Ledger(Home.current().root / "ledger")), progress)
+        return cls(LedgerLineReader(Ledger(Home.current().root / "ledger")), progress)
 
     def __enter__(self) -> Index:
         return self
@@ -90,15 +90,15 @@ class Index:
     def last_certificate_of(self, series: str) -> str | None:
         """The SHA-256 of the last certificate that a series issued for publication, revoked or not."""
         good = (RUNS.c.series == series, RUNS.c.outcome == "certified", RUNS.c.publishable, RUNS.c.certificate.is_not(None))
-        found = self._found(select(RUNS.c.run).where(*good).order_by(RUNS.c.ended.desc()).limit(1))
-        ended = found[0].ended if found else None
+        found = self._find_runs(select(RUNS.c.run).where(*good).order_by(RUNS.c.ended.desc()).limit(1))
+        ended = found[0].ending if found else None
         return None if ended is None else ended.certificate
 
-    def find(self, query: Query) -> list[Found]:
+    def find(self, query: Query) -> list[RunEntries]:
         """The runs that a query asks for, newest first."""
         return [found for found, _ in self.each(query)]
 
-    def each(self, query: Query) -> Iterator[tuple[Found, Lines]]:
+    def each(self, query: Query) -> Iterator[tuple[RunEntries, Lines]]:
         """The same one by one, each with its lines: for very many."""
         given: set[str] = set()
         some = self._sure(lambda: self._runs(self._not_in(given, query)))
@@ -109,19 +109,19 @@ class Index:
 
     def count(self, query: Query) -> int:
         """How many runs a query asks for, however few of them `last` shows."""
-        wanted = chosen(query).limit(None).order_by(None).subquery()
+        wanted = select_runs(query).limit(None).order_by(None).subquery()
         return self._number(select(func.count()).select_from(wanted))
 
-    def run(self, beginning: str) -> Found:
+    def run(self, beginning: str) -> RunEntries:
         """The run of an id, or the only one whose id begins so; InputError where there is none, or more than one."""
-        (found,) = self._found(select(RUNS.c.run).where(RUNS.c.run == self._only(beginning)))
+        (found,) = self._find_runs(select(RUNS.c.run).where(RUNS.c.run == self._only(beginning)))
         return found
 
     def key_changes(self) -> Lines:
         """The lines about keys, oldest first."""
         return self._entries(select(ENTRIES).where(ENTRIES.c.kind == "key").order_by(ENTRIES.c.number))
 
-    def certified(self) -> list[tuple[Row, str | None]]:
+    def list_certified_runs(self) -> list[tuple[IndexRow, str | None]]:
         """The rows of all runs that were certified for publication, and who signed each; no entry is read."""
         good = (RUNS.c.outcome == "certified", RUNS.c.publishable)
         wanted = select(RUNS, ENTRIES.c.signer).join(ENTRIES, ENTRIES.c.number == RUNS.c.ended).where(*good)
@@ -131,7 +131,7 @@ class Index:
         """Whether the entries of these runs say what the index says of them; if not, it is built anew."""
         before = self._engine
         for start in range(0, len(runs), _AT_ONCE):
-            self._found(select(RUNS.c.run).where(RUNS.c.run.in_(runs[start : start + _AT_ONCE])))
+            self._find_runs(select(RUNS.c.run).where(RUNS.c.run.in_(runs[start : start + _AT_ONCE])))
         return self._engine is before
 
     def begin_so(self, beginning: str) -> list[str]:
@@ -140,7 +140,7 @@ class Index:
         found = self._texts(select(RUNS.c.run).where(begins).order_by(RUNS.c.first.desc())) if beginning else []
         return [beginning] if beginning in found else found
 
-    def entry(self, number: int) -> tuple[Line, Entry | None]:
+    def entry(self, number: int) -> tuple[LedgerLine, Entry | None]:
         """The line of a number, and its entry unless it cannot be read; InputError where there is no such number."""
         size = self.size
         if not 0 <= number < size:
@@ -149,12 +149,12 @@ class Index:
         ((line, entry),) = self._sure(lambda: self._read(select(ENTRIES).where(ENTRIES.c.number == number)))
         return line, entry
 
-    def lines_of(self, found: Found) -> list[tuple[Line, Entry | None]]:
+    def lines_of(self, found: RunEntries) -> list[tuple[LedgerLine, Entry | None]]:
         """The lines of a run's entries, oldest first."""
         of_run = select(ENTRIES).where(ENTRIES.c.run == found.run).order_by(ENTRIES.c.number)
         return self._sure(lambda: self._read(of_run))
 
-    def issued(self, sha256: str) -> list[tuple[str, str, str]]:
+    def find_issued_files(self, sha256: str) -> list[tuple[str, str, str]]:
         """Run, role (released, document, certificate, approval, revocation) and name of every file of these bytes."""
         columns = (FILES.c.run, FILES.c.role, FILES.c.name)
         wanted = select(*columns).where(FILES.c.sha256 == sha256).order_by(FILES.c.number.desc())
@@ -179,40 +179,42 @@ class Index:
             raise InputError("ambiguous-run", "sdcert audit show ID", f"{len(found)} runs begin so", told,
                              "write more of the id", beginning)  # fmt: skip
         if not found:
-            known = filter(str.isprintable, self._texts(chosen(Query(last=_NEAR))))
+            known = filter(str.isprintable, self._texts(select_runs(Query(last=_NEAR))))
             raise InputError("no-such-run", "sdcert audit show ID", "no run of this home's ledger has this id",
                              "a run's id or its beginning", did_you_mean(beginning, known, "`sdcert audit find` lists runs"),
                              beginning)  # fmt: skip
         return found[0]
 
-    def _found(self, ids: Select[tuple[str]]) -> list[Found]:
+    def _find_runs(self, ids: Select[tuple[str]]) -> list[RunEntries]:
         return self._sure(lambda: [found for found, _ in self._runs(list(self._connection.scalars(ids)))])
 
     def _not_in(self, given: set[str], query: Query) -> list[str]:
-        return [run for run in self._connection.scalars(chosen(query)) if run not in given][:_AT_ONCE]
+        return [run for run in self._connection.scalars(select_runs(query)) if run not in given][:_AT_ONCE]
 
-    def _runs(self, ids: list[str]) -> list[tuple[Found, Lines]]:
+    def _runs(self, ids: list[str]) -> list[tuple[RunEntries, Lines]]:
         """Runs from their own lines; raises Misfit where those do not say what the index says."""
         rows = {row.run: dict(row._mapping) for row in self._connection.execute(select(RUNS).where(RUNS.c.run.in_(ids)))}
         lines: dict[str, Lines] = {run: [] for run in ids}
         for line, entry in self._read(select(ENTRIES).where(ENTRIES.c.run.in_(ids)).order_by(ENTRIES.c.number)):
             if entry is not None:
                 lines[run_of(entry.event) or ""].append((line, entry))
-        found = [Found(run, tuple((line.index, entry) for line, entry in lines[run])) for run in ids]
+        found = [RunEntries(run, tuple((line.index, entry) for line, entry in lines[run])) for run in ids]
         if any(not one.entries or rows.get(one.run) != run_row(one) for one in found):
-            raise Misfit
+            raise IndexMismatch
         return [(one, lines[one.run]) for one in found]
 
-    def _entries(self, places: Select[Any]) -> list[tuple[Line, Entry]]:
+    def _entries(self, places: Select[Any]) -> list[tuple[LedgerLine, Entry]]:
         return [(line, entry) for line, entry in self._sure(lambda: self._read(places)) if entry is not None]
 
-    def _read(self, places: Select[Any]) -> list[tuple[Line, Entry | None]]:
+    def _read(self, places: Select[Any]) -> list[tuple[LedgerLine, Entry | None]]:
         """The lines at these places; raises Misfit where one is not what the index says."""
         found, rows = [], self._connection.execute(places).all()
-        for row, line in zip(rows, self._places.at([(row.number, row.first_byte, row.n_bytes) for row in rows]), strict=True):
+        for row, line in zip(
+            rows, self._places.read_lines([(row.number, row.first_byte, row.n_bytes) for row in rows]), strict=True
+        ):
             entry = entry_of(line.content)
             if entry_row(line, entry) != dict(row._mapping):
-                raise Misfit
+                raise IndexMismatch
             found.append((line, entry))
         return found
 
@@ -230,7 +232,7 @@ class Index:
         for doubt in ("", "it said what the ledger does not say, or was damaged"):
             try:
                 return ask()
-            except (Misfit, SQLAlchemyError):
+            except (IndexMismatch, SQLAlchemyError):
                 self.close()
                 self._use(open_index(self._places, self._progress, doubt=doubt))
         return ask()

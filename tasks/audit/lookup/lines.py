@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from tasks.audit.ledger.ledger import Ledger, Line
+from tasks.audit.ledger.ledger import Ledger, LedgerLine
 from tasks.audit.signing.envelope import LARGEST_BYTES
 from tasks.microdata.regular_files import open_regular_file
 
 
-class Misfit(Exception):
+class IndexMismatch(Exception):
     """The index and the ledger do not say the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class LedgerLineReader:
     """The lines of a ledger by their places."""
 
     ledger: Ledger
@@ -31,7 +31,7 @@ class Places:
         """How long the file is; 0 where there is none."""
         return self.ledger.path.stat().st_size if self.ledger.path.is_file() else 0
 
-    def at(self, places: Sequence[tuple[int, int, int]]) -> list[Line]:
+    def read_lines(self, places: Sequence[tuple[int, int, int]]) -> list[LedgerLine]:
         """The lines of these numbers, first bytes and lengths; raises Misfit where no line stands just there."""
         if not places:
             return []
@@ -39,16 +39,16 @@ class Places:
             with open_regular_file(self.ledger.path) as file:
                 return [_line(file, *place) for place in places]
         except (OSError, ValueError, OverflowError):
-            raise Misfit from None
+            raise IndexMismatch from None
 
 
-def _line(file: BinaryIO, number: int, first_byte: int, n_bytes: int) -> Line:
+def _line(file: BinaryIO, number: int, first_byte: int, n_bytes: int) -> LedgerLine:
     if n_bytes > LARGEST_BYTES:
-        raise Misfit
+        raise IndexMismatch
     before = min(first_byte, 1)
     file.seek(first_byte - before)
     found = file.read(before + n_bytes + 1)
     line = found[before:]
     if found[:before] != b"\n" * before or len(line) != n_bytes + 1 or line.find(b"\n") != n_bytes:
-        raise Misfit
-    return Line(number, first_byte, line[:-1])
+        raise IndexMismatch
+    return LedgerLine(number, first_byte, line[:-1])

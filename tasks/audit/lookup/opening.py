@@ -15,11 +15,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.audit.lookup import server
 from tasks.audit.lookup.filling import Progress, catch_up, end_of, fill, watch
-from tasks.audit.lookup.lines import Misfit, Places
+from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.server import CHANGED, NONE, STAMP, UNSTAMPED
-from tasks.audit.lookup.tables import META, in_file, in_memory, in_read_only_file
+from tasks.audit.lookup.tables import META, create_file_engine, create_memory_engine, create_read_only_engine
 from tasks.microdata.regular_files import open_regular_file, read_file
-from tasks.runtime.files import locked, write_whole
+from tasks.runtime.files import hold_file_lock, write_whole
 from tasks.runtime.seals import seal_of
 from tasks.runtime.settings import Home
 
@@ -36,94 +36,94 @@ class Opened:
     note: str = ""
 
 
-def open_index(places: Places, progress: Progress, doubt: str = "") -> Opened:
+def open_index(places: LedgerLineReader, progress: Progress, doubt: str = "") -> Opened:
     """The index of a ledger. doubt: why the one in the file must not be used. Several processes may do this at once.
 
     Nothing is made where there is no ledger.
     """
     if places.n_bytes == 0:
-        return _built(in_memory(), places, progress)
+        return _build_index(create_memory_engine(), places, progress)
     if address := os.environ.get(server.ADDRESS):
-        return _on_server(address, places, progress, doubt)
+        return _open_on_server(address, places, progress, doubt)
     try:
-        with locked(places.folder / LOCK):
+        with hold_file_lock(places.folder / LOCK):
             return _open_locked(places, progress, doubt)
     except (OSError, SQLAlchemyError):
         return _open_unlocked(places, progress, doubt)
 
 
-def _on_server(address: str, places: Places, progress: Progress, doubt: str) -> Opened:
+def _open_on_server(address: str, places: LedgerLineReader, progress: Progress, doubt: str) -> Opened:
     """The index on a database server; in memory where that does not answer: a release does not wait for its index."""
     engine = server.engine_of(address, places)
     started = time.monotonic()
     try:
-        with locked(places.folder / LOCK):
-            why = server.brought_up(engine, places, progress, doubt)
+        with hold_file_lock(places.folder / LOCK):
+            why = server.update_index(engine, places, progress, doubt)
     except (OSError, ValueError, SQLAlchemyError) as error:  # ValueError: a text that the server cannot hold
         engine.dispose()
-        return _built_in_memory(places, progress, f"its database cannot be used ({type(error).__name__})")
-    return Opened(engine, _told(why, time.monotonic() - started))
+        return _build_in_memory(places, progress, f"its database cannot be used ({type(error).__name__})")
+    return Opened(engine, _describe_rebuild(why, time.monotonic() - started))
 
 
-def _open_locked(places: Places, progress: Progress, doubt: str) -> Opened:
+def _open_locked(places: LedgerLineReader, progress: Progress, doubt: str) -> Opened:
     path = places.folder / FILE
     why = doubt or _why_not(path)
     if not why:
-        engine = in_file(path)
+        engine = create_file_engine(path)
         try:
             with engine.begin() as connection:
                 new = catch_up(connection, places, progress)
             if new:
                 _put_stamp(path)
             return Opened(engine)
-        except (Misfit, SQLAlchemyError) as error:
+        except (IndexMismatch, SQLAlchemyError) as error:
             engine.dispose()
-            why = "it did not fit the ledger" if isinstance(error, Misfit) else "it was damaged"
-    return _rebuilt(path, places, progress, why)
+            why = "it did not fit the ledger" if isinstance(error, IndexMismatch) else "it was damaged"
+    return _rebuild_index_file(path, places, progress, why)
 
 
-def _open_unlocked(places: Places, progress: Progress, doubt: str) -> Opened:
+def _open_unlocked(places: LedgerLineReader, progress: Progress, doubt: str) -> Opened:
     """Where the folder cannot be written: the file as it is, if it says all there is to say, and else an index in memory."""
     path = places.folder / FILE
-    with suppress(OSError, SQLAlchemyError, Misfit):
+    with suppress(OSError, SQLAlchemyError, IndexMismatch):
         if not (doubt or _why_not(path)):
-            engine = in_read_only_file(path)
+            engine = create_read_only_engine(path)
             with engine.connect() as connection:
                 number, after = end_of(connection, places)
             if next(places.ledger.lines(after, index=number), None) is None:
                 return Opened(engine)
-    return _built_in_memory(places, progress, "its folder cannot be written")
+    return _build_in_memory(places, progress, "its folder cannot be written")
 
 
-def _built_in_memory(places: Places, progress: Progress, why: str) -> Opened:
+def _build_in_memory(places: LedgerLineReader, progress: Progress, why: str) -> Opened:
     started = time.monotonic()
-    built = _built(in_memory(), places, progress)
+    built = _build_index(create_memory_engine(), places, progress)
     seconds = time.monotonic() - started
     return Opened(built.engine, f"the index of the ledger was built in memory ({seconds:.1f} s): {why}")
 
 
-def _told(why: str, seconds: float) -> str:
+def _describe_rebuild(why: str, seconds: float) -> str:
     """why: it was built; "" where it was not."""
     quietly = not why or (why == NONE and seconds < WORTH_TELLING_SECONDS)
     return "" if quietly else f"the index of the ledger was built anew in {seconds:.1f} s: {why}"
 
 
-def _rebuilt(path: Path, places: Places, progress: Progress, why: str) -> Opened:
+def _rebuild_index_file(path: Path, places: LedgerLineReader, progress: Progress, why: str) -> Opened:
     for left in path.parent.glob(f"{DRAFT}*"):  # of a process that was killed; we hold the lock
         left.unlink(missing_ok=True)
     draft, started = path.with_name(f"{DRAFT}{uuid.uuid4().hex}"), time.monotonic()
     try:
-        _built(in_file(draft), places, progress).engine.dispose()
-        for left in _beside(path):
+        _build_index(create_file_engine(draft), places, progress).engine.dispose()
+        for left in _list_sqlite_side_files(path):
             left.unlink(missing_ok=True)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
     _put_stamp(path)
-    return Opened(in_file(path), _told(why, time.monotonic() - started))
+    return Opened(create_file_engine(path), _describe_rebuild(why, time.monotonic() - started))
 
 
-def _built(engine: Engine, places: Places, progress: Progress) -> Opened:
+def _build_index(engine: Engine, places: LedgerLineReader, progress: Progress) -> Opened:
     META.create_all(engine)
     if places.n_bytes:
         with engine.begin() as connection:
@@ -136,25 +136,27 @@ def _why_not(path: Path) -> str:
     """Why the file must not be used: it is not there, or not as this program left it."""
     if not path.exists():
         return NONE
-    if any(left.exists() for left in _beside(path)):  # SQLite would write it into the index after this look at the stamp
+    if any(
+        left.exists() for left in _list_sqlite_side_files(path)
+    ):  # SQLite would write it into the index after this look at the stamp
         return f"its file {CHANGED}"
     try:
         stamp = json.loads(read_file(path.with_name(STAMP)))
     except (OSError, ValueError, RecursionError):
         return UNSTAMPED
-    return "" if stamp == _sealed_stamp(path) else f"its file {CHANGED}"
+    return "" if stamp == _seal_stamp(path) else f"its file {CHANGED}"
 
 
-def _beside(path: Path) -> tuple[Path, ...]:
+def _list_sqlite_side_files(path: Path) -> tuple[Path, ...]:
     """Where SQLite keeps what it has not finished; a process that was killed leaves them too."""
     return tuple(path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm"))
 
 
 def _put_stamp(path: Path) -> None:
-    write_whole(path.with_name(STAMP), json.dumps(_sealed_stamp(path)).encode())
+    write_whole(path.with_name(STAMP), json.dumps(_seal_stamp(path)).encode())
 
 
-def _sealed_stamp(path: Path) -> list[int | str]:
+def _seal_stamp(path: Path) -> list[int | str]:
     """The stamp and, in a home with a key of the store, its seal: who cannot read the key cannot leave entries out."""
     stamp, home = _stamp(path), Home(path.parent.parent)
     return [*stamp, seal_of(home, "index", *map(str, stamp))] if (home.root / "keys" / "store.key").is_file() else stamp

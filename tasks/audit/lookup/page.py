@@ -20,7 +20,7 @@ Section = tuple[str, tuple[tuple[str, str], ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PageOrigin:
     """Where the page is from. ledger, size, root: of the ledger; of: which runs, in words.
 
     doubts, noted: how many entries must not be believed, or are of a key that was revoked later.
@@ -36,7 +36,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PageRun:
     """One run on the page. began: seconds since 1970; verdict: one word, and in more words.
 
     doubt: why it is not believed; note: what else is to be known of its signatures.
@@ -61,32 +61,35 @@ class _Once:
 
     places: dict[Any, int] = field(default_factory=dict)
 
-    def of(self, thing: Any) -> int:
+    def get_or_add(self, thing: Any) -> int:
         return self.places.setdefault(thing, len(self.places))
 
 
-def page(told: Told, runs: Iterable[Shown]) -> str:
+def page(told: PageOrigin, runs: Iterable[PageRun]) -> str:
     """The page. All texts are escaped. Memory: some 1.5 kB a run."""
     environment = _environment()
     style, script = (environment.get_template(name).render() for name in ("browse.css", "browse.js"))
     policy = (
-        f"default-src 'none'; style-src {_allowed(style)}; script-src {_allowed(script)}; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {_format_csp_hash(style)}; script-src {_format_csp_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
     )
     template = environment.get_template("browse.html")
     parts = {"style": Markup(style), "script": Markup(script), "data": Markup(_data(runs))}  # noqa: S704  ours, or escaped below
     return template.render(told=told, policy=policy, **parts)
 
 
-def _allowed(content: str) -> str:
+def _format_csp_hash(content: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
-def _data(runs: Iterable[Shown]) -> str:
+def _data(runs: Iterable[PageRun]) -> str:
     """The runs as JSON that can stand inside a script element: it holds no `<`."""
     texts, sections, rows = _Once(), _Once(), []
     for run in runs:
         words = (run.release, run.series, run.verdict, run.words, run.dataset, run.asker, run.doubt, run.note)
-        rows.append([run.run, run.began, *map(texts.of, words), [sections.of(section) for section in run.sections]])
+        rows.append(
+            [run.run, run.began, *map(texts.get_or_add, words), [sections.get_or_add(section) for section in run.sections]]
+        )
     value = {"texts": list(texts.places), "sections": list(sections.places), "runs": rows}
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 

@@ -43,7 +43,7 @@ class Query:
     last: int | None = None
 
 
-def chosen(query: Query) -> Select[tuple[str]]:
+def select_runs(query: Query) -> Select[tuple[str]]:
     """The ids of the runs, newest first."""
     return select(RUNS.c.run).where(*_conditions(query)).order_by(RUNS.c.first.desc()).limit(query.last)
 

@@ -21,15 +21,15 @@ from tasks.audit.ledger.entries import (
     RunEnded,
     RunReplayed,
 )
-from tasks.audit.ledger.ledger import Line
+from tasks.audit.ledger.ledger import LedgerLine
 from tasks.microdata.canonical import canonical
 
 UNREADABLE = "unreadable"
-Row = dict[str, Any]
+IndexRow = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RunEntries:
     """A run: its entries with their numbers, oldest first."""
 
     run: str
@@ -40,7 +40,7 @@ class Found:
         return next((event for event in self.events if isinstance(event, RunBegan)), None)
 
     @property
-    def ended(self) -> RunEnded | None:
+    def ending(self) -> RunEnded | None:
         """The last word on how it ended; None: it never said."""
         return next((event for event in reversed(self.events) if isinstance(event, RunEnded)), None)
 
@@ -70,7 +70,7 @@ class Found:
         return self.entries[0][1].at
 
     @property
-    def ended_at(self) -> datetime | None:
+    def end_time(self) -> datetime | None:
         return next((entry.at for _, entry in reversed(self.entries) if isinstance(entry.event, RunEnded)), None)
 
 
@@ -82,7 +82,7 @@ def entry_of(content: bytes) -> Entry | None:
         return None
 
 
-def entry_row(line: Line, entry: Entry | None) -> Row:
+def entry_row(line: LedgerLine, entry: Entry | None) -> IndexRow:
     """What the index keeps of a line, whether it can be read or not."""
     event = None if entry is None else entry.event
     return {
@@ -94,12 +94,12 @@ def entry_row(line: Line, entry: Entry | None) -> Row:
         "run": run_of(event),
         "series": event.series if isinstance(event, AttemptMade) else None,
         "source_file": event.source_file if isinstance(event, AttemptMade) else None,
-        "adopted": adopted_of(event) if isinstance(event, AttemptMade) else None,
+        "adopted": extract_adopted_digest(event) if isinstance(event, AttemptMade) else None,
         "signer": signer_of(line.content),
     }
 
 
-def adopted_of(attempt: AttemptMade) -> str | None:
+def extract_adopted_digest(attempt: AttemptMade) -> str | None:
     """The keyed digest of the table that was adopted, masked elsewhere; None where steps were carried out."""
     return attempt.masking.split(":")[2] if attempt.masking.count(":") == 2 else None
 
@@ -118,14 +118,14 @@ def run_of(event: Event | None) -> str | None:
     return getattr(event, "run", None)
 
 
-def begun_row(run: str, number: int, entry: Entry) -> Row:
+def create_run_row(run: str, number: int, entry: Entry) -> IndexRow:
     """The row of a run at its first entry, before what that entry says."""
     nothing = ("release", "series", "dataset", "outcome", "ended", "certificate", "issued", "review_by", "catalogue",
                "revoked", "content_address", "alike", "attributes")  # fmt: skip
     return {"run": run, "first": number, "at": moment(entry.at), "publishable": False} | dict.fromkeys(nothing)
 
 
-def with_entry(row: Row, number: int, entry: Entry) -> Row:
+def update_run_row(row: IndexRow, number: int, entry: Entry) -> IndexRow:
     """The row of a run after one more of its entries."""
     event = entry.event
     if isinstance(event, RunBegan):
@@ -152,16 +152,16 @@ def with_entry(row: Row, number: int, entry: Entry) -> Row:
     }
 
 
-def run_row(found: Found) -> Row:
+def run_row(found: RunEntries) -> IndexRow:
     """The row of a run from all its entries."""
     number, first = found.entries[0]
-    row = begun_row(found.run, number, first)
+    row = create_run_row(found.run, number, first)
     for number, entry in found.entries:
-        row = with_entry(row, number, entry)
+        row = update_run_row(row, number, entry)
     return row
 
 
-def file_rows(number: int, event: Event) -> list[Row]:
+def file_rows(number: int, event: Event) -> list[IndexRow]:
     """The files whose bytes an event names by their SHA-256."""
     match event:
         case RunEnded():
@@ -179,14 +179,14 @@ def file_rows(number: int, event: Event) -> list[Row]:
     return [{"sha256": sha, "run": event.run, "number": number, "role": role, "name": name} for role, name, sha in files]
 
 
-def touched(attributes: Iterable[MaskedAttribute]) -> tuple[str, ...]:
+def list_touched_attributes(attributes: Iterable[MaskedAttribute]) -> tuple[str, ...]:
     """The attributes that a run masked or published, or taught a model with."""
     return tuple(one.name for one in attributes if one.masks or one.published or one.taught)
 
 
 def set_of(attributes: Iterable[MaskedAttribute]) -> str:
     """A name for a set of touched attributes: runs of one release share it, so that it is kept once."""
-    return hashlib.sha256(canonical(sorted(touched(attributes)))).hexdigest()[:32]
+    return hashlib.sha256(canonical(sorted(list_touched_attributes(attributes)))).hexdigest()[:32]
 
 
 def alike(rows: int, names: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema, DropSchema
 
 from tasks.audit.lookup.filling import Progress, catch_up, fill, watch
-from tasks.audit.lookup.lines import Misfit, Places
+from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.rows import entry_of
 from tasks.audit.lookup.tables import META, SCHEMA
 from tasks.microdata.errors import InputError
@@ -34,7 +34,7 @@ SECONDS_TO_CONNECT = 10
 ALLOWED = "postgresql+psycopg2://user:password@host/database"
 
 
-def engine_of(address: str, places: Places) -> Engine:
+def engine_of(address: str, places: LedgerLineReader) -> Engine:
     """The engine of a ledger's own schema at an address. Raises InputError, which does not tell the address."""
     url = _url(address)
     try:
@@ -61,7 +61,7 @@ def _url(address: str) -> URL:
     return url
 
 
-def schema_of(places: Places) -> str:
+def schema_of(places: LedgerLineReader) -> str:
     """The name of the schema: of the ledger, and of where it lies, so that a copy of a home never writes into that of another.
 
     The form of the tables is part of it: two versions of this program do not hinder each other.
@@ -73,7 +73,7 @@ def schema_of(places: Places) -> str:
     return f"sdcert_index_{SCHEMA}_{ledger}_{place}".lower()
 
 
-def brought_up(engine: Engine, places: Places, progress: Progress, doubt: str) -> str:
+def update_index(engine: Engine, places: LedgerLineReader, progress: Progress, doubt: str) -> str:
     """Catch the index up, or build it anew; returns why it was built, "" where it was not. One process at a time.
 
     Raises SQLAlchemyError where the server does not answer or refuses, OSError where the stamp cannot be written.
@@ -87,7 +87,7 @@ def brought_up(engine: Engine, places: Places, progress: Progress, doubt: str) -
             try:
                 with connection.begin_nested():
                     new = catch_up(connection, places, progress)
-            except Misfit:
+            except IndexMismatch:
                 why = "it did not fit the ledger"
             except SQLAlchemyError:
                 why = "it was damaged"
@@ -98,7 +98,7 @@ def brought_up(engine: Engine, places: Places, progress: Progress, doubt: str) -
     return why
 
 
-def _build(connection: Connection, schema: str, places: Places, progress: Progress) -> None:
+def _build(connection: Connection, schema: str, places: LedgerLineReader, progress: Progress) -> None:
     """Empty the tables and fill them; who reads goes on reading the old rows. Tables of another form are made anew."""
     try:
         with connection.begin_nested():

@@ -97,18 +97,18 @@ ATTRIBUTES = Table(
 )
 
 
-def in_memory() -> Engine:
+def create_memory_engine() -> Engine:
     """An empty index that ends with the process."""
     return create_engine("sqlite://", poolclass=StaticPool)
 
 
-def in_file(path: Path) -> Engine:
+def create_file_engine(path: Path) -> Engine:
     """The index in a file, made private where there is none."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     return create_engine("sqlite://", creator=lambda: sqlite3.connect(path, timeout=WAIT_SECONDS), poolclass=NullPool)
 
 
-def in_read_only_file(path: Path) -> Engine:
+def create_read_only_engine(path: Path) -> Engine:
     """The index in a file that this process may read and not write."""
     address = f"{path.as_uri()}?mode=ro&immutable=1"
     return create_engine("sqlite://", creator=lambda: sqlite3.connect(address, uri=True), poolclass=NullPool)

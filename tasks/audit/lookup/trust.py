@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from tasks.audit.ledger.entries import Entry, KeyChanged
-from tasks.audit.ledger.ledger import Line
-from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, Sealed, open_envelope
-from tasks.audit.signing.keyring import KeyRefused, Keyring, in_utc
+from tasks.audit.ledger.ledger import LedgerLine
+from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, SealedEnvelope, open_envelope
+from tasks.audit.signing.keyring import KeyRefused, Keyring, convert_to_utc
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class KeyEnd:
         """Whether a certificate of that moment is worth nothing by this end."""
         return self.change == "revoked" and (self.since is None or signed_at >= self.since)
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """`revoked on 2026-11-21 (it was stolen)`"""
-        when = "" if self.at is None else f" on {in_utc(self.at):%Y-%m-%d}"
+        when = "" if self.at is None else f" on {convert_to_utc(self.at):%Y-%m-%d}"
         return f"{self.change}{when}{f' ({self.reason})' if self.reason else ''}"
 
 
@@ -48,7 +48,7 @@ class Trust:
     ends: dict[str, list[KeyEnd]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, keyring: Keyring, key_changes: Iterable[tuple[Line, Entry]]) -> Trust:
+    def from_keyring(cls, keyring: Keyring, key_changes: Iterable[tuple[LedgerLine, Entry]]) -> Trust:
         """key_changes: the lines of the ledger about keys, oldest first; those that must not be believed end no key."""
         trust = cls(keyring)
         for line, entry in key_changes:
@@ -57,17 +57,17 @@ class Trust:
                 end = KeyEnd(event.change, line.index, entry.at, event.since, event.reason)
                 trust.ends.setdefault(event.key.key_id, []).append(end)
         for known in keyring.keys:
-            if known.revoked and trust.revoked(known.key_id) is None:
+            if known.revoked and trust.find_revocation(known.key_id) is None:
                 end = KeyEnd("revoked", since=known.revoked_since, reason=known.reason)
                 trust.ends.setdefault(known.key_id, []).append(end)
         return trust
 
-    def revoked(self, key_id: str | None) -> KeyEnd | None:
+    def find_revocation(self, key_id: str | None) -> KeyEnd | None:
         """The revocation of a key, if there is one."""
         ends = () if key_id is None else self.ends.get(key_id, ())
         return next((end for end in ends if end.change == "revoked"), None)
 
-    def doubt(self, line: Line, entry: Entry | None) -> str:
+    def doubt(self, line: LedgerLine, entry: Entry | None) -> str:
         """Why a line must not be believed; "" where it has its one form and number, and a key signed it that might then."""
         try:
             sealed = open_envelope(line.content, ENTRY)
@@ -75,36 +75,36 @@ class Trust:
                 return "what is signed is no entry that this version knows"
             if entry.index != line.index:
                 return f"it says that it is entry {entry.index}"
-            return self._ended_before(sealed, line, entry)
+            return self._explain_ended_key(sealed, line, entry)
         except NotAnEnvelope as error:
             return f"it is not as it was written: {error}"
         except KeyRefused as refused:
             return refused.reason
 
-    def _ended_before(self, sealed: Sealed, line: Line, entry: Entry) -> str:
+    def _explain_ended_key(self, sealed: SealedEnvelope, line: LedgerLine, entry: Entry) -> str:
         known = self.keyring.signer_of(sealed, purpose="certificates")
         for end in self.ends.get(known.key_id, ()):
             if end.number is not None and end.number < line.index:
-                return f"it is signed by key {known.key_id[:16]}, which was {end.in_words()} before, by entry {end.number}"
+                return f"it is signed by key {known.key_id[:16]}, which was {end.describe()} before, by entry {end.number}"
         told = any(end.change == "retired" for end in self.ends.get(known.key_id, ()))
         if not told and known.retired_at is not None and entry.at > known.retired_at:
             return f"it is signed by key {known.key_id[:16]}, which was retired before, though no entry says so"
         return ""
 
-    def note(self, line: Line, entry: Entry | None, signer: str | None) -> str:
+    def note(self, line: LedgerLine, entry: Entry | None, signer: str | None) -> str:
         """What to know of a line that may be believed: that its key was revoked later. signer: the id of the key."""
-        end = self.revoked(signer)
+        end = self.find_revocation(signer)
         if entry is None or signer is None or end is None or not end.covers(entry.at):
             return ""
-        since = "" if end.since is None else f" since {in_utc(end.since).isoformat(timespec='seconds')}"
+        since = "" if end.since is None else f" since {convert_to_utc(end.since).isoformat(timespec='seconds')}"
         untold = "" if end.number is not None else ", though no entry says so"
         return (
-            f"signed by key {signer[:16]}, which was {end.in_words()}{untold}: the entry is as it was signed; the certificates "
+            f"signed by key {signer[:16]}, which was {end.describe()}{untold}: the entry is as it was signed; the certificates "
             f"that the key signed{since} no longer stand"
         )
 
 
-def in_words(said: dict[int, str]) -> list[str]:
+def format_entry_notes(said: dict[int, str]) -> list[str]:
     """One sentence for each text, with the numbers of the entries that it holds for."""
     numbers: dict[str, list[int]] = {}
     for number, text in said.items():

@@ -23,7 +23,7 @@ from pydantic import AwareDatetime, ValidationError
 
 from tasks.audit.ledger.entries import KeyChanged, Purpose
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.signing.keyring import KeyRecord, key_records, unnamed
+from tasks.audit.signing.keyring import KeyRecord, format_default_key_name, key_records
 from tasks.audit.signing.keys import (
     SigningKey,
     admit,
@@ -36,14 +36,14 @@ from tasks.audit.signing.keys import (
     pem_path,
     record_for,
     record_of,
-    retired,
-    revoked,
+    retire_record,
+    revoke_record,
     signing_key,
     store_key,
     stranger,
     usable,
 )
-from tasks.audit.signing.pem import Ask, id_of, opened_environment
+from tasks.audit.signing.pem import Ask, id_of, open_environment_key
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Spec
@@ -95,7 +95,7 @@ class KeyChanges:
         with keys_locked(self.home):
             self._finish()
             self._refuse_other(old)
-            new = self._with_successor(Pending(change="rotate", key_id=old), passphrase)
+            new = self._begin_with_successor(Pending(change="rotate", key_id=old), passphrase)
             self._finish(again=False)
         return record_of(self.home, str(new.successor))
 
@@ -113,7 +113,7 @@ class KeyChanges:
             _refuse_weaker(record_of(self.home, key_id), since)
             pending = Pending(change="revoke", key_id=key_id, since=since, reason=reason)
             if key_id == current:
-                pending = self._with_successor(pending, passphrase)
+                pending = self._begin_with_successor(pending, passphrase)
             else:
                 self._begin(pending)
             self._finish(again=False)
@@ -143,7 +143,7 @@ class KeyChanges:
             what, remedy = "the note of a change of keys cannot be read", "restore keys/signing from a backup"
             raise InputError("damaged-note", str(self._path), what, "the file as `sdcert keys` wrote it", remedy) from None
 
-    def signed(self, key_id: str, kind: str, since: datetime | None = None) -> int:
+    def count_signatures(self, key_id: str, kind: str, since: datetime | None = None) -> int:
         """How many certificates (kind `ended`) or approvals (`approved`) of the ledger a key signed, since a date.
 
         Cost: one reading of the ledger, 1 to 2 s for 100,000 entries.
@@ -159,7 +159,7 @@ class KeyChanges:
         return self.home.root / "keys" / "signing" / "pending.json"
 
     def _create_first(self, name: str | None, passphrase: str | None) -> KeyRecord:
-        private = opened_environment(self.ask)
+        private = open_environment_key(self.ask)
         with keys_locked(self.home):
             found = current_id(self.home)
             if found is not None:
@@ -170,11 +170,11 @@ class KeyChanges:
             admit(self.home, private, name)
             return record_of(self.home, id_of(private))
 
-    def _with_successor(self, pending: Pending, passphrase: str | None) -> Pending:
+    def _begin_with_successor(self, pending: Pending, passphrase: str | None) -> Pending:
         """Begin the change, and make the new key, which is called as the old one."""
         old = record_of(self.home, current_id(self.home) or "").claim
-        name = None if old.name == unnamed(old.key_id) else old.name
-        given = opened_environment(self.ask)
+        name = None if old.name == format_default_key_name(old.key_id) else old.name
+        given = open_environment_key(self.ask)
         if given is not None and id_of(given) != current_id(self.home):
             record = self._never_used(given, name)
             pending = self._begin(pending.model_copy(update={"successor": record.claim.key_id}))
@@ -219,7 +219,7 @@ class KeyChanges:
                 make_current(self.home, made.claim.key_id)
         if pending.key_id is None:
             return
-        record = _ended(record_of(self.home, pending.key_id), pending)
+        record = _end_record(record_of(self.home, pending.key_id), pending)
         keep_record(self.home, record)
         change: Literal["retired", "revoked"] = "retired" if pending.change == "rotate" else "revoked"
         since = record.retired_at if pending.change == "rotate" else pending.since
@@ -247,11 +247,11 @@ class KeyChanges:
                 raise InputError("key-exists", "--name", what, allowed, remedy, name)
 
 
-def _ended(record: KeyRecord, pending: Pending) -> KeyRecord:
+def _end_record(record: KeyRecord, pending: Pending) -> KeyRecord:
     now = datetime.now(UTC)
     if pending.change == "rotate":
-        return record if record.retired_at else retired(record, now)
-    return revoked(record, record.revoked_at or now, pending.since, pending.reason or "")
+        return record if record.retired_at else retire_record(record, now)
+    return revoke_record(record, record.revoked_at or now, pending.since, pending.reason or "")
 
 
 def _refuse_weaker(record: KeyRecord, since: datetime | None) -> None:

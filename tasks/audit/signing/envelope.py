@@ -33,7 +33,7 @@ class BadSignature(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealedEnvelope:
     """What an envelope holds, before its signature is checked. key_id: the key that it says it was signed with."""
 
     payload_type: str
@@ -56,8 +56,8 @@ def seal(value: Any, payload_type: str, signer: Signer) -> bytes:
     return content
 
 
-def open_envelope(content: bytes, payload_type: str) -> Sealed:
-    """Read an envelope. Says nothing of its signature: ask `signed_by`.
+def open_envelope(content: bytes, payload_type: str) -> SealedEnvelope:
+    """Read an envelope. Says nothing of its signature: ask `verify_signature`.
 
     Raises NotAnEnvelope unless the bytes are the canonical form of an envelope of this type with one signature over canonical
     JSON.
@@ -76,10 +76,10 @@ def open_envelope(content: bytes, payload_type: str) -> Sealed:
         raise NotAnEnvelope("it is not byte for byte as it was written: blanks, order, spare bits or fields were changed")
     if envelope.payload_type != payload_type:
         raise NotAnEnvelope("it is an envelope of another type")
-    return Sealed(payload_type, envelope.payload, _value(envelope.payload), key_id, envelope)
+    return SealedEnvelope(payload_type, envelope.payload, _value(envelope.payload), key_id, envelope)
 
 
-def signed_by(sealed: Sealed, keys: Iterable[Key]) -> Key:
+def verify_signature(sealed: SealedEnvelope, keys: Iterable[Key]) -> Key:
     """The key that signed; raises BadSignature where none of the given ones did."""
     candidates = [key for key in keys if key.keyid == sealed.key_id]
     try:

@@ -22,13 +22,21 @@ from pydantic import AwareDatetime, StringConstraints, TypeAdapter, ValidationEr
 from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import KeyClaim, Purpose
-from tasks.audit.signing.envelope import LARGEST_BYTES, TRUST, BadSignature, NotAnEnvelope, Sealed, open_envelope, signed_by
+from tasks.audit.signing.envelope import (
+    LARGEST_BYTES,
+    TRUST,
+    BadSignature,
+    NotAnEnvelope,
+    SealedEnvelope,
+    open_envelope,
+    verify_signature,
+)
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file, read_file
 from tasks.microdata.spec import Spec
 from tasks.report.predicate import Digest
-from tasks.runtime.files import locked, write_whole
+from tasks.runtime.files import hold_file_lock, write_whole
 from tasks.runtime.settings import Home
 
 _PRIVATE = re.compile(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----")
@@ -95,7 +103,7 @@ class KnownKey:
     reason: str | None = None
 
     @classmethod
-    def of(cls, record: KeyRecord) -> KnownKey:
+    def from_record(cls, record: KeyRecord) -> KnownKey:
         """Raises ValueError where the id of the record is not that of its public key."""
         key = public_key(record.claim.public_key.encode())
         if key.keyid != record.claim.key_id:
@@ -109,7 +117,7 @@ class KnownKey:
 
     @property
     def name(self) -> str:
-        return self.claim.name if self.claim else unnamed(self.key_id)
+        return self.claim.name if self.claim else format_default_key_name(self.key_id)
 
     @property
     def purpose(self) -> Purpose | None:
@@ -124,21 +132,21 @@ class Keyring:
     revoked_certificates: tuple[RevokedCertificate, ...] = ()
 
     @classmethod
-    def of_home(cls, home: Home) -> Keyring:
+    def from_home(cls, home: Home) -> Keyring:
         """All keys that this home has ever had. Raises InputError where a record is damaged."""
-        return _keyring((_known(path, record) for path, record in key_records(home)), revoked_certificates(home))
+        return _keyring((_load_known_key(path, record) for path, record in key_records(home)), read_revoked_certificates(home))
 
     @classmethod
-    def of_files(cls, paths: Iterable[Path]) -> Keyring:
+    def from_files(cls, paths: Iterable[Path]) -> Keyring:
         """From public keys (PEM) and trust files. What one file revokes is revoked, whatever the others say.
 
         Raises InputError for a file that is neither, that was changed, or that holds a private key.
         """
-        parts = [_of_file(path) for path in paths]
+        parts = [_read_keyring_file(path) for path in paths]
         keys = (key for part in parts for key in part.keys)
         return _keyring(keys, (revoked for part in parts for revoked in part.revoked_certificates))
 
-    def known(self, key_id: str) -> KnownKey | None:
+    def find_key(self, key_id: str) -> KnownKey | None:
         return next((known for known in self.keys if known.key_id == key_id), None)
 
     def revocation_of(self, sha256: str) -> RevokedCertificate | None:
@@ -151,20 +159,20 @@ class Keyring:
         found = [one for one in self.revoked_certificates if same & {("table", one.table), ("content", one.content_address)}]
         return tuple(sorted(found, key=lambda one: (one.at, one.sha256)))
 
-    def signer_of(self, sealed: Sealed, *, purpose: Purpose) -> KnownKey:
+    def signer_of(self, sealed: SealedEnvelope, *, purpose: Purpose) -> KnownKey:
         """Whose signature this is, whatever became of the key. Raises KeyRefused: unknown, bad signature, wrong purpose."""
-        known = self.known(sealed.key_id)
+        known = self.find_key(sealed.key_id)
         if known is None:
             raise KeyRefused("unknown-key", f"it says it was signed with key {_short(sealed.key_id)}, which is not known here")
         try:
-            signed_by(sealed, [known.key])
+            verify_signature(sealed, [known.key])
         except BadSignature:
             raise KeyRefused("bad-signature", f"the signature is not one of key {_short(known.key_id)}") from None
         if known.purpose not in (purpose, None):
             raise KeyRefused("wrong-purpose", f"key {_short(known.key_id)} is for {known.purpose}, not for {purpose}")
         return known
 
-    def checked(self, sealed: Sealed, *, purpose: Purpose, signed_at: datetime) -> KnownKey:
+    def require_valid_signer(self, sealed: SealedEnvelope, *, purpose: Purpose, signed_at: datetime) -> KnownKey:
         """Whose signature this is, if it may be relied on.
 
         A retired key is good for what was signed up to then; a revoked one for nothing, or for what was signed before the date
@@ -175,16 +183,16 @@ class Keyring:
         """
         known = self.signer_of(sealed, purpose=purpose)
         if known.revoked and (known.revoked_since is None or signed_at >= known.revoked_since):
-            since = "" if known.revoked_since is None else f" for what was signed since {_told(known.revoked_since)}"
+            since = "" if known.revoked_since is None else f" for what was signed since {_format_time(known.revoked_since)}"
             why = f" ({known.reason})" if known.reason else ""
             raise KeyRefused("revoked", f"key {_short(known.key_id)} was revoked{since}{why}")
         if known.retired_at is not None and signed_at > known.retired_at:
-            told = f"key {_short(known.key_id)} was retired at {_told(known.retired_at)}, before this was signed"
+            told = f"key {_short(known.key_id)} was retired at {_format_time(known.retired_at)}, before this was signed"
             raise KeyRefused("retired", told)
         return known
 
 
-def in_utc(when: datetime) -> datetime:
+def convert_to_utc(when: datetime) -> datetime:
     """The moment in UTC, or as it is where the calendar ends before: files from elsewhere may hold any date."""
     try:
         return when.astimezone(UTC)
@@ -192,7 +200,7 @@ def in_utc(when: datetime) -> datetime:
         return when
 
 
-def unnamed(key_id: str) -> str:
+def format_default_key_name(key_id: str) -> str:
     """What a key is called to which nobody gave a name."""
     return f"key {key_id[:16]}"
 
@@ -220,7 +228,9 @@ def key_records(home: Home) -> Iterator[tuple[Path, KeyRecord]]:
 def trust_of_home(home: Home, ledger: str | None) -> TrustFile:
     """What others need to check signatures of this home; `canonical(trust.model_dump(mode="json"))` are its bytes."""
     records = tuple(record for _, record in key_records(home))
-    return TrustFile(ledger=ledger, written_at=datetime.now(UTC), keys=records, revoked_certificates=revoked_certificates(home))
+    return TrustFile(
+        ledger=ledger, written_at=datetime.now(UTC), keys=records, revoked_certificates=read_revoked_certificates(home)
+    )
 
 
 def read_trust(content: bytes) -> TrustFile:
@@ -232,16 +242,16 @@ def read_trust(content: bytes) -> TrustFile:
     if isinstance(value, dict) and "payloadType" in value:
         sealed = open_envelope(content, TRUST)
         trust = _trust(sealed.value)
-        signed_by(sealed, [KnownKey.of(record).key for record in trust.keys])
+        verify_signature(sealed, [KnownKey.from_record(record).key for record in trust.keys])
         return trust
     if canonical(value) != content:
         raise ValueError("it is not byte for byte as it was written")
     return _trust(value)
 
 
-def revoked_certificates(home: Home) -> tuple[RevokedCertificate, ...]:
+def read_revoked_certificates(home: Home) -> tuple[RevokedCertificate, ...]:
     """The certificates that this home has revoked. Raises InputError where the list is damaged."""
-    path = _revoked_path(home)
+    path = _get_revocation_list_path(home)
     try:
         return _REVOKED.validate_json(read_file(path))
     except FileNotFoundError:
@@ -255,10 +265,10 @@ def note_revoked(
     home: Home, sha256: str, reason: str, at: datetime, *, table: str | None = None, content_address: str | None = None
 ) -> None:
     """Add a certificate to the list. One that is there already stays as it is, but is told its table if it has none."""
-    path = _revoked_path(home)
+    path = _get_revocation_list_path(home)
     new = RevokedCertificate(sha256=sha256, reason=reason, at=at, table=table, content_address=content_address)
-    with locked(path.with_name(".revoked.lock")):
-        before = revoked_certificates(home)
+    with hold_file_lock(path.with_name(".revoked.lock")):
+        before = read_revoked_certificates(home)
         found = _each_once((*before, new))
         if found != before:
             write_whole(path, _REVOKED.dump_json(found))
@@ -277,7 +287,7 @@ def _each_once(revoked: Iterable[RevokedCertificate]) -> tuple[RevokedCertificat
 _REVOKED = TypeAdapter(tuple[RevokedCertificate, ...])
 
 
-def _revoked_path(home: Home) -> Path:
+def _get_revocation_list_path(home: Home) -> Path:
     return home.root / "keys" / "revoked.json"
 
 
@@ -290,25 +300,25 @@ def read_record(path: Path) -> KeyRecord:
     try:
         return KeyRecord.model_validate_json(read_file(path))
     except (ValidationError, OSError):
-        raise _damaged(path) from None
+        raise _create_damage_error(path) from None
 
 
-def _known(path: Path, record: KeyRecord) -> KnownKey:
+def _load_known_key(path: Path, record: KeyRecord) -> KnownKey:
     try:
-        known = KnownKey.of(record)
+        known = KnownKey.from_record(record)
     except ValueError:
-        raise _damaged(path) from None
+        raise _create_damage_error(path) from None
     if path.stem != known.key_id:
-        raise _damaged(path)
+        raise _create_damage_error(path)
     return known
 
 
-def _damaged(path: Path) -> InputError:
+def _create_damage_error(path: Path) -> InputError:
     what, remedy = "the public record of a signing key is damaged", "restore it from a backup of the private folder"
     return InputError("damaged-key-record", str(path), what, "the file as `sdcert keys` wrote it", remedy)
 
 
-def _of_file(path: Path) -> Keyring:
+def _read_keyring_file(path: Path) -> Keyring:
     content = _content(path)
     if _PRIVATE.search(content):
         what = "this file holds a private key, which nobody but its owner should have"
@@ -320,7 +330,7 @@ def _of_file(path: Path) -> Keyring:
         if not content.lstrip().startswith(b"{") and b"-----BEGIN" in content:
             return Keyring((KnownKey(None, public_key(content)),))
         trust = read_trust(content)
-        return _keyring(map(KnownKey.of, trust.keys), trust.revoked_certificates)
+        return _keyring(map(KnownKey.from_record, trust.keys), trust.revoked_certificates)
     except (ValueError, RecursionError, NotAnEnvelope, BadSignature) as error:
         raise _not_a_key(path, _why(error)) from None
 
@@ -382,5 +392,5 @@ def _short(key_id: str) -> str:
     return "".join(character for character in key_id[:16] if character.isalnum())
 
 
-def _told(when: datetime) -> str:
-    return f"{in_utc(when):%Y-%m-%d %H:%M:%S %Z}"
+def _format_time(when: datetime) -> str:
+    return f"{convert_to_utc(when):%Y-%m-%d %H:%M:%S %Z}"

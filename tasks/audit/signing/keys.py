@@ -22,20 +22,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from securesystemslib.signer import CryptoSigner
 
 from tasks.audit.ledger.entries import KeyClaim, Purpose
-from tasks.audit.signing.keyring import KeyRecord, key_records, read_record, unnamed
+from tasks.audit.signing.keyring import KeyRecord, format_default_key_name, key_records, read_record
 from tasks.audit.signing.pem import (
     PEM_VARIABLE,
     Ask,
-    chosen_passphrase,
+    choose_passphrase,
     id_of,
-    open_regular_file,
-    opened_environment,
+    open_environment_key,
+    open_key_file,
     public_pem,
-    written,
+    serialise_private_key,
 )
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_text_file
-from tasks.runtime.files import locked, write_whole
+from tasks.runtime.files import hold_file_lock, write_whole
 from tasks.runtime.settings import Home
 
 _KEY_ID = re.compile(r"[0-9a-f]{64}")
@@ -72,8 +72,8 @@ def signing_key(
     """
     home = home or Home.current()
     if purpose == "approvals":
-        return open_key(home, _of_person(home, name), ask)
-    private = opened_environment(ask)
+        return open_key(home, _find_approval_record(home, name), ask)
+    private = open_environment_key(ask)
     if private is not None:
         return _from_environment(home, private)
     key_id = current_id(home)
@@ -112,27 +112,27 @@ def create_key(
 
 def store_key(home: Home, record: KeyRecord, private: Ed25519PrivateKey, passphrase: str | None) -> None:
     """Write the files of a key, the public record last: where a record is, its key was whole."""
-    write_whole(pem_path(home, record.claim.key_id), written(private, passphrase), mode=0o400)
+    write_whole(pem_path(home, record.claim.key_id), serialise_private_key(private, passphrase), mode=0o400)
     keep_record(home, record)
 
 
-def retired(record: KeyRecord, at: datetime) -> KeyRecord:
+def retire_record(record: KeyRecord, at: datetime) -> KeyRecord:
     """The record of a key that signs nothing after `at`; what it signed up to then stays good."""
     return record.model_copy(update={"retired_at": at})
 
 
-def revoked(record: KeyRecord, at: datetime, since: datetime | None, reason: str) -> KeyRecord:
+def revoke_record(record: KeyRecord, at: datetime, since: datetime | None, reason: str) -> KeyRecord:
     """The record of a key of which nothing is good any more, or nothing that it signed from `since` on."""
     return record.model_copy(update={"revoked_at": at, "revoked_since": since, "reason": reason})
 
 
 def open_key(home: Home, record: KeyRecord, ask: Ask | None = None) -> SigningKey:
     """Open the private key that belongs to a record: the one in the environment if it is that, else its file."""
-    given = opened_environment(ask) if record.claim.purpose == "certificates" else None
+    given = open_environment_key(ask) if record.claim.purpose == "certificates" else None
     if given is not None and id_of(given) == record.claim.key_id:
         return _signing(record, given, PEM_VARIABLE)
     path = pem_path(home, record.claim.key_id)
-    return _signing(record, open_regular_file(path, record.claim, ask), str(path))
+    return _signing(record, open_key_file(path, record.claim, ask), str(path))
 
 
 def record_for(private: Ed25519PrivateKey, purpose: Purpose, name: str | None) -> KeyRecord:
@@ -140,7 +140,7 @@ def record_for(private: Ed25519PrivateKey, purpose: Purpose, name: str | None) -
     claim = KeyClaim(
         key_id=key_id,
         purpose=purpose,
-        name=name or unnamed(key_id),
+        name=name or format_default_key_name(key_id),
         public_key=public_pem(private),
         created_at=datetime.now(UTC),
     )
@@ -189,7 +189,7 @@ def pem_path(home: Home, key_id: str) -> Path:
 @contextmanager
 def keys_locked(home: Home) -> Iterator[None]:
     """Held while keys are made or changed, and while the current one signs. Not to be taken twice by one caller."""
-    with locked(_folder(home) / ".lock"):
+    with hold_file_lock(_folder(home) / ".lock"):
         yield
 
 
@@ -210,7 +210,7 @@ def first_key(home: Home, *, name: str | None = None, passphrase: str | None = N
 
     Raises InputError where a ledger is there and it cannot be told which key signs it.
     """
-    left = _without_a_pointer(home)
+    left = _find_unmarked_key(home)
     record = left or create_key("certificates", name=name, passphrase=passphrase, home=home)
     make_current(home, record.claim.key_id)
     return record
@@ -231,7 +231,7 @@ def admit(home: Home, private: Ed25519PrivateKey, name: str | None = None) -> No
         keep_record(home, record_for(private, "certificates", name))
     make_current(home, key_id)
     if current is not None:
-        keep_record(home, retired(record_of(home, current), datetime.now(UTC)))
+        keep_record(home, retire_record(record_of(home, current), datetime.now(UTC)))
 
 
 def _folder(home: Home) -> Path:
@@ -244,12 +244,12 @@ def _record_path(home: Home, key_id: str) -> Path:
 
 def _first(home: Home) -> str:
     """The id of the first key, which is made here unless another process was quicker."""
-    passphrase = chosen_passphrase()
+    passphrase = choose_passphrase()
     with keys_locked(home):
         return current_id(home) or first_key(home, passphrase=passphrase).claim.key_id
 
 
-def _without_a_pointer(home: Home) -> KeyRecord | None:
+def _find_unmarked_key(home: Home) -> KeyRecord | None:
     found = [record for record in _for_certificates(home) if pem_path(home, record.claim.key_id).exists()]
     if ledger_is_empty(home):
         return found[-1] if found else None
@@ -278,7 +278,7 @@ def stranger() -> InputError:
     return InputError("unknown-signing-key", PEM_VARIABLE, what, "the current key (`sdcert keys list`)", remedy)
 
 
-def _of_person(home: Home, name: str | None) -> KeyRecord:
+def _find_approval_record(home: Home, name: str | None) -> KeyRecord:
     """The record of a person's key: the named one, or the only one."""
     found = [record for _, record in key_records(home) if record.claim.purpose == "approvals" and usable(record)]
     names = ", ".join(sorted(record.claim.name for record in found))

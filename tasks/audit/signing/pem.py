@@ -53,18 +53,18 @@ class _Whose:
 _opened: dict[bytes, Ed25519PrivateKey] = {}  # by the text: nobody is asked twice for a passphrase in one process
 
 
-def open_regular_file(path: Path, claim: KeyClaim, ask: Ask | None = None) -> Ed25519PrivateKey:
+def open_key_file(path: Path, claim: KeyClaim, ask: Ask | None = None) -> Ed25519PrivateKey:
     """claim: whose key it should be. Raises InputError: missing, open to others, locked, damaged, of another kind."""
-    return _opened_text(_private_content(path), str(path), _Whose(claim.purpose, _named(claim)), ask)
+    return _open_key_text(_private_content(path), str(path), _Whose(claim.purpose, _describe_key(claim)), ask)
 
 
-def opened_environment(ask: Ask | None = None) -> Ed25519PrivateKey | None:
+def open_environment_key(ask: Ask | None = None) -> Ed25519PrivateKey | None:
     """The private key in SDCERT_SIGNING_KEY, if that is set. Raises InputError: locked, damaged, of another kind."""
     text = os.environ.get(PEM_VARIABLE)
-    return _opened_text(text.encode(), PEM_VARIABLE, _Whose("certificates", PEM_VARIABLE), ask) if text else None
+    return _open_key_text(text.encode(), PEM_VARIABLE, _Whose("certificates", PEM_VARIABLE), ask) if text else None
 
 
-def written(private: Ed25519PrivateKey, passphrase: str | None) -> bytes:
+def serialise_private_key(private: Ed25519PrivateKey, passphrase: str | None) -> bytes:
     """The text of a key. This process opens it from now on without being asked."""
     lock = BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
     content = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, lock)
@@ -95,7 +95,7 @@ def variable_of(purpose: Purpose) -> str:
     return APPROVAL_VARIABLE if purpose == "approvals" else PASSPHRASE_VARIABLE
 
 
-def chosen_passphrase(ask: Ask | None = None, *, purpose: Purpose = "certificates") -> str | None:
+def choose_passphrase(ask: Ask | None = None, *, purpose: Purpose = "certificates") -> str | None:
     """The passphrase for a new key: from `ask`, else from the environment, else none. Raises InputError: too short."""
     passphrase = ask("passphrase of the new key") if ask else passphrase_given(purpose)
     if passphrase is not None and len(passphrase) < SHORTEST_PASSPHRASE:
@@ -107,7 +107,7 @@ def chosen_passphrase(ask: Ask | None = None, *, purpose: Purpose = "certificate
     return passphrase
 
 
-def _named(claim: KeyClaim) -> str:
+def _describe_key(claim: KeyClaim) -> str:
     """What a key is called, harmless on a terminal, and the beginning of its id."""
     key = f"key {claim.key_id[:16]}"
     return key if claim.name == key else f"{ascii(claim.name) if not claim.name.isprintable() else claim.name}, {key}"
@@ -129,7 +129,7 @@ def _private_content(path: Path) -> bytes:
     raise InputError("no-private-key", str(path), what, "a private key that its owner can read", remedy)
 
 
-def _opened_text(content: bytes, where: str, whose: _Whose, ask: Ask | None) -> Ed25519PrivateKey:
+def _open_key_text(content: bytes, where: str, whose: _Whose, ask: Ask | None) -> Ed25519PrivateKey:
     if content not in _opened:
         _opened[content] = _read(content, where, whose, ask)
     return _opened[content]
@@ -140,19 +140,19 @@ def _read(content: bytes, where: str, whose: _Whose, ask: Ask | None) -> Ed25519
     locked = has_passphrase(content)
     passphrase = passphrase_given(whose.purpose) if locked else None
     if not locked or (passphrase and ask is None):
-        return _loaded(content, passphrase, where, whose)
+        return _load_private_key(content, passphrase, where, whose)
     if ask is None:
-        raise _locked(where, whose)
+        raise _create_locked_error(where, whose)
     question = f"passphrase of {whose}"
     try:
-        return _loaded(content, passphrase or ask(question), where, whose)
+        return _load_private_key(content, passphrase or ask(question), where, whose)
     except InputError:
         if not passphrase:
             raise
-        return _loaded(content, ask(question), where, whose)
+        return _load_private_key(content, ask(question), where, whose)
 
 
-def _loaded(content: bytes, passphrase: str | None, where: str, whose: _Whose) -> Ed25519PrivateKey:
+def _load_private_key(content: bytes, passphrase: str | None, where: str, whose: _Whose) -> Ed25519PrivateKey:
     try:
         private = load_pem_private_key(content, passphrase.encode() if passphrase else None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -163,7 +163,7 @@ def _loaded(content: bytes, passphrase: str | None, where: str, whose: _Whose) -
     return private
 
 
-def _locked(where: str, whose: _Whose) -> InputError:
+def _create_locked_error(where: str, whose: _Whose) -> InputError:
     what = f"{whose} is locked with a passphrase, and none was given"
     variable = variable_of(whose.purpose)
     remedy = f"set {variable}, or run this on a terminal and be asked"

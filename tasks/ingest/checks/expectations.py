@@ -8,9 +8,9 @@ from typing import Annotated, Literal, Self, assert_never
 import pyarrow as pa
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from tasks.ingest.columns.iso_cells import kind_of, parsed
+from tasks.ingest.columns.iso_cells import kind_of, parse_iso_cells
 from tasks.microdata.spec import Name, Names, Spec
-from tasks.microdata.table import stored_integers
+from tasks.microdata.table import to_stored_integers
 
 _LARGEST_EXACT = 2**53
 
@@ -29,7 +29,7 @@ def _exact(bound: object) -> object:
 
 
 def _iso(bound: str) -> str:
-    stored_text(bound)
+    parse_iso_value(bound)
     return bound
 
 
@@ -60,11 +60,11 @@ class Between(Spec):
         return self
 
 
-def stored_text(text: str) -> pa.Scalar:
+def parse_iso_value(text: str) -> pa.Scalar:
     """A date, a moment or a time as ISO 8601 writes it, as a value. Raises ValueError for another text."""
     cell = pa.array([text], type=pa.string())
     kind = kind_of(cell)
-    values = None if kind in {None, "moment_with_offset"} else parsed(cell, kind)
+    values = None if kind in {None, "moment_with_offset"} else parse_iso_cells(cell, kind)
     if values is None:
         raise ValueError("a text is no date (YYYY-MM-DD), moment (YYYY-MM-DDTHH:MM:SS) or time (HH:MM:SS) that exists")
     return values[0]
@@ -72,11 +72,11 @@ def stored_text(text: str) -> pa.Scalar:
 
 def kind_of_bound(bound: int | float | str) -> pa.DataType | None:
     """The logical type of dates and times that a bound is written for; None for numbers."""
-    return stored_text(bound).type if isinstance(bound, str) else None
+    return parse_iso_value(bound).type if isinstance(bound, str) else None
 
 
 def _comparable(bound: int | float | str) -> float:
-    return stored_integers(stored_text(bound)).as_py() if isinstance(bound, str) else bound
+    return to_stored_integers(parse_iso_value(bound)).as_py() if isinstance(bound, str) else bound
 
 
 class InSet(Spec):
@@ -106,7 +106,7 @@ class RowsBetween(Spec):
     high: Annotated[int, Field(ge=0)] | None = None
 
 
-def anchored(pattern: str) -> str:
+def anchor_pattern(pattern: str) -> str:
     """The pattern, made to match a whole text."""
     return rf"\A(?:{pattern})\Z"
 
@@ -114,7 +114,7 @@ def anchored(pattern: str) -> str:
 def _compiles(pattern: str) -> str:
     try:
         re.compile(pattern)
-        re.compile(anchored(pattern))
+        re.compile(anchor_pattern(pattern))
     except re.error as error:
         raise ValueError(f"the pattern is not a regular expression: {error.msg}") from None
     return pattern
@@ -149,14 +149,14 @@ def columns_of(expectation: AnyExpectation) -> tuple[str, ...]:
             return (expectation.attribute,)
 
 
-def in_words(expectation: AnyExpectation) -> str:
+def describe_expectation(expectation: AnyExpectation) -> str:
     match expectation:
         case NotMissing():
             return f"{expectation.attribute} is never missing"
         case Between():
             bounds = (expectation.low, expectation.high)
             open_end = "any date or time" if any(isinstance(bound, str) for bound in bounds) else "any number"
-            low, high = (open_end if bound is None else _bound(bound) for bound in bounds)
+            low, high = (open_end if bound is None else _format_bound(bound) for bound in bounds)
             return f"{expectation.attribute} lies between {low} and {high}"
         case InSet():
             return f"{expectation.attribute} is one of {len(expectation.values)} declared values"
@@ -165,7 +165,7 @@ def in_words(expectation: AnyExpectation) -> str:
                 f"{' and '.join(expectation.attributes)} {'is' if len(expectation.attributes) == 1 else 'are together'} unique"
             )
         case RowsBetween():
-            return f"the number of rows lies between {expectation.low:,} and {_bound(expectation.high)}"
+            return f"the number of rows lies between {expectation.low:,} and {_format_bound(expectation.high)}"
         case Matches():
             return f"{expectation.attribute} matches the declared pattern"
         case HoldsNumbers():
@@ -174,7 +174,7 @@ def in_words(expectation: AnyExpectation) -> str:
             assert_never(expectation)
 
 
-def _bound(bound: float | str | None) -> str:
+def _format_bound(bound: float | str | None) -> str:
     if isinstance(bound, str):
         return bound
     return "any number" if bound is None else f"{bound:,}"

@@ -24,9 +24,9 @@ from tasks.ingest.checks.expectations import (
     NotMissing,
     RowsBetween,
     Unique,
-    anchored,
+    anchor_pattern,
     columns_of,
-    in_words,
+    describe_expectation,
     kind_of_bound,
 )
 from tasks.ingest.checks.violations import as_number, series, violations
@@ -42,7 +42,7 @@ _KINDS: dict[Any, str] = {None: "numbers", DATE: "dates", MOMENT: "moments", TIM
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ExpectationResult:
     """One expectation and its outcome; `n_violations` counts rows."""
 
     expectation: str
@@ -52,7 +52,7 @@ class Check:
 
 def validate(
     data: Microdata, attributes: Sequence[AttributeSpec], expect: Sequence[Expectation], label: str
-) -> tuple[Check, ...]:
+) -> tuple[ExpectationResult, ...]:
     """Check a table against its declared schema and the expectations of the release file.
 
     From the schema: at least one row; declared numeric columns hold numbers; declared categories are complete. Missing values
@@ -76,8 +76,10 @@ def validate(
     agreed = _verdicts(wanted, data)
     if agreed != [len(rows) == 0 for rows in failing]:
         odd = next(i for i, rows in enumerate(failing) if agreed[i] != (len(rows) == 0))
-        raise RuntimeError(f"validation disagrees with its own count: {in_words(wanted[odd])}")
-    checks = tuple(Check(in_words(e), len(rows) == 0, len(rows)) for e, rows in zip(wanted, failing, strict=True))
+        raise RuntimeError(f"validation disagrees with its own count: {describe_expectation(wanted[odd])}")
+    checks = tuple(
+        ExpectationResult(describe_expectation(e), len(rows) == 0, len(rows)) for e, rows in zip(wanted, failing, strict=True)
+    )
     _refuse_failed(checks, failing, _first_unlisted(wanted, failing, data), label)
     return checks
 
@@ -98,8 +100,10 @@ def _first_unlisted(wanted: Sequence[AnyExpectation], failing: Sequence[Integers
     return None if first is None else data.column(first[0].attribute)[int(first[1])].as_py()
 
 
-def _refuse_failed(checks: tuple[Check, ...], failing: Sequence[Integers], unlisted: object, label: str) -> None:
-    told = [f"{c.expectation} ({_counted(c, rows)})" for c, rows in zip(checks, failing, strict=True) if not c.passed]
+def _refuse_failed(checks: tuple[ExpectationResult, ...], failing: Sequence[Integers], unlisted: object, label: str) -> None:
+    told = [
+        f"{c.expectation} ({_describe_failing_rows(c, rows)})" for c, rows in zip(checks, failing, strict=True) if not c.passed
+    ]
     if told:
         raise InputError("expectation-failed", f"{label}: {len(told)} of {len(checks)} expectations",
                          "The table does not fulfil: " + "; ".join(told) + ".", "a table that fulfils every expectation",
@@ -107,7 +111,7 @@ def _refuse_failed(checks: tuple[Check, ...], failing: Sequence[Integers], unlis
                          value=unlisted)  # fmt: skip
 
 
-def _counted(check: Check, rows: Integers) -> str:
+def _describe_failing_rows(check: ExpectationResult, rows: Integers) -> str:
     if not len(rows):
         return "no row fails alone"
     shown = ", ".join(str(row + 1) for row in rows[:_SHOWN_ROWS])
@@ -171,12 +175,12 @@ def _verdicts(wanted: Sequence[AnyExpectation], data: Microdata) -> list[bool]:
         columns = {name: f"column {place}" for place, name in enumerate(columns_of(expectation))}
         values = {column: series(data.column(name)) for name, column in columns.items()}
         batch = whole.get_batch({"dataframe": pd.DataFrame(values, index=pd.RangeIndex(data.n))})
-        return bool(batch.validate(_translated(expectation, columns, data), result_format="BOOLEAN_ONLY").success)
+        return bool(batch.validate(_translate_expectation(expectation, columns, data), result_format="BOOLEAN_ONLY").success)
 
     return [holds(expectation) for expectation in wanted]
 
 
-def _translated(expectation: AnyExpectation, columns: dict[str, str], data: Microdata) -> Any:
+def _translate_expectation(expectation: AnyExpectation, columns: dict[str, str], data: Microdata) -> Any:
     gxe: Any = importlib.import_module("great_expectations.expectations")
     match expectation:
         case NotMissing():
@@ -196,7 +200,7 @@ def _translated(expectation: AnyExpectation, columns: dict[str, str], data: Micr
             return gxe.ExpectTableRowCountToBeBetween(min_value=expectation.low, max_value=expectation.high)
         case Matches():
             return gxe.ExpectColumnValuesToMatchRegex(
-                column=columns[expectation.attribute], regex=anchored(expectation.pattern)
+                column=columns[expectation.attribute], regex=anchor_pattern(expectation.pattern)
             )
         case HoldsNumbers():
             numbers = ["Int64Dtype", "float64"]

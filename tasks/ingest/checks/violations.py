@@ -20,10 +20,10 @@ from tasks.ingest.checks.expectations import (
     NotMissing,
     RowsBetween,
     Unique,
-    anchored,
-    stored_text,
+    anchor_pattern,
+    parse_iso_value,
 )
-from tasks.microdata.table import CALENDAR_TYPES, Booleans, Microdata, stored_integers
+from tasks.microdata.table import CALENDAR_TYPES, Booleans, Microdata, to_stored_integers
 
 
 def violations(expectation: AnyExpectation, data: Microdata) -> Booleans:
@@ -38,7 +38,7 @@ def violations(expectation: AnyExpectation, data: Microdata) -> Booleans:
                 _member(data.column(expectation.attribute), expectation.values)
             )
         case Unique():
-            return _repeated(data, expectation.attributes)
+            return _find_repeated_rows(data, expectation.attributes)
         case RowsBetween():
             high = data.n if expectation.high is None else expectation.high
             return np.full(max(data.n, 1), not expectation.low <= data.n <= high)
@@ -62,15 +62,15 @@ def _present(data: Microdata, name: str) -> Booleans:
 
 def _outside(column: pa.Array, low: float | str | None, high: float | str | None) -> Booleans:
     numbers, low, high = _numbers(column), as_number(low), as_number(high)
-    below = np.zeros(len(column), dtype=bool) if low is None else _flags(_compared(pc.less, numbers, low))
-    above = np.zeros(len(column), dtype=bool) if high is None else _flags(_compared(pc.greater, numbers, high))
+    below = np.zeros(len(column), dtype=bool) if low is None else _flags(_compare_numbers(pc.less, numbers, low))
+    above = np.zeros(len(column), dtype=bool) if high is None else _flags(_compare_numbers(pc.greater, numbers, high))
     return below | above
 
 
 def _numbers(column: pa.Array) -> pa.Array:
     """Truth values as 0 and 1, dates and times as the whole numbers they are stored as."""
     if column.type in CALENDAR_TYPES:
-        return stored_integers(column)
+        return to_stored_integers(column)
     return column.cast(pa.int64()) if pa.types.is_boolean(column.type) else column
 
 
@@ -78,11 +78,11 @@ def as_number(bound: float | str | None) -> float | None:
     """A bound as it is compared: dates and times as the whole numbers they are stored as."""
     if not isinstance(bound, str):
         return bound
-    whole: int = stored_integers(stored_text(bound)).as_py()
+    whole: int = to_stored_integers(parse_iso_value(bound)).as_py()
     return whole
 
 
-def _compared(compare: Callable[..., Any], numbers: pa.Array, bound: float) -> Any:
+def _compare_numbers(compare: Callable[..., Any], numbers: pa.Array, bound: float) -> Any:
     if isinstance(bound, int):
         return compare(numbers, pa.scalar(bound, type=numbers.type))
     return compare(numbers.cast(pa.float64(), safe=False), pa.scalar(bound, type=pa.float64()))
@@ -99,7 +99,7 @@ def _member(column: pa.Array, values: Sequence[object]) -> pa.Array:
     return pc.is_in(numbers, value_set=pa.array([float(str(float(v))) for v in values if isinstance(v, bool | int | float)]))
 
 
-def _repeated(data: Microdata, names: tuple[str, ...]) -> Booleans:
+def _find_repeated_rows(data: Microdata, names: tuple[str, ...]) -> Booleans:
     frame = pd.DataFrame({str(i): series(data.column(name)) for i, name in enumerate(names)})
     complete = frame.notna().all(axis=1)
     return np.asarray(complete & frame.duplicated(keep=False), dtype=bool)
@@ -107,7 +107,7 @@ def _repeated(data: Microdata, names: tuple[str, ...]) -> Booleans:
 
 def _matching(column: pa.Array, pattern: str) -> pa.Array:
     texts = pc.unique(column.drop_null())
-    whole = re.compile(anchored(pattern))
+    whole = re.compile(anchor_pattern(pattern))
     return pc.is_in(
         column, value_set=texts.filter(pa.array([bool(whole.search(text)) for text in texts.to_pylist()], pa.bool_()))
     )
@@ -115,7 +115,7 @@ def _matching(column: pa.Array, pattern: str) -> pa.Array:
 
 def series(column: pa.Array) -> pd.Series[Any]:
     """A pandas column that keeps every digit: nullable integers and booleans, Python texts; dates and times as integers."""
-    column = stored_integers(column) if column.type in CALENDAR_TYPES else column
+    column = to_stored_integers(column) if column.type in CALENDAR_TYPES else column
     nullable: dict[Any, Any] = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
     if pa.types.is_string(column.type):
         return pd.Series(column.to_numpy(zero_copy_only=False), dtype=object)

@@ -67,7 +67,7 @@ class _WrittenForm:
 Coded = Annotated[tuple[Category, ...], AfterValidator(_each_once), BeforeValidator(_from_written), _WrittenForm()]
 
 
-class Tree(Spec):
+class CategoryTree(Spec):
     """A forest over categories: `levels[0]` gives every category its parent, `levels[1]` every parent its own, and so on."""
 
     levels: tuple[tuple[Edge, ...], ...]
@@ -105,14 +105,14 @@ class Tree(Spec):
 
 def _tree(value: object) -> object:
     """A mapping child -> parent, or a list of them, one per level, as a tree."""
-    if isinstance(value, Tree):
+    if isinstance(value, CategoryTree):
         return value
     if isinstance(value, list):
-        return Tree(levels=tuple(tuple(_PARENTS.validate_json(json.dumps(level)).items()) for level in value))
+        return CategoryTree(levels=tuple(tuple(_PARENTS.validate_json(json.dumps(level)).items()) for level in value))
     if isinstance(value, dict) and isinstance(value.get("levels"), list):
-        return Tree(levels=_LEVELS.validate_json(json.dumps(value["levels"])))
+        return CategoryTree(levels=_LEVELS.validate_json(json.dumps(value["levels"])))
     if isinstance(value, dict):
-        return Tree(levels=_levels(_PARENTS.validate_json(json.dumps(value))))
+        return CategoryTree(levels=_levels(_PARENTS.validate_json(json.dumps(value))))
     raise ValueError("a mapping from categories to their parents, or a list of them, one per level, is expected")
 
 
@@ -142,4 +142,4 @@ class _TreeForm:
         return {"anyOf": [level, {"type": "array", "items": level, "minItems": 1}]}
 
 
-Hierarchy = Annotated[Tree, BeforeValidator(_tree), _TreeForm()]
+Hierarchy = Annotated[CategoryTree, BeforeValidator(_tree), _TreeForm()]

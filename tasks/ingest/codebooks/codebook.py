@@ -138,14 +138,14 @@ def _from_mapping(value: object) -> object:
     if not isinstance(value, dict):
         raise ValueError("a mapping from attribute names to their declarations is expected")  # noqa: TRY004 - pydantic's own
     declared = _DECLARATIONS.validate_json(json.dumps(value))
-    return tuple(AttributeSpec(name=name, **_given(declaration)) for name, declaration in declared.items())
+    return tuple(AttributeSpec(name=name, **_collect_set_fields(declaration)) for name, declaration in declared.items())
 
 
 def _plain(value: object) -> object:
     return value.model_dump(mode="json") if isinstance(value, AttributeSpec) else str(value)
 
 
-def _given(declaration: AttributeDeclaration | None) -> dict[str, Any]:
+def _collect_set_fields(declaration: AttributeDeclaration | None) -> dict[str, Any]:
     return {} if declaration is None else {field: getattr(declaration, field) for field in declaration.model_fields_set}
 
 
@@ -160,5 +160,5 @@ Attributes = Annotated[tuple[AttributeSpec, ...], AfterValidator(_unique_names),
 Declared = dict[str, AttributeSpec]
 
 
-def by_name(attributes: tuple[AttributeSpec, ...]) -> Declared:
+def index_by_name(attributes: tuple[AttributeSpec, ...]) -> Declared:
     return {attribute.name: attribute for attribute in attributes}

@@ -13,8 +13,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from tasks.ingest.codebooks.categories import Coded, Words, codes_of
-from tasks.ingest.codebooks.codebook import AttributeSpec, Documentation, by_name
-from tasks.microdata.document import read_document, validated
+from tasks.ingest.codebooks.codebook import AttributeSpec, Documentation, index_by_name
+from tasks.microdata.document import read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Spec
 
@@ -32,7 +32,7 @@ class EntryDocumentation(Documentation):
         return codes_of(self.missing)
 
 
-class Entry(EntryDocumentation):
+class CodebookEntry(EntryDocumentation):
     """What a codebook says about one attribute, together with its name."""
 
     name: Name
@@ -45,10 +45,10 @@ def _entries(value: object) -> object:
     if not isinstance(value, dict):
         raise ValueError("a mapping from attribute names to what is known about them is expected")  # noqa: TRY004 - pydantic's own
     written = _WRITTEN.validate_json(json.dumps(value))
-    return tuple(Entry(name=name, **_given(entry)) for name, entry in written.items())
+    return tuple(CodebookEntry(name=name, **_collect_set_fields(entry)) for name, entry in written.items())
 
 
-def _given(entry: Documentation | None) -> dict[str, Any]:
+def _collect_set_fields(entry: Documentation | None) -> dict[str, Any]:
     return {} if entry is None else {field: getattr(entry, field) for field in entry.model_fields_set}
 
 
@@ -63,7 +63,7 @@ class CodebookFile(Spec):
 
     title: Words | None = None
     description: Words | None = None
-    attributes: Annotated[tuple[Entry, ...], BeforeValidator(_entries), _MappingForm()]
+    attributes: Annotated[tuple[CodebookEntry, ...], BeforeValidator(_entries), _MappingForm()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ class Codebook:
     """What is known about the attributes of a table. label: what messages call it. entries: one per attribute, names unique."""
 
     label: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[CodebookEntry, ...] = ()
 
-    def by_name(self) -> dict[str, Entry]:
+    def index_by_name(self) -> dict[str, CodebookEntry]:
         return {entry.name: entry for entry in self.entries}
 
 
@@ -85,7 +85,7 @@ def load_codebook(path: Path) -> Codebook:
     level.
     """
     try:
-        return Codebook(path.name, validated(CodebookFile, read_document(path)).attributes)
+        return Codebook(path.name, validate_document(CodebookFile, read_document(path)).attributes)
     except InputError as error:
         raise _about_a_codebook(error) from None
 
@@ -100,7 +100,7 @@ def _about_a_codebook(error: InputError) -> InputError:
                                allowed=allowed.replace("see params/schema/release.json", example), remedy=remedy)  # fmt: skip
 
 
-def merged(attributes: tuple[AttributeSpec, ...], codebook: Codebook) -> tuple[AttributeSpec, ...]:
+def merge_codebook(attributes: tuple[AttributeSpec, ...], codebook: Codebook) -> tuple[AttributeSpec, ...]:
     """The declarations, completed by a codebook: field by field the declaration wins.
 
     First the declared attributes in their order, then those that only the codebook speaks of. Declared `missing` codes replace
@@ -108,18 +108,22 @@ def merged(attributes: tuple[AttributeSpec, ...], codebook: Codebook) -> tuple[A
 
     Raises InputError where the two contradict each other, e.g. by a category that one calls valid and the other missing.
     """
-    declared, entries = by_name(attributes), codebook.by_name()
-    completed = tuple(_completed(spec, entries.get(spec.name), codebook.label) for spec in attributes)
+    declared, entries = index_by_name(attributes), codebook.index_by_name()
+    completed = tuple(_complete_declaration(spec, entries.get(spec.name), codebook.label) for spec in attributes)
     added = (entry for entry in codebook.entries if entry.name not in declared)
     return completed + tuple(AttributeSpec(name=e.name, only_in=codebook.label, **_fields(e)) for e in added)
 
 
-def _fields(entry: Entry) -> dict[str, Any]:
-    given = {field: value for field, value in _given(entry).items() if value is not None and field not in {"name", "missing"}}
+def _fields(entry: CodebookEntry) -> dict[str, Any]:
+    given = {
+        field: value
+        for field, value in _collect_set_fields(entry).items()
+        if value is not None and field not in {"name", "missing"}
+    }
     return given | ({"missing": entry.missing_codes} if entry.missing else {})
 
 
-def _completed(spec: AttributeSpec, entry: Entry | None, label: str) -> AttributeSpec:
+def _complete_declaration(spec: AttributeSpec, entry: CodebookEntry | None, label: str) -> AttributeSpec:
     if entry is None:
         return spec
     own = {field: getattr(spec, field) for field in spec.model_fields_set if getattr(spec, field) is not None}
@@ -132,7 +136,7 @@ def _completed(spec: AttributeSpec, entry: Entry | None, label: str) -> Attribut
                          "a codebook that agrees with the release file", "correct one of the two") from None  # fmt: skip
 
 
-def refuse_contradiction(spec: AttributeSpec, built_in: Entry | None, label: str) -> None:
+def refuse_contradiction(spec: AttributeSpec, built_in: CodebookEntry | None, label: str) -> None:
     """InputError where a declared category is a code that the data file itself calls missing."""
     both = set(spec.valid) & set(built_in.missing_codes) if built_in is not None else set()
     if both:

@@ -12,9 +12,9 @@ from tasks.ingest.columns.iso_cells import (
     LIKE_CALENDAR,
     UTC_NOTE,
     CalendarKind,
-    by_format,
     kind_of,
-    parsed,
+    parse_cells_by_format,
+    parse_iso_cells,
     target_of_format,
     wrong_rows,
 )
@@ -47,7 +47,7 @@ def type_without_values(spec: AttributeSpec) -> pa.DataType:
 def as_declared(cells: pa.Array, spec: AttributeSpec, label: str) -> Typed:
     """Cells of a column that is declared to hold dates or times; InputError names the first row that does not."""
     if spec.date_format is not None:
-        values, wrong = by_format(cells, spec.date_format)
+        values, wrong = parse_cells_by_format(cells, spec.date_format)
         if wrong:
             raise _not_in_format(cells, wrong, spec, label)
         return values, ("read by the declared `date_format`",)
@@ -57,10 +57,10 @@ def as_declared(cells: pa.Array, spec: AttributeSpec, label: str) -> Typed:
         raise InputError("not-of-scale", f"{label}: column {spec.name}",
                          f"The column is declared {scale} and holds {_WORDS[kind]}.", _ISO[scale],
                          f"declare `scale: {'time' if kind == 'time' else 'date'}`")  # fmt: skip
-    values = None if kind is None else parsed(cells, kind)
+    values = None if kind is None else parse_iso_cells(cells, kind)
     if values is None:
         raise _not_in_calendar(cells, kind, scale, f"column {spec.name}", label)
-    return values, _told(kind)
+    return values, _note_utc_conversion(kind)
 
 
 def as_found(cells: pa.Array) -> tuple[pa.Array | None, tuple[str, ...]]:
@@ -68,14 +68,14 @@ def as_found(cells: pa.Array) -> tuple[pa.Array | None, tuple[str, ...]]:
     kind = kind_of(cells)
     if kind is None:
         return None, ()
-    values = parsed(cells, kind)
+    values = parse_iso_cells(cells, kind)
     if values is not None:
-        return values, _told(kind)
+        return values, _note_utc_conversion(kind)
     count = len(wrong_rows(cells, kind))
     return None, (f"all cells are written as {_WORDS[kind]}, but {count:,} do not exist in the calendar: kept as text",)
 
 
-def _told(kind: CalendarKind | None) -> tuple[str, ...]:
+def _note_utc_conversion(kind: CalendarKind | None) -> tuple[str, ...]:
     return (UTC_NOTE,) if kind == "moment_with_offset" else ()
 
 

@@ -15,7 +15,7 @@ from typing import Literal, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.microdata.table import DATE, MOMENT, TIME, in_calendar
+from tasks.microdata.table import DATE, MOMENT, TIME, is_in_calendar
 
 CalendarKind = Literal["date", "moment", "moment_with_offset", "time"]
 
@@ -50,13 +50,13 @@ def kind_of(cells: pa.Array) -> CalendarKind | None:
     return next((kind for kind, pattern in PATTERNS.items() if len(present) and _all(present, pattern)), None)
 
 
-def parsed(cells: pa.Array, kind: CalendarKind) -> pa.Array | None:
+def parse_iso_cells(cells: pa.Array, kind: CalendarKind) -> pa.Array | None:
     """Cells written as `kind` as dates, moments or times; None where one of them does not exist (2023-02-30, 25:00)."""
     try:
-        values = _parsed(cells, kind)
+        values = _cast_iso_cells(cells, kind)
     except pa.ArrowInvalid:
         return None
-    return values if in_calendar(values) else None
+    return values if is_in_calendar(values) else None
 
 
 def _exists(cell: str, kind: CalendarKind) -> bool:
@@ -69,7 +69,7 @@ def _exists(cell: str, kind: CalendarKind) -> bool:
     return re.search(r"(^|[T ])24:", cell) is None  # some readers take it for the next day
 
 
-def _parsed(cells: pa.Array, kind: CalendarKind) -> pa.Array:
+def _cast_iso_cells(cells: pa.Array, kind: CalendarKind) -> pa.Array:
     match kind:
         case "date":
             return cells.cast(DATE)
@@ -90,7 +90,7 @@ def wrong_rows(cells: pa.Array, kind: CalendarKind | None) -> list[int]:
     return _rows(cells, lambda cell: any(re.fullmatch(PATTERNS[one], cell) and _exists(cell, one) for one in kinds))
 
 
-def by_format(cells: pa.Array, date_format: str) -> tuple[pa.Array, list[int]]:
+def parse_cells_by_format(cells: pa.Array, date_format: str) -> tuple[pa.Array, list[int]]:
     """Cells read by a declared format, and the rows that do not fit it; the cells are read only if there is none.
 
     Cost: Python's strptime on each distinct cell, about 10 s for 1,000,000 different ones.

@@ -10,7 +10,7 @@ from tasks.ingest.columns.calendar_rules import as_declared, type_without_values
 from tasks.ingest.columns.numerals import NUMBER
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
-from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, MOMENT, TIME, in_calendar, iso_texts
+from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, MOMENT, TIME, is_in_calendar, iso_texts
 
 _EXACT_DOUBLE = 2.0**53
 _TYPES_OF_SCALE = {Scale.DATE: (DATE, MOMENT), Scale.TIME: (TIME,)}
@@ -30,8 +30,8 @@ def from_typed(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tupl
         that are not of the declared scale.
     """
     where = f"{label}: column {spec.name}"
-    values, notes = _logical(_decoded(column), where)
-    values, declared = _without_declared_missing(values, spec.missing)
+    values, notes = _logical(_decode_dictionary(column), where)
+    values, declared = _blank_missing_codes(values, spec.missing)
     values, read = _as_declared(values, spec, label)
     return values, (*notes, *declared, *read)
 
@@ -60,7 +60,7 @@ def _as_declared(values: pa.Array, spec: AttributeSpec, label: str) -> tuple[pa.
     return values, ()
 
 
-def _decoded(column: pa.ChunkedArray) -> pa.Array:
+def _decode_dictionary(column: pa.ChunkedArray) -> pa.Array:
     whole = column.combine_chunks()
     whole = pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
     return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
@@ -94,7 +94,7 @@ def _calendar(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
     except pa.ArrowInvalid:
         raise InputError("too-precise", where, "The column holds moments finer than a microsecond, or beyond all years.",
                          "microseconds or coarser", "round them at the source") from None  # fmt: skip
-    if not in_calendar(found):
+    if not is_in_calendar(found):
         raise InputError("no-such-day", where, "The column holds dates outside the years 1 to 9999, or times beyond one day.",
                          "the years 1 to 9999, times below 24:00", "make them missing at the source")  # fmt: skip
     return found, (f"moments of the zone {kind.tz} were converted to UTC",) if zoned else ()
@@ -145,21 +145,21 @@ def _texts(values: pa.Array) -> tuple[pa.Array, tuple[str, ...]]:
     return pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values), (f"{empty:,} empty texts became missing",)
 
 
-def _without_declared_missing(values: pa.Array, words: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
+def _blank_missing_codes(values: pa.Array, words: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
     if pa.types.is_string(values.type):
         codes = pa.array(words, type=pa.string())
     elif pa.types.is_boolean(values.type):
         return values, ()
     elif values.type in CALENDAR_TYPES:
-        return _blanked(values, pc.is_in(iso_texts(values), value_set=pa.array(words, type=pa.string())))
+        return _blank_cells(values, pc.is_in(iso_texts(values), value_set=pa.array(words, type=pa.string())))
     else:
         numbers = pa.array(words, type=pa.string()).filter(pc.match_substring_regex(pa.array(words, type=pa.string()), NUMBER))
         codes, values_as_doubles = numbers.cast(pa.float64()), values.cast(pa.float64(), safe=False)
-        return _blanked(values, pc.is_in(values_as_doubles, value_set=codes))
-    return _blanked(values, pc.is_in(values, value_set=codes))
+        return _blank_cells(values, pc.is_in(values_as_doubles, value_set=codes))
+    return _blank_cells(values, pc.is_in(values, value_set=codes))
 
 
-def _blanked(values: pa.Array, hit: pa.Array) -> tuple[pa.Array, tuple[str, ...]]:
+def _blank_cells(values: pa.Array, hit: pa.Array) -> tuple[pa.Array, tuple[str, ...]]:
     count = pc.sum(hit).as_py() or 0
     if not count:
         return values, ()

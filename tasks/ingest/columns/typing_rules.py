@@ -33,7 +33,7 @@ def from_text(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple
     where such is; numbers or dates mixed with undeclared words for "missing"; infinities; numbers too large or too small for a
     double.
     """
-    cells, notes = _without_missing(_joined(column), spec.missing)
+    cells, notes = _blank_missing_codes(_concatenate_chunks(column), spec.missing)
     if spec.order is not None or spec.scale in _KEPT_AS_TEXT:
         return cells, notes
     if cells.null_count == len(cells):
@@ -48,7 +48,7 @@ def from_text(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple
 def _numbers_or_text(
     cells: pa.Array, spec: AttributeSpec, label: str, notes: tuple[str, ...]
 ) -> tuple[pa.Array, tuple[str, ...]]:
-    cells = _with_points(cells, spec, label) if spec.decimal == "," else cells
+    cells = _convert_decimal_commas(cells, spec, label) if spec.decimal == "," else cells
     present, where = cells.drop_null(), f"{label}: column {spec.name}"
     if _all(present, INTEGER):
         return _integers(cells, spec, where, notes)
@@ -62,7 +62,7 @@ def _numbers_or_text(
     return _text(cells, spec, label, notes)
 
 
-def _with_points(cells: pa.Array, spec: AttributeSpec, label: str) -> pa.Array:
+def _convert_decimal_commas(cells: pa.Array, spec: AttributeSpec, label: str) -> pa.Array:
     number = pc.match_substring_regex(cells, COMMA_NUMBER)
     if not pc.all(number).as_py():
         raise _not_numeric(cells, number, spec.name, label)
@@ -73,11 +73,11 @@ def _is_numeric(spec: AttributeSpec) -> bool:
     return spec.scale is Scale.NUMERIC or spec.decimal is not None
 
 
-def _joined(column: pa.ChunkedArray) -> pa.Array:
+def _concatenate_chunks(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], type=pa.string())
 
 
-def _without_missing(cells: pa.Array, codes: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
+def _blank_missing_codes(cells: pa.Array, codes: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
     hit = pc.is_in(cells, value_set=pa.array(codes, type=pa.string()))
     count = pc.sum(hit).as_py() or 0
     if not count:

@@ -46,7 +46,7 @@ def is_compressed(content: bytes) -> bool:
     return content.startswith((_ZIP, _EMPTY_ZIP, *(magic for magic, _, _ in _OPENERS)))
 
 
-def unpacked(content: bytes, label: str) -> tuple[bytes, str]:
+def decompress_content(content: bytes, label: str) -> tuple[bytes, str]:
     """The content of a compressed file, and how it was compressed.
 
     Raises InputError: a damaged or truncated file; a zip archive that does not hold exactly one file, or is encrypted; more
@@ -67,7 +67,7 @@ def _from_zip(content: bytes, label: str) -> bytes:
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
     except _BROKEN:
-        raise _damaged(label, "zip") from None
+        raise _create_damage_error(label, "zip") from None
     members = [member for member in archive.infolist() if not member.is_dir()]
     if len(members) != 1:
         workbook = any(member.filename == "[Content_Types].xml" for member in members)
@@ -92,11 +92,11 @@ def _read(opened: Callable[[], Any], packed_bytes: int, label: str, kind: str) -
                 if read_bytes > largest:
                     raise _too_large(label, kind)
     except _BROKEN:
-        raise _damaged(label, kind) from None
+        raise _create_damage_error(label, kind) from None
     return b"".join(pieces)
 
 
-def _damaged(label: str, kind: str) -> InputError:
+def _create_damage_error(label: str, kind: str) -> InputError:
     return InputError("damaged-archive", label, f"The {kind} file is damaged or ends too early.", f"a complete {kind} file",
                       "fetch or pack it again")  # fmt: skip
 

@@ -81,7 +81,7 @@ REFERENCES: dict[str, Reference] = {
 
 def list_datasets() -> tuple[Dataset, ...]:
     """The tables that have a name, with their sizes, what a row is, and whether they are here."""
-    return tuple(_described(name) for name in DATASETS)
+    return tuple(_describe_dataset(name) for name in DATASETS)
 
 
 def file_of(name: DatasetName) -> Path:
@@ -131,7 +131,7 @@ def _reference(name: DatasetName, path: Path) -> bytes:
     return content
 
 
-def _described(name: DatasetName) -> Dataset:
+def _describe_dataset(name: DatasetName) -> Dataset:
     if name in REFERENCES:
         known, folder = REFERENCES[name], reference_folder()
         here = folder is not None and (folder / f"{name}.csv").is_file()

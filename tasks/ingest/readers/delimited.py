@@ -56,8 +56,8 @@ def read(content: bytes, label: str, *, encoding: str | None = None, delimiter: 
     text, used, notes = decode(content, label, encoding)
     if not text.strip():
         raise InputError("empty-file", label, "The file is empty.", "a header line and at least one row", "check the export")
-    separator = delimiter or _detected(text)
-    names, columns = _parsed(text, separator, label)
+    separator = delimiter or _detect_delimiter(text)
+    names, columns = _parse_table(text, separator, label)
     return RawTable(table=pa.table(dict(zip(names, columns, strict=True))), label=label, format="csv", as_text=True,
                     encoding=used, delimiter=separator, notes=notes)  # fmt: skip
 
@@ -75,7 +75,7 @@ def _refuse_binary(content: bytes, label: str, encoding: str | None) -> None:
                          "repair the export; for UTF-16 without a byte order mark declare `source.encoding`")  # fmt: skip
 
 
-def _detected(text: str) -> str:
+def _detect_delimiter(text: str) -> str:
     sample = text[:_SAMPLE_CHARACTERS]
     scores = {delimiter: _score(sample, delimiter, cut=len(sample) < len(text)) for delimiter in DELIMITERS}
     return max(DELIMITERS, key=lambda delimiter: scores[delimiter])
@@ -92,7 +92,7 @@ def _score(sample: str, delimiter: str, *, cut: bool) -> tuple[bool, float, int]
     return width > 1, sum(length == width for length in body) / max(len(body), 1), width
 
 
-def _parsed(text: str, delimiter: str, label: str) -> tuple[list[str], list[pa.ChunkedArray]]:
+def _parse_table(text: str, delimiter: str, label: str) -> tuple[list[str], list[pa.ChunkedArray]]:
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows = _rows(reader, label)
@@ -114,7 +114,7 @@ def _rows(reader: Iterator[list[str]], label: str) -> Iterator[tuple[int, list[s
         except StopIteration:
             return
         except csv.Error as error:
-            raise _malformed(label, number + 1, str(error)) from None
+            raise _create_row_error(label, number + 1, str(error)) from None
         if not row:
             blank = number + 1 if blank is None and number >= 0 else blank
             continue
@@ -125,7 +125,7 @@ def _rows(reader: Iterator[list[str]], label: str) -> Iterator[tuple[int, list[s
         yield number, row
 
 
-def _malformed(label: str, row: int, reason: str) -> InputError:
+def _create_row_error(label: str, row: int, reason: str) -> InputError:
     where = f"{label}: row {row}" if row else f"{label}: header"
     return InputError("malformed-row", where, f"The row cannot be parsed: {reason}.", 'quotes closed and doubled inside ("")',
                       "look for a quote that is never closed, at this row or before it")  # fmt: skip

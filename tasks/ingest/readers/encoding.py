@@ -23,16 +23,16 @@ def decode(content: bytes, label: str, declared: str | None = None) -> tuple[str
     UTF-8 beside invalid bytes is damaged UTF-8 and refused: read as 8-bit text its good letters would be wrong too.
     """
     if declared is not None:
-        return _decoded(content, declared, label), declared, ()
+        return _decode_content(content, declared, label), declared, ()
     marked = next((encoding for mark, encoding in _MARKS if content.startswith(mark)), "utf-8")
     try:
         return content.decode(marked), marked, ()
     except UnicodeDecodeError:
         guessed = None if marked != "utf-8" or _is_damaged_utf8(content) else _guess(content)
     if guessed is None:
-        return _decoded(content, marked, label), marked, ()
+        return _decode_content(content, marked, label), marked, ()
     note = f"the encoding {guessed} is a guess: the file is not UTF-8; `source.encoding` declares it"
-    return _decoded(content, guessed, label), guessed, (note,)
+    return _decode_content(content, guessed, label), guessed, (note,)
 
 
 def _is_damaged_utf8(content: bytes) -> bool:
@@ -51,7 +51,7 @@ def _guess(content: bytes) -> str | None:
     return _USUAL if _USUAL in not_clearly_worse else str(matches[0].encoding)
 
 
-def _decoded(content: bytes, encoding: str, label: str) -> str:
+def _decode_content(content: bytes, encoding: str, label: str) -> str:
     try:
         return content.decode(encoding).removeprefix("\ufeff")
     except LookupError:

@@ -57,7 +57,7 @@ def read(files: Sequence[tuple[str, bytes]], label: str) -> RawTable:
         raise InputError("no-rows", label, "The table has columns but no rows.", "at least one row", "check the folder")
     for key in keys[0]:
         cells = [pa.repeat(pa.scalar(own[key], pa.string()), table.num_rows) for own, table in zip(keys, tables, strict=True)]
-        whole = whole.append_column(key, _typed(pa.chunked_array(cells)))
+        whole = whole.append_column(key, _cast_key_column(pa.chunked_array(cells)))
     return RawTable(table=whole, label=label, format="parquet", as_text=False,
                     how=(f"{len(files):,} files, in the order of their paths",))  # fmt: skip
 
@@ -86,7 +86,7 @@ def _refuse_other_schema(schema: pa.Schema, first: pa.Schema, same_keys: bool, w
                          "the same columns, types and keys in every file", "write the folder anew from one table")  # fmt: skip
 
 
-def _typed(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+def _cast_key_column(cells: pa.ChunkedArray) -> pa.ChunkedArray:
     whole = pc.all(pc.match_substring_regex(cells.drop_null(), INTEGER)).as_py() and cells.null_count < len(cells)
     try:
         return cells.cast(pa.int64()) if whole else cells

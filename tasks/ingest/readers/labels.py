@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tasks.ingest.codebooks.categories import Category
-from tasks.ingest.codebooks.codebook_file import Codebook, Entry
+from tasks.ingest.codebooks.codebook_file import Codebook, CodebookEntry
 
 _LONGEST = 300
 
@@ -29,12 +29,12 @@ def _inside(value: Any, span: dict[str, Any]) -> bool:
     return bool(span["lo"] <= value <= span["hi"])
 
 
-def _entry(meta: Any, name: str) -> Entry:
+def _entry(meta: Any, name: str) -> CodebookEntry:
     labels = {value: text for value, text in (meta.variable_value_labels.get(name) or {}).items() if _writable(value)}
     listed = [value for value in _discrete_missing(meta, name) if value not in labels]
     missing = [value for value in (*labels, *listed) if is_called_missing(value, name, meta)]
     valid = [value for value in labels if value not in missing]
-    return Entry(name=name, label=meta.column_names_to_labels.get(name) or None,
+    return CodebookEntry(name=name, label=meta.column_names_to_labels.get(name) or None,
                  categories=_categories(valid, labels) or None, missing=_categories(missing, labels))  # fmt: skip
 
 

@@ -40,7 +40,7 @@ def as_columns(names: Sequence[str], chunks: Iterable[Sequence[Sequence[Any]]], 
     parts: list[pa.Table] = []
     taken = 0
     for chunk in chunks:
-        columns = [_without_uuids(column) for column in zip(*chunk, strict=True)]
+        columns = [_convert_uuids(column) for column in zip(*chunk, strict=True)]
         for seen, column in zip(kinds, columns, strict=True):
             seen.update({type(value) for value in column} - {NoneType})
         for name, seen in zip(names, kinds, strict=True):
@@ -55,12 +55,12 @@ def as_columns(names: Sequence[str], chunks: Iterable[Sequence[Sequence[Any]]], 
     return pa.concat_tables(parts, promote_options="permissive").combine_chunks()
 
 
-def _without_uuids(column: tuple[Any, ...]) -> tuple[Any, ...]:
+def _convert_uuids(column: tuple[Any, ...]) -> tuple[Any, ...]:
     """UUIDs in the text that databases show them in."""
     return tuple(str(value) if isinstance(value, UUID) else value for value in column)
 
 
-def in_canonical_order(table: pa.Table) -> pa.Table:
+def sort_by_all_columns(table: pa.Table) -> pa.Table:
     """The rows sorted by all columns from left to right, smallest first, texts by their code points, missing last."""
     numbered = table.rename_columns([f"c{place}" for place in range(table.num_columns)])
     flags_as_numbers = [

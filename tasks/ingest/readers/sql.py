@@ -21,8 +21,8 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from tasks.ingest.readers.raw import RawTable, refuse_bad_names
-from tasks.ingest.readers.rows import as_columns, in_canonical_order
-from tasks.ingest.readers.statement import checked_statement, is_ordered
+from tasks.ingest.readers.rows import as_columns, sort_by_all_columns
+from tasks.ingest.readers.statement import check_statement, is_ordered
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
 
@@ -75,24 +75,24 @@ def read(sql: str, url_env: str, label: str) -> RawTable:
         not read; a statement that the database refuses; repeated names; no rows; a column of mixed kinds, or of a kind that
         is not read.
     """
-    statement = checked_statement(sql, label)
-    with _connected(url_env, label) as connection:
-        table = _attempt(lambda: _fetched(connection, statement, label), "query-failed", label)
+    statement = check_statement(sql, label)
+    with _open_connection(url_env, label) as connection:
+        table = _attempt(lambda: _fetch_table(connection, statement, label), "query-failed", label)
         guarded = connection.dialect.name in _READ_ONLY
     if table.num_rows == 0:
         raise InputError("no-rows", label, "The query returns no rows.", "at least one row", "check its conditions")
     ordered = is_ordered(statement)
     kind = "read-only transaction" if guarded else "transaction"
     order = "in the order of ORDER BY" if ordered else "sorted by all columns, because the query has no ORDER BY"
-    return RawTable(table=table if ordered else in_canonical_order(table), label=label, format="sql", as_text=False,
+    return RawTable(table=table if ordered else sort_by_all_columns(table), label=label, format="sql", as_text=False,
                     notes=_warnings(guarded=guarded, ordered=ordered),
                     how=(f"in a {kind} that was rolled back", f"rows {order}"))  # fmt: skip
 
 
 def check(sql: str, url_env: str, label: str) -> None:
     """InputError unless the statement is one that reads and the database answers; reads nothing."""
-    checked_statement(sql, label)
-    with _connected(url_env, label):
+    check_statement(sql, label)
+    with _open_connection(url_env, label):
         pass
 
 
@@ -102,22 +102,22 @@ def _warnings(*, guarded: bool, ordered: bool) -> tuple[str, ...]:
     return free + ties
 
 
-def _fetched(connection: Connection, statement: str, label: str) -> pa.Table:
+def _fetch_table(connection: Connection, statement: str, label: str) -> pa.Table:
     for setting in _READ_ONLY.get(connection.dialect.name, ()):
         connection.exec_driver_sql(setting)
     options = connection.execution_options(no_parameters=True, stream_results=True, max_row_buffer=_ROWS_AT_ONCE)
-    with _ended_in_time(connection), options.exec_driver_sql(statement) as result:
+    with _limit_query_time(connection), options.exec_driver_sql(statement) as result:
         if not result.returns_rows:
             raise InputError("not-a-query", label, "The statement returns no table.", "a query", "write a SELECT")
         names = [str(name) for name in result.keys()]  # noqa: SIM118 - a result is no mapping
         refuse_bad_names(names, label)
         codes = [column[1] for column in result.context.cursor.description]  # gone when the last row has been read
         table = as_columns(names, result.partitions(_ROWS_AT_ONCE), label)
-    return _with_types_of_empty_columns(table, codes) if connection.dialect.name == "postgresql" else table
+    return _type_empty_columns(table, codes) if connection.dialect.name == "postgresql" else table
 
 
 @contextmanager
-def _ended_in_time(connection: Connection) -> Iterator[None]:
+def _limit_query_time(connection: Connection) -> Iterator[None]:
     """End a statement of SQLite at its limit, from a thread: SQLite swallows what a signal raises in a handler of its own."""
     if connection.dialect.name != "sqlite":
         yield
@@ -132,7 +132,7 @@ def _ended_in_time(connection: Connection) -> Iterator[None]:
         timer.cancel()
 
 
-def _with_types_of_empty_columns(table: pa.Table, codes: list[Any]) -> pa.Table:
+def _type_empty_columns(table: pa.Table, codes: list[Any]) -> pa.Table:
     fields = [
         field.with_type(_POSTGRESQL.get(code, pa.string())) if pa.types.is_null(field.type) else field
         for field, code in zip(table.schema, codes, strict=True)
@@ -141,7 +141,7 @@ def _with_types_of_empty_columns(table: pa.Table, codes: list[Any]) -> pa.Table:
 
 
 @contextmanager
-def _connected(url_env: str, label: str) -> Iterator[Connection]:
+def _open_connection(url_env: str, label: str) -> Iterator[Connection]:
     engine = _engine(_url(url_env), url_env, label)
     connection = _attempt(engine.connect, "no-connection", label)
     try:

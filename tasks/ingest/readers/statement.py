@@ -15,7 +15,7 @@ _READING = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 ALLOWED = "one statement that reads: SELECT ..., WITH ... SELECT ..., VALUES ..., TABLE ..."
 
 
-def checked_statement(sql: str, where: str) -> str:
+def check_statement(sql: str, where: str) -> str:
     """The statement without the semicolon at its end; InputError unless it is exactly one that reads.
 
     A guard against slips, in front of the read-only transaction that is the guard against everything else.
@@ -31,7 +31,7 @@ def checked_statement(sql: str, where: str) -> str:
     if first not in _READING:
         raise InputError("not-a-query", where, "The SQL statement is not one that reads a table.", ALLOWED,
                          "write a SELECT; sdcert never changes a source")  # fmt: skip
-    return sql.strip() if not ends else _without_end(sql)
+    return sql.strip() if not ends else _strip_semicolon(sql)
 
 
 def is_ordered(sql: str) -> bool:
@@ -56,7 +56,7 @@ def _tokens(sql: str) -> Iterator[tuple[Any, str]]:
     yield from tokenize(sql)
 
 
-def _without_end(sql: str) -> str:
+def _strip_semicolon(sql: str) -> str:
     pieces = list(_tokens(sql))
     end = next(place for place, (kind, text) in enumerate(pieces) if text == ";" and kind in kinds.Punctuation)
     return "".join(text for _, text in pieces[:end]).strip()

@@ -87,17 +87,17 @@ def read(content: bytes, label: str, *, encoding: str | None = None) -> RawTable
     _refuse_truncated(content, kind, label)
     options = {} if encoding is None or kind is _POR else {"encoding": encoding}
     told = {"user_missing": True} if kind.tells_missing else {}
-    names = list(_parsed(content, kind, label, metadataonly=True, **options)[0])
+    names = list(_parse_content(content, kind, label, metadataonly=True, **options)[0])
     refuse_bad_names(names, label)
     most = LARGEST_TABLE // (_CELL_BYTES * len(names))  # a few bytes of a compressed file can stand for any number of rows
-    stored, meta = _parsed(content, kind, label, disable_datetime_conversion=True, row_limit=most + 1, **options, **told)
+    stored, meta = _parse_content(content, kind, label, disable_datetime_conversion=True, row_limit=most + 1, **options, **told)
     if max(map(len, stored.values()), default=0) > most:
         raise too_large(label, "save the rows and columns that are needed")
     calendar = [name for name in stored if _may_be_calendar(meta, name)]
-    converted = _parsed(content, kind, label, usecols=calendar, **options)[0] if calendar else {}
+    converted = _parse_content(content, kind, label, usecols=calendar, **options)[0] if calendar else {}
     columns, notes = {}, []
     for name, values in stored.items():
-        present, count = _without_missing(values, name, meta)
+        present, count = _blank_missing_values(values, name, meta)
         columns[name] = _column(present, converted.get(name), meta, name, f"{label}: column {name}", kind)
         notes += [(name, f"{count:,} values that the file calls missing became missing")] if count else []
     table = pa.table(columns)
@@ -107,7 +107,7 @@ def read(content: bytes, label: str, *, encoding: str | None = None) -> RawTable
                     codebook=codebook_of(meta, list(stored), label), column_notes=tuple(notes))  # fmt: skip
 
 
-def _without_missing(values: Sequence[Any], name: str, meta: Any) -> tuple[list[Any], int]:
+def _blank_missing_values(values: Sequence[Any], name: str, meta: Any) -> tuple[list[Any], int]:
     gone = [is_called_missing(value, name, meta) for value in values]
     return [None if away else value for value, away in zip(values, gone, strict=True)], sum(gone)
 
@@ -117,18 +117,18 @@ def _refuse_truncated(content: bytes, kind: Format, label: str) -> None:
     if (kind is _XPT and len(content) % _RECORD_BYTES) or (
         content.startswith(b"<stata") and b"</stata_dta>" not in content[-64:]
     ):
-        raise _damaged(kind, label)
+        raise _create_damage_error(kind, label)
 
 
-def _parsed(content: bytes, kind: Format, label: str, **options: Any) -> tuple[dict[str, list[Any]], Any]:
+def _parse_content(content: bytes, kind: Format, label: str, **options: Any) -> tuple[dict[str, list[Any]], Any]:
     try:
         values, meta = kind.read(io.BytesIO(content), output_format="dict", **options)
     except _BROKEN:
-        raise _damaged(kind, label) from None
+        raise _create_damage_error(kind, label) from None
     return dict(values), meta
 
 
-def _damaged(kind: Format, label: str) -> InputError:
+def _create_damage_error(kind: Format, label: str) -> InputError:
     return InputError("damaged-file", label, f"The {kind.name} file is damaged, or of a kind that is not read.",
                       f"a complete {kind.name} file", "save it again, or declare `source.encoding`")  # fmt: skip
 

@@ -29,14 +29,14 @@ def _sentences(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> Iter
     for i, step in enumerate(steps):
         if not isinstance(step, Pram) or step.invariant or (step.matrix is None and step.warner is None):
             continue
-        for name in step.masked:
+        for name in step.target_attributes:
             texts = category_texts(coding_of(schema, source, (name,), "masking").categories[0])
-            told = _told(transition_matrix(step, texts, where=f"masking[{i}]")) if len(texts) == 2 else None
+            told = _describe_better_matrix(transition_matrix(step, texts, where=f"masking[{i}]")) if len(texts) == 2 else None
             if told is not None:
                 yield f"masking[{i}]: the probabilities for {name} are {told}"
 
 
-def _told(matrix: Floats) -> str | None:
+def _describe_better_matrix(matrix: Floats) -> str | None:
     epsilon = epsilon_of(matrix)
     if not 0 < epsilon < np.inf:
         return None

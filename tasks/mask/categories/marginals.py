@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.mask.categories.pram import Pram, chances
-from tasks.mask.categories.product import Coding, coding_of
-from tasks.mask.categories.randomised_response import Marginals, estimated_marginals
+from tasks.mask.categories.product import CategoryCoding, coding_of
+from tasks.mask.categories.randomised_response import MarginalEstimates, estimate_marginals
 from tasks.mask.step import Step
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
@@ -50,35 +50,39 @@ class EstimatedShares:
     n_left_out: int = 0
 
 
-def estimated_shares(released: Microdata, source: Microdata, schema: Schema, steps: Iterable[Spec]) -> list[EstimatedShares]:
+def estimate_shares(released: Microdata, source: Microdata, schema: Schema, steps: Iterable[Spec]) -> list[EstimatedShares]:
     """The estimates that a reader of the release can make himself: from the released counts and matrices that may be told.
 
     Nothing in it comes from the source but what its categories are. There is none for an attribute that another step masked as
     well, whose matrix is not told (a stated one, an invariant one), or that shows something that PRAM cannot have drawn.
     """
     steps = tuple(steps)
-    return [one for names in _told(steps) if (one := _estimated(released, source, schema, names, steps)) is not None]
+    return [
+        one
+        for names in _list_estimable_units(steps)
+        if (one := _estimate_unit_shares(released, source, schema, names, steps)) is not None
+    ]
 
 
-def joint_marginals(coding: Coding, table: Microdata, probability: Floats) -> tuple[Marginals, Integers]:
-    """`estimated_marginals` of the combinations without a gap, and how many released rows show each.
+def joint_marginals(coding: CategoryCoding, table: Microdata, probability: Floats) -> tuple[MarginalEstimates, Integers]:
+    """`estimate_marginals` of the combinations without a gap, and how many released rows show each.
 
     probability: over all codes, the product of the matrices where there were several steps. Rows with a gap are passed over: a
     gap stays, so that the others are the rows whose originals had none.
-    Raises NotApplicable as `estimated_marginals` does, and where no row is without a gap.
+    Raises NotApplicable as `estimate_marginals` does, and where no row is without a gap.
     """
     block = coding.blocks()[0]
     observed = np.bincount(coding.codes(table), minlength=coding.size + 1)[block]
     if observed.sum() == 0:
         raise NotApplicable("no released row is without a gap: there is nothing to estimate from")
-    return estimated_marginals(probability[np.ix_(block, block)], observed.astype(float)), observed
+    return estimate_marginals(probability[np.ix_(block, block)], observed.astype(float)), observed
 
 
-def _told(steps: tuple[Spec, ...]) -> Iterator[tuple[str, ...]]:
+def _list_estimable_units(steps: tuple[Spec, ...]) -> Iterator[tuple[str, ...]]:
     """What was drawn by PRAM steps alone, whose matrices may be told, and always together."""
     units = dict.fromkeys(names for step in steps if isinstance(step, Pram) for names in step.units)
     for names in units:
-        touching = [step for step in steps if isinstance(step, Step) and set(names) & set(step.masked)]
+        touching = [step for step in steps if isinstance(step, Step) and set(names) & set(step.target_attributes)]
         if all(isinstance(step, Pram) and names in step.units and _may_be_told(step) for step in touching):
             yield names
 
@@ -87,7 +91,7 @@ def _may_be_told(step: Pram) -> bool:
     return step.matrix is None and not step.invariant
 
 
-def _estimated(
+def _estimate_unit_shares(
     released: Microdata, source: Microdata, schema: Schema, names: tuple[str, ...], steps: tuple[Spec, ...]
 ) -> EstimatedShares | None:
     coding = coding_of(schema, source, names, "masking")
@@ -101,10 +105,12 @@ def _estimated(
         found, observed = joint_marginals(coding, released, probability)
     except NotApplicable:
         return EstimatedShares(names, 0, len(coding.blocks()[0]), None)
-    return _listed(coding, names, found, observed)
+    return _list_frequent_shares(coding, names, found, observed)
 
 
-def _listed(coding: Coding, names: tuple[str, ...], found: Marginals, observed: Integers) -> EstimatedShares:
+def _list_frequent_shares(
+    coding: CategoryCoding, names: tuple[str, ...], found: MarginalEstimates, observed: Integers
+) -> EstimatedShares:
     block, n = coding.blocks()[0], int(observed.sum())
     shown = np.flatnonzero(observed)
     most = np.sort(shown[np.argsort(-observed[shown], kind="stable")][:MOST_SHOWN])

@@ -10,17 +10,17 @@ from pydantic import Field, model_validator
 
 from tasks.mask.categories.invariant import invariant_matrix
 from tasks.mask.categories.matrix import Matrix, chances_of
-from tasks.mask.categories.product import Coding, category_texts, coding_of
+from tasks.mask.categories.product import CategoryCoding, category_texts, coding_of
 from tasks.mask.categories.warner import Warner, warner_matrix
-from tasks.mask.elsewhere.shown_digits import together
-from tasks.mask.images import Knowledge, Law
-from tasks.mask.step import Description, Site, Step, View
+from tasks.mask.elsewhere.shown_digits import stack_tables
+from tasks.mask.images import Belief, DiscreteLikelihood
+from tasks.mask.step import Description, IntruderView, MaskContext, Step
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Public, PublicField
 from tasks.microdata.table import Floats, Integers, Microdata
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 
 class Pram(Step):
@@ -73,21 +73,21 @@ class Pram(Step):
         return self
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return True
 
     @property
     def units(self) -> tuple[tuple[str, ...], ...]:
         """The attributes, those that are drawn together in one tuple; once they are resolved."""
-        return (self.masked,) if self.jointly else tuple((name,) for name in self.masked)
+        return (self.target_attributes,) if self.jointly else tuple((name,) for name in self.target_attributes)
 
     @property
     def rule(self) -> str:
-        within = "" if self.by is None else f", within each combination of {listed(self.by)}"
-        return f"{'joint ' * self.jointly}PRAM of {listed(self.masked)}, {self.law}{within}"
+        within = "" if self.by is None else f", within each combination of {join_with_and(self.by)}"
+        return f"{'joint ' * self.jointly}PRAM of {join_with_and(self.target_attributes)}, {self.law}{within}"
 
     @property
-    def unanswered(self) -> None:
+    def no_attack_reason(self) -> None:
         return None
 
     @property
@@ -127,7 +127,7 @@ DESCRIPTION = Description(
 )
 
 
-def randomise(site: Site, spec: Pram) -> Microdata:
+def randomise(site: MaskContext, spec: Pram) -> Microdata:
     """Replace each value by a category drawn from the row of its own in the transition matrix.
 
     Meaning: nobody can say of a released category whether it is the true one, and how often it is stands in the matrix.
@@ -143,7 +143,7 @@ def randomise(site: Site, spec: Pram) -> Microdata:
         `invariant` keeps are those of the column as this step finds it, in the stratum.
     spec: with its attributes resolved. Each attribute has a stream of its own, attributes drawn together have one.
 
-    Returns the table with those columns replaced. No statistic of them is kept exactly; `estimated_marginals` corrects
+    Returns the table with those columns replaced. No statistic of them is kept exactly; `estimate_marginals` corrects
     frequencies, and invariant PRAM keeps their expectation.
 
     Raises InputError for an attribute with fewer than 2 or more than 1,000 categories, more than 2,000 combinations, one
@@ -152,25 +152,25 @@ def randomise(site: Site, spec: Pram) -> Microdata:
     Example: epsilon 0 draws every category with equal probability.
     """
     data, where = site.data, site.where
-    if spec.jointly and len(spec.masked) < 2:
-        what = f"`{spec.masked[0]}` is the only attribute that the step would draw jointly"
+    if spec.jointly and len(spec.target_attributes) < 2:
+        what = f"`{spec.target_attributes[0]}` is the only attribute that the step would draw jointly"
         raise InputError("one-attribute", f"{where}.jointly", what, "two attributes or more", "take `jointly` out")
     for names in spec.units:
         coding = coding_of(site.schema, site.table, names, f"{where}.attributes")
         codes = coding.codes(data)
         if (codes == coding.size).any():
-            raise _unknown_category(names, site, coding, f"{where}.attributes: {listed(names)}")
-        drawn = drawn_categories(chances(spec, coding, codes, where=where), codes, rng=site.draw(*names))
+            raise _unknown_category(names, site, coding, f"{where}.attributes: {join_with_and(names)}")
+        drawn = draw_categories(chances(spec, coding, codes, where=where), codes, rng=site.draw(*names))
         for name, column in zip(names, coding.columns(drawn), strict=True):
-            data = data.with_column(name, column)
+            data = data.replace_column(name, column)
     return data
 
 
-def _unknown_category(names: tuple[str, ...], site: Site, coding: Coding, place: str) -> InputError:
+def _unknown_category(names: tuple[str, ...], site: MaskContext, coding: CategoryCoding, place: str) -> InputError:
     if (coding.codes(site.table) == coding.size).any():
-        what = f"{listed(names)} holds a category that its declared order does not list"
+        what = f"{join_with_and(names)} holds a category that its declared order does not list"
         return InputError("unknown-category", place, what, "the categories of `order`", "complete the order")
-    what = f"a step before has made a category of {listed(names)} that the source does not have"
+    what = f"a step before has made a category of {join_with_and(names)} that the source does not have"
     remedy = "put this step before that one, or group the categories in the source"
     return InputError("made-category", place, what, "the categories of the source", remedy)
 
@@ -183,13 +183,13 @@ def transition_matrix(spec: Pram, categories: tuple[str, ...], *, where: str) ->
     Example: epsilon = 1 and two categories: 0.7310586 on the diagonal, 0.2689414 beside it.
     """
     if spec.matrix is not None:
-        return _given_matrix(chances_of(spec.matrix), categories, f"{where}.matrix")
+        return _build_matrix(chances_of(spec.matrix), categories, f"{where}.matrix")
     if spec.warner is not None:
         return warner_matrix(spec.warner, categories, where=f"{where}.warner")
     return _spread(spec, len(categories))
 
 
-def chances(spec: Pram, coding: Coding, codes: Integers, *, where: str) -> Floats:
+def chances(spec: Pram, coding: CategoryCoding, codes: Integers, *, where: str) -> Floats:
     """The probability of each released code (columns) for each true one (rows), gaps and what is no category among them.
 
     codes: shape (n,), of the rows that the step is applied to; looked at by `invariant` alone.
@@ -204,15 +204,15 @@ def chances(spec: Pram, coding: Coding, codes: Integers, *, where: str) -> Float
     return whole
 
 
-def drawn_categories(matrix: Floats, codes: Integers, *, rng: np.random.Generator) -> Integers:
+def draw_categories(matrix: Floats, codes: Integers, *, rng: np.random.Generator) -> Integers:
     """Shape (n,): a category drawn for each cell; codes: shape (n,), 0..c-1, and c (it stays c) where the value is missing."""
     bounds = np.cumsum(matrix, axis=1)
     for row, probabilities in zip(bounds, matrix, strict=True):  # above the last that can be drawn there is no bound
         row[np.flatnonzero(probabilities)[-1:].sum() :] = np.inf
-    return _drawn(bounds, codes, rng.random(len(codes)))
+    return _draw_codes(bounds, codes, rng.random(len(codes)))
 
 
-def conclude(view: View, spec: Pram) -> Knowledge:
+def infer(view: IntruderView, spec: Pram) -> Belief:
     """What the step lets an intruder conclude who knows it: the law of what the row of each of his records shows.
 
     The categories are those of his records, which are all there are; of a share of them, with those that are released.
@@ -223,36 +223,36 @@ def conclude(view: View, spec: Pram) -> Knowledge:
     """
     knowledge = view.knowledge
     for names in spec.units:
-        knowledge = _concluded(replace(view, knowledge=knowledge), spec, names)
+        knowledge = _infer_unit(replace(view, knowledge=knowledge), spec, names)
     return knowledge
 
 
-def _concluded(view: View, spec: Pram, names: tuple[str, ...]) -> Knowledge:
+def _infer_unit(view: IntruderView, spec: Pram, names: tuple[str, ...]) -> Belief:
     knowledge = view.knowledge
     before = next((law for law in knowledge.laws if law.names == names), None)
     certain = knowledge.is_certain(names)
     follows = certain and knowledge.complete if spec.invariant else certain or before is not None
     if not follows:
-        return knowledge.doubting(names)
+        return knowledge.forget(names)
     coding = coding_of(view.schema, _holding_categories(view, names), names, "masking")
     if not knowledge.complete and spec.matrix is not None and not _fits(spec, coding):
-        return knowledge.doubting(names)
+        return knowledge.forget(names)
     own, shown = coding.codes(knowledge.believed), coding.codes(view.released)
     probability = chances(spec, coding, own, where="masking")
-    values = Microdata.of(dict(zip(names, coding.columns(np.arange(coding.size)), strict=True)))
+    values = Microdata.from_columns(dict(zip(names, coding.columns(np.arange(coding.size)), strict=True)))
     if before is not None and not _is_of(before, values):
-        return knowledge.doubting(names)
-    law = Law(names, own, shown, probability if before is None else before.probability @ probability, values)
-    rest = knowledge.without(names)
+        return knowledge.forget(names)
+    law = DiscreteLikelihood(names, own, shown, probability if before is None else before.probability @ probability, values)
+    rest = knowledge.drop_attributes(names)
     return replace(rest, laws=(*rest.laws, law))
 
 
-def _holding_categories(view: View, names: tuple[str, ...]) -> Microdata:
+def _holding_categories(view: IntruderView, names: tuple[str, ...]) -> Microdata:
     """The table that the categories are taken from: who lacks records looks at the released column too."""
-    return view.table if view.knowledge.complete else together(view.table.select(names), view.released.select(names))
+    return view.table if view.knowledge.complete else stack_tables(view.table.select(names), view.released.select(names))
 
 
-def _fits(spec: Pram, coding: Coding) -> bool:
+def _fits(spec: Pram, coding: CategoryCoding) -> bool:
     """Does a stated matrix have the categories that are seen, and no other?"""
     try:
         transition_matrix(spec, category_texts(coding.categories[0]), where="masking")
@@ -261,12 +261,12 @@ def _fits(spec: Pram, coding: Coding) -> bool:
     return True
 
 
-def _is_of(law: Law, values: Microdata) -> bool:
+def _is_of(law: DiscreteLikelihood, values: Microdata) -> bool:
     """Are the categories of a law these? Not where they are those of strata, or were recoded since."""
     return law.values is not None and law.values.arrow.equals(values.arrow)
 
 
-def _base(spec: Pram, coding: Coding, c: int, where: str) -> Floats:
+def _base(spec: Pram, coding: CategoryCoding, c: int, where: str) -> Floats:
     if spec.matrix is None and spec.warner is None:
         return _spread(spec, c)
     return transition_matrix(spec, category_texts(coding.categories[0]), where=where)
@@ -281,7 +281,7 @@ def _spread(spec: Pram, c: int) -> Floats:
     return np.where(np.eye(c, dtype=bool), stays, other)
 
 
-def _given_matrix(rows: dict[str, dict[str, float]], categories: tuple[str, ...], where: str) -> Floats:
+def _build_matrix(rows: dict[str, dict[str, float]], categories: tuple[str, ...], where: str) -> Floats:
     allowed = "exactly the categories of the attribute, each as text"
     for name, fault in (
         *((name, "has no row for a category of the attribute") for name in categories if name not in rows),
@@ -292,7 +292,7 @@ def _given_matrix(rows: dict[str, dict[str, float]], categories: tuple[str, ...]
 
 
 @njit(infinite={"bounds": "above the last category that can be drawn: it is searched in, and no number drawn is beyond it"})
-def _drawn(bounds: Floats, codes: Integers, uniforms: Floats) -> Integers:
+def _draw_codes(bounds: Floats, codes: Integers, uniforms: Floats) -> Integers:
     drawn = codes.copy()
     for i in range(len(codes)):
         if codes[i] < len(bounds):

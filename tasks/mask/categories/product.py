@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Schema
 from tasks.microdata.table import Integers, Microdata
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 MOST_CATEGORIES = 1000
 MOST_COMBINATIONS = 2000  # a gap counted as one more category of each attribute: the matrix has the square of it
 
 
 @dataclass(frozen=True, slots=True)
-class Coding:
+class CategoryCoding:
     """Codes 0..size-1 of the combinations of categories; `size` itself is what is no combination.
 
     categories: of each of `names`, c_j of them. In the combinations each attribute has c_j + 1 places, the last for a gap, so
@@ -71,7 +71,7 @@ class Coding:
         return self.columns(np.array([code], dtype=np.int64))
 
 
-def coding_of(schema: Schema, table: Microdata, names: tuple[str, ...], place: str) -> Coding:
+def coding_of(schema: Schema, table: Microdata, names: tuple[str, ...], place: str) -> CategoryCoding:
     """The categories of the attributes: their declared order, or the values that occur in the table, ascending.
 
     Of several attributes all combinations count, not only those that occur: which occur is a fact about the data, and who
@@ -81,9 +81,9 @@ def coding_of(schema: Schema, table: Microdata, names: tuple[str, ...], place: s
     than 2,000 combinations (gaps counted as one more category).
     """
     categories = tuple(_categories(schema[name], table, f"{place}: {name}") for name in names)
-    coding = Coding(names, categories)
+    coding = CategoryCoding(names, categories)
     if len(names) > 1 and coding.size > MOST_COMBINATIONS:
-        what = f"{listed(names)} have {coding.size:,} combinations of categories, a gap counted as one"
+        what = f"{join_with_and(names)} have {coding.size:,} combinations of categories, a gap counted as one"
         remedy = "draw fewer attributes together, or group their categories in the source"
         raise InputError("combinations", place, what, f"at most {MOST_COMBINATIONS:,} combinations", remedy)
     return coding

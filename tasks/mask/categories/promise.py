@@ -40,7 +40,7 @@ class Randomisation:
 def randomisations(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> tuple[Randomisation, ...]:
     """Each attribute that PRAM steps among the steps randomise, in the order of the table. source: before masking."""
     ours = tuple(step for step in steps if isinstance(step, Pram))
-    names = {name for step in ours for name in step.masked}
+    names = {name for step in ours for name in step.target_attributes}
     return tuple(_randomisation(source, schema, name, ours) for name in schema.names if name in names)
 
 

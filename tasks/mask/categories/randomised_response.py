@@ -41,7 +41,7 @@ def epsilon_of(matrix: Floats, *, with_missing: bool = False) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Marginals:
+class MarginalEstimates:
     """Estimated shares of the true categories.
 
     shares: shape (c,); may be negative or above 1: never clipped, they sum to 1. covariance: shape (c, c), over the draw of the
@@ -58,7 +58,7 @@ class Marginals:
         return np.diag(self.covariance).copy()
 
 
-def estimated_marginals(matrix: Floats, observed: Floats) -> Marginals:
+def estimate_marginals(matrix: Floats, observed: Floats) -> MarginalEstimates:
     """The shares that the true categories had, from the counts of the released ones.
 
     Meaning: an analyst who knows the matrix undoes, on average, what randomisation did to the frequencies.
@@ -87,4 +87,4 @@ def estimated_marginals(matrix: Floats, observed: Floats) -> Marginals:
     inverse = np.linalg.inv(matrix.T)
     shares = inverse @ shown
     covariance = (np.diag(shown) - matrix.T @ np.diag(shares) @ matrix) / n
-    return Marginals(shares, inverse @ covariance @ inverse.T, condition)
+    return MarginalEstimates(shares, inverse @ covariance @ inverse.T, condition)

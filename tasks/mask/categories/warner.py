@@ -56,11 +56,11 @@ def warner_matrix(warner: Warner, categories: tuple[str, ...], *, where: str) ->
     return warner.p * np.eye(2) + (1 - warner.p) * released
 
 
-def estimated_yes(answered_yes: int, n: int, *, p: float, p_yes: float) -> tuple[float, float]:
+def estimate_yes_share(answered_yes: int, n: int, *, p: float, p_yes: float) -> tuple[float, float]:
     """The share of true Yes among n respondents, and its variance over the draw of a simple random sample with replacement.
 
     Formula in words: pi^ = (o - (1 - p) p_yes) / p with o the share that answered Yes; its variance is o (1 - o) / (n p^2).
-    `estimated_marginals` gives the same estimate with the variance over the randomisation alone, the respondents held fixed,
+    `estimate_marginals` gives the same estimate with the variance over the randomisation alone, the respondents held fixed,
     which is smaller by pi^ (1 - pi^) / n.
 
     Returns the estimate, never clipped: it may be below 0 or above 1. Raises ValueError for p = 0 (the answers say nothing) and

@@ -9,34 +9,40 @@ import pyarrow.compute as pc
 
 from tasks.mask.coding.centres import centre_of, refuse_few
 from tasks.mask.coding.written import Written, position_of
-from tasks.mask.fitting import ordered_positions
-from tasks.mask.precision import at_precision
-from tasks.mask.step import Site
+from tasks.mask.fitting import extract_positions
+from tasks.mask.precision import round_to_grid
+from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Floats, Integers, Microdata
 
-Shown = Literal["midpoint", "lower", "mean", "median"]
+BandRule = Literal["midpoint", "lower", "mean", "median"]
 
 
-def banded(
-    site: Site, name: str, intervals: tuple[Written, ...], shown: Shown | tuple[Written, ...], place: str, *, protected: bool
+def apply_bands(
+    site: MaskContext,
+    name: str,
+    intervals: tuple[Written, ...],
+    shown: BandRule | tuple[Written, ...],
+    place: str,
+    *,
+    protected: bool,
 ) -> Microdata:
     """The table with each value of one attribute replaced by that of its band.
 
     shown: what stands for a band: a rule, or one value for each. protected: refuse a mean or median of 1 or 2 records.
     """
-    before = ordered_positions(site.data, site.schema, name, place)
+    before = extract_positions(site.data, site.schema, name, place)
     limits = _limits(site, name, intervals, f"{place}.intervals")
     if not isinstance(shown, str):
-        of_band = _stated(site, name, shown, limits, f"{place}.values")
+        of_band = _position_stated_values(site, name, shown, limits, f"{place}.values")
     elif shown in ("midpoint", "lower"):
-        of_band = _by_limits(site, name, shown, limits, place)
+        of_band = _compute_limit_values(site, name, shown, limits, place)
     else:
         of_band = _centres(site, name, shown, limits, before, place, protected=protected)
     after = np.where(np.isnan(before), np.nan, of_band[bands_of(before, limits)])
     _refuse_open_bands(before, after, name, str(shown), place)
-    return site.data.with_positions(site.schema[name], after)
+    return site.data.replace_positions(site.schema[name], after)
 
 
 def bands_of(positions: Floats, limits: Floats) -> Integers:
@@ -52,7 +58,7 @@ def refuse_idle_bands(before: Microdata, after: Microdata, name: str, place: str
                          "compare the limits with the unit of the attribute")  # fmt: skip
 
 
-def _limits(site: Site, name: str, intervals: tuple[Written, ...], place: str) -> Floats:
+def _limits(site: MaskContext, name: str, intervals: tuple[Written, ...], place: str) -> Floats:
     limits = np.array([position_of(site, name, written, f"{place}[{i}]") for i, written in enumerate(intervals)])
     if (np.diff(limits) <= 0).any():
         raise InputError("limits-not-ascending", place, f"the limits of `{name}` do not ascend", "each above the one before",
@@ -60,7 +66,7 @@ def _limits(site: Site, name: str, intervals: tuple[Written, ...], place: str) -
     return limits
 
 
-def _stated(site: Site, name: str, values: tuple[Written, ...], limits: Floats, place: str) -> Floats:
+def _position_stated_values(site: MaskContext, name: str, values: tuple[Written, ...], limits: Floats, place: str) -> Floats:
     found = np.array([position_of(site, name, written, f"{place}[{i}]") for i, written in enumerate(values)])
     outside = np.flatnonzero(bands_of(found, limits) != np.arange(len(found)))
     if len(outside):
@@ -70,7 +76,7 @@ def _stated(site: Site, name: str, values: tuple[Written, ...], limits: Floats, 
     return found
 
 
-def _by_limits(site: Site, name: str, shown: Shown, limits: Floats, place: str) -> Floats:
+def _compute_limit_values(site: MaskContext, name: str, shown: BandRule, limits: Floats, place: str) -> Floats:
     """NaN for a band that has no such value."""
     if shown == "lower":
         return np.concatenate([[np.nan], limits])
@@ -80,10 +86,12 @@ def _by_limits(site: Site, name: str, shown: Shown, limits: Floats, place: str) 
     grid = site.precision[name]
     # a quarter of a step lower, so that a midpoint between two points of the grid goes to the one inside the band
     between = (limits[:-1] + limits[1:]) / 2 - grid.units / grid.parts / 4
-    return np.concatenate([[np.nan], at_precision(between, grid), [np.nan]])
+    return np.concatenate([[np.nan], round_to_grid(between, grid), [np.nan]])
 
 
-def _centres(site: Site, name: str, shown: Shown, limits: Floats, before: Floats, place: str, *, protected: bool) -> Floats:
+def _centres(
+    site: MaskContext, name: str, shown: BandRule, limits: Floats, before: Floats, place: str, *, protected: bool
+) -> Floats:
     ordinal = site.schema[name].scale is Scale.ORDINAL
     if ordinal and shown == "mean":
         what = f"`{name}` is ordinal, and its categories have no mean"
@@ -96,7 +104,7 @@ def _centres(site: Site, name: str, shown: Shown, limits: Floats, before: Floats
         if protected:
             refuse_few(site, band == i, centre, name, f"{place}.publish")
         found[i] = centre_of(before[band == i], centre, ordinal=ordinal)
-    return found if ordinal else at_precision(found, site.precision[name])
+    return found if ordinal else round_to_grid(found, site.precision[name])
 
 
 def _refuse_open_bands(before: Floats, after: Floats, name: str, shown: str, place: str) -> None:

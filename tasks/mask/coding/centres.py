@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.mask.step import Site
+from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Booleans, Floats
 from tasks.microdata.units import units_of
@@ -26,7 +26,7 @@ def centre_of(values: Floats, centre: Centre, *, ordinal: bool) -> float:
     return float(ascending.mean() if centre == "mean" else np.median(ascending))
 
 
-def refuse_few(site: Site, behind: Booleans, centre: Centre, name: str, place: str) -> None:
+def refuse_few(site: MaskContext, behind: Booleans, centre: Centre, name: str, place: str) -> None:
     """InputError where a centre of 1 or 2 records would be published; of persons, where the schema names a person key.
 
     behind: shape (n,), the rows of the site whose centre it is.

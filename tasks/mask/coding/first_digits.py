@@ -8,20 +8,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from tasks.mask.step import Site
+from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Public, Spec
 
 MOST_DIGITS = 18  # of a whole number of 64 bits
 
 
-class Group(Spec):
+class DigitGrouping(Spec):
     """How codes are joined. digits: codes with the same first digits, so many, become one, which is shown as these digits."""
 
     digits: Public[Annotated[int, Field(ge=1, le=MOST_DIGITS)]]
 
 
-def refuse_no_digits(site: Site, name: str, place: str) -> None:
+def refuse_no_digits(site: MaskContext, name: str, place: str) -> None:
     """InputError for a column whose values are not all digits, or whose texts have a declared order."""
     column = site.data.column(name)
     if site.schema[name].order is not None:
@@ -38,7 +38,7 @@ def refuse_no_digits(site: Site, name: str, place: str) -> None:
         raise InputError("no-digits", f"{place}.group", what, allowed, "join its categories by `map` or `file`")
 
 
-def first_digits(site: Site, name: str, group: Group) -> pa.Array:
+def first_digits(site: MaskContext, name: str, group: DigitGrouping) -> pa.Array:
     """The first digits of each code; missing stays missing.
 
     Meaning: numbers have lost their leading zeros, and are read as if they had as many digits as the longest of the source.

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from tasks.ingest.columns.code_values import values_of
 from tasks.mask.coding.mapping import Pairs
-from tasks.mask.fitting import ordered_positions
-from tasks.mask.step import Site
+from tasks.mask.fitting import extract_positions
+from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Name, Spec
@@ -28,7 +28,7 @@ class Become(Spec):
 Others = Literal["refuse", "keep"] | Become
 
 
-def joined(column: pa.Array, pairs: Pairs, others: Others, place: str, name: str) -> pa.Array:
+def join_categories(column: pa.Array, pairs: Pairs, others: Others, place: str, name: str) -> pa.Array:
     """The column with each listed category replaced; of the others those stay that are not to become one."""
     old, new = (_values(texts, column.type, place, name) for texts in zip(*pairs, strict=True))
     image = new.take(pc.index_in(column, value_set=old))
@@ -36,7 +36,9 @@ def joined(column: pa.Array, pairs: Pairs, others: Others, place: str, name: str
     return pc.if_else(column.is_null(), column, pc.coalesce(image, rest))
 
 
-def refuse_unfit_mapping(site: Site, name: str, pairs: Pairs, others: Others, place: str, *, unused_is_fine: bool) -> None:
+def refuse_unfit_mapping(
+    site: MaskContext, name: str, pairs: Pairs, others: Others, place: str, *, unused_is_fine: bool
+) -> None:
     """InputError for a mapping that lists what the table does not have, or misses what it has, or reverses an order."""
     column, kind = site.data.column(name), site.data.column(name).type
     old = _values(tuple(text for text, _ in pairs), kind, place, name)
@@ -45,7 +47,7 @@ def refuse_unfit_mapping(site: Site, name: str, pairs: Pairs, others: Others, pl
         raise InputError("mapping", place, what, "each category once", "write each category as the table has it")
     categories = pc.unique(column.drop_null())
     if not unused_is_fine:
-        _refuse_unused(old, _known(site, name, categories), name, place)
+        _refuse_unused(old, _list_known_categories(site, name, categories), name, place)
     if others == "refuse":
         _refuse_unlisted(categories, old, name, place)
     if site.schema[name].scale is Scale.ORDINAL:
@@ -70,23 +72,23 @@ def _refuse_unlisted(categories: pa.Array, old: pa.Array, name: str, place: str)
         raise InputError("unlisted-category", place, what, "a mapping of all categories, or `others`", remedy, written)
 
 
-def _known(site: Site, name: str, categories: pa.Array) -> pa.Array:
+def _list_known_categories(site: MaskContext, name: str, categories: pa.Array) -> pa.Array:
     """The categories of the column as it is now and as it was at first, and those of its declared order."""
     order = pa.array(site.schema[name].order or (), type=pa.string())
     found = [categories, pc.unique(site.table.column(name).drop_null())]
     return pc.unique(pa.concat_arrays([*found, order] if site.data.is_text(name) else found))
 
 
-def _refuse_other_order(site: Site, name: str, pairs: Pairs, others: Others, place: str) -> None:
+def _refuse_other_order(site: MaskContext, name: str, pairs: Pairs, others: Others, place: str) -> None:
     """InputError where a lower category becomes a higher one than a higher category does, or leaves the order."""
     attribute = site.schema[name]
-    ordered_positions(site.data, site.schema, name, place)
+    extract_positions(site.data, site.schema, name, place)
     kind = site.data.column(name).type
-    before = pa.array(attribute.order, type=kind) if attribute.order else _sorted(site.data.column(name))
+    before = pa.array(attribute.order, type=kind) if attribute.order else _sort_categories(site.data.column(name))
     listed = _values(tuple(text for text, _ in pairs), kind, place, name)
     if others == "refuse":
         before = before.filter(pc.is_in(before, value_set=listed))
-    after = Microdata.of({name: joined(before, pairs, others, place, name)}).positions(attribute)
+    after = Microdata.from_columns({name: join_categories(before, pairs, others, place, name)}).positions(attribute)
     if np.isnan(after).any():
         what = f"the mapping makes something of `{name}` that is no category of its declared order"
         raise InputError("unknown-category", place, what, "categories of `order`", "take categories of `order`")
@@ -95,7 +97,7 @@ def _refuse_other_order(site: Site, name: str, pairs: Pairs, others: Others, pla
         raise InputError("order-not-kept", place, what, "a mapping that never reverses the order", "join neighbours only")
 
 
-def _sorted(column: pa.Array) -> pa.Array:
+def _sort_categories(column: pa.Array) -> pa.Array:
     found = pc.unique(column.drop_null())
     return found.take(pc.sort_indices(found))
 

@@ -10,20 +10,20 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from tasks.mask.coding.bands import banded, refuse_idle_bands
+from tasks.mask.coding.bands import apply_bands, refuse_idle_bands
 from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
-from tasks.mask.coding.first_digits import Group, first_digits, refuse_no_digits
-from tasks.mask.coding.joined_categories import Become, joined, refuse_unfit_mapping
+from tasks.mask.coding.first_digits import DigitGrouping, first_digits, refuse_no_digits
+from tasks.mask.coding.joined_categories import Become, join_categories, refuse_unfit_mapping
 from tasks.mask.coding.mapping import Pairs, read_mapping
 from tasks.mask.coding.written import Written
-from tasks.mask.images import Knowledge
-from tasks.mask.repetition import repeated_by_value, repeated_on_all
-from tasks.mask.step import Description, Site, Step, View
+from tasks.mask.images import Belief
+from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
+from tasks.mask.step import Description, IntruderView, MaskContext, Step
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Name, Public, PublicField, Spec
 from tasks.microdata.table import Microdata
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 AnyStep = TypeVar("AnyStep", bound=Step)
 
@@ -59,7 +59,7 @@ class Recode(Spec):
     values: Annotated[tuple[Written, ...], Field(min_length=2)] | None = None
     map: Annotated[Pairs | None, PublicField(_mapping_in_numbers)] = None
     file: Name | None = None
-    group: Public[Group | None] = None
+    group: Public[DigitGrouping | None] = None
     others: Literal["refuse", "keep"] | Become = "refuse"
     unused: Literal["refuse", "ignore"] | None = None
 
@@ -107,7 +107,7 @@ class Recoding(Step):
 
     @model_validator(mode="after")
     def _strata_change_something(self) -> Self:
-        refuse_other_attributes(self.attributes, self.recoded, "`recode`")
+        refuse_other_attributes(self.attributes, self.attribute_keys, "`recode`")
         if self.by is not None and not all(recode.depends_on_all for _, recode in self.recode):
             raise ValueError(
                 "only a mean or median of bands differs by stratum: take `by` out, or recode the rest in another step"
@@ -115,23 +115,23 @@ class Recoding(Step):
         return self
 
     @property
-    def recoded(self) -> tuple[str, ...]:
+    def attribute_keys(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.recode)
 
     @property
-    def named(self) -> tuple[str, ...] | None:
-        return self.recoded
+    def explicit_attributes(self) -> tuple[str, ...] | None:
+        return self.attribute_keys
 
     @property
     def rule(self) -> str:
-        return f"recoding of {listed(f'{name} into {outcome_in_words(recode)}' for name, recode in self.recode)}"
+        return f"recoding of {join_with_and(f'{name} into {outcome_in_words(recode)}' for name, recode in self.recode)}"
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return False
 
     @property
-    def unanswered(self) -> None:
+    def no_attack_reason(self) -> None:
         return None
 
 
@@ -159,7 +159,7 @@ DESCRIPTION = Description(
 )
 
 
-def recode(site: Site, spec: Recoding) -> Microdata:
+def recode(site: MaskContext, spec: Recoding) -> Microdata:
     """Replace each value by that of its band, and each category by what the mapping says.
 
     Meaning: all records of a band, or of the categories that were joined, show the same.
@@ -189,13 +189,13 @@ def recode(site: Site, spec: Recoding) -> Microdata:
         place = f"{site.where}.recode.{name}"
         here = replace(site, data=data)
         refuse_wrong_way(here, name, one, place)
-        data = _recoded(here, name, one, place, protected=True)
+        data = _recode_attribute(here, name, one, place, protected=True)
         if spec.by is None:
             _refuse_idle(here.data, data, name, one, place)
     return data
 
 
-def refuse_wrong_way(site: Site, name: str, one: Recode, place: str) -> None:
+def refuse_wrong_way(site: MaskContext, name: str, one: Recode, place: str) -> None:
     """InputError for bands of what has no order, a mapping of what is measured, and a mapping that does not fit."""
     scale = site.schema[name].scale
     if one.file is not None:
@@ -213,7 +213,7 @@ def refuse_wrong_way(site: Site, name: str, one: Recode, place: str) -> None:
         refuse_unfit_mapping(site, name, one.map, one.others, place, unused_is_fine=one.unused == "ignore")
 
 
-def _refuse_ungroupable(site: Site, name: str, place: str) -> None:
+def _refuse_ungroupable(site: MaskContext, name: str, place: str) -> None:
     scale = site.schema[name].scale
     if scale not in _MAPPED:
         what, allowed = f"`{name}` is {scale}: its first digits say nothing", "`intervals`, or the scale nominal or code"
@@ -225,30 +225,30 @@ _BANDED = frozenset({Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL})
 _MAPPED = frozenset({Scale.ORDINAL, Scale.NOMINAL, Scale.CODE})
 
 
-def conclude(view: View, spec: Recoding) -> Knowledge:
+def infer(view: IntruderView, spec: Recoding) -> Belief:
     """What the step lets an intruder conclude who knows it: he recodes his own records by the same rule.
 
     A mapping, a midpoint, a lower limit or a stated value is a rule for single values; a mean or median depends on all records.
     """
     for name, one in spec.recode:
-        again = partial(_recoded, name=name, one=one, place="masking", protected=False)
-        known = repeated_on_all(view, (name,), again) if one.depends_on_all else repeated_by_value(view, name, again)
+        again = partial(_recode_attribute, name=name, one=one, place="masking", protected=False)
+        known = infer_by_repeating_step(view, (name,), again) if one.depends_on_all else infer_by_value_rule(view, name, again)
         view = replace(view, knowledge=known)
     return view.knowledge
 
 
-def with_mappings(steps: Iterable[AnyStep], base: Path, where: str) -> tuple[AnyStep, ...]:
+def load_mappings(steps: Iterable[AnyStep], base: Path, where: str) -> tuple[AnyStep, ...]:
     """The steps with every mapping file read into them, so that what the file says is part of what the run is made of.
 
     base: the folder of the release file. where: the place of the list in it. Raises InputError for a file that cannot be read.
     """
     return tuple(
-        _with_mapping(step, base, f"{where}[{i}].recode") if isinstance(step, Recoding) else step
+        _load_step_mappings(step, base, f"{where}[{i}].recode") if isinstance(step, Recoding) else step
         for i, step in enumerate(steps)
     )
 
 
-def _with_mapping(step: Any, base: Path, place: str) -> Any:
+def _load_step_mappings(step: Any, base: Path, place: str) -> Any:
     read = ((name, _read(one, base, f"{place}.{name}.file")) for name, one in step.recode)
     return step.model_copy(update={"recode": tuple(read)})
 
@@ -260,13 +260,13 @@ def _read(one: Recode, base: Path, place: str) -> Recode:
     return one.model_copy(update={"map": pairs, "file": None, "unused": one.unused or "ignore"})
 
 
-def _recoded(site: Site, name: str, one: Recode, place: str, *, protected: bool) -> Microdata:
+def _recode_attribute(site: MaskContext, name: str, one: Recode, place: str, *, protected: bool) -> Microdata:
     """protected: refuse what would tell the value of one person; the intruder repeats what has been done."""
     if one.group is not None:
-        return site.data.with_column(name, first_digits(site, name, one.group))
+        return site.data.replace_column(name, first_digits(site, name, one.group))
     if one.map is not None:
-        return site.data.with_column(name, joined(site.data.column(name), one.map, one.others, place, name))
-    return banded(site, name, one.intervals or (), one.values or one.publish or "median", place, protected=protected)
+        return site.data.replace_column(name, join_categories(site.data.column(name), one.map, one.others, place, name))
+    return apply_bands(site, name, one.intervals or (), one.values or one.publish or "median", place, protected=protected)
 
 
 def _refuse_idle(before: Microdata, after: Microdata, name: str, one: Recode, place: str) -> None:

@@ -11,16 +11,16 @@ import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from tasks.mask.coding.by_attribute import WrittenMapping, refuse_other_attributes
-from tasks.mask.fitting import ordered_positions
-from tasks.mask.images import Between, Blurred, Knowledge, Law
-from tasks.mask.precision import at_precision
-from tasks.mask.repetition import repeated_by_value, site_of
-from tasks.mask.step import Description, Site, Step, View
+from tasks.mask.fitting import extract_positions
+from tasks.mask.images import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
+from tasks.mask.precision import round_to_grid
+from tasks.mask.repetition import create_mask_context, infer_by_value_rule
+from tasks.mask.step import Description, IntruderView, MaskContext, Step
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Name, Public
 from tasks.microdata.table import MOMENT, SECONDS_OF_A_DAY, Booleans, Floats, Integers, Microdata
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 Kind = Literal["deterministic", "random", "controlled"]
 Base = Annotated[float, Field(gt=0)]
@@ -51,29 +51,29 @@ class Rounding(Step):
 
     @model_validator(mode="after")
     def _strata_change_something(self) -> Self:
-        refuse_other_attributes(self.attributes, self.rounded, "`bases`")
+        refuse_other_attributes(self.attributes, self.attribute_keys, "`bases`")
         if self.by is not None and self.kind != "controlled":
             raise ValueError(f"{self.kind} rounding takes each value by itself: strata would change nothing; take `by` out")
         return self
 
     @property
-    def rounded(self) -> tuple[str, ...]:
+    def attribute_keys(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.bases)
 
     @property
-    def named(self) -> tuple[str, ...] | None:
-        return self.rounded
+    def explicit_attributes(self) -> tuple[str, ...] | None:
+        return self.attribute_keys
 
     @property
     def rule(self) -> str:
-        return f"{self.kind} rounding of {listed(f'{name} to multiples of {base:g}' for name, base in self.bases)}"
+        return f"{self.kind} rounding of {join_with_and(f'{name} to multiples of {base:g}' for name, base in self.bases)}"
 
     @property
-    def unanswered(self) -> None:
+    def no_attack_reason(self) -> None:
         return None
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return self.kind != "deterministic"
 
 
@@ -90,7 +90,7 @@ DESCRIPTION = Description(
 )
 
 
-def round_to_base(site: Site, spec: Rounding) -> Microdata:
+def round_to_base(site: MaskContext, spec: Rounding) -> Microdata:
     """Replace each value by a multiple of the attribute's base: the one below or the one above.
 
     Meaning: a released value is off by less than one base (deterministic: by at most half), and hides among all that near.
@@ -121,13 +121,13 @@ def round_to_base(site: Site, spec: Rounding) -> Microdata:
     data = site.data
     for name, base in spec.bases:
         place = f"{site.where}.bases.{name}"
-        before = ordered_positions(data, site.schema, name, place)
+        before = extract_positions(data, site.schema, name, place)
         length = _length(site, name, base, place)
         lower, upper = _multiples(site, name, before, length)
         if spec.by is None:
             _refuse_idle(name, before, lower, upper, place)
         up = _goes_up(before, length, lower < upper, spec.kind, rng=partial(site.draw, name))
-        data = data.with_positions(site.schema[name], np.where(up, upper, lower))
+        data = data.replace_positions(site.schema[name], np.where(up, upper, lower))
     return data
 
 
@@ -164,7 +164,7 @@ def systematic(fractions: Floats, *, rng: np.random.Generator) -> Integers:
     return np.sort(order[np.minimum(places, len(order) - 1)])
 
 
-def conclude(view: View, spec: Rounding) -> Knowledge:
+def infer(view: IntruderView, spec: Rounding) -> Belief:
     """What the step lets an intruder conclude who knows it.
 
     He repeats deterministic rounding; after noise, it counts as normal noise with its variance, a twelfth of the base squared,
@@ -175,52 +175,54 @@ def conclude(view: View, spec: Rounding) -> Knowledge:
     for name, base in spec.bases:
         blurred = next((part for part in view.knowledge.blurred if name in part.names and not part.factors), None)
         if spec.kind == "deterministic" and blurred is not None:
-            known = _with_more_noise(view, name, base, blurred)
+            known = _add_rounding_variance(view, name, base, blurred)
         elif spec.kind == "deterministic":
-            known = repeated_by_value(view, name, partial(_repeated, name=name, base=base))
+            known = infer_by_value_rule(view, name, partial(_repeat_rounding, name=name, base=base))
         elif view.knowledge.is_certain((name,)):
-            between = _between(view, name, base)
-            rest = view.knowledge.without((name,))
-            known = replace(rest, between=(*rest.between, between), laws=(*rest.laws, _law(view, name, base, between)))
+            between = _infer_interval(view, name, base)
+            rest = view.knowledge.drop_attributes((name,))
+            known = replace(
+                rest, between=(*rest.between, between), laws=(*rest.laws, _infer_likelihood(view, name, base, between))
+            )
         else:
-            known = view.knowledge.doubting((name,))
+            known = view.knowledge.forget((name,))
         view = replace(view, knowledge=known)
     return view.knowledge
 
 
-def _repeated(site: Site, name: str, base: float) -> Microdata:
+def _repeat_rounding(site: MaskContext, name: str, base: float) -> Microdata:
     before = site.data.positions(site.schema[name])
     length = _length(site, name, base, site.where)
     lower, upper = _multiples(site, name, before, length)
-    return site.data.with_positions(site.schema[name], np.where(_to_nearest(before, length), upper, lower))
+    return site.data.replace_positions(site.schema[name], np.where(_to_nearest(before, length), upper, lower))
 
 
-def _between(view: View, name: str, base: float) -> Between:
+def _infer_interval(view: IntruderView, name: str, base: float) -> InInterval:
     believed, attribute = view.knowledge.believed, view.schema[name]
-    site = site_of(view)
+    site = create_mask_context(view)
     ends = _multiples(site, name, believed.positions(attribute), _length(site, name, base, "masking"))
     # through the column's own type, so that a limit equals the released value to the last bit
-    low, high = (believed.with_positions(attribute, end).positions(attribute) for end in ends)
-    return Between(name, low, high)
+    low, high = (believed.replace_positions(attribute, end).positions(attribute) for end in ends)
+    return InInterval(name, low, high)
 
 
-def _with_more_noise(view: View, name: str, base: float, part: Blurred) -> Knowledge:
-    at, length = part.names.index(name), _length(site_of(view), name, base, "masking")
+def _add_rounding_variance(view: IntruderView, name: str, base: float, part: GaussianLikelihood) -> Belief:
+    at, length = part.names.index(name), _length(create_mask_context(view), name, base, "masking")
     if length > _MOST_NOISE * np.sqrt(part.covariance[:, at, at].min()):
-        return view.knowledge.doubting((name,))
+        return view.knowledge.forget((name,))
     covariance = part.covariance.copy()
     covariance[:, at, at] += length**2 / 12
     rest = (one for one in view.knowledge.blurred if one is not part)
     return replace(view.knowledge, blurred=(*rest, replace(part, covariance=covariance)))
 
 
-def _law(view: View, name: str, base: float, between: Between) -> Law:
+def _infer_likelihood(view: IntruderView, name: str, base: float, between: InInterval) -> DiscreteLikelihood:
     """Which of the two multiples that the interval leaves is published: of neighbours one is even, the other odd.
 
     The chances are taken in steps of 1/256. Codes of the records: twice the step, and 1 more where the one above is odd; of the
     rows: 0 even, 1 odd; 2 and 3 for what is missing, and for what no record can show.
     """
-    attribute, length = view.schema[name], _length(site_of(view), name, base, "masking")
+    attribute, length = view.schema[name], _length(create_mask_context(view), name, base, "masking")
     own = view.knowledge.believed.positions(attribute)
     missing = np.isnan(own)
     up = np.where(missing | (between.low == between.high), 1.0, chance_above(own, length))
@@ -233,7 +235,9 @@ def _law(view: View, name: str, base: float, between: Between) -> Law:
     probability[size - 2, 2] = 1.0
     released = view.released.positions(attribute)
     shown = np.where(np.isnan(released), 2, _multiple_of(released, length) % 2).astype(np.int64)
-    return Law((name,), np.where(missing, size - 2, 2 * np.rint(up * _STEPS).astype(np.int64) + odd), shown, probability)
+    return DiscreteLikelihood(
+        (name,), np.where(missing, size - 2, 2 * np.rint(up * _STEPS).astype(np.int64) + odd), shown, probability
+    )
 
 
 def chance_above(values: Floats, length: float) -> Floats:
@@ -247,26 +251,26 @@ def _multiple_of(positions: Floats, length: float) -> Floats:
     return np.where(np.isnan(positions), 0.0, np.rint(positions / length))
 
 
-def _length(site: Site, name: str, base: float, place: str) -> float:
+def _length(site: MaskContext, name: str, base: float, place: str) -> float:
     """The base as a difference of positions: moments count in days."""
     length = base / SECONDS_OF_A_DAY if site.data.column(name).type == MOMENT else base
-    if at_precision(np.array([length]), site.precision[name])[0] != length:
+    if round_to_grid(np.array([length]), site.precision[name])[0] != length:
         what = f"the base is no multiple of the precision of `{name}`: its multiples are no values of the column"
         raise InputError("base-off-the-grid", place, what, "a multiple of the smallest difference that the column can show",
                          "take a whole base for whole numbers and dates", base)  # fmt: skip
     return length
 
 
-def _multiples(site: Site, name: str, values: Floats, length: float) -> tuple[Floats, Floats]:
+def _multiples(site: MaskContext, name: str, values: Floats, length: float) -> tuple[Floats, Floats]:
     """The multiples below and above each value, equal where it is one itself or the other one cannot be published."""
     quotient, grid = quotients(values, length), site.precision[name]
-    lower, upper = (at_precision(whole(quotient) * length, grid) for whole in (np.floor, np.ceil))
+    lower, upper = (round_to_grid(whole(quotient) * length, grid) for whole in (np.floor, np.ceil))
     first, end = _calendar(site, name)
     reachable = np.where(lower < first, upper, lower)
     return reachable, np.where(upper >= end, reachable, upper)
 
 
-def _calendar(site: Site, name: str) -> tuple[float, float]:
+def _calendar(site: MaskContext, name: str) -> tuple[float, float]:
     """The first position that a column can hold, and the first that it cannot hold any more."""
     if not site.data.is_calendar(name):
         return -np.inf, np.inf

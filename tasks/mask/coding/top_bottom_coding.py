@@ -14,16 +14,16 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.mask.coding.centres import centre_of, refuse_few
 from tasks.mask.coding.written import Written, position_of
-from tasks.mask.fitting import ordered_positions
-from tasks.mask.images import Knowledge
-from tasks.mask.precision import at_precision
-from tasks.mask.repetition import repeated_by_value, repeated_on_all
-from tasks.mask.step import Description, Site, Step, View
+from tasks.mask.fitting import extract_positions
+from tasks.mask.images import Belief
+from tasks.mask.precision import round_to_grid
+from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
+from tasks.mask.step import Description, IntruderView, MaskContext, Step
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Name, Public, PublicField, Spec
 from tasks.microdata.table import Booleans, Floats, Microdata
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 BelowAll = Annotated[float, Field(gt=0, lt=100)]
 
@@ -80,29 +80,29 @@ class TopBottomCoding(Step):
 
     @model_validator(mode="after")
     def _strata_change_something(self) -> Self:
-        refuse_other_attributes(self.attributes, self.coded, "`limits`")
+        refuse_other_attributes(self.attributes, self.attribute_keys, "`limits`")
         if self.by is not None and not all(limits.depends_on_all for _, limits in self.limits):
             raise ValueError("a stated limit that is published itself is the same in every stratum: take `by` out")
         return self
 
     @property
-    def coded(self) -> tuple[str, ...]:
+    def attribute_keys(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.limits)
 
     @property
-    def named(self) -> tuple[str, ...] | None:
-        return self.coded
+    def explicit_attributes(self) -> tuple[str, ...] | None:
+        return self.attribute_keys
 
     @property
     def rule(self) -> str:
-        return f"coding of {listed(f'{ends_in_words(limits)} of {name}' for name, limits in self.limits)}"
+        return f"coding of {join_with_and(f'{ends_in_words(limits)} of {name}' for name, limits in self.limits)}"
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return False
 
     @property
-    def unanswered(self) -> None:
+    def no_attack_reason(self) -> None:
         return None
 
 
@@ -115,7 +115,7 @@ def ends_in_words(limits: CodingLimits) -> str:
     ):
         if stated is not None or percent is not None:
             ends.append(f"the {end}" if percent is None else f"the {end} {percent:g} percent")
-    return listed(ends)
+    return join_with_and(ends)
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
@@ -131,7 +131,7 @@ DESCRIPTION = Description(
 )
 
 
-def top_bottom_code(site: Site, spec: TopBottomCoding) -> Microdata:
+def top_bottom_code(site: MaskContext, spec: TopBottomCoding) -> Microdata:
     """Replace the values at or beyond each limit by one value.
 
     Meaning: who stands out by a value at the end of a scale is hidden among all who are beyond the limit.
@@ -160,53 +160,55 @@ def top_bottom_code(site: Site, spec: TopBottomCoding) -> Microdata:
     for name, limits in spec.limits:
         place = f"{site.where}.limits.{name}"
         here = replace(site, data=data)
-        before = ordered_positions(data, site.schema, name, place)
+        before = extract_positions(data, site.schema, name, place)
         ends = _ends(here, name, limits, before, place)
         if site.schema[name].scale is Scale.ORDINAL and limits.publish == "mean":
             what = f"`{name}` is ordinal, and its categories have no mean"
             raise InputError("no-mean", f"{place}.publish", what, "limit or median", "publish: median", "mean")
         _refuse_few(here, before, ends, limits, name, place)
-        coded = _coded(here, name, limits, before, ends)
+        coded = _code_attribute(here, name, limits, before, ends)
         if spec.by is None:
             _refuse_no_or_all(data, coded, ends, before, name, place)
         data = coded
     return data
 
 
-def coded_positions(before: Floats, ends: tuple[float, float], publish: str, *, ordinal: bool) -> Floats:
+def code_positions(before: Floats, ends: tuple[float, float], publish: str, *, ordinal: bool) -> Floats:
     """Shape (n,): the positions after coding, before rounding. ends: the bottom and the top limit, infinite for none."""
     after = before.copy()
-    for limit, coded in zip(ends, _beyond(before, ends), strict=True):
+    for limit, coded in zip(ends, _flag_coded_values(before, ends), strict=True):
         if coded.any():
             after[coded] = limit if publish == "limit" else centre_of(before[coded], _centre(publish), ordinal=ordinal)
     return after
 
 
-def conclude(view: View, spec: TopBottomCoding) -> Knowledge:
+def infer(view: IntruderView, spec: TopBottomCoding) -> Belief:
     """What the step lets an intruder conclude who knows it: he codes his own records in the same way.
 
     Stated limits that are published themselves are a rule for single values; everything else depends on all records.
     """
     for name, limits in spec.limits:
-        coded = partial(_repeated, name=name, limits=limits)
-        known = repeated_on_all(view, (name,), coded) if limits.depends_on_all else repeated_by_value(view, name, coded)
+        coded = partial(_repeat_coding, name=name, limits=limits)
+        known = (
+            infer_by_repeating_step(view, (name,), coded) if limits.depends_on_all else infer_by_value_rule(view, name, coded)
+        )
         view = replace(view, knowledge=known)
     return view.knowledge
 
 
-def _repeated(site: Site, name: str, limits: CodingLimits) -> Microdata:
+def _repeat_coding(site: MaskContext, name: str, limits: CodingLimits) -> Microdata:
     """Without the refusals that protect a release: the step was carried out."""
     before = site.data.positions(site.schema[name])
-    return _coded(site, name, limits, before, _ends(site, name, limits, before, site.where))
+    return _code_attribute(site, name, limits, before, _ends(site, name, limits, before, site.where))
 
 
-def _coded(site: Site, name: str, limits: CodingLimits, before: Floats, ends: tuple[float, float]) -> Microdata:
+def _code_attribute(site: MaskContext, name: str, limits: CodingLimits, before: Floats, ends: tuple[float, float]) -> Microdata:
     ordinal = site.schema[name].scale is Scale.ORDINAL
-    after = coded_positions(before, ends, limits.publish, ordinal=ordinal)
-    return site.data.with_positions(site.schema[name], after if ordinal else at_precision(after, site.precision[name]))
+    after = code_positions(before, ends, limits.publish, ordinal=ordinal)
+    return site.data.replace_positions(site.schema[name], after if ordinal else round_to_grid(after, site.precision[name]))
 
 
-def _ends(site: Site, name: str, limits: CodingLimits, before: Floats, place: str) -> tuple[float, float]:
+def _ends(site: MaskContext, name: str, limits: CodingLimits, before: Floats, place: str) -> tuple[float, float]:
     """The bottom and the top limit as positions, infinite where there is none."""
     ascending = np.sort(before[~np.isnan(before)])
     bottom, top = -np.inf, np.inf
@@ -229,7 +231,7 @@ def _n_coded(percent: float, n: int) -> int:
     return ceil(Fraction(str(percent)) * n / 100)
 
 
-def _beyond(before: Floats, ends: tuple[float, float]) -> tuple[Booleans, Booleans]:
+def _flag_coded_values(before: Floats, ends: tuple[float, float]) -> tuple[Booleans, Booleans]:
     return before <= ends[0], before >= ends[1]
 
 
@@ -237,9 +239,11 @@ def _centre(publish: str) -> Literal["mean", "median"]:
     return "mean" if publish == "mean" else "median"
 
 
-def _refuse_few(site: Site, before: Floats, ends: tuple[float, float], limits: CodingLimits, name: str, place: str) -> None:
+def _refuse_few(
+    site: MaskContext, before: Floats, ends: tuple[float, float], limits: CodingLimits, name: str, place: str
+) -> None:
     if limits.publish != "limit":
-        for coded in _beyond(before, ends):
+        for coded in _flag_coded_values(before, ends):
             refuse_few(site, coded, _centre(limits.publish), name, f"{place}.publish")
 
 
@@ -250,6 +254,6 @@ def _refuse_no_or_all(
         what = f"coding changes no value of `{name}`: none lies beyond the limits"
         raise InputError("nothing-coded", place, what, "limits within the values", "move a limit, or take the attribute out")
     n_present = int((~np.isnan(before)).sum())
-    if any(int(beyond.sum()) == n_present for beyond in _beyond(before, ends)):
+    if any(int(beyond.sum()) == n_present for beyond in _flag_coded_values(before, ends)):
         what = f"coding makes all values of `{name}` one: all lie beyond one limit"
         raise InputError("all-coded", place, what, "limits within the values", "move the limit, or withhold the attribute")

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from tasks.ingest.columns.iso_cells import kind_of, parsed
-from tasks.mask.precision import at_precision
-from tasks.mask.step import Site
+from tasks.ingest.columns.iso_cells import kind_of, parse_iso_cells
+from tasks.mask.precision import round_to_grid
+from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name
 from tasks.microdata.suggestion import did_you_mean
@@ -19,7 +19,7 @@ from tasks.microdata.table import DATE, MOMENT, Microdata
 Written = Annotated[int | float | Name, Field(description="a number; a date or time as ISO 8601 text; a category as text")]
 
 
-def position_of(site: Site, name: str, written: Written, place: str) -> float:
+def position_of(site: MaskContext, name: str, written: Written, place: str) -> float:
     """Where a written value stands: a number, days, seconds, or the place of a category in the declared order.
 
     Raises InputError for one of another kind than the column holds, a category outside the order, and a number, date or time
@@ -35,7 +35,7 @@ def position_of(site: Site, name: str, written: Written, place: str) -> float:
                          "take the quotes away", written)  # fmt: skip
     else:
         position = float(written) + 0.0  # -0.0 is 0.0, as in the source
-    if at_precision(np.array([position]), site.precision[name])[0] != position:
+    if round_to_grid(np.array([position]), site.precision[name])[0] != position:
         what = f"the value has more digits than those of `{name}`"
         raise InputError("between-values", place, what, "a value that the column could hold", "round it", written)
     return position
@@ -49,14 +49,14 @@ def _place_in_order(order: tuple[str, ...], written: Written, place: str) -> flo
     return float(order.index(str(written)))
 
 
-def _calendar_position(site: Site, name: str, written: Written, place: str) -> float:
+def _calendar_position(site: MaskContext, name: str, written: Written, place: str) -> float:
     column = site.data.arrow.schema.field(name).type
     kinds = ("date",) if column == DATE else ("date", "moment") if column == MOMENT else ("time",)
     cells = pa.array([written if isinstance(written, str) else None], type=pa.string())
     kind = kind_of(cells)
-    values = parsed(cells, kind) if kind in kinds and kind is not None else None
+    values = parse_iso_cells(cells, kind) if kind in kinds and kind is not None else None
     if values is None:
         example = {"date": '"2020-01-31"', "moment": '"2020-01-31T12:30:00"', "time": '"12:30:00"'}[kinds[-1]]
         what = f"this is no {' or '.join(kinds)}, and `{name}` holds such values"
         raise InputError("written-value", place, what, f"ISO 8601, e.g. {example}", "write it so, in quotes", written)
-    return float(Microdata.of({name: values.cast(column)}).floats(name)[0])
+    return float(Microdata.from_columns({name: values.cast(column)}).floats(name)[0])

@@ -18,14 +18,14 @@ from tasks.mask.elsewhere.released import Synthetic, Undeclared
 from tasks.mask.elsewhere.row_order import refuse_other_order
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.images import joint_codes
-from tasks.mask.methods import Masking, Mechanism, resolved_steps
+from tasks.mask.methods import Masking, Mechanism, resolve_steps
 from tasks.mask.pseudonyms import Pseudonyms
-from tasks.microdata.alignment import Alignment, Belonging, OfNobody
+from tasks.microdata.alignment import Alignment, NoAlignment, RowAlignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Name, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
-from tasks.microdata.table import Integers, Microdata, shared_codes
+from tasks.microdata.table import Integers, Microdata, encode_jointly
 
 _OTHER_NAMES = (None, "nobody", "synthetic", "None", "null")
 _NO_MECHANISM = (
@@ -80,7 +80,7 @@ class AdoptionPlan(Spec):
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
+class AdoptionResult:
     """A table masked elsewhere, put beside its source.
 
     data: the published columns, row i being the released form of record `alignment.record[i]`, or of none; of these the rows
@@ -90,12 +90,12 @@ class Adopted:
     """
 
     data: Microdata
-    alignment: Belonging
+    alignment: RowAlignment
     mechanisms: tuple[Mechanism, ...]
     notes: tuple[str, ...]
 
 
-def adopt(original: Microdata, schema: Schema, plan: AdoptionPlan) -> Adopted:
+def adopt(original: Microdata, schema: Schema, plan: AdoptionPlan) -> AdoptionResult:
     """Read a table that was masked or made elsewhere and align it with its source, unless its rows belong to nobody.
 
     It is taken as it is: no value is rounded, repaired or masked again. Columns whose role is not published are left out.
@@ -109,53 +109,58 @@ def adopt(original: Microdata, schema: Schema, plan: AdoptionPlan) -> Adopted:
     """
     given, notes = _read(original, schema, plan)
     if plan.released.align == "none":
-        return _of_nobody(original, given, schema, notes)
-    record, rows = _aligned(original, given, plan)
-    data = Microdata(pa.table({name: given.column(name) for name in schema.published})).take(rows)
+        return _adopt_synthetic_table(original, given, schema, notes)
+    record, rows = _align_rows(original, given, plan)
+    data = Microdata(pa.table({name: given.column(name) for name in schema.release_columns})).take(rows)
     _refuse_other_kinds(original, data)
     refuse_incomparable(data, schema, where="released")
     if plan.released.align == "row":
         refuse_other_order(original, given, data)
     mechanisms = _mechanisms(original.take(record), data, schema, plan)
-    touched = tuple(name for name in schema.names if any(name in step.masked for step in mechanisms))
+    touched = tuple(name for name in schema.names if any(name in step.target_attributes for step in mechanisms))
     refuse_undone_masks(original, schema, touched)
     if len(record) < original.n:
         notes = (*notes, f"{original.n - len(record):,} of {original.n:,} records of the source are not in the released table")
-    return Adopted(data, Alignment(record, rows, original.n), mechanisms, notes)
+    return AdoptionResult(data, Alignment(record, rows, original.n), mechanisms, notes)
 
 
-def _of_nobody(original: Microdata, given: Microdata, schema: Schema, notes: tuple[str, ...]) -> Adopted:
+def find_released_records(original: Microdata, schema: Schema, plan: AdoptionPlan) -> Integers:
+    """The rows of the source that a table masked elsewhere holds, ascending. Raises InputError as `adopt`. Cost: reading it."""
+    return _align_rows(original, _read(original, schema, plan)[0], plan)[0]
+
+
+def _adopt_synthetic_table(original: Microdata, given: Microdata, schema: Schema, notes: tuple[str, ...]) -> AdoptionResult:
     """A table of any number of rows, none of which is anybody's."""
-    data = Microdata(pa.table({name: given.column(name) for name in schema.published}))
+    data = Microdata(pa.table({name: given.column(name) for name in schema.release_columns}))
     _refuse_other_kinds(original, data)
     refuse_incomparable(data, schema, where="released")
-    rows = np.lexsort([shared_codes(data.column(name))[0] for name in reversed(schema.published)]).astype(np.int64)
-    copies = _copied(original.select(schema.published), data)
+    rows = np.lexsort([encode_jointly(data.column(name))[0] for name in reversed(schema.release_columns)]).astype(np.int64)
+    copies = _count_copied_rows(original.select(schema.release_columns), data)
     told = (f"{copies:,} of the {data.n:,} rows of the released table, which are declared to belong to nobody, are equal in "
             "every published column to a record of the source",) if copies else ()  # fmt: skip
-    steps = (Synthetic(attributes=schema.published),)
-    return Adopted(data.take(rows), OfNobody(rows, original.n), steps, (*notes, *told))
+    steps = (Synthetic(attributes=schema.release_columns),)
+    return AdoptionResult(data.take(rows), NoAlignment(rows, original.n), steps, (*notes, *told))
 
 
-def _copied(original: Microdata, data: Microdata) -> int:
+def _count_copied_rows(original: Microdata, data: Microdata) -> int:
     """How many rows of a table are rows of its source."""
-    pairs = [shared_codes(original.column(name), data.column(name)) for name in data.names]
+    pairs = [encode_jointly(original.column(name), data.column(name)) for name in data.names]
     codes = joint_codes([np.concatenate(pair) for pair in pairs], original.n + data.n)
     return int(np.isin(codes[original.n :], codes[: original.n]).sum())
 
 
 def _read(original: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Microdata, tuple[str, ...]]:
-    wanted = {*schema.published, *([plan.key] if plan.released.align == "key" and plan.key else [])}
+    wanted = {*schema.release_columns, *([plan.key] if plan.released.align == "key" and plan.key else [])}
     declared = tuple(attribute for attribute in plan.attributes if attribute.name in wanted)
     source = SourceSpec.model_validate(plan.released.model_dump(include=set(SourceSpec.model_fields)))
     try:
         found = ingest(IngestPlan(source=source, attributes=declared))
     except InputError as error:
         if error.code != "unknown-attribute":
-            raise _in_released(error) from None
+            raise _relocate_error(error) from None
         raise _lacking(str(error.value), plan, found_in=error.allowed) from None
     names = found.data.names
-    for name in schema.published:
+    for name in schema.release_columns:
         if name not in names:
             raise _lacking(name, plan, found_in=", ".join(names[:30]))
     for name in names:
@@ -163,12 +168,12 @@ def _read(original: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Micr
             what = "The released table has a column that the source does not have."
             remedy = did_you_mean(name, schema.names, "drop or rename it")
             raise InputError("released-has-column", "released", what, ", ".join(schema.names[:30]), remedy, name)
-    dropped = [name for name in names if name not in schema.published]
+    dropped = [name for name in names if name not in schema.release_columns]
     told = (f"columns of the released table that are not published and were left out: {', '.join(dropped)}",) if dropped else ()
     return found.data, (*found.report.notes, *told)
 
 
-def _in_released(error: InputError) -> InputError:
+def _relocate_error(error: InputError) -> InputError:
     if error.code == "not-numeric":
         remedy = f"{error.remedy}; bands such as 40-49 are not compared with numbers: give their midpoints"
         error = replace(error, remedy=remedy)
@@ -184,10 +189,10 @@ def _lacking(name: str, plan: AdoptionPlan, *, found_in: str) -> InputError:
     return InputError("released-lacks-column", "released", what, found_in, remedy, name)
 
 
-def _aligned(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple[Integers, Integers]:
+def _align_rows(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple[Integers, Integers]:
     """The records that are released, ascending, and the row of each in the released table."""
     if plan.released.align == "key":
-        return _by_key(original, given, plan)
+        return _align_by_key(original, given, plan)
     if given.n != original.n:
         raise InputError(
             "rows-do-not-align",
@@ -200,7 +205,7 @@ def _aligned(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple
     return np.arange(original.n, dtype=np.int64), np.arange(original.n, dtype=np.int64)
 
 
-def _by_key(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple[Integers, Integers]:
+def _align_by_key(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple[Integers, Integers]:
     where, key = "released.align", plan.key
     if key is None:
         raise InputError("no-key", where, "`align: key` needs the column that tells the rows apart.", "`key: <column>`",
@@ -208,7 +213,7 @@ def _by_key(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple[
     if key not in given.names:
         raise _lacking(key, plan, found_in=", ".join(given.names[:30]))
     _refuse_other_kinds(original.select([key]), given.select([key]))
-    known, shown = shared_codes(original.column(key), given.column(key))
+    known, shown = encode_jointly(original.column(key), given.column(key))
     missing, repeated = int((shown < 0).sum()), len(shown) - len(np.unique(shown))
     foreign = int((~np.isin(shown, known)).sum())
     if missing or repeated or foreign:
@@ -243,12 +248,12 @@ def _counting_rows(step: Mechanism) -> Mechanism:
 
 def _mechanisms(original: Microdata, data: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Mechanism, ...]:
     """The declared steps, and an undeclared one for every further attribute that differs from the source."""
-    declared = tuple(map(_counting_rows, resolved_steps(plan.released.mechanism, schema, "released.mechanism")))
-    covered = {name for step in declared for name in step.masked}
+    declared = tuple(map(_counting_rows, resolve_steps(plan.released.mechanism, schema, "released.mechanism")))
+    covered = {name for step in declared for name in step.target_attributes}
     changed = tuple(name for name in data.names if name not in covered and _differs(original, data, name))
     return (*declared, Undeclared(attributes=changed)) if changed else declared
 
 
 def _differs(original: Microdata, data: Microdata, name: str) -> bool:
-    before, after = shared_codes(original.column(name), data.column(name))
+    before, after = encode_jointly(original.column(name), data.column(name))
     return bool((before != after).any())

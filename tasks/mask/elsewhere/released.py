@@ -6,33 +6,30 @@ from typing import Literal
 
 from tasks.mask.step import Step
 from tasks.microdata.spec import Names, Public
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 
 class Undeclared(Step):
     """What stands for the mechanism of a table that was masked elsewhere by a method that nobody declared.
 
     attributes: those whose values differ from the source's.
+    Somebody who knows the method may follow it: the transparency attack is required, and not followed (`why_lost`).
     """
 
     method: Public[Literal["undeclared"]] = "undeclared"
     attributes: Public[Names]
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return True  # nobody knows, so it may be
 
     @property
-    def can_be_followed(self) -> bool:
-        return False
-
-    @property
-    def unanswered(self) -> str:
+    def no_attack_reason(self) -> str:
         return "nobody declared how it was done, and somebody who knows may find more"
 
     @property
     def rule(self) -> str:
-        return f"a method that nobody declared, which changed {listed(self.masked)}"
+        return f"a method that nobody declared, which changed {join_with_and(self.target_attributes)}"
 
 
 class Synthetic(Step):
@@ -45,7 +42,7 @@ class Synthetic(Step):
     attributes: Public[Names]
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return True
 
     @property
@@ -53,7 +50,7 @@ class Synthetic(Step):
         return False
 
     @property
-    def unanswered(self) -> str:
+    def no_attack_reason(self) -> str:
         return "no record was turned into a row, so that there is nothing to follow from a record to its row"
 
     @property

@@ -8,7 +8,7 @@ from scipy.stats.contingency import crosstab
 
 from tasks.mask.images import row_codes
 from tasks.microdata.errors import InputError
-from tasks.microdata.table import Integers, Microdata, shared_codes
+from tasks.microdata.table import Integers, Microdata, encode_jointly
 
 ENOUGH_ROWS = 30  # below, a masked column and its source may be unrelated by chance
 MOST_CATEGORIES = 50
@@ -37,7 +37,7 @@ def refuse_other_order(original: Microdata, given: Microdata, data: Microdata) -
     both = Microdata(original.select(data.names).arrow)
     if _same_kinds(both, data) and not _equal_rows(both, data) and _same_multiset(both, data):
         raise _other_order("The released table holds exactly the rows of the source, in another order.")
-    if data.n >= ENOUGH_ROWS and not any(_related(original, data, name) for name in data.names):
+    if data.n >= ENOUGH_ROWS and not any(_is_related(original, data, name) for name in data.names):
         raise _other_order("No column of the released table is related to the source's, row by row.")
 
 
@@ -46,7 +46,7 @@ def _other_order(what: str) -> InputError:
 
 
 def _differ(original: Microdata, given: Microdata, name: str) -> bool:
-    before, after = shared_codes(original.column(name), given.column(name))
+    before, after = encode_jointly(original.column(name), given.column(name))
     return bool((before != after).any())
 
 
@@ -59,14 +59,16 @@ def _equal_rows(original: Microdata, data: Microdata) -> bool:
 
 
 def _same_multiset(original: Microdata, data: Microdata) -> bool:
-    whole = Microdata.of({name: [*original.column(name).to_pylist(), *data.column(name).to_pylist()] for name in data.names})
+    whole = Microdata.from_columns(
+        {name: [*original.column(name).to_pylist(), *data.column(name).to_pylist()] for name in data.names}
+    )
     codes = row_codes(whole, data.names)
     return bool(np.array_equal(np.sort(codes[: original.n]), np.sort(codes[original.n :])))
 
 
-def _related(original: Microdata, data: Microdata, name: str) -> bool:
+def _is_related(original: Microdata, data: Microdata, name: str) -> bool:
     """Does a column tell something of its source? By categories where they are few, else by ranks or equal values."""
-    before, after = shared_codes(original.column(name), data.column(name))
+    before, after = encode_jointly(original.column(name), data.column(name))
     if len(np.unique(before)) < 2 or len(np.unique(after)) < 2:
         return False
     if np.array_equal(before, after):

@@ -28,7 +28,7 @@ def as_shown(believed: Microdata, released: Microdata) -> Microdata:
     return believed
 
 
-def in_kinds_of(originals: Microdata, released: Microdata) -> Microdata:
+def match_column_types(originals: Microdata, released: Microdata) -> Microdata:
     """The intruder's columns of whole numbers as decimals where the released table shows decimals."""
     for name in originals.names:
         if originals.is_integer(name) and pa.types.is_floating(released.arrow.schema.field(name).type):
@@ -37,7 +37,7 @@ def in_kinds_of(originals: Microdata, released: Microdata) -> Microdata:
     return originals
 
 
-def together(originals: Microdata, released: Microdata) -> Microdata:
+def stack_tables(originals: Microdata, released: Microdata) -> Microdata:
     """The rows of both tables, whose columns are of the same kinds."""
     return Microdata(pa.concat_tables([originals.arrow, released.arrow.select(list(originals.names))]))
 

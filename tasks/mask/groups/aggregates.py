@@ -11,7 +11,7 @@ from tasks.microdata.table import Floats, Integers
 Aggregate = Literal["mean", "median", "median category", "plurality"]
 
 
-def aggregated(values: Floats, groups: Integers, aggregate: Aggregate) -> Floats:
+def aggregate_groups(values: Floats, groups: Integers, aggregate: Aggregate) -> Floats:
     """Shape (n,): the aggregate of each record's group.
 
     Parameters

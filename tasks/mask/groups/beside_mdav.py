@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tasks.mask.groups.block import Block, coordinates_of
+from tasks.mask.groups.block import AttributeBlock, coordinates_of
 from tasks.mask.partitions import mdav
-from tasks.mask.partitions.loss import within_groups_loss
+from tasks.mask.partitions.loss import compute_within_group_loss
 
 
-def losses_beside_mdav(blocks: Iterable[Block]) -> tuple[float, float]:
+def losses_beside_mdav(blocks: Iterable[AttributeBlock]) -> tuple[float, float]:
     """100 * SSE / SST of the groups that were drawn, and of MDAV's; the mean over blocks and patterns of gaps.
 
     Formula in words: in the coordinates in which records are grouped, the sum of squares within groups over that about the
@@ -21,20 +21,20 @@ def losses_beside_mdav(blocks: Iterable[Block]) -> tuple[float, float]:
         (block.k, part, coordinates_of(block.columns, part.rows, part.columns)) for block in blocks for part in block.groups
     ]
     weights = [len(part.rows) for _, part, _ in parts]
-    drawn = [within_groups_loss(points, part.of_row) for _, part, points in parts]
-    repeatable = [within_groups_loss(points, mdav.partition(points, k)) for k, _, points in parts]
+    drawn = [compute_within_group_loss(points, part.of_row) for _, part, points in parts]
+    repeatable = [compute_within_group_loss(points, mdav.partition(points, k)) for k, _, points in parts]
     return float(np.average(drawn, weights=weights)), float(np.average(repeatable, weights=weights))
 
 
-def told(blocks: Iterable[Block], where: str) -> str:
+def describe_partition_loss(blocks: Iterable[AttributeBlock], where: str) -> str:
     """What a steward should know of a randomised partition; two digits, as in public figures."""
-    drawn, repeatable = (_in_words(loss) for loss in losses_beside_mdav(blocks))
+    drawn, repeatable = (_format_percent(loss) for loss in losses_beside_mdav(blocks))
     return (
         f"{where}: the randomised partition loses {drawn} % of the variation of what it groups; MDAV, which an intruder can "
         f"repeat, would lose {repeatable} %"
     )
 
 
-def _in_words(percent: float) -> str:
+def _format_percent(percent: float) -> str:
     """Never `1e+02`: one group loses 100 %."""
     return f"{float(f'{percent:.2g}'):g}"

@@ -13,21 +13,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.mask.fitting import checked_positions, refuse_constant
+from tasks.mask.fitting import extract_varying_positions, refuse_constant
 from tasks.mask.groups.aggregates import Aggregate
 from tasks.mask.images import joint_codes
-from tasks.mask.precision import at_precision
-from tasks.mask.step import Site
+from tasks.mask.precision import round_to_grid
+from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
-from tasks.microdata.scaling import share_of_pairs_that_differ, standardised
+from tasks.microdata.scaling import share_of_pairs_that_differ, standardise_values
 from tasks.microdata.schema import CATEGORICAL, Attribute
-from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 
 MOST_CATEGORIES = 200  # of one attribute; each is a coordinate of every record
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class BlockColumn:
     """One attribute of a block.
 
     values: shape (n,), NaN is missing: positions, or codes of `categories` where the attribute is nominal.
@@ -42,7 +42,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class PatternGroups:
     """The groups of the records that share a pattern of missing values: rows, the columns they have, and a group for each."""
 
     rows: Integers
@@ -51,15 +51,15 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class AttributeBlock:
     """Attributes that are grouped together, the smallest group, and the groups, pattern by pattern."""
 
-    columns: list[Column]
+    columns: list[BlockColumn]
     k: int
-    groups: list[Groups]
+    groups: list[PatternGroups]
 
 
-def column_of(site: Site, name: str, aggregate: Aggregate, *, standardize: bool) -> Column:
+def column_of(site: MaskContext, name: str, aggregate: Aggregate, *, standardize: bool) -> BlockColumn:
     """One attribute as the partition sees it.
 
     standardize: coordinates are divided by the standard deviation (categories by the share of pairs that differ); otherwise
@@ -70,26 +70,26 @@ def column_of(site: Site, name: str, aggregate: Aggregate, *, standardize: bool)
     attribute = site.schema[name]
     if attribute.scale in CATEGORICAL:
         return _nominal(site, attribute, aggregate, standardize=standardize)
-    positions = checked_positions(site.data, site.schema, name, site.where)
-    coordinates = standardised(positions) if standardize else positions
-    return Column(attribute, positions, coordinates[:, None], aggregate)
+    positions = extract_varying_positions(site.data, site.schema, name, site.where)
+    coordinates = standardise_values(positions) if standardize else positions
+    return BlockColumn(attribute, positions, coordinates[:, None], aggregate)
 
 
-def published(data: Microdata, column: Column, values: Floats, site: Site) -> Microdata:
+def publish_column(data: Microdata, column: BlockColumn, values: Floats, site: MaskContext) -> Microdata:
     """The table with the column replaced by aggregated values, on the grid of the source."""
     name, missing = column.attribute.name, np.isnan(values)
     if column.categories is not None:
         codes = pa.array(np.where(missing, 0, values).astype(np.int64), mask=missing)
-        return data.with_column(name, column.categories.take(codes))
+        return data.replace_column(name, column.categories.take(codes))
     if column.aggregate not in ("median category", "plurality"):
-        values = at_precision(values, site.precision[name])
-    return data.with_positions(column.attribute, values)
+        values = round_to_grid(values, site.precision[name])
+    return data.replace_positions(column.attribute, values)
 
 
-def _nominal(site: Site, attribute: Attribute, aggregate: Aggregate, *, standardize: bool) -> Column:
+def _nominal(site: MaskContext, attribute: Attribute, aggregate: Aggregate, *, standardize: bool) -> BlockColumn:
     name = attribute.name
     place = f"{site.where}.attributes: {name}"
-    (codes,) = shared_codes(site.data.column(name))
+    (codes,) = encode_jointly(site.data.column(name))
     found = pc.unique(site.data.column(name).drop_null())
     categories = found.take(pc.sort_indices(found))
     refuse_constant(len(categories), name, place)
@@ -100,15 +100,15 @@ def _nominal(site: Site, attribute: Attribute, aggregate: Aggregate, *, standard
     values = np.where(codes < 0, np.nan, codes.astype(np.float64))
     weight = 1 / share_of_pairs_that_differ(values) if standardize else 0.5
     coordinates = np.where((codes < 0)[:, None], np.nan, np.sqrt(weight) * (codes[:, None] == np.arange(len(categories))))
-    return Column(attribute, values, coordinates, aggregate, categories)
+    return BlockColumn(attribute, values, coordinates, aggregate, categories)
 
 
-def coordinates_of(columns: list[Column], rows: Integers, having: list[int]) -> Floats:
+def coordinates_of(columns: list[BlockColumn], rows: Integers, having: list[int]) -> Floats:
     """Where the rows of a pattern stand, in the columns that they have."""
     return np.column_stack([columns[j].coordinates[rows] for j in having])
 
 
-def patterns(columns: list[Column]) -> list[tuple[Integers, list[int]]]:
+def patterns(columns: list[BlockColumn]) -> list[tuple[Integers, list[int]]]:
     """The rows of each pattern of missing values, and the columns that they have; without rows that miss all of them."""
     present = ~np.isnan(np.column_stack([column.values for column in columns]))
     pattern = joint_codes(list(present.T), len(present))
@@ -116,7 +116,7 @@ def patterns(columns: list[Column]) -> list[tuple[Integers, list[int]]]:
     return [(rows, np.flatnonzero(has).tolist()) for rows, has in found if has.any()]
 
 
-def refuse_small_patterns(columns: list[Column], k: int, *, where: str, persons: Integers | None = None) -> None:
+def refuse_small_patterns(columns: list[BlockColumn], k: int, *, where: str, persons: Integers | None = None) -> None:
     """InputError where fewer than k records share a pattern of missing values within a block, so also where k > n.
 
     persons: shape (n,), the person of each record, where k counts persons.

@@ -10,30 +10,30 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from tasks.mask.groups import beside_mdav
-from tasks.mask.groups.aggregates import Aggregate, aggregated
+from tasks.mask.groups.aggregates import Aggregate, aggregate_groups
 from tasks.mask.groups.block import (
-    Block,
-    Column,
-    Groups,
+    AttributeBlock,
+    BlockColumn,
+    PatternGroups,
     column_of,
     coordinates_of,
     patterns,
-    published,
+    publish_column,
     refuse_small_patterns,
 )
-from tasks.mask.groups.neighbours import between_neighbours
-from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, grouped
+from tasks.mask.groups.neighbours import infer_neighbour_interval
+from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, partition_records
 from tasks.mask.groups.persons import join_to_k_persons, persons_of
-from tasks.mask.images import Knowledge
+from tasks.mask.images import Belief
 from tasks.mask.partitions.projection import Axis
 from tasks.mask.partitions.v_mdav import GAMMA
-from tasks.mask.repetition import repeated_on_all
-from tasks.mask.step import Description, Site, Step, View
+from tasks.mask.repetition import infer_by_repeating_step
+from tasks.mask.step import Description, IntruderView, MaskContext, Step
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale
 from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.table import Floats, Microdata
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 GroupSize = Annotated[int, Field(ge=2)]
 
@@ -97,29 +97,29 @@ class Microaggregation(Step):
         return self
 
     @property
-    def named(self) -> tuple[str, ...] | None:
+    def explicit_attributes(self) -> tuple[str, ...] | None:
         return self.attributes if self.blocks is None else tuple(name for block in self.blocks for name in _names(block))
 
     @property
     def groups(self) -> tuple[tuple[tuple[str, ...], int], ...]:
         """The attributes that are grouped together and the smallest group, block by block, once `attributes` is resolved."""
         if self.partition == "individual_ranking":
-            return tuple(((name,), self.k) for name in self.masked)
-        return tuple((_names(block), _size(block) or self.k) for block in self.blocks or (self.masked,))
+            return tuple(((name,), self.k) for name in self.target_attributes)
+        return tuple((_names(block), _size(block) or self.k) for block in self.blocks or (self.target_attributes,))
 
     @property
-    def unanswered(self) -> str | None:
+    def no_attack_reason(self) -> str | None:
         return (
             "nobody repeats a partition that was drawn at random without its seed" if self.partition == "randomised" else None
         )
 
     @property
     def rule(self) -> str:
-        blocks = " and of ".join(f"{listed(names)}, each group of {k} or more" for names, k in self.groups)
+        blocks = " and of ".join(f"{join_with_and(names)}, each group of {k} or more" for names, k in self.groups)
         return f"microaggregation ({NAMES[self.partition]}) of {blocks}"
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return False
 
 
@@ -142,7 +142,7 @@ DESCRIPTION = Description(
 )
 
 
-def microaggregate(site: Site, spec: Microaggregation) -> Microdata:
+def microaggregate(site: MaskContext, spec: Microaggregation) -> Microdata:
     """Replace each value by the aggregate of its group of k..2k-1 records.
 
     Meaning: in each block at least k records show the same combination of values, and where there is a person key the rows of
@@ -172,56 +172,56 @@ def microaggregate(site: Site, spec: Microaggregation) -> Microdata:
     attributes, and a partition that orders the records by an attribute without an order. Cost: that of the partition.
     Source: see the partitions; medians after Torra (2004), "Microaggregation for categorical variables".
     """
-    blocks = grouped_blocks(site, spec)
+    blocks = group_blocks(site, spec)
     if spec.partition == "randomised":
-        site.tell(lambda: beside_mdav.told(blocks, site.where))
+        site.tell(lambda: beside_mdav.describe_partition_loss(blocks, site.where))
     data = site.data
     for block in blocks:
-        for column, masked in zip(block.columns, _aggregated(block), strict=True):
-            data = published(data, column, masked, site)
+        for column, masked in zip(block.columns, _aggregate_block(block), strict=True):
+            data = publish_column(data, column, masked, site)
     return data
 
 
-def refuse_unfit(site: Site, spec: Microaggregation) -> None:
+def refuse_unfit(site: MaskContext, spec: Microaggregation) -> None:
     """Refuse before anything is masked what `microaggregate` would refuse. spec: with its attributes resolved."""
     for names, k in spec.groups:
         _columns(site, spec, names, k)
 
 
-def conclude(view: View, spec: Microaggregation) -> Knowledge:
+def infer(view: IntruderView, spec: Microaggregation) -> Belief:
     """What the step lets an intruder conclude who knows it: he repeats the partition, block by block.
 
     A randomised partition he cannot repeat without the seed: nothing sound follows, and only the distance is left to him. Who
-    does not hold all records cannot repeat any, but groups along one attribute lie side by side (`between_neighbours`). The
-    same holds for who does not know which rows belong to one person, where k counts persons.
+    does not hold all records cannot repeat any, but groups along one attribute lie side by side (`infer_neighbour_interval`).
+    The same holds for who does not know which rows belong to one person, where k counts persons.
     """
-    knows_persons = spec.count == "rows" or all(name in view.originals.names for name in view.schema.with_role(Role.PERSON))
+    knows_persons = spec.count == "rows" or all(name in view.originals.names for name in view.schema.find_by_role(Role.PERSON))
     if spec.partition == "randomised":
-        return view.knowledge.doubting(spec.masked)
+        return view.knowledge.forget(spec.target_attributes)
     for names, k in spec.groups:
         if len(names) == 1 and spec.partition in ON_AXES and not (view.knowledge.complete and knows_persons):
-            view = replace(view, knowledge=between_neighbours(view, names[0]))
+            view = replace(view, knowledge=infer_neighbour_interval(view, names[0]))
             continue
         if not knows_persons:
-            view = replace(view, knowledge=view.knowledge.doubting(names))
+            view = replace(view, knowledge=view.knowledge.forget(names))
             continue
         step = spec.model_copy(update={"attributes": names, "blocks": None, "k": k})
-        view = replace(view, knowledge=repeated_on_all(view, names, partial(microaggregate, spec=step)))
+        view = replace(view, knowledge=infer_by_repeating_step(view, names, partial(microaggregate, spec=step)))
     return view.knowledge
 
 
-def grouped_blocks(site: Site, spec: Microaggregation) -> list[Block]:
+def group_blocks(site: MaskContext, spec: Microaggregation) -> list[AttributeBlock]:
     """The groups of each block; InputError for what `microaggregate` refuses."""
     blocks = []
     for number, (names, k) in enumerate(spec.groups):
         columns = _columns(site, spec, names, k)
-        blocks.append(Block(columns, k, _groups(site, columns, spec, k, rng=partial(site.draw, f"block {number}"))))
+        blocks.append(AttributeBlock(columns, k, _groups(site, columns, spec, k, rng=partial(site.draw, f"block {number}"))))
     return blocks
 
 
 def _groups(
-    site: Site, columns: list[Column], spec: Microaggregation, k: int, *, rng: partial[np.random.Generator]
-) -> list[Groups]:
+    site: MaskContext, columns: list[BlockColumn], spec: Microaggregation, k: int, *, rng: partial[np.random.Generator]
+) -> list[PatternGroups]:
     persons = None if spec.count == "rows" else persons_of(site)
     by_median = all(column.aggregate in ("median", "median category") for column in columns)
     found = []
@@ -230,7 +230,7 @@ def _groups(
         if persons is not None:  # equal records of different persons are taken in the persons' order, whatever that of the rows
             rows = like[np.lexsort((persons[like], *coordinates_of(columns, like, having).T))]
         points = coordinates_of(columns, rows, having)
-        groups = grouped(
+        groups = partition_records(
             points,
             k,
             spec.partition,
@@ -241,21 +241,21 @@ def _groups(
         )
         if persons is not None:
             groups = join_to_k_persons(points, groups, persons[rows], k)
-        found.append(Groups(rows, having, groups))
+        found.append(PatternGroups(rows, having, groups))
     return found
 
 
-def _aggregated(block: Block) -> list[Floats]:
+def _aggregate_block(block: AttributeBlock) -> list[Floats]:
     values = [column.values.copy() for column in block.columns]
     for part in block.groups:
         for j in part.columns:
-            values[j][part.rows] = aggregated(values[j][part.rows], part.of_row, block.columns[j].aggregate)
+            values[j][part.rows] = aggregate_groups(values[j][part.rows], part.of_row, block.columns[j].aggregate)
     return values
 
 
-def _columns(site: Site, spec: Microaggregation, names: tuple[str, ...], k: int) -> list[Column]:
+def _columns(site: MaskContext, spec: Microaggregation, names: tuple[str, ...], k: int) -> list[BlockColumn]:
     _refuse_other_partitions(site, spec, names)
-    if spec.count == "persons" and not site.schema.with_role(Role.PERSON):
+    if spec.count == "persons" and not site.schema.find_by_role(Role.PERSON):
         what, remedy = (
             "k is to count persons, and no attribute joins the rows of one person",
             "take `count` out, or name the key",
@@ -267,10 +267,10 @@ def _columns(site: Site, spec: Microaggregation, names: tuple[str, ...], k: int)
     return columns
 
 
-def _refuse_other_partitions(site: Site, spec: Microaggregation, names: tuple[str, ...]) -> None:
+def _refuse_other_partitions(site: MaskContext, spec: Microaggregation, names: tuple[str, ...]) -> None:
     place = f"{site.where}.partition"
     if spec.partition == "optimal_univariate" and len(names) > 1:
-        what = f"optimal_univariate groups by a single attribute, and the block has {len(names)}: {listed(names)}"
+        what = f"optimal_univariate groups by a single attribute, and the block has {len(names)}: {join_with_and(names)}"
         remedy = "individual_ranking takes each attribute by itself; `refined` or `mdav` take several together"
         raise InputError("partition-needs-one-attribute", place, what, "one attribute", remedy, spec.partition)
     nominal = [name for name in names if site.schema[name].scale in CATEGORICAL]

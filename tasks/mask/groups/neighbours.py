@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.mask.images import Between, Knowledge
+from tasks.mask.images import Belief, InInterval
 from tasks.mask.ranks.by_rank import rank_interval
-from tasks.mask.step import View
+from tasks.mask.step import IntruderView
 
 
-def between_neighbours(view: View, name: str) -> Knowledge:
+def infer_neighbour_interval(view: IntruderView, name: str) -> Belief:
     """What follows of one attribute, grouped by itself in its order: whoever else was grouped, the value brackets the centre.
 
     Formula in words: c_1 < c_2 < ... are the released centres (means, medians, most frequent values). Each group lies between
@@ -25,9 +25,9 @@ def between_neighbours(view: View, name: str) -> Knowledge:
     """
     knowledge = view.knowledge
     if not knowledge.is_certain((name,)):
-        return knowledge.doubting((name,))
+        return knowledge.forget((name,))
     attribute = view.schema[name]
     centres = np.unique(view.released.positions(attribute))
     low, high = rank_interval(knowledge.believed.positions(attribute), centres, lambda _: 1)
-    rest = knowledge.without((name,))
-    return replace(rest, between=(*rest.between, Between(name, low, high)))
+    rest = knowledge.drop_attributes((name,))
+    return replace(rest, between=(*rest.between, InInterval(name, low, high)))

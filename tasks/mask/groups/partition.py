@@ -26,7 +26,7 @@ NAMES: dict[Partition, str] = {
 }
 
 
-def grouped(
+def partition_records(
     points: Floats,
     k: int,
     partition: Partition,

@@ -8,7 +8,7 @@ from tasks.mask.noise.law import Kind, contraction
 from tasks.microdata.table import Floats
 
 
-def unmasked_covariance(released: Floats, kind: Kind, sd_percent: float) -> Floats:
+def estimate_original_covariance(released: Floats, kind: Kind, sd_percent: float) -> Floats:
     """The covariance matrix of the original, estimated from the released file.
 
     Formula in words, with k = (sd_percent / 100)^2 and C the covariance of the released file (n - 1): `independent` and
@@ -32,10 +32,10 @@ def unmasked_covariance(released: Floats, kind: Kind, sd_percent: float) -> Floa
     return whole if kind == "correlated" else np.where(np.eye(len(covariance), dtype=bool), whole, covariance)
 
 
-def unmasked_slopes(released: Floats, response: Floats, kind: Kind, sd_percent: float) -> Floats:
+def estimate_original_slopes(released: Floats, response: Floats, kind: Kind, sd_percent: float) -> Floats:
     """The slopes of the least-squares regression of a response on the original attributes, from the released ones.
 
-    Formula in words: the inverse of `unmasked_covariance`, times the covariances of response and released attributes.
+    Formula in words: the inverse of `estimate_original_covariance`, times the covariances of response and released attributes.
     Covariances with what the step did not mask are kept by noise, and multiplied by 1 / sqrt(1 + k) by `variance_restoring`,
     which is taken back.
 
@@ -43,7 +43,7 @@ def unmasked_slopes(released: Floats, response: Floats, kind: Kind, sd_percent: 
     numpy.linalg.LinAlgError where the estimated covariance is singular, ValueError where n < 2. Source: Fuller (1987).
     Example: one attribute, independent noise with sd_percent 50: the slope on the released attribute is 0.8 of the true one.
     """
-    covariance = unmasked_covariance(released, kind, sd_percent)
+    covariance = estimate_original_covariance(released, kind, sd_percent)
     joint: Floats = np.cov(np.column_stack([released, response]), rowvar=False).astype(np.float64)[:-1, -1]
     if kind == "variance_restoring":
         joint = joint / contraction(sd_percent / 100)

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import block_diag
 
-from tasks.mask.images import Between, Blurred, Knowledge, joint_codes
+from tasks.mask.images import Belief, GaussianLikelihood, InInterval, joint_codes
 from tasks.mask.noise.law import centre_of, contraction, covariance_of, log_variances, log_variances_of, spread_of
 from tasks.mask.noise.noise import Noise, step_of
-from tasks.mask.step import View
+from tasks.mask.step import IntruderView
 from tasks.microdata.table import Floats, Microdata
 
 
-def conclude(view: View, spec: Noise) -> Knowledge:
+def infer(view: IntruderView, spec: Noise) -> Belief:
     """What the step lets an intruder conclude who knows it: the law of what the row of each of his records shows.
 
     Noise that is added to noise adds up: covariances are summed, and contracted by `variance_restoring`. Rounding counts as
@@ -24,32 +24,36 @@ def conclude(view: View, spec: Noise) -> Knowledge:
     analysts. Certain is only that a gap stays a gap, and of a product the sign and that a zero stays zero.
     Nothing follows of an attribute that he was not certain of before the first noise, nor where factors meet other noise.
     """
-    names = tuple(name for name in spec.masked if _can_follow(view.knowledge, name, spec))
-    knowledge = view.knowledge.doubting(name for name in spec.masked if name not in names)
+    names = tuple(name for name in spec.target_attributes if _can_follow(view.knowledge, name, spec))
+    knowledge = view.knowledge.forget(name for name in spec.target_attributes if name not in names)
     if not names:
         return knowledge
-    part = _multiplied(view, names, spec) if spec.kind == "multiplicative" else _added(view, names, spec)
+    part = (
+        _model_multiplicative_noise(view, names, spec)
+        if spec.kind == "multiplicative"
+        else _model_additive_noise(view, names, spec)
+    )
     if not np.isfinite(part.covariance).all():
-        return knowledge.doubting(names)
-    rest = knowledge.without(part.names)
+        return knowledge.forget(names)
+    rest = knowledge.drop_attributes(part.names)
     ranges = (_range(knowledge.believed, view, name, part) for name in part.names)
     return replace(rest, between=(*rest.between, *ranges), blurred=(*rest.blurred, part))
 
 
-def _can_follow(knowledge: Knowledge, name: str, spec: Noise) -> bool:
+def _can_follow(knowledge: Belief, name: str, spec: Noise) -> bool:
     blurred = {name for part in knowledge.blurred if not part.factors for name in part.names}
     return knowledge.is_certain((name,)) or (spec.kind != "multiplicative" and name in blurred)
 
 
-def _range(believed: Microdata, view: View, name: str, part: Blurred) -> Between:
+def _range(believed: Microdata, view: IntruderView, name: str, part: GaussianLikelihood) -> InInterval:
     own = believed.positions(view.schema[name])
     low, high = (np.where(np.isnan(own), np.nan, end) for end in (-np.inf, np.inf))
     if part.factors:
         low, high = np.where(own >= 0, 0.0, low), np.where(own <= 0, 0.0, high)
-    return Between(name, low, high)
+    return InInterval(name, low, high)
 
 
-def _multiplied(view: View, names: tuple[str, ...], spec: Noise) -> Blurred:
+def _model_multiplicative_noise(view: IntruderView, names: tuple[str, ...], spec: Noise) -> GaussianLikelihood:
     own, shown = (_positions(table, view, names) for table in (view.knowledge.believed, view.released))
     variances = log_variances(own, spec.share) if view.knowledge.complete else _log_variances_by_release(shown, spec.share)
     half = _steps(view, names) / 2
@@ -57,7 +61,7 @@ def _multiplied(view: View, names: tuple[str, ...], spec: Noise) -> Blurred:
         centre = np.where(own == 0, np.log(half), np.log(np.abs(own)) - variances / 2)
     placed = np.log(np.maximum(np.abs(shown), half))
     alike = np.zeros(len(own), dtype=np.int64), np.zeros(len(shown), dtype=np.int64)
-    return Blurred(names, centre, placed, np.diag(variances)[np.newaxis], *alike, factors=True)
+    return GaussianLikelihood(names, centre, placed, np.diag(variances)[np.newaxis], *alike, factors=True)
 
 
 def _log_variances_by_release(shown: Floats, share: float) -> Floats:
@@ -67,7 +71,7 @@ def _log_variances_by_release(shown: Floats, share: float) -> Floats:
     return log_variances_of(variance, centre_of(shown**2) - share**2 * variance, share)
 
 
-def _added(view: View, names: tuple[str, ...], spec: Noise) -> Blurred:
+def _model_additive_noise(view: IntruderView, names: tuple[str, ...], spec: Noise) -> GaussianLikelihood:
     part = _joint(view, names)
     at = [part.names.index(name) for name in names]
     centre, before = _moments(view, part, at, spec)
@@ -84,24 +88,24 @@ def _added(view: View, names: tuple[str, ...], spec: Noise) -> Blurred:
     return replace(part, centre=means + (part.centre - means) * factors, covariance=covariance)
 
 
-def _joint(view: View, names: tuple[str, ...]) -> Blurred:
+def _joint(view: IntruderView, names: tuple[str, ...]) -> GaussianLikelihood:
     """One law for all these attributes: of the noise that they show so far, which may be none."""
     touched = [part for part in view.knowledge.blurred if not set(part.names).isdisjoint(names)]
     clear = tuple(name for name in names if view.knowledge.is_certain((name,)))
     if clear:
         own, shown = (_positions(table, view, clear) for table in (view.knowledge.believed, view.released))
         alike = np.zeros(len(own), dtype=np.int64), np.zeros(len(shown), dtype=np.int64)
-        touched.append(Blurred(clear, own, shown, np.zeros((1, len(clear), len(clear))), *alike))
-    return touched[0] if len(touched) == 1 else _merged(touched)
+        touched.append(GaussianLikelihood(clear, own, shown, np.zeros((1, len(clear), len(clear))), *alike))
+    return touched[0] if len(touched) == 1 else _merge_likelihoods(touched)
 
 
-def _merged(parts: list[Blurred]) -> Blurred:
+def _merge_likelihoods(parts: list[GaussianLikelihood]) -> GaussianLikelihood:
     """Independent laws as one, with a covariance for each combination of theirs."""
     of_all = [np.concatenate([part.of_record, part.of_row]) for part in parts]
     codes = joint_codes(of_all, len(of_all[0]))
     first = np.unique(codes, return_index=True)[1]
     n = len(parts[0].of_record)
-    return Blurred(
+    return GaussianLikelihood(
         names=tuple(name for part in parts for name in part.names),
         centre=np.column_stack([part.centre for part in parts]),
         placed=np.column_stack([part.placed for part in parts]),
@@ -113,7 +117,7 @@ def _merged(parts: list[Blurred]) -> Blurred:
     )
 
 
-def _moments(view: View, part: Blurred, at: list[int], spec: Noise) -> tuple[Floats, Floats]:
+def _moments(view: IntruderView, part: GaussianLikelihood, at: list[int], spec: Noise) -> tuple[Floats, Floats]:
     """Mean and covariance of what the noise was made for, as far as the intruder can know; NaN where he cannot."""
     values = part.centre[:, at] if view.knowledge.complete else part.placed[:, at]
     if not _can_be_estimated(values):
@@ -131,9 +135,9 @@ def _can_be_estimated(values: Floats) -> bool:
     return bool(((~np.isnan(values)).sum(axis=0) > 1).all())
 
 
-def _positions(table: Microdata, view: View, names: tuple[str, ...]) -> Floats:
+def _positions(table: Microdata, view: IntruderView, names: tuple[str, ...]) -> Floats:
     return np.column_stack([table.positions(view.schema[name]) for name in names])
 
 
-def _steps(view: View, names: tuple[str, ...]) -> Floats:
+def _steps(view: IntruderView, names: tuple[str, ...]) -> Floats:
     return np.array([step_of(view.precision[name]) for name in names])

@@ -30,10 +30,10 @@ def noisy(positions: Floats, kind: Kind, share: float, normals: Floats) -> Float
         case "independent":
             return positions + share * spread_of(positions) * normals
         case "correlated":
-            return positions + correlated_noise(positions, share, normals)
+            return positions + compute_correlated_noise(positions, share, normals)
         case "variance_restoring":
             centre = centre_of(positions)
-            blurred = positions + correlated_noise(positions, share, normals)
+            blurred = positions + compute_correlated_noise(positions, share, normals)
             restored: Floats = centre + (blurred - centre) * contraction(share)
             return restored
         case "multiplicative":
@@ -44,7 +44,7 @@ def noisy(positions: Floats, kind: Kind, share: float, normals: Floats) -> Float
             assert_never(kind)
 
 
-def correlated_noise(positions: Floats, share: float, normals: Floats) -> Floats:
+def compute_correlated_noise(positions: Floats, share: float, normals: Floats) -> Floats:
     """Noise with share^2 times the covariance of the attributes; singular ones too."""
     noise: Floats = share * spread_of(positions) * (normals @ symmetric_root(correlation_of(positions)))
     return noise

@@ -7,15 +7,15 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.fitting import checked_positions
+from tasks.mask.fitting import extract_varying_positions
 from tasks.mask.noise.law import Kind, correlation_of, noisy, spread_of
-from tasks.mask.precision import Grid, at_precision
-from tasks.mask.step import Description, Site, Step
+from tasks.mask.precision import PrecisionGrid, round_to_grid
+from tasks.mask.step import Description, MaskContext, Step
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Percent, Public
 from tasks.microdata.table import Floats, Microdata
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 LEAST_STEPS = 0.1  # noise of a tenth of the grid's step moves one value in two million
 IN_WORDS = {
@@ -45,16 +45,19 @@ class Noise(Step):
         return self.sd_percent / 100
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return True
 
     @property
     def rule(self) -> str:
         how = IN_WORDS[self.kind]
-        return f"{how} in {listed(self.masked)} with {self.sd_percent:g} percent of each one's standard deviation"
+        return (
+            f"{how} in {join_with_and(self.target_attributes)} with {self.sd_percent:g} percent of each one's "
+            "standard deviation"
+        )
 
     @property
-    def unanswered(self) -> None:
+    def no_attack_reason(self) -> None:
         return None
 
 
@@ -71,7 +74,7 @@ DESCRIPTION = Description(
 )
 
 
-def add_noise(site: Site, spec: Noise) -> Microdata:
+def add_noise(site: MaskContext, spec: Noise) -> Microdata:
     """Add normal noise to each value, or multiply it by a lognormal factor.
 
     Meaning: nobody can say of a released number whether it is the true one, and how far off it is on average is known.
@@ -97,24 +100,24 @@ def add_noise(site: Site, spec: Noise) -> Microdata:
     `noise` is a percentage of the standard deviation in one method and of the variance in another, and "restr" adds none.
     Example: multiplicative noise leaves a zero as it is.
     """
-    data, names = site.data, spec.masked
+    data, names = site.data, spec.target_attributes
     positions = np.column_stack([_positions(site, name, spec) for name in names])
     _refuse_unknown_correlations(positions, spec, site.where)
     with np.errstate(over="ignore", invalid="ignore"):
         masked = noisy(positions, spec.kind, spec.share, site.draw().standard_normal(positions.shape))
     for j, name in enumerate(names):
-        data = _published(data, site, name, masked[:, j], np.isnan(positions[:, j]))
+        data = _publish_column(data, site, name, masked[:, j], np.isnan(positions[:, j]))
     return data
 
 
-def step_of(grid: Grid) -> float:
+def step_of(grid: PrecisionGrid) -> float:
     """The distance of two neighbouring points of a grid, in units of positions."""
     return grid.units / grid.parts
 
 
-def _positions(site: Site, name: str, spec: Noise) -> Floats:
+def _positions(site: MaskContext, name: str, spec: Noise) -> Floats:
     place = f"{site.where}.attributes: {name}"
-    positions = checked_positions(site.data, site.schema, name, site.where)
+    positions = extract_varying_positions(site.data, site.schema, name, site.where)
     if site.data.column(name).type == pa.bool_():
         what, allowed = f"`{name}` is true or false: noise would make other numbers of it", "numbers or dates"
         raise InputError("wrong-scale", place, what, allowed, "declare it nominal, and randomise it (`method: pram`)")
@@ -125,11 +128,11 @@ def _positions(site: Site, name: str, spec: Noise) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         spread, step = float(spread_of(positions[:, np.newaxis])[0]), step_of(site.precision[name])
     if spread * spec.share < LEAST_STEPS * step:
-        raise _lost_in_rounding(name, 100 * LEAST_STEPS * step / spread, spec, site.where)
+        raise _create_noise_under_grid_error(name, 100 * LEAST_STEPS * step / spread, spec, site.where)
     return positions
 
 
-def _lost_in_rounding(name: str, least_percent: float, spec: Noise, where: str) -> InputError:
+def _create_noise_under_grid_error(name: str, least_percent: float, spec: Noise, where: str) -> InputError:
     what = f"{spec.sd_percent:g} percent of the standard deviation of `{name}` is lost in rounding: it changes hardly a value"
     enough = f"{1.005 * least_percent:.3g}"  # three digits must not fall below it
     allowed = f"at least {enough} percent" if float(enough) <= 100 else "an attribute that varies more"
@@ -149,12 +152,12 @@ def _refuse_unknown_correlations(positions: Floats, spec: Noise, where: str) -> 
         raise InputError("unknown-correlations", f"{where}.attributes", what, allowed, remedy)
 
 
-def _published(data: Microdata, site: Site, name: str, values: Floats, missing: np.ndarray) -> Microdata:
+def _publish_column(data: Microdata, site: MaskContext, name: str, values: Floats, missing: np.ndarray) -> Microdata:
     place = f"{site.where}.attributes: {name}"
     if not np.isfinite(values[~missing]).all():
         raise _not_held(name, place)
     try:
-        return data.with_positions(site.schema[name], at_precision(values, site.precision[name]))
+        return data.replace_positions(site.schema[name], round_to_grid(values, site.precision[name]))
     except (ValueError, OverflowError):
         raise _not_held(name, place) from None  # the cause names a value
 

@@ -34,10 +34,10 @@ def cut_along(points_in_order: Floats, k: int, *, absolute: bool = False) -> Int
     """
     if not 1 <= k <= len(points_in_order):
         raise ValueError(f"k = {k} is not in 1..{len(points_in_order)}")
-    return _groups(_last_sizes(within_unit(points_in_order), k, absolute))
+    return _groups(_last_sizes(scale_to_unit(points_in_order), k, absolute))
 
 
-def within_unit(points: Floats) -> Floats:
+def scale_to_unit(points: Floats) -> Floats:
     """The same points times a power of two, below 0.5 in size, so that squares of them are finite; ValueError if not finite."""
     largest = np.abs(points).max(initial=0.0)
     if not np.isfinite(largest):
@@ -55,15 +55,15 @@ def _last_sizes(points: Floats, k: int, absolute: bool) -> Integers:
     mean, losses = np.zeros(points.shape[1]), np.zeros(min(2 * k, n + 1))
     for end in range(k, n + 1):
         if absolute:
-            _absolute_losses(points, end, losses)
+            _compute_absolute_losses(points, end, losses)
         else:
-            _squared_losses(points, end, mean, losses)
+            _compute_squared_losses(points, end, mean, losses)
         _settle(end, k, losses, high, low, sizes)
     return sizes
 
 
 @njit
-def _squared_losses(points: Floats, end: int, mean: Floats, losses: Floats) -> None:
+def _compute_squared_losses(points: Floats, end: int, mean: Floats, losses: Floats) -> None:
     """losses[size]: that of the `size` records before `end`, one more at a time; only positive terms are added."""
     last = points[end - 1]
     mean[:] = 0.0
@@ -80,7 +80,7 @@ def _squared_losses(points: Floats, end: int, mean: Floats, losses: Floats) -> N
 
 
 @njit
-def _absolute_losses(points: Floats, end: int, losses: Floats) -> None:
+def _compute_absolute_losses(points: Floats, end: int, losses: Floats) -> None:
     """As above; a new smallest value adds its distance from the lower median of the others."""
     total = 0.0
     for size in range(2, min(len(losses), end + 1)):

@@ -22,7 +22,7 @@ class FixedPoint(NamedTuple):
     bits: int
 
 
-def fixed_point(points: Floats) -> FixedPoint:
+def convert_to_fixed_point(points: Floats) -> FixedPoint:
     """Coordinates as integers, whose sums are exact.
 
     Meaning: integers have one sum in whatever order they are added, and what was added can be taken away again; sums of

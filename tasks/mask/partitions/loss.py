@@ -7,7 +7,7 @@ import numpy as np
 from tasks.microdata.table import Floats, Integers
 
 
-def within_groups_loss(points: Floats, groups: Integers) -> float:
+def compute_within_group_loss(points: Floats, groups: Integers) -> float:
     """The information loss of publishing the mean of each group, 100 * SSE / SST.
 
     Formula in words: 100 times the sum of the squared distances between the records and the means of their groups, divided by

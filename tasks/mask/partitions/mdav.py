@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.mask.partitions.exact_mean import FixedPoint, fixed_point, mean_of, sums_of, take_away
-from tasks.mask.partitions.removable_tree import FARTHEST, NEAREST, built, remove, search
+from tasks.mask.partitions.exact_mean import FixedPoint, convert_to_fixed_point, mean_of, sums_of, take_away
+from tasks.mask.partitions.removable_tree import FARTHEST, NEAREST, build_tree, remove, search
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -40,7 +40,7 @@ def partition(points: Floats, k: int) -> Integers:
         raise ValueError(f"k = {k} is not in 1..{n}")
     canonical = lexicographic(points)
     ordered = np.ascontiguousarray(points[canonical])
-    numbers = fixed_point(ordered)
+    numbers = convert_to_fixed_point(ordered)
     groups = np.empty(n, dtype=np.int64)
     groups[canonical] = _mdav(ordered, numbers, sums_of(numbers), k)
     return groups
@@ -54,11 +54,11 @@ def lexicographic(points: Floats) -> Integers:
 @njit
 def _mdav(points: Floats, numbers: FixedPoint, sums: Integers, k: int) -> Integers:
     groups = np.full(len(points), -1, dtype=np.int64)
-    tree, in_tree = built(points, np.arange(len(points))), len(points)
+    tree, in_tree = build_tree(points, np.arange(len(points))), len(points)
     left, formed = len(points), 0
     while left >= 2 * k:
         if 2 * left < in_tree:
-            tree, in_tree = built(points, np.flatnonzero(groups < 0)), left
+            tree, in_tree = build_tree(points, np.flatnonzero(groups < 0)), left
         reference = mean_of(sums, left, numbers)
         for _ in range(2 if left >= 3 * k else 1):
             reference = points[search(tree, reference, 1, FARTHEST)[0][0]]

@@ -21,7 +21,7 @@ from typing import Literal, assert_never
 
 import numpy as np
 
-from tasks.mask.partitions.cut import cut_along, within_unit
+from tasks.mask.partitions.cut import cut_along, scale_to_unit
 from tasks.microdata.table import Floats, Integers
 
 Axis = Literal["first_principal_component", "sum_of_z_scores"]
@@ -53,7 +53,7 @@ def partition(points: Floats, k: int, *, axis: Axis) -> Integers:
     """
     canonical = np.lexsort(points.T[::-1]) if points.shape[1] else np.arange(len(points))
     records = points[canonical]
-    order = canonical[np.argsort(_scores(within_unit(records), axis), kind="stable")]
+    order = canonical[np.argsort(_scores(scale_to_unit(records), axis), kind="stable")]
     groups = np.empty(len(points), dtype=np.int64)
     groups[order] = cut_along(points[order], k)
     return groups
@@ -62,7 +62,7 @@ def partition(points: Floats, k: int, *, axis: Axis) -> Integers:
 def _scores(records: Floats, axis: Axis) -> Floats:
     match axis:
         case "first_principal_component":
-            return _on_first_component(records)
+            return _project_on_first_component(records)
         case "sum_of_z_scores":
             return _sum_of_z_scores(records)
         case _:
@@ -79,7 +79,7 @@ def _sum_of_z_scores(records: Floats) -> Floats:
     return scores
 
 
-def _on_first_component(records: Floats) -> Floats:
+def _project_on_first_component(records: Floats) -> Floats:
     """Added column by column, so that equal records score the same to the last bit wherever they stand."""
     centred = records - records.mean(axis=0)
     scores = np.zeros(len(records))

@@ -10,7 +10,7 @@ import numpy as np
 from tasks.mask.partitions.cut import cut_along
 from tasks.mask.partitions.refined.annealing import anneal
 from tasks.mask.partitions.refined.groups import groups_of
-from tasks.mask.partitions.refined.partition import numbered, path_of
+from tasks.mask.partitions.refined.partition import path_of, renumber_groups
 from tasks.microdata.table import Floats, Integers
 
 TEMPERATURE = 0.2  # in squared distances to the nearest k - 1 sites: the loss is then near MDAV's or below
@@ -54,11 +54,11 @@ def partition(points: Floats, k: int, *, rng: np.random.Generator) -> Integers:
     shuffled = rng.permutation(n)  # equal records are dealt out at random
     order = shuffled[np.lexsort(points[shuffled].T[::-1])] if p else shuffled
     groups = np.empty(n, dtype=np.int64)
-    groups[order] = numbered(_walked(points[order] - points[order].mean(axis=0), k, rng))
+    groups[order] = renumber_groups(_sample_partition(points[order] - points[order].mean(axis=0), k, rng))
     return groups
 
 
-def _walked(points: Floats, k: int, rng: np.random.Generator) -> Integers:
+def _sample_partition(points: Floats, k: int, rng: np.random.Generator) -> Integers:
     chain, sites = path_of(points, k)
     walkers = points[chain]
     groups = groups_of(walkers, cut_along(walkers, k), k)

@@ -21,10 +21,10 @@ from tasks.microdata.table import Floats, Integers
 LEAF = 128
 NEAREST, FARTHEST = 1.0, -1.0
 MARGIN, TINY = 1e-10, 1e-300
-_EMPTY = "the box of a node without records, at which `_bound` does not look"
+_EMPTY = "the box of a node without records, at which `_compute_bound` does not look"
 
 
-class Tree(NamedTuple):
+class KdTree(NamedTuple):
     """Nodes are numbered from the root 0, the children of i are 2i + 1 and 2i + 2. A named tuple: compiled code takes those.
 
     coordinates: shape (leaves, p, capacity), the records of a leaf beside each other, those left in front.
@@ -47,7 +47,7 @@ class Tree(NamedTuple):
 
 
 @njit
-def built(points: Floats, records: Integers) -> Tree:
+def build_tree(points: Floats, records: Integers) -> KdTree:
     """The tree of some records. Its searches get slow when most are gone: build it anew when half are.
 
     points: shape (n, p). records: their numbers, at least one. Cost: O(n + m p log m) for m records.
@@ -57,7 +57,7 @@ def built(points: Floats, records: Integers) -> Tree:
     while leaves * LEAF < len(records):
         leaves *= 2
     capacity, nodes = (len(records) + leaves - 1) // leaves, 2 * leaves - 1
-    tree = Tree(
+    tree = KdTree(
         np.zeros((leaves, p, capacity)),
         np.zeros((leaves, capacity), dtype=np.int64),
         np.zeros(leaves, dtype=np.int64),
@@ -69,7 +69,7 @@ def built(points: Floats, records: Integers) -> Tree:
         np.zeros((leaves, capacity)),
         np.zeros(nodes),
     )
-    order = _halved(points, records, leaves)
+    order = _split_into_leaves(points, records, leaves)
     for leaf in range(leaves):
         for place in range(len(order) * leaf // leaves, len(order) * (leaf + 1) // leaves):
             _put(tree, points, order[place], leaf)
@@ -88,7 +88,7 @@ def _centre(points: Floats, records: Integers) -> Floats:
 
 
 @njit
-def _put(tree: Tree, points: Floats, record: int, leaf: int) -> None:
+def _put(tree: KdTree, points: Floats, record: int, leaf: int) -> None:
     slot = tree.left[leaf]
     for j in range(points.shape[1]):
         step = points[record, j] - tree.centre[j]
@@ -100,7 +100,7 @@ def _put(tree: Tree, points: Floats, record: int, leaf: int) -> None:
 
 
 @njit
-def _halved(points: Floats, records: Integers, leaves: int) -> Integers:
+def _split_into_leaves(points: Floats, records: Integers, leaves: int) -> Integers:
     """The records leaf by leaf: halved at the median of the column of widest range, and the halves again."""
     order, n = records.copy(), len(records)
     width = leaves if points.shape[1] else 1
@@ -151,7 +151,7 @@ def _select(values: Floats, records: Integers, middle: int) -> None:
 
 
 @njit
-def _tighten(tree: Tree, node: int) -> None:
+def _tighten(tree: KdTree, node: int) -> None:
     leaf = node - len(tree.left) + 1
     if leaf >= 0:
         _tighten_leaf(tree, node, leaf)
@@ -165,7 +165,7 @@ def _tighten(tree: Tree, node: int) -> None:
 
 
 @njit
-def _tighten_leaf(tree: Tree, node: int, leaf: int) -> None:
+def _tighten_leaf(tree: KdTree, node: int, leaf: int) -> None:
     first, reach = len(tree.place), 0.0
     for slot in range(tree.left[leaf]):
         first, reach = min(first, tree.members[leaf, slot]), max(reach, tree.squares[leaf, slot])
@@ -179,7 +179,7 @@ def _tighten_leaf(tree: Tree, node: int, leaf: int) -> None:
 
 
 @njit(infinite={"tree.low": _EMPTY, "tree.high": _EMPTY})
-def remove(tree: Tree, records: Integers) -> None:
+def remove(tree: KdTree, records: Integers) -> None:
     """Take records away. Cost: O(p log n) for each, and that of a pass over its leaf."""
     leaves, capacity = tree.members.shape
     for i in records:
@@ -193,7 +193,7 @@ def remove(tree: Tree, records: Integers) -> None:
 
 
 @njit
-def _drop(tree: Tree, record: int, leaf: int) -> None:
+def _drop(tree: KdTree, record: int, leaf: int) -> None:
     tree.left[leaf] -= 1
     slot, last = tree.place[record] % tree.members.shape[1], tree.left[leaf]
     other = tree.members[leaf, last]
@@ -204,7 +204,7 @@ def _drop(tree: Tree, record: int, leaf: int) -> None:
 
 
 @njit(infinite={"tree.low": _EMPTY, "tree.high": _EMPTY})
-def search(tree: Tree, reference: Floats, k: int, direction: float) -> tuple[Integers, Floats]:
+def search(tree: KdTree, reference: Floats, k: int, direction: float) -> tuple[Integers, Floats]:
     """The k nearest or farthest of the records left, of equally near or far ones those with the smallest numbers.
 
     reference: shape (p,). k: >= 1. direction: NEAREST or FARTHEST.
@@ -227,7 +227,7 @@ def search(tree: Tree, reference: Floats, k: int, direction: float) -> tuple[Int
             _scan(tree, node - leaves + 1, reference, direction, scratch, keys, found)
             continue
         near, far = 2 * node + 1, 2 * node + 2
-        of_near, of_far = _bound(tree, near, reference, direction), _bound(tree, far, reference, direction)
+        of_near, of_far = _compute_bound(tree, near, reference, direction), _compute_bound(tree, far, reference, direction)
         if of_far < of_near or (of_far == of_near and tree.first[far] < tree.first[near]):
             near, far, of_near, of_far = far, near, of_far, of_near
         stack[height], bounds[height], stack[height + 1], bounds[height + 1] = far, of_far, near, of_near
@@ -236,14 +236,14 @@ def search(tree: Tree, reference: Floats, k: int, direction: float) -> tuple[Int
 
 
 @njit
-def _bound(tree: Tree, node: int, reference: Floats, direction: float) -> float:
+def _compute_bound(tree: KdTree, node: int, reference: Floats, direction: float) -> float:
     if tree.first[node] == len(tree.place):
         return np.inf
     return _least(tree, node, reference) if direction == NEAREST else -_most(tree, node, reference)
 
 
 @njit
-def _least(tree: Tree, node: int, reference: Floats) -> float:
+def _least(tree: KdTree, node: int, reference: Floats) -> float:
     total = 0.0
     for j in range(len(reference)):
         step = max(0.0, tree.low[node, j] - reference[j], reference[j] - tree.high[node, j])
@@ -252,7 +252,7 @@ def _least(tree: Tree, node: int, reference: Floats) -> float:
 
 
 @njit
-def _most(tree: Tree, node: int, reference: Floats) -> float:
+def _most(tree: KdTree, node: int, reference: Floats) -> float:
     """No record below the node is farther: |x - r|^2 = |x - c|^2 + |c - r|^2 + 2 (x - c)(c - r), each at its largest."""
     corner, by_reach = 0.0, tree.reach[node]
     for j in range(len(reference)):
@@ -265,7 +265,7 @@ def _most(tree: Tree, node: int, reference: Floats) -> float:
 
 
 @njit
-def _scan(tree: Tree, leaf: int, reference: Floats, direction: float, scratch: Floats, keys: Floats, found: Integers) -> None:
+def _scan(tree: KdTree, leaf: int, reference: Floats, direction: float, scratch: Floats, keys: Floats, found: Integers) -> None:
     left, last = tree.left[leaf], len(keys) - 1
     scratch[:left] = 0.0
     for j in range(len(reference)):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.mask.partitions import mdav
-from tasks.mask.partitions.exact_mean import fixed_point, mean_of, sums_of
-from tasks.mask.partitions.removable_tree import NEAREST, Tree, built, remove, search
+from tasks.mask.partitions.exact_mean import convert_to_fixed_point, mean_of, sums_of
+from tasks.mask.partitions.removable_tree import NEAREST, KdTree, build_tree, remove, search
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -49,10 +49,10 @@ def partition(points: Floats, k: int, gamma: float = GAMMA) -> Integers:
         raise ValueError(f"gamma = {gamma} is not a finite number of at least 0")
     canonical = mdav.lexicographic(points)
     ordered = np.ascontiguousarray(points[canonical])
-    numbers = fixed_point(ordered)
+    numbers = convert_to_fixed_point(ordered)
     groups = _v_mdav(ordered, _outermost_first(ordered, mean_of(sums_of(numbers), n, numbers)), k, gamma)
     result = np.empty(n, dtype=np.int64)
-    result[canonical] = _with_the_last(ordered, groups, k)
+    result[canonical] = _assign_last_records(ordered, groups, k)
     return result
 
 
@@ -66,14 +66,14 @@ def _outermost_first(points: Floats, centre: Floats) -> Integers:
 @njit
 def _v_mdav(points: Floats, seeds: Integers, k: int, gamma: float) -> Integers:
     groups = np.full(len(points), -1, dtype=np.int64)
-    tree, in_tree = built(points, np.arange(len(points))), len(points)
+    tree, in_tree = build_tree(points, np.arange(len(points))), len(points)
     left, formed = len(points), 0
     for seed in seeds:
         # not `if`: where squared distances underflow to 0, a record may be passed over in the group formed round itself
         while groups[seed] < 0 and left >= k:
             if 2 * left < in_tree:
-                tree, in_tree = built(points, np.flatnonzero(groups < 0)), left
-            members = _grown(tree, points, search(tree, points[seed], k, NEAREST)[0], gamma)
+                tree, in_tree = build_tree(points, np.flatnonzero(groups < 0)), left
+            members = _grow_group(tree, points, search(tree, points[seed], k, NEAREST)[0], gamma)
             groups[members] = formed
             left -= len(members)
             formed += 1
@@ -81,7 +81,7 @@ def _v_mdav(points: Floats, seeds: Integers, k: int, gamma: float) -> Integers:
 
 
 @njit
-def _grown(tree: Tree, points: Floats, core: Integers, gamma: float) -> Integers:
+def _grow_group(tree: KdTree, points: Floats, core: Integers, gamma: float) -> Integers:
     """The group of k records with those that join it; all of them are taken from the tree."""
     remove(tree, core)
     k = len(core)
@@ -119,7 +119,7 @@ def _first_of_least(numbers: Integers, distances: Floats) -> int:
     return best
 
 
-def _with_the_last(points: Floats, groups: Integers, k: int) -> Integers:
+def _assign_last_records(points: Floats, groups: Integers, k: int) -> Integers:
     for record in np.flatnonzero(groups < 0):
         sizes = np.bincount(groups[groups >= 0])
         room = sizes < 2 * k - 1

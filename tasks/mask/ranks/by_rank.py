@@ -9,17 +9,17 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.fitting import checked_positions
-from tasks.mask.images import Between, Knowledge
-from tasks.mask.step import Site, View
+from tasks.mask.fitting import extract_varying_positions
+from tasks.mask.images import Belief, InInterval
+from tasks.mask.step import IntruderView, MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Floats, Integers, Microdata
 
-Giver = Callable[[str, int, np.random.Generator], Integers]
-Reach = Callable[[int], int]
+RankAssignment = Callable[[str, int, np.random.Generator], Integers]
+Window = Callable[[int], int]
 
 
-def handed_out(site: Site, names: tuple[str, ...], giver: Giver) -> Microdata:
+def permute_by_rank(site: MaskContext, names: tuple[str, ...], giver: RankAssignment) -> Microdata:
     """The table with each of these columns permuted by ranks; missing values stay missing.
 
     giver: (attribute, n, rng) -> shape (n,): the rank whose value each of the n present ranks receives. Equal values are
@@ -30,12 +30,12 @@ def handed_out(site: Site, names: tuple[str, ...], giver: Giver) -> Microdata:
     """
     data, rng = site.data, site.draw()
     for name in names:
-        positions = checked_positions(data, site.schema, name, site.where)
+        positions = extract_varying_positions(data, site.schema, name, site.where)
         rows = np.flatnonzero(~np.isnan(positions))
         by_rank = rows[order_of(positions[rows], rng=rng)]
         source = np.arange(data.n)
         source[by_rank] = by_rank[giver(name, len(rows), rng)]
-        data = data.with_column(name, data.column(name).take(pa.array(source)))
+        data = data.replace_column(name, data.column(name).take(pa.array(source)))
     return data
 
 
@@ -56,7 +56,7 @@ def window_ranks(window_percent: float, n: int) -> int:
     return int(ranks_in(window_percent, n) // 1)
 
 
-def checked_window(field: str, percent: float, name: str, n: int, where: str) -> int:
+def check_window(field: str, percent: float, name: str, n: int, where: str) -> int:
     """`window_ranks`, at least 1; InputError where it is under one rank. field: of the params model, for the message."""
     window = window_ranks(percent, n)
     if window < 1:
@@ -66,7 +66,7 @@ def checked_window(field: str, percent: float, name: str, n: int, where: str) ->
     return window
 
 
-def bound_of_window(view: View, window_percent: float) -> float:
+def get_window_bound(view: IntruderView, window_percent: float) -> float:
     """The window that the intruder reckons with: the one of the step, or the larger bound of who does not know it.
 
     A bound below the window would rule out true rows: release files with one are refused (`check_attacks`).
@@ -74,7 +74,7 @@ def bound_of_window(view: View, window_percent: float) -> float:
     return max(window_percent, view.window_at_most or 0.0)
 
 
-def concluded_within(view: View, names: tuple[str, ...], reach: Reach) -> Knowledge:
+def infer_rank_intervals(view: IntruderView, names: tuple[str, ...], reach: Window) -> Belief:
     """What follows for the intruder of a permutation that moves no value by more than reach(n) of n ranks.
 
     A permutation keeps the column's values, so they can be ranked in the released table itself: a value with ranks lo..hi there
@@ -86,17 +86,17 @@ def concluded_within(view: View, names: tuple[str, ...], reach: Reach) -> Knowle
     knowledge = view.knowledge
     for name in names:
         if not knowledge.is_certain((name,)):
-            knowledge = knowledge.doubting((name,))
+            knowledge = knowledge.forget((name,))
             continue
         attribute = view.schema[name]
         own, released = knowledge.believed.positions(attribute), view.released.positions(attribute)
         low, high = _interval(own, released, reach, all_released=view.all_released)
-        rest = knowledge.without((name,))
-        knowledge = replace(rest, between=(*rest.between, Between(name, low, high)))
+        rest = knowledge.drop_attributes((name,))
+        knowledge = replace(rest, between=(*rest.between, InInterval(name, low, high)))
     return knowledge
 
 
-def _interval(values: Floats, released: Floats, reach: Reach, *, all_released: bool) -> tuple[Floats, Floats]:
+def _interval(values: Floats, released: Floats, reach: Window, *, all_released: bool) -> tuple[Floats, Floats]:
     low, high = rank_interval(values, released, reach)
     if all_released:
         return low, high
@@ -104,7 +104,7 @@ def _interval(values: Floats, released: Floats, reach: Reach, *, all_released: b
     return np.minimum(low, low_of_all), np.maximum(high, high_of_all)
 
 
-def rank_interval(values: Floats, released: Floats, reach: Reach) -> tuple[Floats, Floats]:
+def rank_interval(values: Floats, released: Floats, reach: Window) -> tuple[Floats, Floats]:
     """Lowest and highest released value within reach(n) ranks of each value, shape (n,) each; NaN for NaN.
 
     With R the sorted present released values, n of them, lo and hi - 1 the first and last rank of a value in R, and w the

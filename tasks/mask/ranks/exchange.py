@@ -55,7 +55,7 @@ def exchange_in_buckets(begins: Integers, uniforms: Floats) -> Integers:
         while first < p and left[first] == 0:
             first += 1
         if first < p:
-            bucket = _drawn_bucket(left, first, uniforms[rank, 0])
+            bucket = _draw_bucket(left, first, uniforms[rank, 0])
             place = min(int(uniforms[rank, 1] * left[bucket]), left[bucket] - 1)
             chosen = _rank_of(counts, _count_through(counts, begins[bucket] - 1) + place)
             partner[rank], partner[chosen] = chosen, rank
@@ -65,7 +65,7 @@ def exchange_in_buckets(begins: Integers, uniforms: Floats) -> Integers:
 
 
 @njit
-def _drawn_bucket(left: Integers, first: int, uniform: float) -> int:
+def _draw_bucket(left: Integers, first: int, uniform: float) -> int:
     """A bucket from `first` up that is not empty, with chances that halve from each bucket to the next."""
     end, total, weight = min(len(left), first + _MOST_BUCKETS_WEIGHED), 0.0, 1.0
     for bucket in range(first, end):

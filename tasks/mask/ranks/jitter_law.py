@@ -83,18 +83,18 @@ def _exact(width: float, begins: Integers, sums: Floats, weights: Floats) -> Flo
         first = max(int(np.ceil(s - width)), 0)
         last = min(int(np.floor(s + width)), n - 1)
         chances = (s - np.arange(first, last + 1) + width) / (2 * width)
-        counts = _counted(chances)
+        counts = _compute_poisson_binomial(chances)
         for own in range(len(chances)):
             a = block_of[first + own]
             share = weights[e] / (2 * width * (begins[a + 1] - begins[a]))
-            rest = _without(counts, chances[own])
+            rest = _remove_event(counts, chances[own])
             for k in range(len(rest)):
                 law[a, block_of[first + k]] += share * rest[k]
     return law
 
 
 @njit
-def _counted(chances: Floats) -> Floats:
+def _compute_poisson_binomial(chances: Floats) -> Floats:
     """The law of how many of independent events happen."""
     law = np.zeros(len(chances) + 1)
     law[0] = 1.0
@@ -106,7 +106,7 @@ def _counted(chances: Floats) -> Floats:
 
 
 @njit
-def _without(law: Floats, chance: float) -> Floats:
+def _remove_event(law: Floats, chance: float) -> Floats:
     """The same without one event, from the end at which errors shrink."""
     rest = np.empty(len(law) - 1)
     if chance < 0.5:

@@ -8,14 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.mask.images import Knowledge, Law
-from tasks.mask.ranks.by_rank import bound_of_window, checked_window, concluded_within, handed_out, ranks_in
+from tasks.mask.images import Belief, DiscreteLikelihood
+from tasks.mask.ranks.by_rank import check_window, get_window_bound, infer_rank_intervals, permute_by_rank, ranks_in
 from tasks.mask.ranks.jitter_law import jitter_law
-from tasks.mask.step import Description, Site, Step, View
+from tasks.mask.step import Description, IntruderView, MaskContext, Step
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Percent, Public
 from tasks.microdata.table import Floats, Integers, Microdata
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 
 class RankJitter(Step):
@@ -30,15 +30,18 @@ class RankJitter(Step):
     window_percent: Public[Percent]
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return True
 
     @property
     def rule(self) -> str:
-        return f"rank jitter of {listed(self.masked)}, ranks shaken by up to {self.window_percent:g} percent of the ranks"
+        return (
+            f"rank jitter of {join_with_and(self.target_attributes)}, ranks shaken by up to "
+            f"{self.window_percent:g} percent of the ranks"
+        )
 
     @property
-    def unanswered(self) -> None:
+    def no_attack_reason(self) -> None:
         return None
 
 
@@ -57,7 +60,7 @@ DESCRIPTION = Description(
 )
 
 
-def jitter(site: Site, spec: RankJitter) -> Microdata:
+def jitter(site: MaskContext, spec: RankJitter) -> Microdata:
     """Shake the ranks by uniform noise and hand out the sorted values by the new order.
 
     Meaning: the column keeps exactly its values, and who holds which is blurred; unlike a swap it does not exchange pairs, so
@@ -86,14 +89,14 @@ def jitter(site: Site, spec: RankJitter) -> Microdata:
     Example: window_percent = 50 of 2 values: sums of U(-1, 1) and 1 + U(-1, 1): they change places with chance 1/8.
     """
 
-    def givers(name: str, n: int, rng: np.random.Generator) -> Integers:
-        checked_window("window_percent", spec.window_percent, name, n, site.where)
-        return jittered_ranks(half_width(spec.window_percent, n), rng.random(n))
+    def assign_ranks(name: str, n: int, rng: np.random.Generator) -> Integers:
+        check_window("window_percent", spec.window_percent, name, n, site.where)
+        return jitter_ranks(half_width(spec.window_percent, n), rng.random(n))
 
-    return handed_out(site, spec.masked, givers)
+    return permute_by_rank(site, spec.target_attributes, assign_ranks)
 
 
-def jittered_ranks(width: float, uniforms: Floats) -> Integers:
+def jitter_ranks(width: float, uniforms: Floats) -> Integers:
     """Shape (n,): the rank whose value each rank receives; uniforms: shape (n,), in [0, 1). width: w, in ranks."""
     n = len(uniforms)
     sums = np.arange(n) + width * (2 * uniforms - 1)
@@ -112,25 +115,25 @@ def furthest(window_percent: float, n: int) -> int:
     return ceil(2 * half_width(window_percent, n)) - 1
 
 
-def conclude(view: View, spec: RankJitter) -> Knowledge:
+def infer(view: IntruderView, spec: RankJitter) -> Belief:
     """What the step lets an intruder conclude who knows it.
 
-    For sure: `concluded_within`, the reach being `furthest`. Beyond that the law of how many ranks values move, `jitter_law`,
-    between blocks of ranks. Blocks are the column's distinct values, or neighbours of them together where there are more than
-    512 (in strata: 1,024 in all); equal values are in random order, so that one of them has any of their ranks. The column is
-    the released one or the one he holds, whichever is fuller: where records were left out the law is an approximation. Who has
-    only a bound on the window knows no law.
+    For sure: `infer_rank_intervals`, the reach being `furthest`. Beyond that the law of how many ranks values move,
+    `jitter_law`, between blocks of ranks. Blocks are the column's distinct values, or neighbours of them together where there
+    are more than 512 (in strata: 1,024 in all); equal values are in random order, so that one of them has any of their ranks.
+    The column is the released one or the one they hold, whichever is fuller: where records were left out the law is an
+    approximation. Who has only a bound on the window knows no law.
     """
-    window = bound_of_window(view, spec.window_percent)
-    knowledge = concluded_within(view, spec.masked, lambda n: furthest(window, n))
+    window = get_window_bound(view, spec.window_percent)
+    knowledge = infer_rank_intervals(view, spec.target_attributes, lambda n: furthest(window, n))
     if view.window_at_most is not None:
         return knowledge
     bounded = {part.name for part in knowledge.between}
-    laws = (_law(view, knowledge, spec, name) for name in spec.masked if name in bounded)
+    laws = (_infer_likelihood(view, knowledge, spec, name) for name in spec.target_attributes if name in bounded)
     return replace(knowledge, laws=(*knowledge.laws, *laws))
 
 
-def _law(view: View, knowledge: Knowledge, spec: RankJitter, name: str) -> Law:
+def _infer_likelihood(view: IntruderView, knowledge: Belief, spec: RankJitter, name: str) -> DiscreteLikelihood:
     attribute = view.schema[name]
     columns = [table.positions(attribute) for table in (knowledge.believed, view.released)]
     values = [column[~np.isnan(column)] for column in columns]
@@ -143,7 +146,7 @@ def _law(view: View, knowledge: Knowledge, spec: RankJitter, name: str) -> Law:
         probability[:b, :b] = np.maximum(jitter_law(half_width(spec.window_percent, len(column)), begins), _LEAST)
     probability[b, b] = 1.0
     own, shown = (_block(positions, column, begins) for positions in columns)
-    return Law((name,), own, shown, probability)
+    return DiscreteLikelihood((name,), own, shown, probability)
 
 
 def blocks_of(column: Floats, most: int) -> Integers:

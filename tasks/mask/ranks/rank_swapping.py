@@ -7,22 +7,22 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.images import Knowledge
+from tasks.mask.images import Belief
 from tasks.mask.ranks.by_rank import (
-    bound_of_window,
-    checked_window,
-    concluded_within,
-    handed_out,
+    check_window,
+    get_window_bound,
+    infer_rank_intervals,
+    permute_by_rank,
     ranks_in,
     window_ranks,
 )
 from tasks.mask.ranks.exchange import exchange_in_buckets, exchange_near, exchange_ranks, normal_targets
-from tasks.mask.step import Description, Site, Step, View
+from tasks.mask.step import Description, IntruderView, MaskContext, Step
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Percent, Public
 from tasks.microdata.table import Integers, Microdata
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 Variant = Literal["classic", "p_buckets", "p_distribution"]
 _TAKES: dict[Variant, str] = {"classic": "window_percent", "p_buckets": "buckets", "p_distribution": "p_percent"}
@@ -50,21 +50,21 @@ class RankSwapping(Step):
     def _takes_what_its_variant_takes(self) -> Self:
         given = {field for field in _TAKES.values() if getattr(self, field) is not None}
         if given != {_TAKES[self.variant]}:
-            found = listed(sorted(given)) or "neither"
+            found = join_with_and(sorted(given)) or "neither"
             every = "; ".join(f"{variant} takes {field}" for variant, field in _TAKES.items())
             raise ValueError(f"variant {self.variant} takes exactly {_TAKES[self.variant]}, and here is {found} ({every})")
         return self
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return True
 
     @property
     def rule(self) -> str:
-        return f"rank swapping of {listed(self.masked)} {self.law}"
+        return f"rank swapping of {join_with_and(self.target_attributes)} {self.law}"
 
     @property
-    def unanswered(self) -> None:
+    def no_attack_reason(self) -> None:
         return None
 
     @property
@@ -90,7 +90,7 @@ DESCRIPTION = Description(
 )
 
 
-def rank_swap(site: Site, spec: RankSwapping) -> Microdata:
+def rank_swap(site: MaskContext, spec: RankSwapping) -> Microdata:
     """Exchange values in pairs chosen by their ranks, in each attribute independently.
 
     Meaning: the column keeps exactly its values, and who holds which is blurred.
@@ -126,17 +126,17 @@ def rank_swap(site: Site, spec: RankSwapping) -> Microdata:
 
     def partners(name: str, n: int, rng: np.random.Generator) -> Integers:
         if spec.buckets is not None:
-            return exchange_in_buckets(_checked_begins(spec.buckets, name, n, site.where), rng.random((n, 2)))
+            return exchange_in_buckets(_check_buckets(spec.buckets, name, n, site.where), rng.random((n, 2)))
         if spec.p_percent is not None:
-            checked_window("p_percent", spec.p_percent, name, n, site.where)
+            check_window("p_percent", spec.p_percent, name, n, site.where)
             return exchange_near(normal_targets(float(ranks_in(spec.p_percent, n)), rng.random(n)))
-        window = checked_window("window_percent", spec.window_percent or 0.0, name, n, site.where)
+        window = check_window("window_percent", spec.window_percent or 0.0, name, n, site.where)
         return exchange_ranks(window, rng.random(n))
 
-    return handed_out(site, spec.masked, partners)
+    return permute_by_rank(site, spec.target_attributes, partners)
 
 
-def _checked_begins(buckets: int, name: str, n: int, where: str) -> Integers:
+def _check_buckets(buckets: int, name: str, n: int, where: str) -> Integers:
     if buckets > n:
         what = f"there are more buckets than values: {buckets} buckets for {n} values of `{name}`"
         raise InputError("more-buckets-than-values", f"{where}.buckets", what, f"2 to {n}", "take fewer buckets", buckets)
@@ -148,14 +148,14 @@ def bucket_begins(buckets: int, n: int) -> Integers:
     return np.arange(buckets + 1, dtype=np.int64) * n // buckets
 
 
-def conclude(view: View, spec: RankSwapping) -> Knowledge:
+def infer(view: IntruderView, spec: RankSwapping) -> Belief:
     """What the step lets an intruder conclude who knows it and sees the released table.
 
-    Classic: as `concluded_within`, the reach being the window, or the bound of who does not know it. Of p_buckets and
+    Classic: as `infer_rank_intervals`, the reach being the window, or the bound of who does not know it. Of p_buckets and
     p_distribution nothing sound follows: every rank can be exchanged with every other. That pairs are exchanged is not used
     here, but by the consistency attack.
     """
     if spec.variant != "classic":
-        return view.knowledge.doubting(spec.masked)
-    window = bound_of_window(view, spec.window_percent or 0.0)
-    return concluded_within(view, spec.masked, lambda n: window_ranks(window, n))
+        return view.knowledge.forget(spec.target_attributes)
+    window = get_window_bound(view, spec.window_percent or 0.0)
+    return infer_rank_intervals(view, spec.target_attributes, lambda n: window_ranks(window, n))

@@ -9,15 +9,15 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.fitting import ordered_positions
-from tasks.mask.images import Between, Knowledge, Shown
+from tasks.mask.fitting import extract_positions
+from tasks.mask.images import Belief, EqualTo, InInterval
 from tasks.mask.ranks.by_rank import order_of
-from tasks.mask.step import Description, Site, Step, View
+from tasks.mask.step import Description, IntruderView, MaskContext, Step
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Floats, Microdata
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 
 class ReverseMapping(Step):
@@ -30,15 +30,18 @@ class ReverseMapping(Step):
     method: Public[Literal["reverse_mapping"]]
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return True
 
     @property
     def rule(self) -> str:
-        return f"reverse mapping of {listed(self.masked)} to the source's values of the same ranks, equal ones in random order"
+        return (
+            f"reverse mapping of {join_with_and(self.target_attributes)} to the source's values of the same "
+            "ranks, equal ones in random order"
+        )
 
     @property
-    def unanswered(self) -> None:
+    def no_attack_reason(self) -> None:
         return None
 
 
@@ -54,7 +57,7 @@ DESCRIPTION = Description(
 )
 
 
-def map_back(site: Site, spec: ReverseMapping) -> Microdata:
+def map_back(site: MaskContext, spec: ReverseMapping) -> Microdata:
     """Replace each value by the source's value of the same rank.
 
     Meaning: the column keeps exactly its values, as after a swap, but who holds which is decided by the steps before. After
@@ -77,14 +80,14 @@ def map_back(site: Site, spec: ReverseMapping) -> Microdata:
     Example: 1, 2, 8, 9 in groups of two have the means 1.5, 1.5, 8.5, 8.5, and become 1, 2 and 8, 9, in either order.
     """
     data, rng = site.data, site.draw()
-    for name in spec.masked:
+    for name in spec.target_attributes:
         place = f"{site.where}.attributes: {name}"
-        now, source = (ordered_positions(one, site.schema, name, place) for one in (data, site.source))
+        now, source = (extract_positions(one, site.schema, name, place) for one in (data, site.source))
         _refuse_unfit(now, source, name, place)
         rows = np.flatnonzero(~np.isnan(now))
         taken = np.arange(data.n)
         taken[rows[order_of(now[rows], rng=rng)]] = rows[np.argsort(source[rows], kind="stable")]
-        data = data.with_column(name, site.source.column(name).take(pa.array(taken)))
+        data = data.replace_column(name, site.source.column(name).take(pa.array(taken)))
     return data
 
 
@@ -98,16 +101,16 @@ def refuse_first(steps: Sequence[Step], where: str) -> None:
     """InputError for a reverse mapping of an attribute that no step has masked before: each value would become itself."""
     masked: set[str] = set()
     for i, step in enumerate(steps):
-        for name in step.masked if isinstance(step, ReverseMapping) else ():
+        for name in step.target_attributes if isinstance(step, ReverseMapping) else ():
             if name not in masked:
                 what = f"no step has masked `{name}` before: each value would become itself"
                 remedy = "put the step after microaggregation or noise of the attribute, or name other attributes"
                 allowed = ", ".join(sorted(masked)) or "none: it is the first step"
                 raise InputError("nothing-masked-before", f"{where}[{i}].attributes", what, allowed, remedy, name)
-        masked |= set(step.masked)
+        masked |= set(step.target_attributes)
 
 
-def conclude(view: View, spec: ReverseMapping) -> Knowledge:
+def infer(view: IntruderView, spec: ReverseMapping) -> Belief:
     """What the step lets an intruder conclude who knows it.
 
     If he can repeat what came before he knows the masked values of all records, and so the ranks among which each value fell:
@@ -115,23 +118,23 @@ def conclude(view: View, spec: ReverseMapping) -> Knowledge:
     the values of any. Otherwise nothing follows, as after noise.
     """
     knowledge = view.knowledge
-    for name in spec.masked:
+    for name in spec.target_attributes:
         part = next((part for part in knowledge.shown if name in part.names), None)
         if part is None or not knowledge.complete:
-            knowledge = knowledge.doubting((name,))
+            knowledge = knowledge.forget((name,))
             continue
         attribute = view.schema[name]
         now, source = knowledge.believed.positions(attribute), view.originals.positions(attribute)
         if (np.isnan(now) != np.isnan(source)).any():
-            knowledge = knowledge.doubting((name,))
+            knowledge = knowledge.forget((name,))
             continue
         low, high = _ends(now, source, part)
-        rest = knowledge.without((name,))
-        knowledge = replace(rest, between=(*rest.between, Between(name, low, high)))
+        rest = knowledge.drop_attributes((name,))
+        knowledge = replace(rest, between=(*rest.between, InInterval(name, low, high)))
     return knowledge
 
 
-def _ends(now: Floats, source: Floats, part: Shown) -> tuple[Floats, Floats]:
+def _ends(now: Floats, source: Floats, part: EqualTo) -> tuple[Floats, Floats]:
     """The lowest and the highest value that each record, or one that it cannot be told from, can have received."""
     missing = np.isnan(now)
     ranked, values = np.sort(now[~missing]), np.append(np.sort(source[~missing]), np.nan)

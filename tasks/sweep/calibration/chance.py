@@ -23,7 +23,7 @@ _SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class PermutationTest:
     """How probable so much, and so little, is under random pairings; `expected` is their mean."""
 
     expected: float
@@ -31,7 +31,7 @@ class Law:
     below: float
 
 
-def attacked(world: World, spec: Attack, targets: Integers | None = None) -> AttackResult:
+def run_attack(world: World, spec: Attack, targets: Integers | None = None) -> AttackResult:
     """What a release would be told of this attack."""
     return attack(
         *(world.original, world.masked, world.schema, world.steps, spec, Intruder("declared", world.knows)),
@@ -49,13 +49,13 @@ class Earned:
     matrix: Floats
 
 
-def earned(world: World, spec: Attack) -> Earned:
+def measure_credit(world: World, spec: Attack) -> Earned:
     """Attack a world, and look at its links as well.
 
     Where rows were dealt out, the steps rule out true rows; the attack then rightly refuses to be a rate, and the credit is
     read off its links. Raises AttackFailed where it has no other reason to refuse than its own.
     """
-    result, links, alignment = attacked(world, spec), _links(world, spec), world.alignment
+    result, links, alignment = run_attack(world, spec), _links(world, spec), world.alignment
     matrix = credit_matrix(links, is_searched=result.direction == "to_original")
     if result.outcomes is not None:
         return Earned(result, result.outcomes.floats("credit"), matrix)
@@ -87,7 +87,7 @@ def square(matrix: Floats) -> Floats:
     return np.pad(matrix, ((0, 0), (0, matrix.shape[0] - matrix.shape[1])))
 
 
-def law_of(matrices: Sequence[Floats], found: float, rng: np.random.Generator) -> Law:
+def law_of(matrices: Sequence[Floats], found: float, rng: np.random.Generator) -> PermutationTest:
     """How often random pairings of records and rows, one for each of the square matrices, earn as much as was found in all.
 
     matrices: of one size. found: the sum of all credits. The expected sum is exact. Pairings are drawn until it is clear that
@@ -102,10 +102,10 @@ def law_of(matrices: Sequence[Floats], found: float, rng: np.random.Generator) -
         above += int((earned >= found - _SAME).sum())
         below += int((earned <= found + _SAME).sum())
         drawn += _AT_A_TIME
-    return Law(float(credit.sum() / credit.shape[1]), (1 + above) / (1 + drawn), (1 + below) / (1 + drawn))
+    return PermutationTest(float(credit.sum() / credit.shape[1]), (1 + above) / (1 + drawn), (1 + below) / (1 + drawn))
 
 
-def at_most(misses: int, trials: int, rate: float) -> float:
+def compute_binomial_tail(misses: int, trials: int, rate: float) -> float:
     """How probable so many misses, or more, are, if each occurs with the given rate."""
     return float(binom.sf(misses - 1, trials, rate))
 

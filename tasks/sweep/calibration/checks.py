@@ -30,7 +30,7 @@ from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.randomness import stream
 from tasks.sweep.calibration import null, worlds
 from tasks.sweep.calibration.coverage import intervals_cover
-from tasks.sweep.calibration.findings import Effort, Finding, Kind
+from tasks.sweep.calibration.findings import CalibrationFinding, Effort, Kind
 from tasks.sweep.calibration.learned import learns_nothing
 from tasks.sweep.calibration.null import finds_nothing
 from tasks.sweep.calibration.planted import finds_what_is_there
@@ -113,15 +113,15 @@ _SCHEMAS: dict[str, Attack] = {
 
 
 _OF_NOBODY: tuple[tuple[str, worlds.Make, Steps], ...] = (
-    ("columns shuffled, microaggregated", worlds.columns_dealt_out, (_MICRO,)),
-    ("other people of the same law", worlds.drawn_apart, ()),
-    ("other people, 40 % absent", worlds.some_absent, ()),
+    ("columns shuffled, microaggregated", worlds.make_shuffled_columns_world, (_MICRO,)),
+    ("other people of the same law", worlds.make_unrelated_world, ()),
+    ("other people, 40 % absent", worlds.make_partial_world, ()),
 )
-Run = Callable[[Effort, np.random.Generator], tuple[Finding, ...]]
+Run = Callable[[Effort, np.random.Generator], tuple[CalibrationFinding, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CalibrationCheck:
     """One piece of work. kind: what must hold. attack: its method. subject, scene: its names. run: what is done."""
 
     kind: Kind
@@ -131,13 +131,19 @@ class Check:
     run: Run
 
 
-def checks(attacks: tuple[str, ...] = ()) -> tuple[Check, ...]:
+def checks(attacks: tuple[str, ...] = ()) -> tuple[CalibrationCheck, ...]:
     """All checks, or those of some attacks by their method; those that take longest first."""
-    found = (*_of_intervals(), *_of_null(), *_of_planted(), *_of_posteriors(), *_of_recounts())
+    found = (
+        *_list_coverage_checks(),
+        *_list_null_checks(),
+        *_list_planted_checks(),
+        *_list_posterior_checks(),
+        *_list_recount_checks(),
+    )
     return tuple(one for one in found if not attacks or one.attack in attacks)
 
 
-def carry_out(check: Check, effort: Effort) -> tuple[Finding, ...]:
+def carry_out(check: CalibrationCheck, effort: Effort) -> tuple[CalibrationFinding, ...]:
     """What a check finds; the same whenever the effort is. Its random numbers are anybody's: nothing here is a secret."""
     seed = hashlib.sha256(b"calibration").digest()
     try:
@@ -146,8 +152,8 @@ def carry_out(check: Check, effort: Effort) -> tuple[Finding, ...]:
         return (_not_run(check, answer.reason),)
 
 
-def _not_run(check: Check, reason: str) -> Finding:
-    return Finding(
+def _not_run(check: CalibrationCheck, reason: str) -> CalibrationFinding:
+    return CalibrationFinding(
         kind=check.kind,
         subject=check.subject,
         scene=check.scene,
@@ -166,86 +172,93 @@ def _distances() -> Iterator[tuple[str, Attack]]:
             yield f"distance_linkage {direction}, scale {scale}", DistanceLinkage.model_validate(spec)
 
 
-def _of_null() -> Iterator[Check]:
+def _list_null_checks() -> Iterator[CalibrationCheck]:
     probable = (("probabilistic_linkage", _PROBABLE), ("probabilistic_linkage, one to one", _PROBABLE_TOGETHER))
     for subject, spec in (*_distances(), *_SCHEMAS.items(), *probable):
         for scene, make, steps in _OF_NOBODY:
             yield _null(subject, scene, spec, partial(make, null.N, steps))
-    yield from _of_probabilities()
+    yield from _list_probability_checks()
     for mask, steps in FOLLOWED.items():
-        yield _null("transparency", f"rows dealt out, {mask}", _TRANSPARENCY, partial(worlds.rows_dealt_out, null.N, steps))
+        yield _null(
+            "transparency", f"rows dealt out, {mask}", _TRANSPARENCY, partial(worlds.make_shuffled_rows_world, null.N, steps)
+        )
     yield _null(
-        "transparency, marginals", "rows dealt out, rank jitter", _MARGINALS, partial(worlds.rows_dealt_out, null.N, (_JITTER,))
+        "transparency, marginals",
+        "rows dealt out, rank jitter",
+        _MARGINALS,
+        partial(worlds.make_shuffled_rows_world, null.N, (_JITTER,)),
     )
     for mask, steps in EXCHANGED.items():
-        yield _null("consistency", f"rows dealt out, {mask}", _CONSISTENCY, partial(worlds.rows_dealt_out, null.N, steps))
-    yield from _of_learners()
-    yield _null("row_position", "rows shuffled", _POSITION, partial(worlds.as_masked, null.N, ()))
-    yield _null("row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.some_absent, null.N, ()))
+        yield _null(
+            "consistency", f"rows dealt out, {mask}", _CONSISTENCY, partial(worlds.make_shuffled_rows_world, null.N, steps)
+        )
+    yield from _list_learner_checks()
+    yield _null("row_position", "rows shuffled", _POSITION, partial(worlds.make_masked_world, null.N, ()))
+    yield _null("row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.make_partial_world, null.N, ()))
 
 
-def _null(subject: str, scene: str, spec: Attack, make: null.MakeWorld) -> Check:
-    return Check("null", spec.method, subject, scene, partial(finds_nothing, subject, scene, spec, make))
+def _null(subject: str, scene: str, spec: Attack, make: null.MakeWorld) -> CalibrationCheck:
+    return CalibrationCheck("null", spec.method, subject, scene, partial(finds_nothing, subject, scene, spec, make))
 
 
-def _of_probabilities() -> Iterator[Check]:
+def _list_probability_checks() -> Iterator[CalibrationCheck]:
     for scene, make, steps in _OF_NOBODY:
         world, subject = partial(make, null.N, steps), "posterior at the truth"
         nothing = partial(posterior_finds_nothing, subject, scene, _PROBABLE, world)
-        yield Check("null", _PROBABLE.method, subject, scene, nothing)
+        yield CalibrationCheck("null", _PROBABLE.method, subject, scene, nothing)
         together = partial(posterior_finds_nothing, f"{subject}, one to one", scene, _PROBABLE_TOGETHER, world)
-        yield Check("null", _PROBABLE.method, f"{subject}, one to one", scene, together)
+        yield CalibrationCheck("null", _PROBABLE.method, f"{subject}, one to one", scene, together)
     subject, scene = "probabilistic_linkage, supervised", "other people of the same law"
-    run = partial(reads_nothing_off, subject, scene, _ORACLE, partial(worlds.drawn_apart, null.N, ()))
-    yield Check("null", _ORACLE.method, subject, scene, run)
+    run = partial(reads_nothing_off, subject, scene, _ORACLE, partial(worlds.make_unrelated_world, null.N, ()))
+    yield CalibrationCheck("null", _ORACLE.method, subject, scene, run)
 
 
-def _of_learners() -> Iterator[Check]:
+def _list_learner_checks() -> Iterator[CalibrationCheck]:
     for family, spec in _LEARNED.items():
         subject, scene = f"learned_linkage, {family}", "other people of the same law"
-        make = partial(worlds.drawn_apart, null.N, ())
-        yield Check("null", spec.method, subject, scene, partial(learns_nothing, subject, scene, spec, make))
+        make = partial(worlds.make_unrelated_world, null.N, ())
+        yield CalibrationCheck("null", spec.method, subject, scene, partial(learns_nothing, subject, scene, spec, make))
 
 
-def _of_planted() -> Iterator[Check]:
-    yield _planted("learned_linkage", "", _LEARNED["weighted_mean"], (), 1.0)
+def _list_planted_checks() -> Iterator[CalibrationCheck]:
+    yield _create_planted_check("learned_linkage", "", _LEARNED["weighted_mean"], (), 1.0)
     for share in SHARES:
         unnamed = ("profile_linkage without names, same units", _SAME_UNITS)
         alone: tuple[tuple[str, Attack], ...] = (("row_position", _POSITION), ("probabilistic_linkage", _PROBABLE))
         everywhere: tuple[tuple[str, Attack], ...] = (*_distances(), unnamed, *alone)
         for subject, spec in everywhere:
-            yield _planted(subject, "", spec, (), share)
+            yield _create_planted_check(subject, "", spec, (), share)
         for mask, steps in {"PRAM": (_PRAM,), "noise": (_NOISE,), "a swap over all ranks": (_ANYWHERE,)}.items():
-            yield _planted("transparency", f", {mask}", _TRANSPARENCY, steps, share)
-        yield _planted("consistency", ", a swap over all ranks", _CONSISTENCY, (_ANYWHERE,), share)
+            yield _create_planted_check("transparency", f", {mask}", _TRANSPARENCY, steps, share)
+        yield _create_planted_check("consistency", ", a swap over all ranks", _CONSISTENCY, (_ANYWHERE,), share)
 
 
-def _planted(subject: str, how: str, spec: Attack, steps: Steps, share: float) -> Check:
+def _create_planted_check(subject: str, how: str, spec: Attack, steps: Steps, share: float) -> CalibrationCheck:
     scene = f"{share:.0%} have a key of their own{how}"
     run = partial(finds_what_is_there, subject, scene, spec, steps, share)
-    return Check("planted", spec.method, subject, scene, run)
+    return CalibrationCheck("planted", spec.method, subject, scene, run)
 
 
-def _of_intervals() -> Iterator[Check]:
+def _list_coverage_checks() -> Iterator[CalibrationCheck]:
     sampled: Steps = (Sampling(method="sampling", share=0.7), _NOISE)
     scenes: tuple[tuple[str, Attack, worlds.Make, Steps], ...] = (
-        ("transparency, rank swapping", _TRANSPARENCY, worlds.as_masked, (_SWAP,)),
-        ("consistency, rank swapping", _CONSISTENCY, worlds.as_masked, (_SWAP,)),
-        ("distance_linkage, microaggregated", _LINKAGE, worlds.as_masked, (_MICRO,)),
-        ("distance_linkage, 30 % absent, noise", _LINKAGE, worlds.as_masked, sampled),
-        ("distance_linkage, persons, noise", _LINKAGE, worlds.of_persons, (_NOISE,)),
-        ("row_position, rows kept in order", _POSITION, worlds.in_order, sampled),
-        ("profile_linkage, names unknown, microaggregated", _UNNAMED, worlds.as_masked, (_MICRO,)),
-        ("learned_linkage, microaggregated", _LEARNED["weighted_mean"], _of_few, (_MICRO,)),
-        ("probabilistic_linkage, 30 % absent, noise", _PROBABLE, worlds.as_masked, sampled),
-        ("probabilistic_linkage, persons, noise", _PROBABLE, worlds.of_persons, (_NOISE,)),
+        ("transparency, rank swapping", _TRANSPARENCY, worlds.make_masked_world, (_SWAP,)),
+        ("consistency, rank swapping", _CONSISTENCY, worlds.make_masked_world, (_SWAP,)),
+        ("distance_linkage, microaggregated", _LINKAGE, worlds.make_masked_world, (_MICRO,)),
+        ("distance_linkage, 30 % absent, noise", _LINKAGE, worlds.make_masked_world, sampled),
+        ("distance_linkage, persons, noise", _LINKAGE, worlds.make_person_world, (_NOISE,)),
+        ("row_position, rows kept in order", _POSITION, worlds.make_ordered_world, sampled),
+        ("profile_linkage, names unknown, microaggregated", _UNNAMED, worlds.make_masked_world, (_MICRO,)),
+        ("learned_linkage, microaggregated", _LEARNED["weighted_mean"], _make_small_world, (_MICRO,)),
+        ("probabilistic_linkage, 30 % absent, noise", _PROBABLE, worlds.make_masked_world, sampled),
+        ("probabilistic_linkage, persons, noise", _PROBABLE, worlds.make_person_world, (_NOISE,)),
     )
     for scene, spec, make, steps in scenes:
-        yield Check("coverage", spec.method, "intervals", scene, partial(_run_intervals, scene, spec, make, steps))
+        yield CalibrationCheck("coverage", spec.method, "intervals", scene, partial(_run_intervals, scene, spec, make, steps))
 
 
-def _of_few(_: int, steps: Steps, rng: np.random.Generator) -> worlds.World:
-    return worlds.as_masked(TARGETS_OF_A_LEARNER, steps, rng)
+def _make_small_world(_: int, steps: Steps, rng: np.random.Generator) -> worlds.World:
+    return worlds.make_masked_world(TARGETS_OF_A_LEARNER, steps, rng)
 
 
 def _run_intervals(
@@ -255,19 +268,19 @@ def _run_intervals(
     steps: Steps,
     effort: Effort,
     rng: np.random.Generator,
-) -> tuple[Finding, ...]:
+) -> tuple[CalibrationFinding, ...]:
     return intervals_cover(scene, spec, make(TARGETS, steps, rng), effort, rng)
 
 
-def _of_posteriors() -> Iterator[Check]:
+def _list_posterior_checks() -> Iterator[CalibrationCheck]:
     for scene, (names, steps) in LAWS.items():
-        yield Check("posterior", "transparency", "claims", scene, partial(claims_hold, scene, names, steps))
+        yield CalibrationCheck("posterior", "transparency", "claims", scene, partial(claims_hold, scene, names, steps))
     subject, scene = "probabilistic_linkage, supervised", "independent codes, PRAM"
     run = partial(claims_of_the_model_hold, subject, scene, _ORACLE)
-    yield Check("posterior", _ORACLE.method, subject, scene, run)
+    yield CalibrationCheck("posterior", _ORACLE.method, subject, scene, run)
 
 
-def _of_recounts() -> Iterator[Check]:
+def _list_recount_checks() -> Iterator[CalibrationCheck]:
     several: Steps = (_MICRO, Pram(method="pram", attributes=("group", "grade"), retention=0.7))
     attacks: tuple[tuple[str, Attack], ...] = (
         *_distances(),
@@ -279,8 +292,8 @@ def _of_recounts() -> Iterator[Check]:
         ("probabilistic_linkage, supervised", _ORACLE),
     )
     for subject, spec in attacks:
-        yield Check("recount", spec.method, subject, "figures", partial(figures_are_true, subject, spec, several))
+        yield CalibrationCheck("recount", spec.method, subject, "figures", partial(figures_are_true, subject, spec, several))
     swapped = partial(figures_are_true, "consistency", _CONSISTENCY, (_SWAP,))
-    yield Check("recount", _CONSISTENCY.method, "consistency", "figures", swapped)
+    yield CalibrationCheck("recount", _CONSISTENCY.method, "consistency", "figures", swapped)
     run = partial(posterior_is_recounted, "probabilistic_linkage", _PROBABLE, several)
-    yield Check("recount", _PROBABLE.method, "probabilistic_linkage", "posterior at the truth", run)
+    yield CalibrationCheck("recount", _PROBABLE.method, "probabilistic_linkage", "posterior at the truth", run)

@@ -14,8 +14,8 @@ from tasks.microdata.interval import ERROR
 from tasks.microdata.table import Integers, Microdata
 from tasks.score.linkage import linkage_estimates
 from tasks.score.subgroups import Subgroup, subgroups_of
-from tasks.sweep.calibration.chance import at_most, attacked, share_of_trials
-from tasks.sweep.calibration.findings import LEVEL, SHARE, Effort, Finding
+from tasks.sweep.calibration.chance import compute_binomial_tail, run_attack, share_of_trials
+from tasks.sweep.calibration.findings import LEVEL, SHARE, CalibrationFinding, Effort
 from tasks.sweep.calibration.worlds import World
 
 _SAME = 1e-9
@@ -23,21 +23,23 @@ _SCORED_ALONE = 5
 _FEWEST = 10  # samples; of fewer, intervals that cover too rarely could not be told from right ones
 
 
-def intervals_cover(scene: str, spec: Attack, world: World, effort: Effort, rng: np.random.Generator) -> tuple[Finding, ...]:
+def intervals_cover(
+    scene: str, spec: Attack, world: World, effort: Effort, rng: np.random.Generator
+) -> tuple[CalibrationFinding, ...]:
     """Score all targets once, then many samples of them, and count how often each one-sided bound misses the figure of all.
 
     Each bound may miss in 5 % of the samples; that is judged by the binomial law, each bound by itself, because a policy
     decides on one of them. Figures of a part of the targets are counted in the samples that have some of it; where these are
     fewer than ten, nothing is said of the figure.
     """
-    scored = _Scored.of(world, spec)
+    scored = _Scored.from_world(world, spec)
     full = {one.id: one for one in scored.figures() if one.value is not None}
     counts = {name: _Count() for name in full}
     for _ in range(effort.samples):
-        for estimate in scored.figures(scored.drawn(rng)):
+        for estimate in scored.figures(scored.draw_sample(rng)):
             if estimate.id in full:
                 counts[estimate.id].add(estimate, full[estimate.id])
-    found = (_covered(scene, figure, counts[name]) for name, figure in full.items() if counts[name].samples >= _FEWEST)
+    found = (_judge_coverage(scene, figure, counts[name]) for name, figure in full.items() if counts[name].samples >= _FEWEST)
     return (_alone(scene, scored, spec, rng), _exact(scene, tuple(full.values())), *found)
 
 
@@ -70,14 +72,14 @@ class _Scored:
     subgroups: tuple[Subgroup, ...]
 
     @classmethod
-    def of(cls, world: World, spec: Attack) -> _Scored:
-        result = attacked(world, spec)
+    def from_world(cls, world: World, spec: Attack) -> _Scored:
+        result = run_attack(world, spec)
         if result.outcomes is None:
             raise AttackFailed(result.reason or "no reason")
         scene = Scene.of(world.original, world.masked, world.schema, world.alignment)
         return cls(world, result, result.outcomes, scene, subgroups_of(world.original, world.schema, scene.units))
 
-    def drawn(self, rng: np.random.Generator) -> Integers:
+    def draw_sample(self, rng: np.random.Generator) -> Integers:
         """A simple random sample of the targets, as places in the outcomes, in the order of the draw."""
         return rng.permutation(self.outcomes.n)[: round(SHARE * self.outcomes.n)]
 
@@ -90,17 +92,17 @@ class _Scored:
     def alone(self, spec: Attack, places: Integers) -> bool:
         """Does an attack that is asked for these targets alone say of them what it says among all?"""
         expected = self.outcomes.take(places)
-        there = attacked(self.world, spec, expected.floats("target").astype(np.int64)).outcomes
+        there = run_attack(self.world, spec, expected.floats("target").astype(np.int64)).outcomes
         return there is not None and there.arrow.equals(expected.arrow)
 
 
-def _covered(scene: str, figure: Estimate, count: _Count) -> Finding:
+def _judge_coverage(scene: str, figure: Estimate, count: _Count) -> CalibrationFinding:
     covered = count.samples - count.above - count.below
     low, high = share_of_trials(covered, count.samples)
-    p = min(at_most(misses, count.samples, ERROR) for misses in (count.above, count.below))
+    p = min(compute_binomial_tail(misses, count.samples, ERROR) for misses in (count.above, count.below))
     about = ", ".join(part for part in (figure.attribute, figure.subgroup) if part is not None)
     reason = f"its bounds are on the wrong side in {count.above} (low) and {count.below} (high) of {count.samples} samples"
-    return Finding(
+    return CalibrationFinding(
         kind="coverage",
         subject=f"{figure.measure} ({about})" if about else figure.measure,
         scene=scene,
@@ -116,10 +118,10 @@ def _covered(scene: str, figure: Estimate, count: _Count) -> Finding:
     )
 
 
-def _alone(scene: str, scored: _Scored, spec: Attack, rng: np.random.Generator) -> Finding:
+def _alone(scene: str, scored: _Scored, spec: Attack, rng: np.random.Generator) -> CalibrationFinding:
     """Targets that are scored alone fare as they do among all: else a sample of them says nothing of the others."""
-    same = sum(scored.alone(spec, scored.drawn(rng)) for _ in range(_SCORED_ALONE))
-    return Finding(
+    same = sum(scored.alone(spec, scored.draw_sample(rng)) for _ in range(_SCORED_ALONE))
+    return CalibrationFinding(
         kind="coverage",
         subject="targets fare alike in a sample",
         scene=scene,
@@ -131,10 +133,10 @@ def _alone(scene: str, scored: _Scored, spec: Attack, rng: np.random.Generator) 
     )
 
 
-def _exact(scene: str, figures: tuple[Estimate, ...]) -> Finding:
+def _exact(scene: str, figures: tuple[Estimate, ...]) -> CalibrationFinding:
     """Where all targets are scored there is no sampling error."""
     exact = sum(one.basis == "exact" and one.low == one.value == one.high for one in figures)
-    return Finding(
+    return CalibrationFinding(
         kind="coverage",
         subject="figures of all targets have no interval",
         scene=scene,

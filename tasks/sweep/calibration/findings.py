@@ -19,7 +19,7 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CalibrationFinding:
     """One property that must hold.
 
     subject: the attack, or the figure. scene: what it was tried on. trials: tables, or samples of targets.

@@ -13,8 +13,8 @@ from scipy.stats import poisson, ttest_1samp
 
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.microdata.errors import AttackFailed
-from tasks.sweep.calibration.chance import attacked
-from tasks.sweep.calibration.findings import LEVEL, Effort, Finding
+from tasks.sweep.calibration.chance import run_attack
+from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort
 from tasks.sweep.calibration.null import MakeWorld, N
 
 SEEDS_OF_A_TABLE = {"weighted_mean": 2, "owa": 2}  # a table is learned from some twenty times: it is worth many seeds
@@ -22,7 +22,7 @@ SEEDS_OF_A_LARGE_FAMILY = 6
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _LearnedFigures:
     """What an attack says of one table. other_half: the credit of the records that taught it nothing; luck: what to expect."""
 
     rate: float
@@ -33,7 +33,7 @@ class _Said:
 
 def learns_nothing(
     subject: str, scene: str, spec: LearnedLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
-) -> tuple[Finding, ...]:
+) -> tuple[CalibrationFinding, ...]:
     """Attack tables in which nobody's row is their own.
 
     The other half's credit: as rows are anybody's it is at most as scattered as matches of random pairings, of which about a
@@ -41,22 +41,22 @@ def learns_nothing(
     Half as many tables as the effort has seeds; for the larger families, which take several times as long, a sixth.
     """
     tables = max(effort.seeds // SEEDS_OF_A_TABLE.get(spec.learn, SEEDS_OF_A_LARGE_FAMILY), 2)
-    said = [_said(spec, make, one) for one in rng.spawn(tables)]
-    return (_of_the_other_half(subject, scene, said), _of_chance(subject, scene, said))
+    said = [_attack_table(spec, make, one) for one in rng.spawn(tables)]
+    return (_judge_other_half(subject, scene, said), _judge_stated_chance(subject, scene, said))
 
 
-def _said(spec: LearnedLinkage, make: MakeWorld, rng: np.random.Generator) -> _Said:
+def _attack_table(spec: LearnedLinkage, make: MakeWorld, rng: np.random.Generator) -> _LearnedFigures:
     world = make(rng)
-    result = attacked(world, spec)
+    result = run_attack(world, spec)
     if result.learned is None or result.outcomes is None or result.learned.held_out is None:
         raise AttackFailed(result.reason or "nothing was learned")
     others = result.learned.records // 2
     credit = result.learned.held_out.other_half * others
     rate = float(result.outcomes.floats("credit").mean())
-    return _Said(rate, result.learned.chance, credit, others / world.masked.n)
+    return _LearnedFigures(rate, result.learned.chance, credit, others / world.masked.n)
 
 
-def _of_the_other_half(subject: str, scene: str, said: list[_Said]) -> Finding:
+def _judge_other_half(subject: str, scene: str, said: list[_LearnedFigures]) -> CalibrationFinding:
     found, expected = sum(one.other_half for one in said), sum(one.luck for one in said)
     above, below = poisson.sf(math.ceil(found - 1e-9) - 1, expected), poisson.cdf(math.floor(found + 1e-9), expected)
     reason = "it finds other than luck gives among records it did not learn from"
@@ -64,7 +64,7 @@ def _of_the_other_half(subject: str, scene: str, said: list[_Said]) -> Finding:
     return _finding(subject, f"{scene}, the other half", len(said), found / n, expected / n, min(above, below), reason)
 
 
-def _of_chance(subject: str, scene: str, said: list[_Said]) -> Finding:
+def _judge_stated_chance(subject: str, scene: str, said: list[_LearnedFigures]) -> CalibrationFinding:
     apart = np.array([one.rate - one.chance for one in said])
     p = float(ttest_1samp(apart, 0.0).pvalue) if np.ptp(apart) > 0 else float(abs(apart[0]) < 1e-9)
     found, expected = sum(one.rate for one in said) / len(said), sum(one.chance for one in said) / len(said)
@@ -72,9 +72,9 @@ def _of_chance(subject: str, scene: str, said: list[_Said]) -> Finding:
     return _finding(subject, f"{scene}, the stated chance", len(said), found, expected, p, reason)
 
 
-def _finding(subject: str, scene: str, trials: int, found: float, expected: float, p: float, reason: str) -> Finding:
+def _finding(subject: str, scene: str, trials: int, found: float, expected: float, p: float, reason: str) -> CalibrationFinding:
     holds = bool(p >= LEVEL)
-    return Finding(
+    return CalibrationFinding(
         kind="null", subject=subject, scene=scene, trials=trials, found=found, expected=expected, p=float(p), holds=holds,
         reason=None if holds else reason,
     )  # fmt: skip

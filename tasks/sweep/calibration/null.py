@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from tasks.attack.methods import Attack
-from tasks.sweep.calibration.chance import earned, law_of, square
-from tasks.sweep.calibration.findings import LEVEL, Effort, Finding
+from tasks.sweep.calibration.chance import law_of, measure_credit, square
+from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort
 from tasks.sweep.calibration.worlds import World
 
 N = 30
@@ -17,7 +17,7 @@ MakeWorld = Callable[[np.random.Generator], World]
 
 def finds_nothing(
     subject: str, scene: str, spec: Attack, make: MakeWorld, effort: Effort, rng: np.random.Generator
-) -> tuple[Finding]:
+) -> tuple[CalibrationFinding]:
     """Attack one table for each seed in which nobody's row is their own, and compare the credit with random pairings.
 
     The expected credit is 1 over the records of each table (times the share of them that is released); each attack must also
@@ -25,7 +25,7 @@ def finds_nothing(
     """
     matrices, total, wrong = [], 0.0, 0
     for one in rng.spawn(effort.seeds):
-        by_attack = earned(make(one), spec)
+        by_attack = measure_credit(make(one), spec)
         matrix = square(by_attack.matrix)
         matrices.append(matrix)
         total += float(by_attack.credit.sum())
@@ -33,7 +33,7 @@ def finds_nothing(
     law = law_of(matrices, total, rng)
     p = min(law.above, law.below)
     n = effort.seeds * len(matrices[0])
-    finding = Finding(
+    finding = CalibrationFinding(
         kind="null",
         subject=subject,
         scene=scene,

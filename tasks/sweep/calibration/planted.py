@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.attack.methods import Attack
-from tasks.sweep.calibration.chance import earned, law_of
-from tasks.sweep.calibration.findings import LEVEL, Effort, Finding
-from tasks.sweep.calibration.worlds import Steps, planted
+from tasks.sweep.calibration.chance import law_of, measure_credit
+from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort
+from tasks.sweep.calibration.worlds import Steps, make_planted_world
 
 N = 60
 CERTAIN = 20  # tables are enough where nothing is left to chance
@@ -15,7 +15,7 @@ CERTAIN = 20  # tables are enough where nothing is left to chance
 
 def finds_what_is_there(
     subject: str, scene: str, spec: Attack, steps: Steps, share: float, effort: Effort, rng: np.random.Generator
-) -> tuple[Finding]:
+) -> tuple[CalibrationFinding]:
     """Attack one table for each seed in which a share of the records keep a unique key; the rest's rows are dealt out.
 
     Everybody of the share must be found, and of the rest as many as random pairings among them would: together
@@ -24,8 +24,8 @@ def finds_what_is_there(
     blocks, total, of_rest, missed = [], 0.0, 0.0, 0.0
     tables = effort.seeds if share < 1 else min(effort.seeds, CERTAIN)
     for one in rng.spawn(tables):
-        world, known = planted(N, share, steps, one)
-        by_attack = earned(world, spec)
+        world, known = make_planted_world(N, share, steps, one)
+        by_attack = measure_credit(world, spec)
         credit, rest = by_attack.credit, np.setdiff1d(np.arange(N), known)
         blocks.append(by_attack.matrix[np.ix_(rest, rest)])
         total += float(credit.sum())
@@ -34,7 +34,7 @@ def finds_what_is_there(
     law = law_of(blocks, of_rest, rng) if blocks[0].size else None
     p = None if law is None else min(law.above, law.below)
     n = tables * N
-    finding = Finding(
+    finding = CalibrationFinding(
         kind="planted",
         subject=subject,
         scene=scene,

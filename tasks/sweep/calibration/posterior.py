@@ -9,12 +9,12 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, ttest_1samp
 
 from tasks.attack.transparency.transparency import Transparency
-from tasks.mask.methods import conclusions
+from tasks.mask.methods import infer_belief
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.table import Floats
-from tasks.sweep.calibration.chance import attacked
-from tasks.sweep.calibration.findings import LEVEL, Effort, Finding
-from tasks.sweep.calibration.worlds import KNOWN, Steps, World, masked_by, people, schema_of, shuffled
+from tasks.sweep.calibration.chance import run_attack
+from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort
+from tasks.sweep.calibration.worlds import KNOWN, Steps, World, create_shuffled_alignment, mask_data, people, schema_of
 
 N = 400
 ALLOWED = 0.05  # of the claim: the formula takes the rows of the others for independent draws, which errs by about 1/n
@@ -35,7 +35,7 @@ class Claims:
 
 def claims_hold(
     scene: str, names: tuple[str, ...], steps: Steps, effort: Effort, rng: np.random.Generator
-) -> tuple[Finding, ...]:
+) -> tuple[CalibrationFinding, ...]:
     """Mask a table for each seed by a known law, and compare the attack's hits with the posterior probability it claims.
 
     The posterior is computed here by the formula, and not taken from the attack: r(l) is proportional to P(y_l | x) / q(y_l),
@@ -54,7 +54,7 @@ def claims_hold(
 
 def claims_of(world: World) -> Claims:
     """What the attack by transparency hits in a world, and what the posterior claims."""
-    result = attacked(world, Transparency(method="transparency"))
+    result = run_attack(world, Transparency(method="transparency"))
     if result.outcomes is None:
         raise AttackFailed(result.reason or "no reason")
     posterior = posterior_of(world)
@@ -69,7 +69,7 @@ def claims_of(world: World) -> Claims:
 def posterior_of(world: World) -> Floats:
     """Shape (n, m): how probable row j is to be record i's, by the formula, from the laws of the steps."""
     known = world.original.select(world.knows)
-    knowledge = conclusions(known, world.masked, world.schema, world.steps)
+    knowledge = infer_belief(known, world.masked, world.schema, world.steps)
     log = np.zeros((known.n, world.masked.n))
     with np.errstate(divide="ignore"):
         for law in knowledge.laws:
@@ -93,8 +93,8 @@ def _others(log: Floats) -> Floats:
 def _world(names: tuple[str, ...], steps: Steps, rng: np.random.Generator) -> World:
     data = people(N, rng).select(names)
     schema = schema_of({name: KNOWN[name] for name in names})
-    done = masked_by(data, schema, steps, rng)
-    return World(data, done.data, schema, done.mechanisms, shuffled(N, rng), names)
+    done = mask_data(data, schema, steps, rng)
+    return World(data, done.data, schema, done.mechanisms, create_shuffled_alignment(N, rng), names)
 
 
 def apart(differences: Floats, allowed: float) -> float:
@@ -104,10 +104,10 @@ def apart(differences: Floats, allowed: float) -> float:
     return float(min(above, below))
 
 
-def _finding(subject: str, scene: str, pairs: Floats) -> Finding:
+def _finding(subject: str, scene: str, pairs: Floats) -> CalibrationFinding:
     found, claimed = pairs.mean(axis=0)
     p = apart(pairs[:, 0] - pairs[:, 1], ALLOWED * float(claimed))
-    return Finding(
+    return CalibrationFinding(
         kind="posterior",
         subject=subject,
         scene=scene,

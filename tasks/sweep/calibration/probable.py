@@ -19,11 +19,11 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Floats, Microdata
 from tasks.score.linkage import linkage_estimates
-from tasks.sweep.calibration.chance import attacked, law_of, square
-from tasks.sweep.calibration.findings import LEVEL, Effort, Finding, Kind
+from tasks.sweep.calibration.chance import law_of, run_attack, square
+from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort, Kind
 from tasks.sweep.calibration.null import MakeWorld
 from tasks.sweep.calibration.posterior import ALLOWED, FEWEST, TABLES, apart
-from tasks.sweep.calibration.worlds import Steps, World, as_masked, masked_by, schema_of, shuffled
+from tasks.sweep.calibration.worlds import Steps, World, create_shuffled_alignment, make_masked_world, mask_data, schema_of
 
 RECORDS = 40  # of a table that is counted anew
 COUNTED = 10
@@ -34,12 +34,12 @@ RETENTION = 0.7
 
 def posterior_finds_nothing(
     subject: str, scene: str, spec: ProbabilisticLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
-) -> tuple[Finding]:
+) -> tuple[CalibrationFinding]:
     """Tables in which nobody's row is their own: the posterior at the truth against random pairings, and its stated chance."""
     matrices, total, wrong = [], 0.0, 0
     for one in rng.spawn(effort.seeds):
         world = make(one)
-        figure = _at_truth(world, attacked(world, spec))
+        figure = _get_posterior_at_truth(world, run_attack(world, spec))
         matrix = square(posterior_matrix(world, spec))
         matrices.append(matrix)
         total += (figure.value or 0.0) * world.original.n
@@ -54,30 +54,30 @@ def posterior_finds_nothing(
 
 def reads_nothing_off(
     subject: str, scene: str, spec: ProbabilisticLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
-) -> tuple[Finding, ...]:
+) -> tuple[CalibrationFinding, ...]:
     """Where m is read off who is who of nobody's own rows: rate and posterior are what their stated chances say, on average."""
     worlds = [make(one) for one in rng.spawn(max(effort.seeds // 2, 2))]
-    results = [attacked(world, spec) for world in worlds]
+    results = [run_attack(world, spec) for world in worlds]
     told = [_facts_of(result) for result in results]
-    truths = [_at_truth(*one).value or 0.0 for one in zip(worlds, results, strict=True)]
+    truths = [_get_posterior_at_truth(*one).value or 0.0 for one in zip(worlds, results, strict=True)]
     rates = [_mean(result, "credit") for result in results]
     pairs = (
         ("the rate", rates, [one.chance or 0.0 for one in told]),
         ("the posterior", truths, [one.chance_at_truth or 0.0 for one in told]),
     )
-    return tuple(_of_chance(subject, f"{scene}, {what}", found, chance) for what, found, chance in pairs)
+    return tuple(_judge_stated_chance(subject, f"{scene}, {what}", found, chance) for what, found, chance in pairs)
 
 
 def posterior_is_recounted(
     subject: str, spec: ProbabilisticLinkage, steps: Steps, effort: Effort, rng: np.random.Generator
-) -> tuple[Finding]:
+) -> tuple[CalibrationFinding]:
     """The posterior at the truth of some small tables against a loop over all pairs, by the weights that the attack tells."""
     apart_by = []
     for one in rng.spawn(min(effort.seeds, COUNTED)):
-        world = as_masked(RECORDS, steps, one)
-        result = attacked(world, spec)
+        world = make_masked_world(RECORDS, steps, one)
+        result = run_attack(world, spec)
         slowly = math.fsum(_slowly(world, _facts_of(result))) / RECORDS
-        apart_by.append(abs((_at_truth(world, result).value or 0.0) - slowly))
+        apart_by.append(abs((_get_posterior_at_truth(world, result).value or 0.0) - slowly))
     worst = max(apart_by)
     reason = None if worst <= 1e-9 else f"it is {worst:.3g} off what counting all pairs gives"
     same = sum(one <= 1e-9 for one in apart_by) / len(apart_by)
@@ -86,7 +86,7 @@ def posterior_is_recounted(
 
 def claims_of_the_model_hold(
     subject: str, scene: str, spec: ProbabilisticLinkage, effort: Effort, rng: np.random.Generator
-) -> tuple[Finding, ...]:
+) -> tuple[CalibrationFinding, ...]:
     """Attributes that agree independently of each other, masked by PRAM: the guesses are right as often as they claim.
 
     On real data they are not: there this is not promised.
@@ -94,22 +94,22 @@ def claims_of_the_model_hold(
     hits, at_truth = [], []
     for one in rng.spawn(max(effort.seeds // TABLES, FEWEST)):
         world = independent_codes(one)
-        result = attacked(world, spec)
+        result = run_attack(world, spec)
         facts = _facts_of(result)
         hits.append((_mean(result, "credit"), facts.claimed))
         at_truth.append((_mean(result, "posterior"), facts.squares))
     said = "the intruder is not right as often as his model claims"
     pairs = (("hits against the largest posterior", hits), ("posterior at the truth against sum of squares", at_truth))
-    return tuple(_of_claims(f"{subject}, {what}", scene, np.array(both), said) for what, both in pairs)
+    return tuple(_judge_claims(f"{subject}, {what}", scene, np.array(both), said) for what, both in pairs)
 
 
 def independent_codes(rng: np.random.Generator) -> World:
     """Records of independent, uniform codes, each kept with the same probability."""
     names = tuple("abcd")
-    data = Microdata.of({name: rng.integers(0, size, PEOPLE) for name, size in zip(names, SIZES, strict=True)})
+    data = Microdata.from_columns({name: rng.integers(0, size, PEOPLE) for name, size in zip(names, SIZES, strict=True)})
     schema = schema_of(dict.fromkeys(names, Scale.CODE))
-    done = masked_by(data, schema, (Pram(method="pram", attributes=names, retention=RETENTION),), rng)
-    return World(data, done.data, schema, done.mechanisms, shuffled(PEOPLE, rng), names)
+    done = mask_data(data, schema, (Pram(method="pram", attributes=names, retention=RETENTION),), rng)
+    return World(data, done.data, schema, done.mechanisms, create_shuffled_alignment(PEOPLE, rng), names)
 
 
 def posterior_matrix(world: World, spec: ProbabilisticLinkage) -> Floats:
@@ -123,7 +123,7 @@ def posterior_matrix(world: World, spec: ProbabilisticLinkage) -> Floats:
     return np.array([found.distribution.of(i) for i in range(world.original.n)])
 
 
-def _at_truth(world: World, result: AttackResult) -> Estimate:
+def _get_posterior_at_truth(world: World, result: AttackResult) -> Estimate:
     if result.outcomes is None:
         raise AttackFailed(result.reason or "it did not run")
     scene = Scene.of(world.original, world.masked, world.schema, world.alignment)
@@ -174,14 +174,14 @@ def _holds(said: str, own: object, shown: object, wide: float) -> bool:
     return abs(own - shown) <= wide * float(said.split()[1]) / 100
 
 
-def _of_chance(subject: str, scene: str, found: list[float], chance: list[float]) -> Finding:
+def _judge_stated_chance(subject: str, scene: str, found: list[float], chance: list[float]) -> CalibrationFinding:
     differences = np.array(found) - np.array(chance)
     p = float(ttest_1samp(differences, 0.0).pvalue) if np.ptp(differences) > 0 else float(abs(differences[0]) < 1e-9)
     reason = None if p >= LEVEL else "the chance it states is not what it earns where nothing is to be found"
     return _finding("null", subject, scene, len(found), float(np.mean(found)), float(np.mean(chance)), p, reason)
 
 
-def _of_claims(subject: str, scene: str, pairs: Floats, said: str) -> Finding:
+def _judge_claims(subject: str, scene: str, pairs: Floats, said: str) -> CalibrationFinding:
     found, claimed = (float(one) for one in pairs.mean(axis=0))
     p = apart(pairs[:, 0] - pairs[:, 1], ALLOWED * claimed)
     return _finding("posterior", subject, scene, len(pairs), found, claimed, p, None if p >= LEVEL else said)
@@ -189,8 +189,8 @@ def _of_claims(subject: str, scene: str, pairs: Floats, said: str) -> Finding:
 
 def _finding(
     kind: Kind, subject: str, scene: str, trials: int, found: float, expected: float, p: float | None, reason: str | None
-) -> Finding:
-    return Finding(
+) -> CalibrationFinding:
+    return CalibrationFinding(
         kind=kind, subject=subject, scene=scene, trials=trials, found=found, expected=expected, p=p, holds=reason is None,
         reason=reason,
     )  # fmt: skip

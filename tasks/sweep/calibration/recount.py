@@ -16,9 +16,9 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute
 from tasks.score.linkage import EXPOSED_FROM
 from tasks.score.methods import score
-from tasks.sweep.calibration.chance import Earned, earned
-from tasks.sweep.calibration.findings import Effort, Finding
-from tasks.sweep.calibration.worlds import Steps, World, as_masked
+from tasks.sweep.calibration.chance import Earned, measure_credit
+from tasks.sweep.calibration.findings import CalibrationFinding, Effort
+from tasks.sweep.calibration.worlds import Steps, World, make_masked_world
 
 N = 36  # the narrower interval reaches no rank to either side, the wider one
 TABLES = 10
@@ -27,21 +27,23 @@ Rate = tuple[float, float | None]  # a figure, and its chance
 Number = float | None
 
 
-def figures_are_true(subject: str, spec: Attack, steps: Steps, effort: Effort, rng: np.random.Generator) -> tuple[Finding]:
+def figures_are_true(
+    subject: str, spec: Attack, steps: Steps, effort: Effort, rng: np.random.Generator
+) -> tuple[CalibrationFinding]:
     """Compare linkage, interval disclosure and equal values of some small tables with a plain recount, to the last bits.
 
     At most ten tables: nothing is left to chance.
     """
     agreeing: list[tuple[str, bool]] = []
     for one in rng.spawn(min(effort.seeds, TABLES)):
-        world = as_masked(N, steps, one)
-        by_attack = earned(world, spec)
-        found = {figure.id: figure for figure in _scored(world, by_attack.result)}
-        agreeing.extend((name, _agrees(found[name], expected)) for name, expected in recounted(world, by_attack))
+        world = make_masked_world(N, steps, one)
+        by_attack = measure_credit(world, spec)
+        found = {figure.id: figure for figure in _score_attack(world, by_attack.result)}
+        agreeing.extend((name, _agrees(found[name], expected)) for name, expected in recount_figures(world, by_attack))
     return (_finding(subject, agreeing),)
 
 
-def recounted(world: World, by_attack: Earned) -> Iterator[tuple[str, Rate]]:
+def recount_figures(world: World, by_attack: Earned) -> Iterator[tuple[str, Rate]]:
     """The figures of a complete release by their definitions, each with its id; slow."""
     credit = np.diag(by_attack.matrix)
     by = f"{by_attack.result.attack}|{by_attack.result.intruder}"
@@ -50,11 +52,11 @@ def recounted(world: World, by_attack: Earned) -> Iterator[tuple[str, Rate]]:
     yield f"records_exposed|{by}", (sum(one >= EXPOSED_FROM for one in credit) / len(credit), None)
     yield f"max_record_risk|{by}", (max(credit), None)
     yield f"truth_among_nearest|{by}", (sum(one > 0 for one in credit) / len(credit), None)
-    for attribute in world.schema.select({name: None for step in world.steps for name in step.masked}):
-        yield from _disclosed(world, attribute)
+    for attribute in world.schema.select({name: None for step in world.steps for name in step.target_attributes}):
+        yield from _recount_disclosure(world, attribute)
 
 
-def _disclosed(world: World, attribute: Attribute) -> Iterator[tuple[str, Rate]]:
+def _recount_disclosure(world: World, attribute: Attribute) -> Iterator[tuple[str, Rate]]:
     name = attribute.name
     truth, shown = (table.column(name).to_pylist() for table in (world.original, world.masked))
     yield f"same_value_disclosure|{name}", _rate(truth, shown, lambda x, y: x == y)
@@ -63,10 +65,10 @@ def _disclosed(world: World, attribute: Attribute) -> Iterator[tuple[str, Rate]]
     ranked = sorted(x for x in truth if x is not None)
     for p in P_PERCENT:
         width = Fraction(str(p)) * len(ranked) // 200
-        yield f"rank_interval_disclosure|{name}|p_percent={p:g}", _rate(truth, shown, _by_rank(ranked, int(width)))
+        yield f"rank_interval_disclosure|{name}|p_percent={p:g}", _rate(truth, shown, _create_rank_rule(ranked, int(width)))
         if attribute.scale in MEASURED:
             reach = p / 100 * statistics.stdev(ranked)
-            yield f"sd_interval_disclosure|{name}|p_percent={p:g}", _rate(truth, shown, _by_sd(reach))
+            yield f"sd_interval_disclosure|{name}|p_percent={p:g}", _rate(truth, shown, _create_sd_rule(reach))
 
 
 def _rate(truth: list[Number], shown: list[Number], discloses: Callable[[float, float], bool]) -> Rate:
@@ -77,7 +79,7 @@ def _rate(truth: list[Number], shown: list[Number], discloses: Callable[[float, 
     return own / len(pairs), every / len(pairs) ** 2
 
 
-def _by_rank(ranked: list[float], width: int) -> Callable[[float, float], bool]:
+def _create_rank_rule(ranked: list[float], width: int) -> Callable[[float, float], bool]:
     def discloses(x: float, y: float) -> bool:
         middle = (bisect_left(ranked, y) + bisect_right(ranked, y) - 1) / 2  # of its places, or between its neighbours
         first, last = max(ceil(middle - width), 0), min(floor(middle + width), len(ranked) - 1)
@@ -86,11 +88,11 @@ def _by_rank(ranked: list[float], width: int) -> Callable[[float, float], bool]:
     return discloses
 
 
-def _by_sd(reach: float) -> Callable[[float, float], bool]:
+def _create_sd_rule(reach: float) -> Callable[[float, float], bool]:
     return lambda x, y: y - reach <= x <= y + reach
 
 
-def _scored(world: World, result: AttackResult) -> tuple[Estimate, ...]:
+def _score_attack(world: World, result: AttackResult) -> tuple[Estimate, ...]:
     tables = (world.original, world.masked, world.schema, world.steps)
     return score(*tables, (result,), (), alignment=world.alignment, n_targets=world.original.n)
 
@@ -104,10 +106,10 @@ def _agrees(figure: Estimate, expected: Rate) -> bool:
     )
 
 
-def _finding(subject: str, agreeing: list[tuple[str, bool]]) -> Finding:
+def _finding(subject: str, agreeing: list[tuple[str, bool]]) -> CalibrationFinding:
     wrong = [name.split("|")[0] for name, same in agreeing if not same]
     reason = f"{len(wrong)} of {len(agreeing)} figures differ from a plain recount: {', '.join(sorted(set(wrong)))}"
-    return Finding(
+    return CalibrationFinding(
         kind="recount",
         subject=subject,
         scene="figures of linkage, interval disclosure and equal values",

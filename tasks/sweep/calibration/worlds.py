@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.methods import Masked, Masking, Mechanism, mask
+from tasks.mask.methods import Masking, MaskResult, Mechanism, mask
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.randomness import SEED_BYTES
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -58,72 +58,74 @@ def people(n: int, rng: np.random.Generator) -> Microdata:
         "group": pa.array(group.tolist(), pa.string()),
         CONFIDENTIAL: rng.choice(np.array(["x", "y", "z"]), n, p=(0.5, 0.3, 0.2)),
     }
-    return Microdata.of(columns)
+    return Microdata.from_columns(columns)
 
 
-def masked_by(data: Microdata, schema: Schema, steps: Steps, rng: np.random.Generator) -> Masked:
+def mask_data(data: Microdata, schema: Schema, steps: Steps, rng: np.random.Generator) -> MaskResult:
     """The real masks, with a seed drawn for the occasion."""
     return mask(data, schema, steps, seed=rng.bytes(SEED_BYTES), path=("calibration",))
 
 
-def rows_dealt_out(n: int, steps: Steps, rng: np.random.Generator) -> World:
+def make_shuffled_rows_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """A masked table whose rows are dealt out to the records at random: all is as stated but whose row is whose."""
     original = people(n, rng)
-    done = masked_by(original, SCHEMA, steps, rng)
+    done = mask_data(original, SCHEMA, steps, rng)
     dealt = done.data.take(rng.permutation(n))
-    return World(original, dealt, SCHEMA, done.mechanisms, shuffled(n, rng), tuple(KNOWN))
+    return World(original, dealt, SCHEMA, done.mechanisms, create_shuffled_alignment(n, rng), tuple(KNOWN))
 
 
-def columns_dealt_out(n: int, steps: Steps, rng: np.random.Generator) -> World:
+def make_shuffled_columns_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """A masked table of which every column is shuffled by itself: the values are right, and the rows belong to nobody."""
     original = people(n, rng)
-    done = masked_by(original, SCHEMA, steps, rng)
+    done = mask_data(original, SCHEMA, steps, rng)
     columns = {name: done.data.column(name).take(pa.array(rng.permutation(n))) for name in done.data.names}
-    return World(original, Microdata.of(columns), SCHEMA, done.mechanisms, shuffled(n, rng), tuple(KNOWN))
+    return World(
+        original, Microdata.from_columns(columns), SCHEMA, done.mechanisms, create_shuffled_alignment(n, rng), tuple(KNOWN)
+    )
 
 
-def drawn_apart(n: int, steps: Steps, rng: np.random.Generator) -> World:
+def make_unrelated_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """A table of other people, drawn from the same law and masked in the same way."""
     original = people(n, rng)
-    done = masked_by(people(n, rng), SCHEMA, steps, rng)
-    return World(original, done.data, SCHEMA, done.mechanisms, shuffled(n, rng), tuple(KNOWN))
+    done = mask_data(people(n, rng), SCHEMA, steps, rng)
+    return World(original, done.data, SCHEMA, done.mechanisms, create_shuffled_alignment(n, rng), tuple(KNOWN))
 
 
-def as_masked(n: int, steps: Steps, rng: np.random.Generator) -> World:
+def make_masked_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """A release as it is made, sampled records left out; its rows are whose they are."""
     original = people(n, rng)
-    done = masked_by(original, SCHEMA, steps, rng)
+    done = mask_data(original, SCHEMA, steps, rng)
     alignment = Alignment(done.record, np.argsort(done.order), n)
     return World(original, done.data, SCHEMA, done.mechanisms, alignment, tuple(KNOWN))
 
 
-def in_order(n: int, steps: Steps, rng: np.random.Generator) -> World:
+def make_ordered_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """A release that keeps the order of the source."""
-    made = as_masked(n, steps, rng)
+    made = make_masked_world(n, steps, rng)
     alignment = Alignment(made.alignment.record, np.arange(made.masked.n), n)
     return replace(made, alignment=alignment)
 
 
-def of_persons(n: int, steps: Steps, rng: np.random.Generator) -> World:
+def make_person_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """The same of persons who have two rows each on average, some one and some many; n: rows."""
     data = people(n, rng)
     columns = {"who": rng.integers(0, n // 2, n), **{name: data.column(name) for name in data.names}}
-    original = Microdata.of(columns)
+    original = Microdata.from_columns(columns)
     schema = Schema((Attribute("who", Role.PERSON, Scale.CODE, "declared"), *SCHEMA.attributes))
-    done = masked_by(original, schema, steps, rng)
+    done = mask_data(original, schema, steps, rng)
     return World(original, done.data, schema, done.mechanisms, Alignment.complete_in(done.order), tuple(KNOWN))
 
 
-def some_absent(n: int, steps: Steps, rng: np.random.Generator) -> World:
+def make_partial_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """Rows of other people for 60 % of the records, who are anybody; the others are not released."""
-    apart = drawn_apart(n, steps, rng)
+    apart = make_unrelated_world(n, steps, rng)
     m = round(0.6 * n)
     record = np.sort(rng.permutation(n)[:m])
     alignment = Alignment(record, rng.permutation(m), n)
     return World(apart.original, apart.masked.take(np.arange(m)), SCHEMA, apart.steps, alignment, apart.knows)
 
 
-def planted(n: int, share: float, steps: Steps, rng: np.random.Generator) -> tuple[World, Integers]:
+def make_planted_world(n: int, share: float, steps: Steps, rng: np.random.Generator) -> tuple[World, Integers]:
     """A share of the records keep a key that nobody else has; the rest share one, and their rows are dealt out among them.
 
     Returns the world and the records that can be found for certain, who stand in their own place of the released file as well.
@@ -133,15 +135,17 @@ def planted(n: int, share: float, steps: Steps, rng: np.random.Generator) -> tup
     rest = np.setdiff1d(np.arange(n), known)
     key = np.full(n, "of the rest", dtype=object)
     key[known] = [f"of {i}" for i in known]
-    original = Microdata.of({**{name: data.column(name) for name in KNOWN}, **dict.fromkeys(UNIQUE, pa.array(key.tolist()))})
+    original = Microdata.from_columns(
+        {**{name: data.column(name) for name in KNOWN}, **dict.fromkeys(UNIQUE, pa.array(key.tolist()))}
+    )
     schema = schema_of({**KNOWN, **dict.fromkeys(UNIQUE, Scale.NOMINAL)})
-    done = masked_by(original, schema, steps, rng)
+    done = mask_data(original, schema, steps, rng)
     row, order = np.arange(n), np.arange(n)
     row[rest], order[rest] = rng.permutation(rest), rng.permutation(rest)
     world = World(original, done.data.take(row), schema, done.mechanisms, Alignment.complete_in(order), schema.names)
     return world, known
 
 
-def shuffled(n: int, rng: np.random.Generator) -> Alignment:
+def create_shuffled_alignment(n: int, rng: np.random.Generator) -> Alignment:
     """Row i of the masked table is record i's; the released file stands in a random order."""
     return Alignment.complete_in(rng.permutation(n))

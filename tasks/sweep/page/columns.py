@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.sweep.page.content import Axis, Figure, Floats, PageData, Spread, View
+from tasks.sweep.page.content import Floats, PageAxis, PageData, PageFigure, RiskUtilityMap, Spread
 
 DIGITS = 5
 
@@ -19,11 +19,11 @@ def as_json(data: PageData) -> str:
     value = {
         "sweep": data.id,
         "numbers": _whole(data.numbers),
-        "pipeline": _coded(data.pipelines),
-        "method": _coded(data.methods),
-        "status": _coded(data.statuses),
-        "reason": _coded(data.reasons),
-        "policy": _coded(data.decisions),
+        "pipeline": _encode_texts(data.pipelines),
+        "method": _encode_texts(data.methods),
+        "status": _encode_texts(data.statuses),
+        "reason": _encode_texts(data.reasons),
+        "policy": _encode_texts(data.decisions),
         "axes": [_axis(axis) for axis in data.axes],
         "loss": {"label": data.loss.axis, "unit": data.loss.unit, "limit": data.loss.limit, **_spread(data.loss.spread)},
         "views": [_view(view, data.loss.spread.mean) for view in data.views],
@@ -33,7 +33,7 @@ def as_json(data: PageData) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def dominated(view: View, loss: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def find_dominating_ranges(view: RiskUtilityMap, loss: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """From where to where (exclusive) on the frontier the points stand that dominate each point; an empty range: none do.
 
     The frontier falls in risk as it grows in loss, so those that are better in both stand side by side. Cost: O(n log m).
@@ -47,30 +47,30 @@ def dominated(view: View, loss: Floats) -> tuple[NDArray[np.intp], NDArray[np.in
     return np.where(none, 0, start), np.where(none, 0, np.maximum(start, stop))
 
 
-def _view(view: View, loss: Floats) -> dict[str, Any]:
-    start, stop = dominated(view, loss)
+def _view(view: RiskUtilityMap, loss: Floats) -> dict[str, Any]:
+    start, stop = find_dominating_ranges(view, loss)
     names = {"name": view.name, "title": view.title, "label": view.axis, "says": view.says, "unit": view.unit}
     marks = {"limit": view.limit, "frontier": list(view.frontier), "from": start.tolist(), "to": stop.tolist()}
     return {**names, **marks, **_spread(view.risk)}
 
 
-def _figure(figure: Figure) -> dict[str, Any]:
+def _figure(figure: PageFigure) -> dict[str, Any]:
     names = {"id": figure.id, "label": figure.label, "unit": figure.unit, "main": figure.main}
     return {**names, **_spread(figure.spread)}
 
 
-def _axis(axis: Axis) -> dict[str, Any]:
+def _axis(axis: PageAxis) -> dict[str, Any]:
     names = {"path": axis.path, "label": axis.label}
     if all(one is None or (isinstance(one, int | float) and not isinstance(one, bool)) for one in axis.values):
         return {**names, "values": axis.values}
-    return {**names, **_coded([None if one is None else _said(one) for one in axis.values])}
+    return {**names, **_encode_texts([None if one is None else _format_value(one) for one in axis.values])}
 
 
-def _said(value: float | int | str | bool) -> str:
+def _format_value(value: float | int | str | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _coded(values: Sequence[str | None]) -> dict[str, Any]:
+def _encode_texts(values: Sequence[str | None]) -> dict[str, Any]:
     """Texts as places in the list of those that occur, in order of their first; -1 for None."""
     levels = {text: place for place, text in enumerate(dict.fromkeys(one for one in values if one is not None))}
     return {"levels": list(levels), "codes": [-1 if one is None else levels[one] for one in values]}

@@ -24,7 +24,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Axis:
+class PageAxis:
     """A parameter. path: where it stands in the release file; values: by point, None where it has no such axis."""
 
     path: str
@@ -33,7 +33,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Figure:
+class PageFigure:
     """A measure of every point. main: can be an axis, a filter, a size; the others stand with a chosen point."""
 
     id: str
@@ -44,7 +44,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class View:
+class RiskUtilityMap:
     """One way to say what the risk is, and the frontier that it gives.
 
     title: in a few words, e.g. `all attacks`. axis: the name of the risk on its scale. says: what it is, in a sentence.
@@ -62,7 +62,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Loss:
+class PageLoss:
     """The loss of every point. axis: its name on the scale; limit: up to where the policy lets it go, if it limits it."""
 
     axis: str
@@ -73,7 +73,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class InfluenceCell:
     """How much a parameter moves a measure. share: 0..1, None if not told. direction: -1..1, None where there is no order."""
 
     share: float | None
@@ -81,12 +81,12 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Influence:
+class InfluenceTable:
     """Which parameter moves which measure. rows: one a parameter. says: what a share is. gaps: why some are not told."""
 
     parameters: tuple[str, ...]
     measures: tuple[str, ...]
-    rows: tuple[tuple[Moved, ...], ...]
+    rows: tuple[tuple[InfluenceCell, ...], ...]
     says: str
     gaps: tuple[str, ...] = ()
 
@@ -116,11 +116,11 @@ class PageData:
     reasons: tuple[str, ...]
     decisions: tuple[Decision, ...]
     policy: tuple[str, ...]
-    axes: tuple[Axis, ...]
-    loss: Loss
-    views: tuple[View, ...]
-    figures: tuple[Figure, ...]
-    influence: Influence | None = None
+    axes: tuple[PageAxis, ...]
+    loss: PageLoss
+    views: tuple[RiskUtilityMap, ...]
+    figures: tuple[PageFigure, ...]
+    influence: InfluenceTable | None = None
     releases: Mapping[int, str] = field(default_factory=dict)
     left_out: int = 0
 

@@ -14,9 +14,9 @@ from tasks.report.words.meanings import meaning
 from tasks.report.words.numbers import limit_in_unit
 from tasks.score.catalogue import MEASURES
 from tasks.score.policy import DECLARED, PolicyLine
-from tasks.sweep.frontier import Region, frontier, on_the_map, policy_region
-from tasks.sweep.layout import Subject
-from tasks.sweep.page.content import Axis, Decision, Figure, Loss, PageData, Spread, Status, View
+from tasks.sweep.frontier import Region, compute_map_coordinates, frontier, policy_region
+from tasks.sweep.layout import FigureSubject
+from tasks.sweep.page.content import Decision, PageAxis, PageData, PageFigure, PageLoss, RiskUtilityMap, Spread, Status
 from tasks.sweep.page.moving import influence
 from tasks.sweep.results import OverSeeds, Results
 from tasks.sweep.views import (
@@ -54,7 +54,7 @@ LITERATURE_SAYS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class SweepDescription:
     """What the table does not hold. strategy: in words. methods: of the masks, by pipeline. risk, loss: the views of the file.
 
     sensitivity: is it worked out? Where the points are no grid it learns forests, a few seconds for each pipeline and measure.
@@ -76,13 +76,13 @@ class Told:
     release_of: Callable[[int], str] | None = None
 
 
-def page_data(results: Results, told: Told, regions: tuple[Region, ...] | None = None) -> PageData:
+def page_data(results: Results, told: SweepDescription, regions: tuple[Region, ...] | None = None) -> PageData:
     """The record of the page. regions: `policy_region` of these results, if it is known already.
 
     Raises InputError as `decide`. Cost: 0.1 ms a trial for the policy, and the release texts.
     """
     lost = loss_of(results, told.loss)
-    losses = results.over_seeds(lost.values)
+    losses = results.aggregate_seeds(lost.values)
     risks = [(asked, risk_of(results, asked)) for asked in _risks(told.risk)]
     views = [_view(results, asked, viewed, losses, told.policy) for asked, viewed in risks]
     statuses, reasons = _outcomes(results)
@@ -140,14 +140,14 @@ def _risks(own: _Risk) -> list[_Risk]:
     return [own, *(other for other in others if other.view != own.view)]
 
 
-def _view(results: Results, asked: _Risk, viewed: Viewed, loss: OverSeeds, policy: tuple[PolicyLine, ...]) -> View:
-    risks = results.over_seeds(viewed.values)
-    risk, losses = on_the_map(risks, loss)
+def _view(results: Results, asked: _Risk, viewed: Viewed, loss: OverSeeds, policy: tuple[PolicyLine, ...]) -> RiskUtilityMap:
+    risks = results.aggregate_seeds(viewed.values)
+    risk, losses = compute_map_coordinates(risks, loss)
     on = np.flatnonzero(frontier(risk, losses))
     says = _SAYS.get(asked.view, f"One figure: {viewed.says}.")
     if asked.view == "worst" and asked.include_insiders:
         says += " Insiders count too."
-    return View(
+    return RiskUtilityMap(
         name=asked.view,
         title=_VIEWS[asked.view],
         axis=_AXES.get(asked.view, viewed.says.replace("_", " ")),
@@ -182,15 +182,15 @@ def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
     return all((None if a == DECLARED else a) == (None if b == DECLARED else b) for a, b in zip(one, other, strict=True))
 
 
-def _loss(results: Results, told: Told, losses: OverSeeds) -> Loss:
+def _loss(results: Results, told: SweepDescription, losses: OverSeeds) -> PageLoss:
     whole = np.where(losses.complete, losses.mean, np.nan)
     asked = told.loss
     if isinstance(asked, LiteratureLoss):
-        return Loss(axis=LITERATURE_AXIS, says=LITERATURE_SAYS, unit="", spread=_spread(losses, whole))
+        return PageLoss(axis=LITERATURE_AXIS, says=LITERATURE_SAYS, unit="", spread=_spread(losses, whole))
     words = meaning(asked.measure)
     of = "" if asked.attribute is None else f" of {asked.attribute}"
     lines = (line for line in told.policy if (line.measure, line.attribute) == (asked.measure, asked.attribute))
-    return Loss(
+    return PageLoss(
         axis=f"{words.title}{of}",
         says=words.sentence,
         unit=MEASURES[asked.measure].unit,
@@ -215,14 +215,14 @@ def _outcomes(results: Results) -> tuple[tuple[Status, ...], tuple[str, ...]]:
     return tuple(statuses), tuple(reasons)
 
 
-def _axes(results: Results) -> tuple[Axis, ...]:
+def _axes(results: Results) -> tuple[PageAxis, ...]:
     last = Counter(path.rpartition(".")[2] for path in results.axes)
     found = []
     for path in results.axes:
         end = path.rpartition(".")[2]
         values = results.axis(path)
         of_points = tuple(_readable(values[trial]) for trial in results.first.tolist())
-        found.append(Axis(path=path, label=(end if last[end] == 1 else path).replace("_", " "), values=of_points))
+        found.append(PageAxis(path=path, label=(end if last[end] == 1 else path).replace("_", " "), values=of_points))
     return tuple(found)
 
 
@@ -237,13 +237,13 @@ def _readable(value: float | int | str | bool | None) -> float | int | str | boo
     return ", ".join(" + ".join(map(str, part)) if isinstance(part, list) else str(part) for part in parts)
 
 
-def _figures(results: Results, told: Told) -> tuple[tuple[Figure, ...], int]:
+def _figures(results: Results, told: SweepDescription) -> tuple[tuple[PageFigure, ...], int]:
     """The figures of all points, those that matter most first, as many as there is room for; and how many were left out."""
     ids = sorted(results.figures, key=lambda one: (_weight(results.figures[one], told), one))
     most = max(MOST_MAIN, MOST_NUMBERS // max(1, results.n_points))
     made, mains = [], 0
     for one in ids[:most]:
-        over = results.over_seeds(results.values(one))
+        over = results.aggregate_seeds(results.values(one))
         spread = Spread(mean=over.mean, low=over.low, high=over.high)
         main = (
             mains < MOST_MAIN
@@ -252,7 +252,7 @@ def _figures(results: Results, told: Told) -> tuple[tuple[Figure, ...], int]:
         )
         mains += main
         made.append(
-            Figure(
+            PageFigure(
                 id=one,
                 label=label_of(results.figures[one]),
                 unit=MEASURES[results.figures[one].measure].unit,
@@ -263,7 +263,7 @@ def _figures(results: Results, told: Told) -> tuple[tuple[Figure, ...], int]:
     return tuple(made), len(ids) - len(made)
 
 
-def _weight(of: Subject, told: Told) -> int:
+def _weight(of: FigureSubject, told: SweepDescription) -> int:
     """0: what a sweep is about; 1: other figures of the table; 2: of single attributes, subgroups and insiders."""
     if of.attribute is not None or of.subgroup is not None or of.intruder not in (None, DECLARED):
         return 2
@@ -271,7 +271,7 @@ def _weight(of: Subject, told: Told) -> int:
     return 0 if of.measure in {WORST_OF, "k_anonymity", *LOSSES, *limited} else 1
 
 
-def label_of(of: Subject) -> str:
+def label_of(of: FigureSubject) -> str:
     """A figure in words, e.g. `Re-identification rate, distance linkage`."""
     who = None if of.intruder == DECLARED else of.intruder
     attack = None if of.attack is None else of.attack.replace("_", " ")
@@ -280,7 +280,9 @@ def label_of(of: Subject) -> str:
     return ", ".join(part for part in parts if part is not None)
 
 
-def _releases(results: Results, told: Told, views: list[View], decisions: tuple[Decision, ...]) -> dict[int, str]:
+def _releases(
+    results: Results, told: SweepDescription, views: list[RiskUtilityMap], decisions: tuple[Decision, ...]
+) -> dict[int, str]:
     """The release files of the points that matter most: the frontiers, those that keep the policy, then the first."""
     if told.release_of is None:
         return {}

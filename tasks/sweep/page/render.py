@@ -16,10 +16,10 @@ from collections.abc import Iterable
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.words.numbers import count, in_unit
 from tasks.sweep.page.columns import as_json
-from tasks.sweep.page.content import Axis, Moved, PageData, Spread, View
+from tasks.sweep.page.content import InfluenceCell, PageAxis, PageData, RiskUtilityMap, Spread
 from tasks.sweep.page.still import KINDS, SHAPES, shape, still_map
 
 MOST_ROWS = 60
@@ -33,14 +33,15 @@ def render(data: PageData) -> str:
     environment = _environment()
     style, script = (environment.get_template(name).render(**_drawing()) for name in ("sweep.css", "sweep.js"))
     policy = (
-        f"default-src 'none'; style-src {_allowed(style)}; script-src {_allowed(script)}; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {_format_csp_hash(style)}; script-src {_format_csp_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
     )
     maps = [Markup(still_map(data, view, f"map-{i}")) for i, view in enumerate(data.views)]  # noqa: S704  escaped by ElementTree
     parts = {"style": Markup(style), "script": Markup(script), "json": Markup(as_json(data))}  # noqa: S704  ours, or escaped
     return environment.get_template("sweep.html").render(data=data, policy=policy, maps=maps, **parts)
 
 
-def frontier_rows(data: PageData, view: View) -> list[dict[str, str]]:
+def frontier_rows(data: PageData, view: RiskUtilityMap) -> list[dict[str, str]]:
     """The frontier in words, at most so many points: the ends and evenly many between."""
     front = view.frontier
     step = max(1, -(-len(front) // MOST_ROWS))
@@ -58,13 +59,13 @@ def reasons(data: PageData) -> list[tuple[str, str, str, str]]:
     return [(status, _alike(data, places), count(len(places)), _first(data, places)) for (status, _), places in most]
 
 
-def parameters(axes: Iterable[Axis], place: int) -> str:
+def parameters(axes: Iterable[PageAxis], place: int) -> str:
     """The parameters of a point in words, e.g. `k = 3, partition = mdav`."""
     said = [f"{axis.label} = {_value(axis.values[place])}" for axis in axes if axis.values[place] is not None]
     return ", ".join(said) or "as in the sweep file"
 
 
-def _row(data: PageData, view: View, place: int, varying: tuple[Axis, ...]) -> dict[str, str]:
+def _row(data: PageData, view: RiskUtilityMap, place: int, varying: tuple[PageAxis, ...]) -> dict[str, str]:
     return {
         "point": str(data.numbers[place]),
         "pipeline": data.pipelines[place],
@@ -92,7 +93,7 @@ def _alike(data: PageData, places: list[int]) -> str:
 
 def _first(data: PageData, places: list[int]) -> str:
     few = [count(data.numbers[place]) for place in places[:5]]
-    return listed(few) if len(places) <= len(few) else ", ".join(few) + ", \u2026"
+    return join_with_and(few) if len(places) <= len(few) else ", ".join(few) + ", \u2026"
 
 
 def _heat(share: float | None) -> int:
@@ -100,11 +101,11 @@ def _heat(share: float | None) -> int:
     return 0 if share is None else sum(share >= step for step in (LITTLE, 0.1, 0.3, 0.6))
 
 
-def _share(cell: Moved) -> str:
+def _share(cell: InfluenceCell) -> str:
     return "\u2013" if cell.share is None else f"{100 * cell.share:.0f}\u202f%"
 
 
-def _rises(cell: Moved) -> str:
+def _rises(cell: InfluenceCell) -> str:
     """`rising` or `falling`, where the measure clearly follows the parameter, and not only in a trace."""
     if cell.direction is None or abs(cell.direction) < CLEAR or (cell.share is not None and cell.share < LITTLE):
         return ""
@@ -115,7 +116,7 @@ def _drawing() -> dict[str, str]:
     return {"shapes": json.dumps(SHAPES), "kinds": str(KINDS)}
 
 
-def _allowed(content: str) -> str:
+def _format_csp_hash(content: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 

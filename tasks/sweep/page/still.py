@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tasks.report.charts.canvas import INK, LINE, SOFT, TEXT, Sheet, sheet, short, svg
 from tasks.report.words.numbers import in_unit
-from tasks.sweep.page.content import Floats, PageData, View
+from tasks.sweep.page.content import Floats, PageData, RiskUtilityMap
 
 HEIGHT = 262.0
 MOST_DRAWN = 2_000
@@ -53,7 +53,7 @@ SHAPES = (
 )
 
 
-def still_map(data: PageData, view: View, key: str) -> str:
+def still_map(data: PageData, view: RiskUtilityMap, key: str) -> str:
     """The map of one view as an SVG without style attributes, which the page's policy would drop."""
     risk, loss = view.risk.mean, data.loss.spread.mean
     drawn_points = sample(data, view)
@@ -66,10 +66,10 @@ def still_map(data: PageData, view: View, key: str) -> str:
                 mine = [i for i in drawn_points if data.pipelines[i] == pipeline and (data.decisions[i] == "kept") == kept]
                 _marks(drawn, np.column_stack((loss[mine], risk[mine])), kind, filled=kept)
         _frontier(drawn, data, view)
-        return _without_styles(svg(drawn, key=key, title=title, description=_description(data, view, len(drawn_points))))
+        return _convert_styles(svg(drawn, key=key, title=title, description=_description(data, view, len(drawn_points))))
 
 
-def sample(data: PageData, view: View, most: int = MOST_DRAWN) -> list[int]:
+def sample(data: PageData, view: RiskUtilityMap, most: int = MOST_DRAWN) -> list[int]:
     """The places of the points to draw: all that have a risk and a loss, else the frontier and evenly many of the others."""
     there = np.flatnonzero(~np.isnan(view.risk.mean) & ~np.isnan(data.loss.spread.mean))
     if len(there) <= most:
@@ -80,7 +80,7 @@ def sample(data: PageData, view: View, most: int = MOST_DRAWN) -> list[int]:
     return sorted({*view.frontier, *(int(i) for i in chosen)})
 
 
-def _description(data: PageData, view: View, drawn: int) -> str:
+def _description(data: PageData, view: RiskUtilityMap, drawn: int) -> str:
     there = int(np.sum(~np.isnan(view.risk.mean) & ~np.isnan(data.loss.spread.mean)))
     counted = f"{drawn:,} of {there:,} points are drawn" if drawn < there else f"{there:,} points"
     return (
@@ -89,7 +89,7 @@ def _description(data: PageData, view: View, drawn: int) -> str:
     )
 
 
-def _scales(drawn: Sheet, data: PageData, view: View) -> None:
+def _scales(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
     axes = drawn.axes
     for name, values, unit, most in (("x", data.loss.spread, data.loss.unit, 4), ("y", view.risk, view.unit, 5)):
         there = values.mean[~np.isnan(view.risk.mean) & ~np.isnan(data.loss.spread.mean)]
@@ -112,7 +112,7 @@ def _scales(drawn: Sheet, data: PageData, view: View) -> None:
     axes.annotate(short(view.axis, 290), (0, 1), (-46, 10), "axes fraction", textcoords="offset points", color=SOFT, size=TEXT)
 
 
-def _region(drawn: Sheet, data: PageData, view: View) -> None:
+def _region(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
     """Shaded where both scales are within the policy, as far as it limits them."""
     if data.loss.limit is None and view.limit is None:
         return
@@ -123,7 +123,7 @@ def _region(drawn: Sheet, data: PageData, view: View) -> None:
     drawn.axes.fill([left, x, x, left], [bottom, bottom, y, y], color=_REGION, lw=0, zorder=0.1)
 
 
-def _frontier(drawn: Sheet, data: PageData, view: View) -> None:
+def _frontier(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
     front = list(view.frontier)
     if not front:
         return
@@ -157,7 +157,7 @@ def _marks(drawn: Sheet, points: NDArray[np.float64], kind: int, *, filled: bool
     drawn.axes.add_artist(PathPatch(Path(vertices, codes), transform=IdentityTransform(), zorder=2.5 if filled else 2, **look))
 
 
-def _without_styles(picture: str) -> str:
+def _convert_styles(picture: str) -> str:
     """Styles as attributes of their own, colours as the page's variables."""
     attributes = _STYLE.sub(lambda found: "".join(_attribute(one) for one in found[1].split(";") if one.strip()), picture)
     for colour, variable in _THEMED.items():

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from securesystemslib.signer import CryptoSigner
 
-from tasks.audit.certificates.verification import Verification, verify_file
+from tasks.audit.certificates.verification import CertificateVerification, verify_file
 from tasks.audit.ledger.entries import KeyClaim
 from tasks.audit.signing.envelope import STATEMENT, open_envelope, seal
 from tasks.audit.signing.keyring import KeyRecord, Keyring, KnownKey
@@ -39,7 +39,7 @@ class Issuer:
 
     def ring(self, *, revoked_certificates: tuple[Any, ...] = (), **change: Any) -> Keyring:
         """The keyring, with another fate of the key."""
-        return Keyring((KnownKey.of(self.record.model_copy(update=change)),), revoked_certificates)
+        return Keyring((KnownKey.from_record(self.record.model_copy(update=change)),), revoked_certificates)
 
     def seal(self, statement: Any) -> bytes:
         return seal(statement, STATEMENT, self.signer)
@@ -52,7 +52,7 @@ def golden() -> Path:
 
 @pytest.fixture(scope="session")
 def golden_keys() -> Keyring:
-    return Keyring.of_files([GOLDEN / "sdcert.pem"])
+    return Keyring.from_files([GOLDEN / "sdcert.pem"])
 
 
 @pytest.fixture(scope="session")
@@ -92,10 +92,10 @@ def statement() -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
-def checked(issuer, tmp_path) -> Callable[..., Verification]:
+def checked(issuer, tmp_path) -> Callable[..., CertificateVerification]:
     """`checked(statement, file)`: what verification says of a statement that the issuer signed."""
 
-    def check(value: Any, file: Path = GOLDEN / "released.csv", **options: Any) -> Verification:
+    def check(value: Any, file: Path = GOLDEN / "released.csv", **options: Any) -> CertificateVerification:
         options = {"keyring": issuer.keyring, "at": TODAY} | options
         return verify_file(file, issuer.seal(value), **options)
 

@@ -13,8 +13,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from securesystemslib.signer import CryptoSigner
 
-from tasks.audit.certificates.approval import ApprovalPredicate, sealed_approval
-from tasks.audit.certificates.revocation import RevocationPredicate, sealed_revocation
+from tasks.audit.certificates.approval import ApprovalPredicate, sign_approval
+from tasks.audit.certificates.revocation import RevocationPredicate, sign_revocation
 from tasks.audit.certificates.verification import verify_file
 from tasks.audit.ledger.entries import KeyClaim
 from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, seal
@@ -231,7 +231,7 @@ def test_a_revoked_certificate_of_the_same_data_is_a_warning_and_no_verdict(gold
     other = RevokedCertificate(sha256="1" * 64, reason="the wrong purpose", at=AT, **named)
     found = verify_file(golden / "released.csv", certificate, issuer.ring(revoked_certificates=(other,)), AT)
     told = [check for check in found.checks if check.warning]
-    assert (found.matches, found.warned, len(told)) == (True, known_by is not None, known_by is not None)
+    assert (found.matches, found.has_revocation_warning, len(told)) == (True, known_by is not None, known_by is not None)
     assert all("another certificate of the same data was revoked on " in check.says for check in told)
 
 
@@ -255,7 +255,7 @@ def about(folder):
 def test_a_revocation_beside_it_counts_and_so_does_a_spoiled_one(folder, issuer):
     key = SigningKey(issuer.record.claim, issuer.signer)
     path, said_of = folder / "revocation.json", RevocationPredicate(**about(folder), reason="a record was found again")
-    path.write_bytes(sealed_revocation([], said_of, key))
+    path.write_bytes(sign_revocation([], said_of, key))
     found = verified(folder, issuer.keyring)
     assert failed(found) == ["revocation"]
     assert "a record was found again" in said(found, "revocation")
@@ -275,14 +275,14 @@ def test_approvals_are_listed_and_decide_nothing(folder, issuer):
         **about(folder), by="B. Reviewer", role="review board", reason="seen in session", policy="0" * 64,
         policy_author="not assessed", independent=False, flags=("the approver asked for the run",),
     )  # fmt: skip
-    (folder / "approval-1.json").write_bytes(sealed_approval([], approval, SigningKey(claim, person)))
+    (folder / "approval-1.json").write_bytes(sign_approval([], approval, SigningKey(claim, person)))
     (folder / "approval-2.json").write_bytes(b"{}")
     found = verified(folder, issuer.keyring)
     assert found.matches
     listed = [check.says for check in found.checks if check.what == "approval"]
     assert "not known here" in listed[0]
     assert "does not count" in listed[1]
-    both = Keyring((*issuer.keyring.keys, KnownKey.of(KeyRecord(claim=claim))))
+    both = Keyring((*issuer.keyring.keys, KnownKey.from_record(KeyRecord(claim=claim))))
     first = said(verified(folder, both), "approval")
     assert first == "approval-1.json: approved by B. Reviewer as review board (the approver asked for the run)"
 

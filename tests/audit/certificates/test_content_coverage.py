@@ -15,7 +15,7 @@ from hidden_content import SECRET, hidden_files, in_statistical, mutated, pick
 from table_files import claim_of, faithful_files, faithful_statistical, plain_table, small_table
 
 from tasks.audit.certificates.same_content import OtherData, SameData, compare_content
-from tasks.ingest.readers.compressed import is_compressed, unpacked
+from tasks.ingest.readers.compressed import decompress_content, is_compressed
 from tasks.ingest.sources import read_content
 from tasks.microdata.table import Microdata
 
@@ -59,7 +59,7 @@ def test_what_is_hidden_in_a_file_is_found(table, plain, tmp_path, subtests):
 
 def parts_of(content: bytes) -> bytes:
     """The bytes of a file, and those that are packed in it and that Python can unpack."""
-    found = [content, unpacked(content, "x")[0] if is_compressed(content) else b""]
+    found = [content, decompress_content(content, "x")[0] if is_compressed(content) else b""]
     if content.startswith(b"PK"):
         archive = zipfile.ZipFile(io.BytesIO(content))
         found += [archive.read(one) for one in archive.namelist()]
@@ -68,7 +68,7 @@ def parts_of(content: bytes) -> bytes:
 
 def values_of(content: bytes, name: str, table: Microdata) -> list[list[Any]]:
     """The cells as another reader understands them."""
-    plain = unpacked(content, name)[0] if is_compressed(content) else content
+    plain = decompress_content(content, name)[0] if is_compressed(content) else content
     raw = read_content(content, name)
     if not raw.as_text:
         return [raw.table.column(one).to_pylist() for one in raw.table.column_names]
@@ -126,7 +126,7 @@ def test_a_file_that_holds_more_is_told_with_what(checked, of_table, table, tmp_
     path: Path = tmp_path / "comment.zip"
     path.write_bytes(dict(hidden_files(table))["comment.zip"])
     refused = checked(of_table(table), path)
-    assert refused.failed == ("file",)
+    assert refused.failures == ("file",)
     assert "use the released file itself, or write `--content-only`" in " ".join(check.says for check in refused.checks)
     accepted = checked(of_table(table), path, content_only=True)
     assert accepted.matches

@@ -28,7 +28,7 @@ def check_statistics(pages: Sequence[tuple[Values, int, Struct | None]], whole: 
     for (values, rows, stated), found in zip(pages, bounds, strict=True):
         _check(stated or {}, found, rows - len(values), element)
     missing = sum(rows - len(values) for values, rows, _ in pages)
-    _check(whole or {}, joined(bounds), missing, element)
+    _check(whole or {}, merge_bounds(bounds), missing, element)
 
 
 def bounds_of(values: Values, element: Struct) -> Bounds:
@@ -45,7 +45,7 @@ def bounds_of(values: Values, element: Struct) -> Bounds:
     return (present.min(), present.max()) if len(present) else None
 
 
-def joined(bounds: Iterable[Bounds]) -> Bounds:
+def merge_bounds(bounds: Iterable[Bounds]) -> Bounds:
     present = [one for one in bounds if one is not None]
     return (min(low for low, _ in present), max(high for _, high in present)) if present else None
 

@@ -11,12 +11,12 @@ import numpy as np
 from tasks.mask.partitions.refined.groups import (
     TRAILED,
     VACANT,
-    Groups,
+    MutablePartition,
     move,
     move_change,
+    move_with_trail,
     swap,
     swap_change,
-    trailed_move,
     undo,
 )
 from tasks.mask.partitions.refined.sites import Sites, record_at
@@ -27,7 +27,7 @@ WHOLE_GROUPS = 0.01  # share of the visits that try to found or dissolve a group
 
 
 @njit
-def anneal(groups: Groups, sites: Sites, hot: float, cold: float, sweeps: int, rng: np.random.Generator) -> None:
+def anneal(groups: MutablePartition, sites: Sites, hot: float, cold: float, sweeps: int, rng: np.random.Generator) -> None:
     """Change groups at random; a change that adds d to the sum of squares is kept with probability exp(-d / temperature).
 
     Meaning: as long as the temperature is high, groups rearrange; as it falls, they settle where little is left to gain.
@@ -53,16 +53,16 @@ def anneal(groups: Groups, sites: Sites, hot: float, cold: float, sweeps: int, r
             elif choice < whole / 2:
                 _dissolve(groups, sites, groups.group[i], local, rng)
             elif groups.counts[VACANT] > 0:
-                _found(groups, sites, i, local, rng)
+                _create_group(groups, sites, i, local, rng)
 
 
 @njit
-def _accepted(change: float, temperature: float, rng: np.random.Generator) -> bool:
+def _accept_change(change: float, temperature: float, rng: np.random.Generator) -> bool:
     return change <= 0.0 or rng.random() < np.exp(-change / temperature)
 
 
 @njit
-def _exchange(groups: Groups, sites: Sites, i: int, reach: int, temperature: float, rng: np.random.Generator) -> None:
+def _exchange(groups: MutablePartition, sites: Sites, i: int, reach: int, temperature: float, rng: np.random.Generator) -> None:
     site = sites.near[sites.of[i], int(rng.random() * reach)]
     a, b = groups.group[i], groups.group[record_at(sites, site, rng)]
     if a == b:
@@ -71,19 +71,19 @@ def _exchange(groups: Groups, sites: Sites, i: int, reach: int, temperature: flo
     drawn = int(rng.random() * (size + 1))
     if drawn < size:
         j = groups.members[b, drawn]
-        if _accepted(swap_change(groups, i, j), temperature, rng):
+        if _accept_change(swap_change(groups, i, j), temperature, rng):
             swap(groups, i, j)
-    elif groups.sizes[a] > groups.k and size < 2 * groups.k - 1 and _accepted(move_change(groups, i, b), temperature, rng):
+    elif groups.sizes[a] > groups.k and size < 2 * groups.k - 1 and _accept_change(move_change(groups, i, b), temperature, rng):
         move(groups, i, b)
 
 
 @njit
-def _found(groups: Groups, sites: Sites, i: int, temperature: float, rng: np.random.Generator) -> None:
+def _create_group(groups: MutablePartition, sites: Sites, i: int, temperature: float, rng: np.random.Generator) -> None:
     g = groups.vacant[groups.counts[VACANT] - 1]
     change = _gather(groups, sites, i, sites.of[i], g, rng)
     for site in sites.near[sites.of[i]]:
         change += _gather(groups, sites, i, site, g, rng)
-    if groups.sizes[g] == groups.k and _accepted(change, temperature, rng):
+    if groups.sizes[g] == groups.k and _accept_change(change, temperature, rng):
         groups.counts[VACANT] -= 1
         groups.counts[TRAILED] = 0
     else:
@@ -91,19 +91,19 @@ def _found(groups: Groups, sites: Sites, i: int, temperature: float, rng: np.ran
 
 
 @njit
-def _gather(groups: Groups, sites: Sites, i: int, site: int, g: int, rng: np.random.Generator) -> float:
+def _gather(groups: MutablePartition, sites: Sites, i: int, site: int, g: int, rng: np.random.Generator) -> float:
     """Records of a site whose groups can spare them join group g, until it has k; at i's own site i is the first."""
     change, first, equals = 0.0, sites.first[site], sites.equals[site]
     start = i if site == sites.of[i] else record_at(sites, site, rng)
     for step in range(min(equals, 2 * groups.k)):
         j = first + (start - first + step) % equals
         if groups.sizes[g] < groups.k and groups.group[j] != g and groups.sizes[groups.group[j]] > groups.k:
-            change += trailed_move(groups, j, g)
+            change += move_with_trail(groups, j, g)
     return change
 
 
 @njit
-def _dissolve(groups: Groups, sites: Sites, g: int, temperature: float, rng: np.random.Generator) -> None:
+def _dissolve(groups: MutablePartition, sites: Sites, g: int, temperature: float, rng: np.random.Generator) -> None:
     change = 0.0
     for place in range(groups.sizes[g] - 1, -1, -1):
         i = groups.members[g, place]
@@ -111,8 +111,8 @@ def _dissolve(groups: Groups, sites: Sites, g: int, temperature: float, rng: np.
         if to < 0:
             change = np.inf
             break
-        change += trailed_move(groups, i, to)
-    if _accepted(change, temperature, rng):
+        change += move_with_trail(groups, i, to)
+    if _accept_change(change, temperature, rng):
         groups.vacant[groups.counts[VACANT]] = g
         groups.counts[VACANT] += 1
         groups.counts[TRAILED] = 0
@@ -121,7 +121,7 @@ def _dissolve(groups: Groups, sites: Sites, g: int, temperature: float, rng: np.
 
 
 @njit
-def _host(groups: Groups, sites: Sites, i: int, rng: np.random.Generator) -> int:
+def _host(groups: MutablePartition, sites: Sites, i: int, rng: np.random.Generator) -> int:
     """The group near record i that takes it at the least cost and has room; -1 if none has."""
     host, least = -1, np.inf
     for rank in range(-1, sites.near.shape[1]):

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.mask.partitions.refined.groups import Groups, move, move_change, squared_distance, swap, swap_change
+from tasks.mask.partitions.refined.groups import (
+    MutablePartition,
+    compute_squared_distance,
+    move,
+    move_change,
+    swap,
+    swap_change,
+)
 from tasks.mask.partitions.refined.sites import Sites
 from tasks.microdata.compiled import njit
 
@@ -14,7 +21,7 @@ ROUNDING = 1e-12  # smaller gains, as a share of the squared distances they come
 
 
 @njit
-def descend(groups: Groups, sites: Sites) -> None:
+def descend(groups: MutablePartition, sites: Sites) -> None:
     """Make, record by record, the move or swap with a near group that gains most, until no record has one.
 
     Meaning: what comes out is a local optimum; no record gains by going to the group of a near record, nor by changing places
@@ -29,7 +36,7 @@ def descend(groups: Groups, sites: Sites) -> None:
 
 
 @njit
-def _improve(groups: Groups, sites: Sites, i: int) -> bool:
+def _improve(groups: MutablePartition, sites: Sites, i: int) -> bool:
     least, partner, to = 0.0, -1, -1
     for rank in range(-1, sites.near.shape[1]):
         site = sites.of[i] if rank < 0 else sites.near[sites.of[i], rank]
@@ -49,13 +56,13 @@ def _improve(groups: Groups, sites: Sites, i: int) -> bool:
 
 
 @njit
-def _distances(groups: Groups, i: int, g: int) -> float:
+def _distances(groups: MutablePartition, i: int, g: int) -> float:
     point = groups.points[i]
-    return squared_distance(point, groups.means[g]) + squared_distance(point, groups.means[groups.group[i]])
+    return compute_squared_distance(point, groups.means[g]) + compute_squared_distance(point, groups.means[groups.group[i]])
 
 
 @njit
-def _best_change(groups: Groups, i: int, g: int) -> tuple[float, int]:
+def _best_change(groups: MutablePartition, i: int, g: int) -> tuple[float, int]:
     """The change of the sum of squares that gains most between record i and group g, and the partner (-1: a move)."""
     least, partner = np.inf, -1
     if groups.sizes[groups.group[i]] > groups.k and groups.sizes[g] < 2 * groups.k - 1:

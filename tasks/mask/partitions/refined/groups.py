@@ -12,7 +12,7 @@ from tasks.microdata.table import Floats, Integers
 VACANT, TRAILED = 0, 1  # places in `Groups.counts`
 
 
-class Groups(NamedTuple):
+class MutablePartition(NamedTuple):
     """A partition of records, and room for the groups that may still be founded.
 
     points: shape (n, p). k: the smallest group. group, place: shape (n,), the group of a record and its place there.
@@ -33,7 +33,7 @@ class Groups(NamedTuple):
     counts: Integers
 
 
-def groups_of(points: Floats, numbers: Integers, k: int) -> Groups:
+def groups_of(points: Floats, numbers: Integers, k: int) -> MutablePartition:
     """Groups from the number 0..g-1 of each record, of k..2k-1 records each."""
     n, p = points.shape
     room = n // k
@@ -43,13 +43,13 @@ def groups_of(points: Floats, numbers: Integers, k: int) -> Groups:
     vacant[: room - used] = np.arange(used, room)
     counts = np.array([room - used, 0])
     group, place = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    groups = Groups(points, k, group, place, members, sizes, np.zeros((room, p)), vacant, trail, counts)
+    groups = MutablePartition(points, k, group, place, members, sizes, np.zeros((room, p)), vacant, trail, counts)
     _fill(groups, np.ascontiguousarray(numbers, dtype=np.int64))
     return groups
 
 
 @njit
-def _fill(groups: Groups, numbers: Integers) -> None:
+def _fill(groups: MutablePartition, numbers: Integers) -> None:
     for i in range(len(numbers)):
         _put(groups, i, numbers[i])
     for g in range(len(groups.sizes)):
@@ -57,16 +57,16 @@ def _fill(groups: Groups, numbers: Integers) -> None:
 
 
 @njit
-def squares_within(groups: Groups) -> float:
+def squares_within(groups: MutablePartition) -> float:
     """The sum of squared distances between the records and the means of their groups."""
     total = 0.0
     for i in range(len(groups.group)):
-        total += squared_distance(groups.points[i], groups.means[groups.group[i]])
+        total += compute_squared_distance(groups.points[i], groups.means[groups.group[i]])
     return total
 
 
 @njit
-def squared_distance(point: Floats, other: Floats) -> float:
+def compute_squared_distance(point: Floats, other: Floats) -> float:
     """Squared Euclidean distance."""
     total = 0.0
     for j in range(len(point)):
@@ -76,7 +76,7 @@ def squared_distance(point: Floats, other: Floats) -> float:
 
 
 @njit
-def _average(groups: Groups, g: int) -> None:
+def _average(groups: MutablePartition, g: int) -> None:
     # from the records themselves, not from the mean before: thousands of moves would add up their rounding
     size, mean = groups.sizes[g], groups.means[g]
     mean[:] = 0.0
@@ -89,14 +89,14 @@ def _average(groups: Groups, g: int) -> None:
 
 
 @njit
-def _put(groups: Groups, i: int, g: int) -> None:
+def _put(groups: MutablePartition, i: int, g: int) -> None:
     groups.members[g, groups.sizes[g]] = i
     groups.group[i], groups.place[i] = g, groups.sizes[g]
     groups.sizes[g] += 1
 
 
 @njit
-def _take(groups: Groups, i: int) -> None:
+def _take(groups: MutablePartition, i: int) -> None:
     g = groups.group[i]
     groups.sizes[g] -= 1
     last = groups.members[g, groups.sizes[g]]
@@ -105,7 +105,7 @@ def _take(groups: Groups, i: int) -> None:
 
 
 @njit
-def move(groups: Groups, i: int, to: int) -> None:
+def move(groups: MutablePartition, i: int, to: int) -> None:
     """Record i goes to another group."""
     source = groups.group[i]
     _take(groups, i)
@@ -115,7 +115,7 @@ def move(groups: Groups, i: int, to: int) -> None:
 
 
 @njit
-def swap(groups: Groups, i: int, j: int) -> None:
+def swap(groups: MutablePartition, i: int, j: int) -> None:
     """Two records of different groups change places."""
     a, b = groups.group[i], groups.group[j]
     groups.members[a, groups.place[i]], groups.members[b, groups.place[j]] = j, i
@@ -126,18 +126,18 @@ def swap(groups: Groups, i: int, j: int) -> None:
 
 
 @njit
-def move_change(groups: Groups, i: int, to: int) -> float:
+def move_change(groups: MutablePartition, i: int, to: int) -> float:
     """By how much a move changes the sum of squares; `to` may be vacant, and i the last of its group."""
     source = groups.group[i]
     left, joined = groups.sizes[source] - 1, groups.sizes[to]
-    change = joined / (joined + 1) * squared_distance(groups.points[i], groups.means[to])
+    change = joined / (joined + 1) * compute_squared_distance(groups.points[i], groups.means[to])
     if left > 0:
-        change -= (left + 1) / left * squared_distance(groups.points[i], groups.means[source])
+        change -= (left + 1) / left * compute_squared_distance(groups.points[i], groups.means[source])
     return float(change)
 
 
 @njit
-def swap_change(groups: Groups, i: int, j: int) -> float:
+def swap_change(groups: MutablePartition, i: int, j: int) -> float:
     """By how much a swap changes the sum of squares."""
     a, b = groups.group[i], groups.group[j]
     point, other, mean, other_mean = groups.points[i], groups.points[j], groups.means[a], groups.means[b]
@@ -150,7 +150,7 @@ def swap_change(groups: Groups, i: int, j: int) -> float:
 
 
 @njit
-def trailed_move(groups: Groups, i: int, to: int) -> float:
+def move_with_trail(groups: MutablePartition, i: int, to: int) -> float:
     """Move a record, remember where it was, and return the change of the sum of squares."""
     change = move_change(groups, i, to)
     step = groups.counts[TRAILED]
@@ -161,7 +161,7 @@ def trailed_move(groups: Groups, i: int, to: int) -> float:
 
 
 @njit
-def undo(groups: Groups) -> None:
+def undo(groups: MutablePartition) -> None:
     """Take back the moves of the trail."""
     for step in range(groups.counts[TRAILED] - 1, -1, -1):
         move(groups, groups.trail[step, 0], groups.trail[step, 1])

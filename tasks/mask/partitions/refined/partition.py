@@ -12,7 +12,7 @@ from tasks.mask.partitions import mdav
 from tasks.mask.partitions.cut import cut_along
 from tasks.mask.partitions.refined.annealing import REACH, anneal
 from tasks.mask.partitions.refined.descent import descend
-from tasks.mask.partitions.refined.groups import Groups, groups_of, squares_within
+from tasks.mask.partitions.refined.groups import MutablePartition, groups_of, squares_within
 from tasks.mask.partitions.refined.sites import Sites, along, sites_of
 from tasks.mask.partitions.refined.tour import tour
 from tasks.microdata.table import Floats, Integers
@@ -52,22 +52,22 @@ def partition(points: Floats, k: int) -> Integers:
     canonical = np.lexsort(points.T[::-1]) if p else np.arange(n)
     ordered = np.ascontiguousarray(points[canonical])
     groups = np.empty(n, dtype=np.int64)
-    groups[canonical] = numbered(_searched(ordered - ordered.mean(axis=0), k))
+    groups[canonical] = renumber_groups(_search_partition(ordered - ordered.mean(axis=0), k))
     return groups
 
 
-def numbered(groups: Integers) -> Integers:
+def renumber_groups(groups: Integers) -> Integers:
     """Groups renumbered 0..g-1 as they first appear."""
     _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     numbers: Integers = np.argsort(np.argsort(first))[inverse]
     return numbers
 
 
-def _searched(points: Floats, k: int) -> Integers:
+def _search_partition(points: Floats, k: int) -> Integers:
     if points.shape[1] < 2:
         return cut_along(points, k)
     chain, sites = path_of(points, k)
-    found = [_annealed(points[chain], sites, k)]
+    found = [_anneal_groups(points[chain], sites, k)]
     if len(points) <= MDAV_AFFORDABLE:
         found.append(groups_of(points[chain], mdav.partition(points, k)[chain], k))
         descend(found[-1], sites)
@@ -82,7 +82,7 @@ def path_of(points: Floats, k: int) -> tuple[Integers, Sites]:
     return along(sites, tour(points[sites.first], sites.near))
 
 
-def _annealed(points: Floats, sites: Sites, k: int) -> Groups:
+def _anneal_groups(points: Floats, sites: Sites, k: int) -> MutablePartition:
     start = cut_along(points, k)
     groups = groups_of(points, start, k)
     hot, cold = temperatures(groups, sites)
@@ -96,7 +96,7 @@ def _annealed(points: Floats, sites: Sites, k: int) -> Groups:
     return min(groups, kept, key=squares_within)
 
 
-def temperatures(groups: Groups, sites: Sites) -> tuple[float, float]:
+def temperatures(groups: MutablePartition, sites: Sites) -> tuple[float, float]:
     """Where annealing begins and ends: about the loss of a record, and a fiftieth of it where records lie dense.
 
     Formula in words: with heavy tails the loss of far records is many times that of others, so the beginning is raised by the

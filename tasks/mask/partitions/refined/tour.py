@@ -34,7 +34,7 @@ def tour(places: Floats, near: Integers) -> Integers:
     heads = near[:, :EDGES].ravel()
     while left > 1:
         lengths = np.square(places[tails] - places[heads]).sum(axis=1)
-        left -= _joined(np.argsort(lengths, kind="stable"), tails, heads, edges, fragment)
+        left -= _join_fragments(np.argsort(lengths, kind="stable"), tails, heads, edges, fragment)
         ends = np.flatnonzero(edges[:, 1] < 0)
         width = min(ENDS, len(ends))
         tails = np.repeat(ends, width)
@@ -51,7 +51,7 @@ def _fragment_of(fragment: Integers, place: int) -> int:
 
 
 @njit
-def _joined(order: Integers, tails: Integers, heads: Integers, edges: Integers, fragment: Integers) -> int:
+def _join_fragments(order: Integers, tails: Integers, heads: Integers, edges: Integers, fragment: Integers) -> int:
     joined = 0
     for e in order:
         a, b = tails[e], heads[e]
