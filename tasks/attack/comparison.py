@@ -13,12 +13,12 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.mask.fitting import ordered_positions
+from tasks.mask.fitting import extract_positions
 from tasks.mask.images import joint_codes
 from tasks.microdata.compiled import njit
-from tasks.microdata.scaling import share_of_pairs_that_differ, standardised, variance_of
+from tasks.microdata.scaling import share_of_pairs_that_differ, standardise_values, variance_of
 from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
-from tasks.microdata.table import Booleans, Floats, Integers, Microdata, shared_codes
+from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
 
 ScaleBy = Literal["release", "original", "own"]
 MISSING_AGAINST_PRESENT = 2.0
@@ -81,16 +81,16 @@ def _scaled(
         own, shown = _codes(original, masked, attribute.name)
         return own, shown, _nominal_weight(own if scale_by == "original" else shown)
     place = f"attacks: {attribute.name}"
-    own = ordered_positions(original, schema, attribute.name, place)
-    shown = ordered_positions(masked, schema, attribute.name, place)
+    own = extract_positions(original, schema, attribute.name, place)
+    shown = extract_positions(masked, schema, attribute.name, place)
     if scale_by == "own":
-        return standardised(own), standardised(shown), 1.0
+        return standardise_values(own), standardise_values(shown), 1.0
     variance = variance_of(own if scale_by == "original" else shown)
     return own, shown, 1 / variance if variance > 0 else 0.0
 
 
 def _codes(original: Microdata, masked: Microdata, name: str) -> tuple[Floats, Floats]:
-    own, shown = (codes.astype(np.float64) for codes in shared_codes(original.column(name), masked.column(name)))
+    own, shown = (codes.astype(np.float64) for codes in encode_jointly(original.column(name), masked.column(name)))
     return np.where(own < 0, np.nan, own), np.where(shown < 0, np.nan, shown)
 
 

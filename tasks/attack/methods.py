@@ -9,11 +9,13 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.comparison import ScaleBy
-from tasks.attack.consistency.consistency import Consistency, OnlyBounded, link_by_consistency
+from tasks.attack.consistency.consistency import Consistency, link_by_consistency
+from tasks.attack.gaps import Gaps, find_gaps, is_sampled, known_to_be_released
 from tasks.attack.learned.learned_linkage import LearnedLinkage, link_by_learning
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, Pairs, link_by_distance, permuted_chance
 from tasks.attack.linkage.holding import held as as_held
 from tasks.attack.linkage.whose import scene_of_file
+from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import AttackResult, Scene, outcomes_of, persons_of, searching_records
 from tasks.attack.probabilistic.linking import link_probably
@@ -21,13 +23,12 @@ from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkag
 from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
 from tasks.attack.reading import read_of_nobody
 from tasks.attack.row_position import RowPosition, link_by_position
-from tasks.attack.threat import NEEDS_ORIGINALS, Intruder, attack_id, links_files
+from tasks.attack.threat import NEEDS_ORIGINALS, Intruder, attack_id, is_full_form, links_files
 from tasks.attack.transparency.posterior import posterior
-from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
+from tasks.attack.transparency.transparency import Transparency, link_by_mechanism, why_lost
 from tasks.attack.words import INFERS, in_pairs, known_data, known_from_file, known_steps, soundness, unclear
 from tasks.mask.methods import Mechanism
-from tasks.mask.sampling import Sampling
-from tasks.microdata.alignment import Alignment, Belonging, OfNobody
+from tasks.microdata.alignment import Alignment, NoAlignment, RowAlignment
 from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
@@ -47,7 +48,7 @@ def attack(
     spec: Attack,
     intruder: Intruder,
     *,
-    alignment: Belonging,
+    alignment: RowAlignment,
     targets: Integers,
     file: Microdata | None = None,
     held: Integers | None = None,
@@ -76,18 +77,27 @@ def attack(
     not clear which rows are whose.
     """
     scene = scene_of(Scene.of(original, masked, schema, alignment), schema, intruder, file)
-    if isinstance(alignment, OfNobody):
+    if isinstance(alignment, NoAlignment):
         return read_of_nobody(scene, schema, spec, intruder, targets)
     intruder = _as_the_attack_says(spec, intruder)
     his = scene if held is None else scene.of_held(np.sort(held))
     blank = replace(_unanswered(spec, intruder, mechanisms, scene), chance=his.chance(searched=_is_searched(spec)))
+    gaps = Gaps()
+    if isinstance(spec, Consistency) or (isinstance(spec, Transparency) and held is not None):
+        gaps = find_gaps(scene, schema, mechanisms, spec, intruder, held if held is None else np.sort(held))
+        blank = replace(blank, needs_all_records=bool(gaps.hidden))
     try:
         links, remark = _links_of_held(scene, schema, mechanisms, spec, intruder, targets, held, sample)
+        if gaps.lost:
+            raise OnlyBounded(gaps.reason, links, remark=remark)
         _check_that_true_rows_are_left(links, scene.alignment, held)
     except OnlyBounded as answer:
-        return _bounded(blank, answer, scene, schema, mechanisms, intruder, targets if sample is None else sample)
+        blank = replace(blank, links_depend=held is not None and not answer.sampled and _depend_on_the_others(spec))
+        scored = sample if answer.sampled and sample is not None else targets
+        return _bounded(blank, answer, scene, schema, mechanisms, intruder, scored, held)
     except NotApplicable as answer:
-        return replace(blank, status=answer.status, reason=answer.reason)
+        idle = NotFollowed(gaps.reason) if gaps.lost and answer.status == "not_applicable" else answer
+        return replace(blank, status=idle.status, reason=idle.reason)
     except AttackFailed as answer:
         return replace(blank, status="failed", reason=answer.reason)
     secrets, sound = _secrets(schema, intruder), _is_sound(scene, mechanisms, intruder)
@@ -114,33 +124,37 @@ def _bounded(
     schema: Schema,
     mechanisms: tuple[Mechanism, ...],
     intruder: Intruder,
-    sample: Integers,
+    scored: Integers,
+    held: Integers | None,
 ) -> AttackResult:
-    """The result of an attack that is too large: how the targets of a sample fare at least."""
-    rows = searching_records(scene.units, sample)
+    """The result of an attack that is too large, or followed in part: how targets, or a sample of them, fare at least."""
+    rows = searching_records(scene.units, scored) if answer.sampled else held
     try:
         _check_that_true_rows_are_left(answer.links, scene.alignment, rows)
     except AttackFailed as failed:
         return replace(blank, status="failed", reason=failed.reason)
     sound = _is_sound(scene, mechanisms, intruder)
-    outcomes = outcomes_of(scene, answer.links, _secrets(schema, intruder), sample, searched=False, sound=sound)
-    reason = f"{answer.reason}; the orbits of {outcomes.n} {scene.units.counts}, drawn at random, give lower bounds"
-    return replace(blank, status=answer.status, reason=reason, outcomes=outcomes)
+    outcomes = outcomes_of(scene, answer.links, _secrets(schema, intruder), scored, searched=False, sound=sound)
+    what = f"the orbits of {outcomes.n} {scene.units.counts}, drawn at random, give lower bounds"
+    reason = f"{answer.reason}; {what if answer.sampled else 'what the rest of the steps tells bounds its figures'}"
+    known = blank.knows_mechanism + answer.remark
+    part = replace(blank, knows_mechanism=known, partly_followed=not answer.sampled)
+    return replace(part, status=answer.status, reason=reason, outcomes=outcomes)
 
 
 def _secrets(schema: Schema, intruder: Intruder) -> tuple[str, ...]:
-    hidden = () if intruder.greedy else schema.with_role(Role.CONFIDENTIAL)
+    hidden = () if intruder.greedy else schema.find_by_role(Role.CONFIDENTIAL)
     return tuple(name for name in hidden if name not in intruder.knows)
 
 
 def _is_sound(scene: Scene, mechanisms: tuple[Mechanism, ...], intruder: Intruder) -> bool:
-    return intruder.participation_known and (scene.alignment.complete or _is_sampled(mechanisms))
+    return intruder.participation_known and (scene.alignment.complete or is_sampled(mechanisms))
 
 
 def sample_of_orbits(spec: Consistency, units: Units, targets: Integers, rng: np.random.Generator) -> Integers:
     """The targets whose orbits are followed where a table is too large for the whole attack; of persons all their rows."""
     drawn = rng.permutation(persons_of(units, targets))[: spec.sampled_orbits]
-    return units.rows().of(drawn)[0]
+    return units.rows().find_rows(drawn)[0]
 
 
 def _of_an_assignment(done: AttackResult, links: Links, scene: Scene) -> AttackResult:
@@ -176,7 +190,7 @@ def _links_of_held(
     try:
         links, remark = links_of(scene.of_held(his), schema, mechanisms, spec, intruder, at, held=his, sample=drawn)
     except OnlyBounded as answer:
-        raise OnlyBounded(answer.reason, answer.links.of_held(his, scene.original.n)) from None
+        raise replace(answer, links=answer.links.of_held(his, scene.original.n)) from None
     return links.of_held(his, scene.original.n), remark
 
 
@@ -211,10 +225,8 @@ def links_of(
         case Transparency() | Consistency():
             few = int(scene.released.sizes.max()) if scene.units.counts == "persons" else 0
             needed = searching_records(scene.units, targets)
-            complete, sampled = scene.alignment.complete, _is_sampled(mechanisms)
-            knows_who = sampled and intruder.participation_known and not complete
-            there = scene.alignment.record if held is None else np.flatnonzero(np.isin(held, scene.alignment.record))
-            present = there if knows_who else None
+            complete, sampled = scene.alignment.complete, is_sampled(mechanisms)
+            present = known_to_be_released(scene, mechanisms, intruder, held)
             if present is not None and not len(present):
                 raise NotApplicable("no record that the intruder holds is in the release")
             who = (original, masked, schema, mechanisms, intruder.knows)
@@ -237,7 +249,10 @@ def links_of(
             )
             told = spec.probabilities and held is None and intruder.participation_known and (complete or present is not None)
             links = replace(links, posterior=(links.posterior or posterior(links)) if told else None)
-            return links, unclear(knowledge) + soundness(intruder, complete=complete, sampled=sampled)
+            remark = unclear(knowledge) + soundness(intruder, complete=complete, sampled=sampled)
+            if knowledge.lost:
+                raise OnlyBounded(why_lost(mechanisms, knowledge.lost), links, remark=remark)
+            return links, remark
         case RowPosition():
             if held is not None:
                 raise NotApplicable("who holds a share of the records does not know where they stand in the source")
@@ -334,6 +349,7 @@ def _unanswered(spec: Attack, intruder: Intruder, mechanisms: tuple[Mechanism, .
         n_release=scene.masked.n,
         chance=scene.chance(searched=direction == "to_original"),
         counts=scene.units.counts,
+        full_form=is_full_form(spec),
     )
 
 
@@ -345,7 +361,3 @@ def _scale_of(spec: Attack) -> ScaleBy | None:
             return None
         case _:
             return "release"
-
-
-def _is_sampled(mechanisms: tuple[Mechanism, ...]) -> bool:
-    return any(isinstance(step, Sampling) for step in mechanisms)

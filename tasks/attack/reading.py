@@ -53,7 +53,7 @@ def read_of_nobody(scene: Scene, schema: Schema, spec: AnyAttack, intruder: Intr
     )
     if not isinstance(spec, DistanceLinkage) or not reads_rows_of_nobody(spec):
         return replace(blank, status="not_applicable", reason=ROWS_OF_NOBODY)
-    secrets = tuple(name for name in schema.with_role(Role.CONFIDENTIAL) if name not in intruder.knows)
+    secrets = tuple(name for name in schema.find_by_role(Role.CONFIDENTIAL) if name not in intruder.knows)
     if not secrets:
         return replace(blank, status="not_applicable", reason=f"{ROWS_OF_NOBODY}, and {NOTHING_TO_READ}")
     known = held(scene.original, schema, intruder.holds)

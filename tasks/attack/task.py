@@ -36,7 +36,7 @@ from tasks.attack.methods import Attack, attack, sample_of_orbits, scene_of
 from tasks.attack.outcomes.outcome import Scene, drawn_rows
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import Mechanism
-from tasks.microdata.alignment import OfNobody, belonging_of
+from tasks.microdata.alignment import NoAlignment, read_alignment
 from tasks.microdata.errors import Idle, NotApplicable
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
@@ -46,7 +46,7 @@ from tasks.runtime.artifacts import Ref, Store, content_address
 from tasks.runtime.caching import stage
 from tasks.runtime.draws import seed_of
 from tasks.runtime.records import Produced
-from tasks.train.examples import Coding, Examples
+from tasks.train.examples import ExampleEncoder, Examples
 from tasks.train.model import answers_of, coding_for, learn_like, learn_with, refuse_silent
 from tasks.train.skops_file import read_model
 from tasks.train.spec import WHERE, ModelSpec
@@ -76,7 +76,7 @@ def attack_release(
     """
     store = Store()
     original, attributes = store.table(Ref(data)), store.record(Ref(schema), Schema)
-    shown, rows = store.table(Ref(masked)), belonging_of(store.table(Ref(alignment)), original.n)
+    shown, rows = store.table(Ref(masked)), read_alignment(store.table(Ref(alignment)), original.n)
     who, held = store.record(Ref(intruder), Intruder), store.table(Ref(file)) if file else None
     scene = scene_of(Scene.of(original, shown, attributes, rows), attributes, who, held)
     part, spec = 1.0 if file else who.records, store.record(Ref(plan), Attack)
@@ -133,8 +133,8 @@ def choose_people(
         if control:
             record = np.arange(original.n)
             if alignment:
-                rows = belonging_of(store.table(Ref(alignment)), original.n)
-                record = record if isinstance(rows, OfNobody) else np.asarray(rows.record)
+                rows = read_alignment(store.table(Ref(alignment)), original.n)
+                record = record if isinstance(rows, NoAlignment) else np.asarray(rows.record)
             tables = (original, store.table(Ref(control)), store.table(Ref(masked)))
             asked = asked_of_file(*tables, record, attributes, rng=rng)
         else:
@@ -180,7 +180,7 @@ def ask_model(people: Produced, model: str, training: str, schema: str, plan: st
     asked = asked_people(store, people, store.record(Ref(schema), Schema))
     try:
         question = _question(store, asked, model, training, schema, plan, mechanisms)
-        train, _ = question.coding.known(store.table(Ref(training)))
+        train, _ = question.coding.get_labelled_examples(store.table(Ref(training)))
         refuse_unknown_classes(question.data.labels[asked.frame.target_rows], train.labels)
     except NotApplicable as answer:
         return {"reason": store.put_record(answer.reason), **_idle(store, answer)}
@@ -189,7 +189,7 @@ def ask_model(people: Produced, model: str, training: str, schema: str, plan: st
     found = answers_about(asked.frame, predict, question.data, train)
     return {
         "answers": store.put_table(found.as_table()),
-        "labels": store.put_table(Microdata.of({"label": question.data.labels})),
+        "labels": store.put_table(Microdata.from_columns({"label": question.data.labels})),
         "loss": store.put_record(found.training_loss, float),
     }
 
@@ -263,7 +263,7 @@ class _Question:
 
     spec: ModelSpec
     model: Any | None
-    coding: Coding
+    coding: ExampleEncoder
     data: Examples
 
 
@@ -295,5 +295,5 @@ def _status(store: Store, made: Produced) -> Idle:
 def _told(store: Store, found: MembershipResult) -> Produced:
     produced: Produced = {"result": store.put_record(dataclasses.replace(found, scores=None))}
     if found.scores is not None:
-        produced["scores"] = store.put_table(Microdata.of({"score": found.scores}))
+        produced["scores"] = store.put_table(Microdata.from_columns({"score": found.scores}))
     return produced

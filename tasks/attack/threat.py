@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from pydantic import Field
 
-from tasks.attack.consistency.consistency import Consistency
+from tasks.attack.consistency.consistency import LEAST_SAMPLED, Consistency
+from tasks.attack.insiders import (
+    MaybeInsiders,
+    check_knowledge,
+    extend_worst_set,
+    largest_complete_size,
+    list_columns,
+    list_complete_sets,
+    name_insider,
+)
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.external import FileSpec, FileUse, check_published, names_of, use_of
 from tasks.attack.linkage.holding import Holding, Holdings
+from tasks.attack.omissions import Omission, check_omission
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
@@ -23,7 +35,7 @@ from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
-from tasks.microdata.spec import Names, Public, Reason, Share, Spec
+from tasks.microdata.spec import Names, Public, Share, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
 
@@ -57,6 +69,7 @@ class IntruderSpec(Spec):
     curve: attack also as somebody who knows only the first 1, 2, ... of these attributes, for the curve of the report.
     files: external files that he holds besides, each of which makes an intruder of its own (`linkage.external`). A policy line
         that names no intruder is about them too.
+    insiders: how much insiders know besides: `{know: 2}` for up to two of the other published columns; default: one of them.
     """
 
     knows: Public[Names | None] = None
@@ -66,30 +79,21 @@ class IntruderSpec(Spec):
     holds: Holdings = ()
     curve: Public[bool] = True
     files: tuple[FileSpec, ...] = ()
+    insiders: Public[MaybeInsiders] = Field(None, exclude_if=lambda given: given is None)
 
-
-class Omission(Spec):
-    """A required attack whose absence the release accepts, and why.
-
-    intruder: for whom it may be absent, e.g. `declared` or `insider:income`; default: for all. The attack is run all the same
-        where it can be, and what it then finds decides.
-    """
-
-    attack: Public[str]
-    intruder: str | None = None
-    reason: Public[Reason]
-
-    def covers(self, method: str, intruder: str) -> bool:
-        return self.attack == method and self.intruder in (None, intruder)
+    @property
+    def insiders_know(self) -> int:
+        """How many columns an insider knows at most."""
+        return 1 if self.insiders is None else self.insiders.know
 
 
 @dataclass(frozen=True, slots=True)
 class Intruder:
     """One intruder.
 
-    `declared`; or `insider:<attribute>`, who also knows one other published attribute; or `knowing:<i>`, who knows the
-    first i of the declared intruder's attributes in a greedy order, which `greedy` says; or `file:<name>`, who holds the
-    records of an external file, which `file` says how to use.
+    `declared`; or `insider:<attribute>`, who also knows one other published attribute, or several (`insider:a + b`); or
+    `knowing:<i>`, who knows the first i of the declared intruder's attributes in a greedy order, which `greedy` says; or
+    `file:<name>`, who holds the records of an external file, which `file` says how to use.
     holds: what his file says of some attributes instead of the original values. records: the share of the records he holds.
     """
 
@@ -124,22 +128,46 @@ def intruders(spec: IntruderSpec, schema: Schema, released: Microdata | None = N
     a mask touched are among them here, because a light mask hides little, and because the transparency attack can follow a
     joint mask only if it knows all that was masked together. Where the declared intruder does not know all quasi-identifiers,
     somebody who does is an insider too, named by the first of them that the declared one lacks.
+    Where insiders know several attributes, those of all sets that are tried follow; `find_larger_insiders` tells the others.
     The intruders of the curve know the first 1..d-1 of the d >= 2 attributes of the declared one, in the order of `by_telling`;
     there are none without the released table, or with `curve: false`. Their figures decide nothing.
 
-    Raises InputError where the spec names an attribute that does not exist or is not published, or nothing can be known.
+    Raises InputError where the spec names an attribute that does not exist or is not published, nothing can be known, or
+    insiders are to know more than there is.
     """
     knows = _known(spec, schema)
     _check_holds(spec, knows)
     declared = Intruder("declared", knows, spec.participation_known, spec.records, holds=spec.holds)
-    keys = schema.with_role(Role.QUASI_IDENTIFIER)
+    keys = schema.find_by_role(Role.QUASI_IDENTIFIER)
     unknown = [name for name in keys if name not in declared.knows][:1]  # who knows all keys is one intruder, whatever his name
-    insiders = (
-        Intruder(f"insider:{name}", tuple(dict.fromkeys((*keys, name))), spec.participation_known, spec.records)
-        for name in (*unknown, *schema.with_role(*INSIDER_ROLES))
-    )
+    columns = schema.find_by_role(*INSIDER_ROLES)
+    check_knowledge(spec.insiders_know, columns)
+    sets = (*((name,) for name in (*unknown, *columns)), *list_complete_sets(spec.insiders_know, columns))
+    insiders = (_insider(names, spec, schema) for names in sets)
     curve = () if released is None or not spec.curve else _curve(declared, released)
     return (declared, *(insider for insider in insiders if not set(insider.knows) <= set(declared.knows)), *curve)
+
+
+def find_larger_insiders(spec: IntruderSpec, schema: Schema, rates: Mapping[str, float]) -> tuple[Intruder, ...]:
+    """The insiders of one more column who attack next: the worst of those before with each other column in turn.
+
+    rates: of the insiders who attacked, by name, the largest re-identification rate of their attacks; 0 where they have none.
+    Returns none once insiders know as much as the spec says.
+    """
+    columns = schema.find_by_role(*INSIDER_ROLES)
+    told = ((list_columns(name, schema.names), rate) for name, rate in rates.items())
+    tried = {names: rate for names, rate in told if names and set(names) <= set(columns)}
+    return tuple(_insider(names, spec, schema) for names in extend_worst_set(spec.insiders_know, columns, tried))
+
+
+def adds_insiders(spec: IntruderSpec, schema: Schema) -> bool:
+    """Are insiders added by what others find, so that not all are named before the attacks?"""
+    return spec.insiders_know > largest_complete_size(spec.insiders_know, len(schema.find_by_role(*INSIDER_ROLES)))
+
+
+def _insider(names: tuple[str, ...], spec: IntruderSpec, schema: Schema) -> Intruder:
+    knows = tuple(dict.fromkeys((*schema.find_by_role(Role.QUASI_IDENTIFIER), *names)))
+    return Intruder(name_insider(names), knows, spec.participation_known, spec.records)
 
 
 def by_telling(released: Microdata, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -212,6 +240,20 @@ def default_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = Fal
     return (*alone, *((MARGINALS,) if jittered else ()))
 
 
+def with_omitted(
+    attacks: tuple[AnyAttack, ...],
+    omit: tuple[Omission, ...],
+    steps: tuple[Mechanism, ...],
+    *,
+    keeps_row_order: bool = False,
+) -> tuple[AnyAttack, ...]:
+    """A plan and the required attacks that it leaves out because they are omitted: an omission stops no attack that can run."""
+    planned, taken = {spec.method for spec in attacks if is_full_form(spec)}, {attack_id(spec) for spec in attacks}
+    left_out = [name for name in required_attacks(steps, keeps_row_order=keeps_row_order) if name not in planned]
+    omitted = [name for name in left_out if any(one.attack == name for one in omit)]
+    return (*attacks, *(ATTACKS[name](method=name, id=f"{name}_required" if name in taken else None) for name in omitted))
+
+
 def attack_id(spec: AnyAttack) -> str:
     """What an attack is called in figures and policy lines."""
     return spec.id or spec.method
@@ -227,10 +269,10 @@ def check_attacks(
     """Refuse a plan of attacks that leaves out a required one without a reason, or calls two attacks by one name.
 
     Raises InputError for a required attack that is neither planned nor in `omit` for all, an `omit` that names no attack or
-    no intruder, an id that occurs twice, and a bound on windows that the steps do not keep.
+    no intruder, an id that occurs twice, a bound on windows that the steps do not keep, and too small a sample of orbits.
     """
     for i, omission in enumerate(omit):
-        _check_omission(omission, f"omit[{i}]")
+        check_omission(omission, f"omit[{i}]", ATTACKS)
     ids = Counter(attack_id(spec) for spec in attacks)
     for name, count in ids.items():
         if count > 1:
@@ -245,7 +287,11 @@ def check_attacks(
     for i, spec in enumerate(attacks):
         if isinstance(spec, Transparency) and spec.window_at_most is not None:
             _check_bound(spec.window_at_most, steps, f"attacks[{i}].window_at_most")
-    planned = {spec.method for spec in attacks if _in_the_scenario(spec)} | {one.attack for one in omit if one.intruder is None}
+        if isinstance(spec, Consistency) and spec.sampled_orbits < LEAST_SAMPLED:
+            what, place = "the orbits of so few targets bound what the attack finds too weakly", f"attacks[{i}].sampled_orbits"
+            allowed, remedy = f"{LEAST_SAMPLED} to 100,000 targets", "raise it, or take it out"
+            raise InputError("too-few-orbits", place, what, allowed, remedy, spec.sampled_orbits)
+    planned = {spec.method for spec in attacks if is_full_form(spec)} | {one.attack for one in omit if one.intruder is None}
     names = required_attacks(steps, keeps_row_order=keeps_row_order)
     for name in names:
         if name not in planned:
@@ -262,8 +308,12 @@ _PLAIN = {
 }
 
 
-def _in_the_scenario(spec: AnyAttack) -> bool:
-    """Other directions and scales than an intruder's serve to reproduce papers; other distances stand beside the plain one."""
+def is_full_form(spec: AnyAttack) -> bool:
+    """Is the attack carried out as a required one must be?
+
+    Other directions and scales than an intruder's serve to reproduce papers; other distances, other ways to choose a row, and
+    an intruder who does not know the windows stand beside the plain attack.
+    """
     if isinstance(spec, Transparency):
         return spec.matching == "likeliest" and spec.window_at_most is None
     return not isinstance(spec, DistanceLinkage) or (
@@ -307,23 +357,9 @@ def _check_holds(spec: IntruderSpec, knows: tuple[str, ...]) -> None:
             raise InputError("unknown-attribute", "intruder.holds", what, ", ".join(knows), remedy, name)
 
 
-def _check_omission(omission: Omission, where: str) -> None:
-    allowed = ", ".join(ATTACKS)
-    if omission.attack not in ATTACKS:
-        remedy = did_you_mean(omission.attack, ATTACKS, "see `sdcert methods attack`")
-        raise InputError(
-            "unknown-attack", f"{where}.attack", f"there is no attack `{omission.attack}`", allowed, remedy, omission.attack
-        )
-    if omission.intruder not in (None, "declared") and not str(omission.intruder).startswith(("insider:", "file:")):
-        what = f"there is no intruder `{omission.intruder}`"
-        known = "declared, insider:<attribute>, file:<name>"
-        remedy = "name one of these, or leave `intruder` out for all"
-        raise InputError("unknown-intruder", f"{where}.intruder", what, known, remedy, omission.intruder)
-
-
 def _known(spec: IntruderSpec, schema: Schema) -> tuple[str, ...]:
-    published = ", ".join(schema.published)
-    knows = schema.with_role(Role.QUASI_IDENTIFIER) if spec.knows is None else tuple(dict.fromkeys(spec.knows))
+    published = ", ".join(schema.release_columns)
+    knows = schema.find_by_role(Role.QUASI_IDENTIFIER) if spec.knows is None else tuple(dict.fromkeys(spec.knows))
     if not knows:
         what = "no attribute is a quasi-identifier, so the declared intruder knows nothing"
         raise InputError(

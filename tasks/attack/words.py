@@ -10,9 +10,9 @@ from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkag
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import AnyAttack, Intruder
-from tasks.mask.images import Knowledge
+from tasks.mask.images import Belief
 from tasks.mask.methods import Mechanism
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 INFERS = {
     "row_position": "takes the released row that stands where the record stands in the source",
@@ -104,8 +104,10 @@ def known_data(spec: AnyAttack, intruder: Intruder, *, complete: bool) -> str:
         there += ", how many of them" if not intruder.participation_known else ""
         there += "; and who is who, of which nobody but the owner of the data knows all" if spec.knows_who_is_who else ""
     if intruder.holds and isinstance(spec, DistanceLinkage | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage):
-        return f"{listed(intruder.knows)} of {every}{chosen}, in a file of his own: {in_words(intruder.holds)}; and {there}"
-    return f"the original {listed(intruder.knows)} of {every}{chosen}, and {there}"
+        return (
+            f"{join_with_and(intruder.knows)} of {every}{chosen}, in a file of his own: {in_words(intruder.holds)}; and {there}"
+        )
+    return f"the original {join_with_and(intruder.knows)} of {every}{chosen}, and {there}"
 
 
 def infers_of_nobody(spec: AnyAttack) -> str:
@@ -119,7 +121,7 @@ def known_whoever_is_in_it(intruder: Intruder) -> str:
     """What an intruder knows of the data who attacks rows that belong to nobody, whoever went into them."""
     held = f", in a file of his own: {in_words(intruder.holds)}" if intruder.holds else ", as it has them"
     whose = "every record" if intruder.records == 1 else f"{100 * intruder.records:.3g} % of the records"
-    return f"{listed(intruder.knows)} of {whose} of the source{held}"
+    return f"{join_with_and(intruder.knows)} of {whose} of the source{held}"
 
 
 def known_from_file(intruder: Intruder, scene: Scene) -> str:
@@ -129,7 +131,7 @@ def known_from_file(intruder: Intruder, scene: Scene) -> str:
     file = intruder.file
     converted = f", converted: {in_words(file.convert)}" if file is not None and file.convert else ""
     of = f"the {n:,} {scene.units.counts} of an external file, of which {n_there:,} are in the release"
-    return f"{listed(intruder.knows)} of {of}, as the file has them{converted}; and {there}"
+    return f"{join_with_and(intruder.knows)} of {of}, as the file has them{converted}; and {there}"
 
 
 def known_steps(mechanisms: tuple[Mechanism, ...]) -> str:
@@ -138,15 +140,15 @@ def known_steps(mechanisms: tuple[Mechanism, ...]) -> str:
     return f"the masking steps and their parameters, not the seed: {steps}"
 
 
-def unclear(knowledge: Knowledge) -> str:
+def unclear(knowledge: Belief) -> str:
     """Attributes whose masking says nothing for sure."""
-    names = listed(knowledge.unclear)
+    names = join_with_and(knowledge.unclear)
     return f"; heuristic in {names}, of which nothing is concluded and only the distance is used" if names else ""
 
 
 def in_pairs(names: tuple[str, ...]) -> str:
     """Attributes of which it is used that their values were exchanged in pairs."""
-    return f"; that in {listed(names)} the values were exchanged in pairs"
+    return f"; that in {join_with_and(names)} the values were exchanged in pairs"
 
 
 def soundness(intruder: Intruder, *, complete: bool, sampled: bool) -> str:
@@ -167,4 +169,4 @@ def soundness(intruder: Intruder, *, complete: bool, sampled: bool) -> str:
 
 
 def _in_strata(step: Mechanism) -> str:
-    return step.rule if step.by is None else f"{step.rule}, within each stratum by {listed(step.by)}"
+    return step.rule if step.by is None else f"{step.rule}, within each stratum by {join_with_and(step.by)}"

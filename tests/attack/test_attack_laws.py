@@ -126,7 +126,7 @@ def independent(steps, data, schema):
     rng = np.random.default_rng(9)
     done = mask(data, schema, steps, seed=SEED, path=())
     columns = {name: done.data.column(name).take(rng.permutation(N)) for name in done.data.names}
-    return Microdata.of(columns), done.mechanisms
+    return Microdata.from_columns(columns), done.mechanisms
 
 
 @pytest.mark.parametrize(

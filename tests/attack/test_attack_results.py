@@ -15,7 +15,7 @@ from tasks.attack.threat import ATTACKS, Intruder, default_attacks, intruders
 from tasks.attack.threat import IntruderSpec as Spec
 from tasks.attack.transparency.transparency import Transparency
 from tasks.attack.words import describe
-from tasks.mask.groups.aggregates import aggregated
+from tasks.mask.groups.aggregates import aggregate_groups
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.partitions.mdav import partition
@@ -106,7 +106,7 @@ def test_an_attribute_that_the_intruder_knows_is_not_disclosed_to_him(small):
 def test_links_seen_from_the_release(table):
     # rows 1 and 11 both look for their records: 1 finds record 0; 11 finds records 1 and 2, which are equally near
     original, schema = table({"a": [0.0, 10, 12], "s": [5, 6, 7]}, roles={"s": Role.CONFIDENTIAL})
-    masked = Microdata.of({"a": [1.0, 11, 11], "s": [5, 6, 7]})
+    masked = Microdata.from_columns({"a": [1.0, 11, 11], "s": [5, 6, 7]})
     result = attack(original, masked, schema, (), linkage(direction="to_original"), Intruder("d", ("a",)), targets=np.arange(3))
     assert result.outcomes.floats("credit").tolist() == [1, 0.5, 0.5]
     assert result.outcomes.floats("linked:s").tolist() == [1, 0.5, 0.5]
@@ -210,7 +210,7 @@ def test_neighbours_and_insiders_of_anes96(anes96):
         groups = partition((positions - positions.mean(axis=0)) / positions.std(axis=0, ddof=1), k)
         masked = original
         for j, name in enumerate(keys):
-            masked = masked.with_positions(schema[name], aggregated(positions[:, j], groups, "mean"))
+            masked = masked.replace_positions(schema[name], aggregate_groups(positions[:, j], groups, "mean"))
         for who in intruders(Spec(), schema):
             result = attack(original, masked, schema, (), linkage(), who, targets=np.arange(original.n))
             figures[k, who.name] = mean(result)

@@ -19,7 +19,7 @@ from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import grouped
+from tasks.microdata.units import group_rows
 
 LEVEL = 1e-4
 NAMES = ("a", "b")
@@ -33,10 +33,10 @@ def spec_of(**parameters):
 def test_worked_by_hand():
     # the first person has both rows, and takes them to be there with 0.4 and 0.8; the second has none
     used = np.array([0, 1, 2]), np.array([0, 0, 1])
-    assert chance_at_truth(np.array([0.4, 0.8, 0.9]), used, grouped(np.array([0, 0]), 2), 2) == pytest.approx(0.3)
+    assert chance_at_truth(np.array([0.4, 0.8, 0.9]), used, group_rows(np.array([0, 0]), 2), 2) == pytest.approx(0.3)
     # everybody is there with certainty: 1/4
     everybody = np.arange(4), np.arange(4)
-    assert chance_at_truth(np.ones(4), everybody, grouped(np.arange(4), 4), 4) == pytest.approx(0.25)
+    assert chance_at_truth(np.ones(4), everybody, group_rows(np.arange(4), 4), 4) == pytest.approx(0.25)
 
 
 def world(table, seed, *, persons):
@@ -48,7 +48,7 @@ def world(table, seed, *, persons):
     original, schema = table(own | ({"who": who} if persons else {}), scales=CODES, roles=roles)
     there = np.sort(rng.permutation(40)[:25])
     shown = {name: np.where(rng.random(40) < 0.8, one, rng.permutation(one))[there] for name, one in own.items()}
-    return original, Microdata.of(shown), schema, Alignment(there, np.arange(25), 40)
+    return original, Microdata.from_columns(shown), schema, Alignment(there, np.arange(25), 40)
 
 
 def figure(original, masked, schema, alignment, spec, *, known):

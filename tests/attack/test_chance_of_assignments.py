@@ -107,7 +107,7 @@ def test_links_that_do_not_look_earn_the_stated_chance(people, spec, given):
 
 def test_a_small_file_gives_everybody_a_row(people):
     data, schema = people
-    file = Microdata.of({"id": np.arange(60, 20, -1) - 1, "x": np.arange(40), "y": np.arange(40) % 7})
+    file = Microdata.from_columns({"id": np.arange(60, 20, -1) - 1, "x": np.arange(40), "y": np.arange(40) % 7})
     intruder = Intruder("file:f", ("x", "y"), file=FileUse("intruder.files[0]", ("id", "id"), (("x", "x"), ("y", "y"))))
     keyed = Microdata(data.arrow.append_column("id", pa.array(np.arange(60))))
     aligned = Alignment(np.arange(50), np.arange(50), 60)
@@ -130,7 +130,7 @@ def test_the_chance_of_a_fitted_attack_with_absent_records(monkeypatch, table, d
     x[30:] += 1000
     data, schema = table({"x": x, "y": y})
     aligned = Alignment(np.arange(30), np.arange(30), 60)
-    masked = Microdata.of({"x": x[:30] + rng.normal(size=30), "y": y[:30] + rng.normal(size=30)})
+    masked = Microdata.from_columns({"x": x[:30] + rng.normal(size=30), "y": y[:30] + rng.normal(size=30)})
     spec = DistanceLinkage(
         method="distance_linkage",
         distance=Mahalanobis(kind="mahalanobis", covariance="differences"),

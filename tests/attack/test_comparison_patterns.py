@@ -65,7 +65,7 @@ def typed(values):
 @given(rows, rows, st.sampled_from([1 << 20, 0]))
 def test_counts_are_those_of_a_loop_over_all_pairs(table, own, shown, at_once):
     original, schema = table(typed(own), scales=SCALES)
-    masked = Microdata.of(typed(shown))
+    masked = Microdata.from_columns(typed(shown))
     patterns = counted(compared(original, masked, schema, ("c", "x"), (("x", LADDER),)), at_once=at_once)
     assert as_table(patterns).tolist() == patterns_slowly(original, masked).tolist()
     assert patterns.n_pairs == len(own) * len(shown)
@@ -75,9 +75,9 @@ def test_counts_are_those_of_a_loop_over_all_pairs(table, own, shown, at_once):
 @given(rows, rows, st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_columns_does_not_count(table, own, shown, random):
     original, schema = table(typed(own), scales=SCALES)
-    plain = counted(compared(original, Microdata.of(typed(shown)), schema, ("c", "x"), (("x", LADDER),)))
+    plain = counted(compared(original, Microdata.from_columns(typed(shown)), schema, ("c", "x"), (("x", LADDER),)))
     mixed = random.sample(own, len(own)), random.sample(shown, len(shown))
-    tables = [Microdata.of(typed(one)) for one in mixed]
+    tables = [Microdata.from_columns(typed(one)) for one in mixed]
     turned = counted(compared(*tables, schema, ("x", "c"), (("x", LADDER),)))
     assert as_table(turned).T.tolist() == as_table(plain).tolist()
 
@@ -85,7 +85,7 @@ def test_the_order_of_rows_and_columns_does_not_count(table, own, shown, random)
 def test_worked_levels(table):
     # released: 0, 10, 20, 100: range 100, so that 10 % is 10; quartile edges 7.5, 15, 40
     original, schema = table({"x": [0.0, 11.0, 30.0]})
-    masked = Microdata.of({"x": [0.0, 10.0, 20.0, 100.0]})
+    masked = Microdata.from_columns({"x": [0.0, 10.0, 20.0, 100.0]})
     both = compared(original, masked, schema, ("x",), (("x", LADDER),))
     pairs = list(product(range(3), range(4)))
     found = patterns_of(both, *(np.array(side) for side in zip(*pairs, strict=True))).reshape(3, 4)
@@ -95,7 +95,7 @@ def test_worked_levels(table):
 def test_a_rule_below_another_that_holds_does_not_lower_the_level(table):
     # 1 and 3 are in one bin (edges 5, 10, 15) but not within 5 % of 20; 4 and 5 the other way round
     original, schema = table({"x": [1.0, 4.0]})
-    masked = Microdata.of({"x": [3.0, 5.0, 0.0, 20.0, 10.0, 15.0]})
+    masked = Microdata.from_columns({"x": [3.0, 5.0, 0.0, 20.0, 10.0, 15.0]})
     ladder = (Within(rule="within", percent=5), BINS)
     both = compared(original, masked, schema, ("x",), (("x", ladder),))
     edges = np.quantile([3, 5, 0, 20, 10, 15], [0.25, 0.5, 0.75])
@@ -110,7 +110,7 @@ def test_by_default_numbers_may_be_near_and_categories_are_equal_or_not(table):
 
 def test_missing_values_are_alike_and_far_from_all_others(table):
     original, schema = table({"x": [None, 1.0]})
-    masked = Microdata.of({"x": [None, 2.0]})
+    masked = Microdata.from_columns({"x": [None, 2.0]})
     both = compared(original, masked, schema, ("x",), (("x", (Within(rule="within", percent=100),)),))
     assert patterns_of(both, np.array([0, 0, 1]), np.array([0, 1, 0])).tolist() == [1, 0, 0]
 

@@ -13,7 +13,7 @@ from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.coding.rounding import Rounding
-from tasks.mask.methods import conclusions, mask
+from tasks.mask.methods import infer_belief, mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -90,7 +90,7 @@ class TestThreeHundredRecordsOfDistinctValues:
     def test_on_columns_dealt_out_independently_it_says_that_nothing_was_exchanged(self, survey):
         original, schema = survey
         rng = np.random.default_rng(3)
-        dealt = Microdata.of({name: rng.permutation(original.floats(name)) for name in original.names})
+        dealt = Microdata.from_columns({name: rng.permutation(original.floats(name)) for name in original.names})
         for parameters in VARIANTS[2:]:
             with pytest.raises(AttackFailed, match="no assignment"):
                 link_by_consistency(original, dealt, schema, (swap(*original.names, **parameters),), original.names)
@@ -146,7 +146,7 @@ class TestWhatWasExchanged:
         done = mask(original, schema, steps, seed=SEED, path=())
 
         def is_certain_before(place, name):
-            return conclusions(original, done.data, schema, done.mechanisms[:place]).is_certain((name,))
+            return infer_belief(original, done.data, schema, done.mechanisms[:place]).is_certain((name,))
 
         return exchanged(done.mechanisms, original.names, is_certain_before)
 

@@ -14,7 +14,7 @@ from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.methods import DESCRIPTIONS, Masking, conclusions, describe, mask
+from tasks.mask.methods import DESCRIPTIONS, Masking, describe, infer_belief, mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.ranks.rank_jitter import RankJitter
@@ -81,11 +81,11 @@ def test_what_answers_a_mask_runs_by_default(step):
 def test_an_attack_gains_by_knowing_it_or_the_report_says_that_none_does(people, step):
     original, schema = people
     done = mask(original, schema, (*BEFORE.get(step.method, ()), step), seed=bytes(32), path=())
-    knows = tuple(name for name in schema.published if name != "id")
-    knowledge = conclusions(original.select(knows), done.data, schema, done.mechanisms)
+    knows = tuple(name for name in schema.release_columns if name != "id")
+    knowledge = infer_belief(original.select(knows), done.data, schema, done.mechanisms)
     *_, resolved = done.mechanisms
-    concluded = bool(resolved.masked) and not set(resolved.masked) & set(knowledge.unclear)
-    if step.unanswered is not None:
+    concluded = bool(resolved.target_attributes) and not set(resolved.target_attributes) & set(knowledge.unclear)
+    if step.no_attack_reason is not None:
         assert not concluded
         assert next(followed_in_words([resolved])).startswith("No transparency attack answers")
         return

@@ -24,7 +24,7 @@ from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
-from tasks.runtime.draws import chosen_draw
+from tasks.runtime.draws import keep_chosen_seed
 
 ROLES = {"id": Role.IDENTIFIER, "vote": Role.CONFIDENTIAL, "house": Role.GROUP, "pid": Role.PERSON}
 SCALES = {"id": Scale.CODE, "pid": Scale.CODE, "vote": Scale.NOMINAL, "town": Scale.NOMINAL, "house": Scale.CODE}
@@ -38,7 +38,7 @@ def five(table):
         scales=SCALES,
         roles=ROLES,
     )
-    masked = Microdata.of({"age": [12, 18, 40, 48], "vote": ["y", "n", "n", "y"]})
+    masked = Microdata.from_columns({"age": [12, 18, 40, 48], "vote": ["y", "n", "n", "y"]})
     alignment = Alignment(np.array([0, 1, 3, 4]), np.arange(4), 5)
     return Scene.of(data, masked, schema, alignment), schema
 
@@ -50,7 +50,7 @@ def test_seven_records_of_whom_five_are_in_the_source(five):
     d 47 -> 48 (wrong), e 50 -> 48.
     """
     source, schema = five
-    file = Microdata.of({"age": [60, 50, 47, 33, 21, 15, 11], "id": ["y", "e", "d", "c", "b", "a", "x"]})
+    file = Microdata.from_columns({"age": [60, 50, 47, 33, 21, 15, 11], "id": ["y", "e", "d", "c", "b", "a", "x"]})
     found, figures = result_of(source, schema, file)
     outcomes = found.outcomes
     assert outcomes.floats("credit").tolist() == [0.5, 1, 0, 0, 1, 0, 0]  # a b c d e, then x and y
@@ -96,7 +96,7 @@ def released(table, seed, n=60):
     masked = data.select(("age", "size", "town", "vote")).take(kept)
     noisy = pa.array(masked.floats("size") + rng.normal(0, 3, len(kept)))
     alignment = Alignment(kept, rng.permutation(len(kept)), n)
-    return Scene.of(data, masked.with_column("size", noisy), schema, alignment), schema
+    return Scene.of(data, masked.replace_column("size", noisy), schema, alignment), schema
 
 
 def test_the_order_of_the_file_says_nothing(table):
@@ -105,7 +105,7 @@ def test_the_order_of_the_file_says_nothing(table):
     rng = np.random.default_rng(1)
     for n_own, n_others in ((20, 9), (60, 40)):
         own = source.original.select(("id", "age", "size")).take(rng.permutation(60)[:n_own])
-        foreign = Microdata.of(
+        foreign = Microdata.from_columns(
             {
                 "id": [f"x{i}" for i in range(n_others)],
                 "age": rng.integers(18, 40, n_others),
@@ -129,7 +129,7 @@ def test_guessing_earns_chance(table):
     ids = file.column("id").to_pylist()
     rates = []
     for by in range(40):
-        turned = file.with_column("id", pa.array(ids[by:] + ids[:by]))
+        turned = file.replace_column("id", pa.array(ids[by:] + ids[:by]))
         found, figures = result_of(source, schema, turned, file_spec(attributes=["age"]))
         rates.append(figures["reidentification", None].value)
     there = found.outcomes.floats("in_release").sum()
@@ -149,7 +149,7 @@ def test_units_are_converted(table):
     source, schema = released(table, 8)
     knows = ("age", "size")
     thousands = pa.array(source.original.floats("size") / 1000)
-    file = Microdata.of({"ID": source.original.column("id"), "age": source.original.column("age"), "k": thousands})
+    file = Microdata.from_columns({"ID": source.original.column("id"), "age": source.original.column("age"), "k": thousands})
     spec = file_spec(key={"ID": "id"}, attributes={"k": "size", "age": "age"}, convert={"size": {"times": 1000}})
     figures = result_of(source, schema, file, spec)[1]
     assert figures["reidentification", None].value == declared(source, schema, knows)["reidentification", None].value
@@ -254,7 +254,7 @@ def test_a_sample_of_the_targets_is_of_the_files(table, home):
     file = Microdata(pa.concat_tables([file.arrow, pa.table({"id": ["x", "y"], "age": [20, 30], "size": [50.0, 51.0]})]))
     who = holder(file_spec(), schema, file)
     scene = scene_of_file(source, schema, file, who.file)
-    targets = scored_targets(scene.original, schema, 0.5, chosen_draw(3), scene.units)
+    targets = scored_targets(scene.original, schema, 0.5, keep_chosen_seed(3), scene.units)
     assert len(set(targets.tolist())) == 21
     found = attack(
         *(source.original, source.masked, schema, (), PLAIN, who), alignment=source.alignment, targets=targets, file=file
@@ -279,7 +279,7 @@ def test_attacks_that_need_the_source_do_not_apply(table):
 
 def change_ids(ids):
     def changed(file):
-        return Microdata.of({**{name: file.column(name) for name in file.names}, "id": ids})
+        return Microdata.from_columns({**{name: file.column(name) for name in file.names}, "id": ids})
 
     return changed
 
@@ -293,7 +293,7 @@ def change_ids(ids):
         (change_ids([1, 2, 3, 4]), {}, "key-other-kind"),
         (lambda file: file, {"attributes": ["vote"], "convert": {"age": {"times": 2}}}, "unknown-attribute"),
         (lambda file: file.select(("id",)), {}, "no-shared-attribute"),
-        (lambda file: Microdata.of({"id": file.column("id"), "age": ["u", "v", "w", "x"]}), {}, "file-other-kind"),
+        (lambda file: Microdata.from_columns({"id": file.column("id"), "age": ["u", "v", "w", "x"]}), {}, "file-other-kind"),
         (lambda file: file, {"convert": {"vote": {"times": 2}}}, "no-order"),
     ],
 )
@@ -310,17 +310,17 @@ def test_keys_that_name_several_people(table):
     data, schema = table({"id": [1, 1, 2], "age": [1, 2, 3]}, scales=SCALES, roles=ROLES)
     scene = Scene.of(data, data.select(("age",)), schema, Alignment.complete_in(np.arange(3)))
     with pytest.raises(InputError) as caught:
-        result_of(scene, schema, Microdata.of({"id": [2], "age": [3]}))
+        result_of(scene, schema, Microdata.from_columns({"id": [2], "age": [3]}))
     assert caught.value.code == "ambiguous-key"
 
 
 def test_whole_keys_stored_as_decimals_match_and_categories_nobody_has_differ(table):
     data, schema = table({"id": [1, 2, 3], "town": ["O", "B", "L"]}, scales=SCALES, roles=ROLES)
     scene = Scene.of(data, data.select(("town",)), schema, Alignment.complete_in(np.arange(3)))
-    file = Microdata.of({"id": [1.0, 2.0, 3.0], "town": ["O", "Paris", None]})
+    file = Microdata.from_columns({"id": [1.0, 2.0, 3.0], "town": ["O", "Paris", None]})
     assert result_of(scene, schema, file)[0].outcomes.floats("credit").tolist() == [1, 1 / 3, 1 / 3]
     with pytest.raises(InputError, match="key holds"):
-        result_of(scene, schema, Microdata.of({"id": [1.5, 2.0], "town": ["O", "B"]}))
+        result_of(scene, schema, Microdata.from_columns({"id": [1.5, 2.0], "town": ["O", "B"]}))
 
 
 def test_what_is_asked_of_a_file_can_be(five):
@@ -364,10 +364,10 @@ def test_who_learned_from_few_is_not_held_to_have_found_them_by_chance(table, ho
     """Three records of thirty rows: exchanged among each other alone, a third would be right whatever was learned."""
     x = np.random.default_rng(7).normal(size=30)
     data, schema = table({"id": [f"p{i}" for i in range(30)], "x": x}, scales=SCALES, roles=ROLES)
-    masked = Microdata.of({"x": x + 1e-3 * np.arange(30)})
+    masked = Microdata.from_columns({"x": x + 1e-3 * np.arange(30)})
     alignment = Alignment(np.arange(24), np.arange(24), 30)
     source = Scene.of(data, masked.take(np.arange(24)), schema, alignment)
-    file = Microdata.of({"id": ["p0", "p1", "p2", "p29"], "x": x[[0, 1, 2, 29]]})
+    file = Microdata.from_columns({"id": ["p0", "p1", "p2", "p29"], "x": x[[0, 1, 2, 29]]})
     found, figures = result_of(source, schema, file, how=how)
     present = figures["reidentification_present", None]
     assert (found.chance_kind, present.chance_kind) == ("permutation", "permutation")

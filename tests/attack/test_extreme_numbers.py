@@ -36,7 +36,7 @@ SCHEMA = Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "dec
 @settings(max_examples=15, deadline=None)
 @given(values=st.lists(st.tuples(EXTREME, EXTREME), min_size=12, max_size=16))
 def test_masks_and_the_nearest_record(parameters, values):
-    data = Microdata.of({"a": [one for one, _ in values], "b": [other for _, other in values]})
+    data = Microdata.from_columns({"a": [one for one, _ in values], "b": [other for _, other in values]})
     try:
         with np.errstate(all="ignore"):
             masked = mask(data, SCHEMA, (STEP.validate_python(parameters, strict=False),), seed=bytes(32), path=()).data

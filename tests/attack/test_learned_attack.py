@@ -56,7 +56,7 @@ def attacked(original, masked, schema, spec, *, alignment=None, targets=None, in
 def crossed(table):
     """x is as it was, y is turned round: by both alike only the two in the middle are linked, each in a tie of two."""
     original, schema = table({"x": [1, 2, 3, 4], "y": [1, 2, 3, 4]})
-    return original, Microdata.of({"x": [1, 2, 3, 4], "y": [4, 3, 2, 1]}), schema
+    return original, Microdata.from_columns({"x": [1, 2, 3, 4], "y": [4, 3, 2, 1]}), schema
 
 
 def mixed(table, n=N, seed=5):
@@ -77,7 +77,7 @@ def mixed(table, n=N, seed=5):
         "x": x + 0.2 * rng.normal(size=n), "z": with_gaps(z + 2 * rng.normal(size=n), 11),
         "grade": np.clip(grade + rng.integers(-1, 2, n), 1, 4), "group": with_gaps([f"g{one}" for one in other], 8),
     }  # fmt: skip
-    return original, Microdata.of(released), schema
+    return original, Microdata.from_columns(released), schema
 
 
 class TestByHand:
@@ -97,7 +97,7 @@ class TestByHand:
     def test_a_missing_value_counts_two_and_a_category_two_by_the_share_of_pairs_that_differ(self, table):
         """Released: a, a, b: two of three pairs differ, so a difference counts 3. x has variance 1; record 3 lacks it."""
         original, schema = table({"x": [0.0, 1.0, None], "c": ["a", "b", "b"]}, scales={"c": Scale.NOMINAL})
-        masked = Microdata.of({"x": [0.0, 1.0, 2.0], "c": ["a", "a", "b"]})
+        masked = Microdata.from_columns({"x": [0.0, 1.0, 2.0], "c": ["a", "a", "b"]})
         links = linked(original, masked, schema, learn="owa")
         expected = {(0, 0): 0, (0, 1): 1, (0, 2): 7, (1, 0): 4, (1, 1): 3, (1, 2): 1, (2, 0): 5, (2, 1): 5, (2, 2): 2}
         plain = {row: [expected[row, j] for j in range(3)] for row in range(3)}
@@ -109,7 +109,7 @@ class TestRecovery:
     def test_a_key_gets_all_the_weight_and_links_everybody(self, table):
         rng = np.random.default_rng(1)
         original, schema = table({"key": rng.permutation(N), "a": rng.normal(size=N), "b": rng.normal(size=N)})
-        masked = Microdata.of({"key": original.floats("key"), "a": rng.normal(size=N), "b": rng.normal(size=N)})
+        masked = Microdata.from_columns({"key": original.floats("key"), "a": rng.normal(size=N), "b": rng.normal(size=N)})
         links = linked(original, masked, schema)
         assert links.learned.rate == links.learned.held_out.other_half == 1
         assert links.learned.euclidean < 1
@@ -120,7 +120,7 @@ class TestRecovery:
         own = rng.normal(size=(150, 3))
         original, schema = table(dict(zip("abc", own.T, strict=True)))
         noisy = own + spread * rng.normal(size=own.shape)
-        links = linked(original, Microdata.of(dict(zip("abc", noisy.T, strict=True))), schema)
+        links = linked(original, Microdata.from_columns(dict(zip("abc", noisy.T, strict=True))), schema)
         weights = [weight for _, weight in links.learned.betraying]
         assert weights == sorted(weights, reverse=True)
         assert links.learned.rate > links.learned.euclidean + 0.2
@@ -131,7 +131,7 @@ class TestRecovery:
         rng = np.random.default_rng(3)
         own, other = rng.normal(size=(2, 120, 4))
         original, schema = table(dict(zip("abcd", own.T, strict=True)))
-        links = linked(original, Microdata.of(dict(zip("abcd", other.T, strict=True))), schema, learn="bilinear")
+        links = linked(original, Microdata.from_columns(dict(zip("abcd", other.T, strict=True))), schema, learn="bilinear")
         assert links.learned.held_out.other_half * 60 < 6
         assert links.learned.rate > 1 / 120
 
@@ -217,7 +217,7 @@ class TestWhoIsThere:
 
     def test_a_constant_release_is_worth_chance(self, table):
         original, _, schema = mixed(table)
-        constant = Microdata.of({"x": [1.0] * N, "z": [1.0] * N, "grade": [1] * N, "group": ["g0"] * N})
+        constant = Microdata.from_columns({"x": [1.0] * N, "z": [1.0] * N, "grade": [1] * N, "group": ["g0"] * N})
         result = attacked(original, constant, schema, learned(solver="certified"))
         assert result.outcomes.floats("credit") == pytest.approx(np.full(N, 1 / N))
         assert result.chance == pytest.approx(1 / N)
@@ -311,7 +311,7 @@ class TestInsideTheCone:
     def test_what_it_says_of_itself_is_what_its_links_earn(self, table, learn, direction):
         """y is published as one value. A weight of -1e-236 on x links by what is farthest, where y tells nobody apart."""
         original, schema = table({"x": [1.0, 2.0], "y": [2.0, 1.0]})
-        masked = Microdata.of({"x": [3.0, 1.0], "y": [2.0, 2.0]})
+        masked = Microdata.from_columns({"x": [3.0, 1.0], "y": [2.0, 2.0]})
         result = attacked(original, masked, schema, learned(learn=learn, direction=direction))
         assert min(result.learned.parameters) >= 0
         assert result.learned.rate == result.outcomes.floats("credit").mean() == 0.5

@@ -46,7 +46,7 @@ def noisy(table):
     own = rng.normal(size=(20, 3))
     released = own + rng.normal(size=own.shape) * [1.0, 0.7, 0.3]
     data, schema = table(dict(zip("xyz", own.T, strict=True)))
-    return data, Microdata.of(dict(zip("xyz", released.T, strict=True))), schema
+    return data, Microdata.from_columns(dict(zip("xyz", released.T, strict=True))), schema
 
 
 def run(data, masked, schema, *, knows=("x", "y", "group"), pairs=None, **parameters):
@@ -96,7 +96,7 @@ def test_in_which_units_an_attribute_is_does_not_matter(people, credits, family)
     masked = mask(data, schema, STEPS["groups"], seed=SEED, path=()).data
 
     def in_other_units(of):
-        return Microdata.of({name: of.floats("x") * 1024 if name == "x" else of.column(name) for name in of.names})
+        return Microdata.from_columns({name: of.floats("x") * 1024 if name == "x" else of.column(name) for name in of.names})
 
     straight, other = run(data, masked, schema, learn=family), run(*map(in_other_units, (data, masked)), schema, learn=family)
     assert other.learned == straight.learned

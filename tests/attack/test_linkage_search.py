@@ -316,7 +316,7 @@ def test_every_distance_forgets_the_order_and_chance_is_one_over_n(people, credi
     data, schema = people
     spec, knows, n = spec_of(direction=direction, **DISTANCES[name]), ("x", "y", "group"), data.n
     rng = np.random.default_rng(5)
-    masked = data.with_column("x", data.column("x").take(rng.permutation(n)))
+    masked = data.replace_column("x", data.column("x").take(rng.permutation(n)))
     straight = credits(link_by_distance(data, masked, schema, spec, knows))
     assert straight.mean() == pytest.approx(1 / n, rel=1e-12)
     order, other = rng.permutation(n), rng.permutation(n)

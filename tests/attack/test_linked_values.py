@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from tasks.attack.outcomes.disclosure import linked_values as values_of_units
 from tasks.attack.outcomes.links import Links
-from tasks.microdata.units import grouped
+from tasks.microdata.units import group_rows
 
 
 def linked_values(links, original, released, targets, units=None):
     """Of records that are all released, each a unit of its own unless `units` says whose it is."""
     units = np.arange(len(released)) if units is None else units
-    return values_of_units(links, original, released, targets, grouped(units, len(released)), units[targets])
+    return values_of_units(links, original, released, targets, group_rows(units, len(released)), units[targets])
 
 
 def links_of(search_class, sets, found_class):

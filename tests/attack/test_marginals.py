@@ -147,7 +147,7 @@ def files(table, rng, n=150, kept=0.8, sizes=(8, 6, 5)):
     drawn = {name: rng.integers(0, size, n) for name, size in zip(NAMES, sizes, strict=True)}
     shown = {name: np.where(rng.random(n) < kept, one, drawn[name])[order] for name, one in own.items()}
     original, schema = table(own, scales=CODES)
-    return original, Microdata.of(shown), schema, np.argsort(order)
+    return original, Microdata.from_columns(shown), schema, np.argsort(order)
 
 
 def attacked(original, masked, schema, own_row, spec):
@@ -225,7 +225,7 @@ def test_it_is_a_probability_that_an_intruder_can_hold(table):
 def test_a_row_that_is_surely_anothers_is_nobodys_second_choice(table):
     own = {"a": [1, 1, 2], "b": [1, 2, 2], "c": [1, 1, 1]}
     original, schema = table(own, scales=CODES)
-    masked = Microdata.of({"a": [1, 2, 2], "b": [1, 2, 2], "c": [1, 1, 3]})
+    masked = Microdata.from_columns({"a": [1, 2, 2], "b": [1, 2, 2], "c": [1, 1, 3]})
     alone, together = (
         link_by_probability(original, masked, schema, one, NAMES, participation_known=True).distribution
         for one in (spec_of(), TOGETHER)

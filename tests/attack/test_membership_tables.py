@@ -27,7 +27,7 @@ PLAIN = DistanceLinkage(method="distance_linkage")
 
 
 def run(original, released, schema, frame, knows=None, attacks=DEFAULT_TABLE_ATTACKS):
-    knows = knows or schema.published
+    knows = knows or schema.release_columns
     links = link_by_distance(original.take(frame.target_rows), released, schema, PLAIN, knows)
     return {spec.method: attack_table(spec, original, released, schema, frame, knows, links) for spec in attacks}
 
@@ -39,7 +39,7 @@ def mixed(n, rng):
 
 def test_closest_record_by_hand(table):
     original, schema = table({"x": [1.0, 5.0, 2.5, 9.0]})
-    released = Microdata.of({"x": [1.0, 2.0, 3.0]})  # variance 1
+    released = Microdata.from_columns({"x": [1.0, 2.0, 3.0]})  # variance 1
     scored = by_closest_record(original, np.array([0, 2, 3]), released, schema, CLOSEST, ("x",))
     assert scored.scores.tolist() == pytest.approx([0, -0.25, -36])
     assert scored.threshold is None
@@ -47,7 +47,7 @@ def test_closest_record_by_hand(table):
 
 def test_density_ratio_by_hand(table):
     original, schema = table({"x": [1.0, 2.5, 5.0, 9.0]})
-    released = Microdata.of({"x": [1.0, 2.0, 3.0]})
+    released = Microdata.from_columns({"x": [1.0, 2.0, 3.0]})
     scored = by_density_ratio(original, np.array([0, 1]), np.array([2, 3]), released, schema, RATIO, ("x",))
     assert scored.scores == pytest.approx(np.log([(16 + LEAST) / LEAST, (6.25 + LEAST) / (0.25 + LEAST)]))
     second = DensityRatio(method="density_ratio", neighbours=2)
@@ -57,7 +57,7 @@ def test_density_ratio_by_hand(table):
 
 def test_linkage_scores_by_hand(table):
     original, schema = table({"x": [1.0, 2.4]})
-    released = Microdata.of({"x": [1.0, 2.0, 3.0]})
+    released = Microdata.from_columns({"x": [1.0, 2.0, 3.0]})
     links = link_by_distance(original, released, schema, PLAIN, ("x",))
     distance = by_links(links, np.arange(2), LinkageScore(method="linkage_score", score="distance"))
     assert distance.scores == pytest.approx([0, -0.16])
@@ -121,7 +121,7 @@ def test_the_threshold_comes_from_the_other_half_of_the_targets(table):
     original, schema = table(columns, scales=scales)
     frame = halves(400, rng)
     noise = {name: np.asarray(values) + rng.normal(0, 0.2, 400) for name, values in columns.items() if name != "colour"}
-    released = Microdata.of({**noise, "colour": columns["colour"]}).take(frame.member_rows)
+    released = Microdata.from_columns({**noise, "colour": columns["colour"]}).take(frame.member_rows)
     result = run(original, released, schema, frame)["closest_record"]
     figures = {one.measure: one for one in membership_estimates(result, frame)}
     assert figures["membership_advantage"].n_targets == 100 and figures["membership_auc"].n_targets == 200
@@ -144,7 +144,7 @@ def test_the_order_of_the_release_does_not_matter(table):
     original, schema = table(columns, scales=scales)
     frame = halves(120, rng)
     coarse = {"x": np.round(columns["x"]), "y": np.round(columns["y"]), "colour": columns["colour"]}  # with ties
-    released = Microdata.of(coarse).take(frame.member_rows)
+    released = Microdata.from_columns(coarse).take(frame.member_rows)
     shuffled = released.take(rng.permutation(released.n))
     first, second = (run(original, shown, schema, frame) for shown in (released, shuffled))
     assert all(np.allclose(first[method].scores, second[method].scores) for method in first)
@@ -170,7 +170,7 @@ def test_a_release_of_other_people_gives_nobody_away(table):
         original, schema = table(columns, scales=scales)
         others, _ = mixed(120, rng)
         frame = halves(240, rng)
-        for method, result in run(original, Microdata.of(others), schema, frame).items():
+        for method, result in run(original, Microdata.from_columns(others), schema, frame).items():
             scores, member = result.scores, frame.is_member
             assert mannwhitneyu(scores[member], scores[~member]).pvalue >= 1e-4, (method, seed)
             spread = np.sqrt((len(scores) + 1) / (12 * member.sum() * (~member).sum()))
@@ -186,7 +186,7 @@ def test_density_ratio_tells_more_than_the_distance_where_people_stand_apart(tab
     original, schema = table({"x": x, "y": rng.permutation(x)})
     frame = halves(800, rng)
     noisy = {name: original.floats(name) * np.exp(rng.normal(0, 0.1, 800)) for name in ("x", "y")}
-    found = run(original, Microdata.of(noisy).take(frame.member_rows), schema, frame)
+    found = run(original, Microdata.from_columns(noisy).take(frame.member_rows), schema, frame)
     areas = {method: auc(result.scores, frame.is_member) for method, result in found.items()}
     assert areas["density_ratio"] > areas["closest_record"] + 0.05
 

@@ -33,7 +33,7 @@ def tables(seed, n=24):
 
 def credit_of(spec, names, original, masked):
     schema = Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for name in names))
-    tables = (Microdata.of({name: of[name] for name in names}) for of in (original, masked))
+    tables = (Microdata.from_columns({name: of[name] for name in names}) for of in (original, masked))
     n = len(original["a"])
     own, shown = tables
     wanted, everybody = ATTACK.validate_python(spec, strict=False), np.arange(n)
@@ -67,7 +67,7 @@ def test_a_distance_across_a_category_is_the_same_from_both_files(credits, seed)
             Attribute("g", Role.QUASI_IDENTIFIER, Scale.NOMINAL, "declared"),
         )
     )
-    own, shown = (Microdata.of({"x": rng.normal(size=9), "g": rng.choice(["u", "v"], 9)}) for _ in range(2))
+    own, shown = (Microdata.from_columns({"x": rng.normal(size=9), "g": rng.choice(["u", "v"], 9)}) for _ in range(2))
     crossed = {"kind": "bilinear", "attributes": ["x", "g"], "matrix": [[2.0, 0.5], [0.5, 2.0]]}
     base = {"method": "distance_linkage", "matching": "one_to_one", "distance": crossed, "scale_by": "release"}
     there, back = (

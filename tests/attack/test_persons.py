@@ -25,7 +25,7 @@ from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import grouped, units_of
+from tasks.microdata.units import group_rows, units_of
 
 SEED = bytes(range(32))
 LEVEL = 1e-4
@@ -142,7 +142,7 @@ def test_chance_where_the_released_rows_look_for_their_records():
     # five rows look for six records, which may be anybody's; a person with no released row earns nothing
     links = links_of(range(5), [[0, 1], [2], [3, 4, 5], [0, 1, 2, 3, 4, 5], [1]], range(6))
     for of_row, share in (([0, 1, 1, 2, 2], 1), ([0, 1, 1, 1, 0], 3 / 6)):
-        rows = grouped(np.array(of_row), 3)
+        rows = group_rows(np.array(of_row), 3)
         owners = [np.array(order) for order in set(permutations(OF_RECORD.tolist()))]
         means = [fare_searched(links, np.arange(3), rows, of_record).credit.mean() for of_record in owners]
         assert np.mean(means) == pytest.approx(share / 3, rel=1e-12)
@@ -155,7 +155,7 @@ def years():
     person = rng.permutation(np.repeat(np.arange(60), rng.integers(1, 5, 60)))
     n = len(person)
     level = rng.normal(0, 10, 60)
-    data = Microdata.of(
+    data = Microdata.from_columns(
         {
             "who": person,
             "x": np.round(level[person] + rng.normal(0, 2, n), 1),
@@ -195,7 +195,7 @@ CASES = [(spec, method) for spec in (PLAIN, BACK, TRANSPARENT) for method in ("m
 @pytest.mark.parametrize(("spec", "method"), CASES)
 def test_persons_of_one_row_fare_as_records_do(years, spec, method):
     data, schema = years
-    alone = data.with_column("who", data.column("key"))
+    alone = data.replace_column("who", data.column("key"))
     done = mask(alone, schema, step(method, "x", "y"), seed=SEED, path=())
     records = Schema(tuple(a for a in schema.attributes if a.role is not Role.PERSON))
     persons = run(alone, done.data, schema, done.mechanisms, spec)
@@ -260,7 +260,7 @@ def test_nobody_is_found_in_an_independent_table(years, spec, method):
     data, schema = years
     done = mask(data, schema, step(method, "x", "y"), seed=SEED, path=())
     rng = np.random.default_rng(9)
-    masked = Microdata.of({name: done.data.column(name).take(rng.permutation(data.n)) for name in done.data.names})
+    masked = Microdata.from_columns({name: done.data.column(name).take(rng.permutation(data.n)) for name in done.data.names})
     credits = [credit_of_strangers(data, masked, schema, done.mechanisms, spec)]
     for _ in range(400):
         order = rng.permutation(data.n)  # whose rows they are, at random
@@ -275,7 +275,7 @@ def test_targets_are_persons_in_the_order_of_their_draw(years):
     data, schema = years
     units = units_of(data, schema)
     drawn = np.array([17, 3, 42])
-    rows, _ = units.rows().of(drawn)
+    rows, _ = units.rows().find_rows(drawn)
     assert persons_of(units, rows).tolist() == drawn.tolist()
     whole, some = (run(data, data, schema, (), PLAIN, targets=targets) for targets in (np.arange(data.n), rows))
     person = units.of_row[whole.outcomes.floats("target").astype(int)]
@@ -289,7 +289,7 @@ def test_sound_sets_of_one_person_are_found_whole(years):
     data, schema = years
     units = units_of(data, schema)
     value = np.round(100.0 * units.of_row + 3 * (units.of_row % 2) * np.arange(data.n) % 7, 1)
-    own = data.with_column("x", Microdata.of({"x": value}).column("x"))
+    own = data.replace_column("x", Microdata.from_columns({"x": value}).column("x"))
     done = mask(own, schema, step("swap", "y"), seed=SEED, path=())
     found = run(own, done.data, schema, done.mechanisms, TRANSPARENT, knows=("x", "y"))
     alike = np.array([len(set(value[units.of_row == p])) == 1 for p in range(units.n_units)])
@@ -302,10 +302,10 @@ def test_sound_sets_of_one_person_are_found_whole(years):
 def test_whose_rows_are_whose_must_be_clear():
     two = schema_of(who=Role.PERSON, x=Role.PERSON)
     with pytest.raises(InputError) as refused:
-        units_of(Microdata.of({"who": [1, 2], "x": [1, 2]}), two)
+        units_of(Microdata.from_columns({"who": [1, 2], "x": [1, 2]}), two)
     assert refused.value.code == "two-person-keys"
     with pytest.raises(InputError) as refused:
-        units_of(Microdata.of({"who": [1, None], "x": [1, 2]}), schema_of(who=Role.PERSON, x=None))
+        units_of(Microdata.from_columns({"who": [1, None], "x": [1, 2]}), schema_of(who=Role.PERSON, x=None))
     assert refused.value.code == "person-missing"
     assert "1 of 2 rows" in refused.value.what
 
@@ -313,7 +313,7 @@ def test_whose_rows_are_whose_must_be_clear():
 def test_values_of_a_person_are_controlled_without_all_of_his_rows():
     # both rows of person 0 show "a" and are all that he is linked to: without them nothing is left but the release's "b"
     schema = schema_of(who=Role.PERSON, x=None, vote=Role.CONFIDENTIAL)
-    data = Microdata.of({"who": [0, 0, 1, 2, 3], "x": [1, 1, 5, 6, 7], "vote": ["a", "a", "b", "b", "b"]})
+    data = Microdata.from_columns({"who": [0, 0, 1, 2, 3], "x": [1, 1, 5, 6, 7], "vote": ["a", "a", "b", "b", "b"]})
     found = run(data, data, schema, (), PLAIN, knows=("x",)).outcomes
     assert found.floats("linked:vote").tolist() == [1, 1, 1, 1]
     assert found.floats("control:vote").tolist() == [0, 1, 1, 1]
@@ -324,7 +324,7 @@ def test_years_of_the_health_insurance_experiment():
     from statsmodels.datasets import randhie
 
     frame = randhie.load_pandas().data.iloc[:1000]
-    data = Microdata.of(
+    data = Microdata.from_columns(
         {"who": np.arange(1000) // 5, **{name: frame[name].to_numpy() for name in ("lpi", "fmde", "disea", "mdvis")}}
     )
     schema = schema_of(who=Role.PERSON, lpi=None, fmde=None, disea=None, mdvis=None)

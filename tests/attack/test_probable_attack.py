@@ -48,13 +48,13 @@ def noisy(table, n=60, kept=0.7, seed=0, roles=None, **more):
     own = {name: rng.integers(0, size, n) for name, size in zip(NAMES, (6, 4, 3), strict=True)}
     shown = {name: np.where(rng.random(n) < kept, one, rng.permutation(one)) for name, one in own.items()}
     original, schema = table({**own, **more}, scales=CODES, roles=roles)
-    return original, Microdata.of(shown), schema
+    return original, Microdata.from_columns(shown), schema
 
 
 def test_worked_by_hand(table):
     # m = 3/4; equal pairs 2*1 + 1*2 + 1*1 = 5 of 16. m/u: 12/5 alike, 4/11 not. Record 0: one row alike, three not
     original, schema = table({"a": [1, 1, 2, 3]}, scales=CODES)
-    masked = Microdata.of({"a": [1, 2, 2, 3]})
+    masked = Microdata.from_columns({"a": [1, 2, 2, 3]})
     result = attacked(original, masked, schema, intruder=Intruder("declared", ("a",)), estimate="supervised")
     alike, not_alike = 12 / 5, 4 / 11
     one, two = alike + 3 * not_alike, 2 * alike + 2 * not_alike
@@ -76,7 +76,7 @@ row = st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 3))
 def test_the_released_posterior_is_that_of_the_formula_and_worth_chance_over_all_truths(table, pairs, estimate):
     own, shown = ({name: [one[side][j] for one in pairs] for j, name in enumerate(NAMES)} for side in (0, 1))
     original, schema = table(own, scales=CODES)
-    masked, n = Microdata.of(shown), len(pairs)
+    masked, n = Microdata.from_columns(shown), len(pairs)
     result = attacked(original, masked, schema, estimate=estimate)
     if result.status == "failed":
         assert "did not settle" in result.reason
@@ -158,7 +158,7 @@ class TestFiles:
     def test_of_strangers_only_those_who_are_there_are_expected(self, table):
         original, masked, schema = noisy(table, id=np.arange(60), roles={"id": Role.IDENTIFIER})
         source = Scene.of(original, masked.select(NAMES), schema, Alignment.complete_in(np.arange(60)))
-        file = original.take(np.arange(30)).with_column("id", Microdata.of({"id": np.arange(45, 75)}).column("id"))
+        file = original.take(np.arange(30)).replace_column("id", Microdata.from_columns({"id": np.arange(45, 75)}).column("id"))
         found, figures = result_of(source, schema, file, how=spec_of())
         assert found.probable.n_matches == pytest.approx(15)
         assert figures["false_links_absent", None].value > 0
@@ -241,7 +241,7 @@ class TestWhatIsTold:
     @given(st.lists(row, min_size=2, max_size=8), st.lists(row, min_size=2, max_size=8))
     def test_records_that_show_a_pattern_are_counted(self, table, own, shown):
         original, schema = table({name: [one[j] for one in own] for j, name in enumerate(NAMES)}, scales=CODES)
-        masked = Microdata.of({name: [one[j] for one in shown] for j, name in enumerate(NAMES)})
+        masked = Microdata.from_columns({name: [one[j] for one in shown] for j, name in enumerate(NAMES)})
         found = link_by_probability(original, masked, schema, spec_of(), NAMES)
         numbers = found.patterns.numbers[::-1]
         rows = np.arange(masked.n)
@@ -281,14 +281,16 @@ class TestWrongInput:
     @pytest.mark.parametrize("shown", [[7] * 4, [None] * 4, ["x", "y", "z", "w"]])
     def test_constants_gaps_and_unseen_categories_are_worth_chance(self, table, shown):
         original, schema = table({"a": ["p", "q", "q", "r"]}, scales={"a": Scale.NOMINAL})
-        masked = Microdata.of({"a": [None if one is None else str(one) for one in shown]})
+        masked = Microdata.from_columns({"a": [None if one is None else str(one) for one in shown]})
         result = attacked(original, masked, schema, intruder=Intruder("declared", ("a",)))
         assert result.outcomes.floats("credit").tolist() == [0.25] * 4
         assert result.outcomes.floats("posterior") == pytest.approx([0.25] * 4)
 
     def test_a_source_without_values(self, table):
         original, schema = table({"a": np.full(4, np.nan)})
-        result = attacked(original, Microdata.of({"a": [1.0, 2, 3, 4]}), schema, intruder=Intruder("declared", ("a",)))
+        result = attacked(
+            original, Microdata.from_columns({"a": [1.0, 2, 3, 4]}), schema, intruder=Intruder("declared", ("a",))
+        )
         assert result.outcomes.floats("posterior") == pytest.approx([0.25] * 4)
 
     def test_one_record(self, table):
@@ -309,7 +311,7 @@ class TestWrongInput:
     def test_more_ties_than_can_be_written_out(self, table, monkeypatch):
         monkeypatch.setattr("tasks.attack.probabilistic.posterior.MOST_TIED", 2)
         original, schema = table({"a": [1, 2, 3]}, scales=CODES)
-        result = attacked(original, Microdata.of({"a": [4, 5, 6]}), schema, intruder=Intruder("declared", ("a",)))
+        result = attacked(original, Microdata.from_columns({"a": [4, 5, 6]}), schema, intruder=Intruder("declared", ("a",)))
         assert (result.status, "equally likely" in result.reason) == ("not_followed", True)
 
     def test_the_knowledge_curve_reads_nothing_off(self, table):
@@ -350,7 +352,7 @@ class TestUnchanged:
         own = {"a": a, "b": np.where(rng.random(n) < 0.6, a % 5, rng.integers(0, 5, n)), "c": (a + rng.integers(0, 2, n)) % 6}
         masked = {**own, "c": np.where(rng.random(n) < 0.6, own["c"], rng.integers(0, 6, n))}
         original, schema = table(own, scales=CODES)
-        return original, Microdata.of(masked), schema
+        return original, Microdata.from_columns(masked), schema
 
     def test_what_is_published_as_it_is_gets_nearly_all_that_it_deserves(self, table):
         original, masked, schema = self.files(table)
@@ -362,7 +364,7 @@ class TestUnchanged:
 
     def test_values_that_were_exchanged_do_not_look_so(self, table):
         original, masked, schema = self.files(table)
-        swapped = masked.with_column("a", masked.column("a").take(np.random.default_rng(1).permutation(400)))
+        swapped = masked.replace_column("a", masked.column("a").take(np.random.default_rng(1).permutation(400)))
         (a,) = (
             one.m for one in attacked(original, swapped, schema).probable.weights if (one.attribute, one.said) == ("a", "equal")
         )

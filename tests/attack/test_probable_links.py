@@ -40,7 +40,7 @@ def files(table, own, shown):
     names = "abcd"[: len(own[0])]
     columns = [{name: [row[j] for row in rows] for j, name in enumerate(names)} for rows in (own, shown)]
     original, schema = table(columns[0], scales=dict.fromkeys(names, Scale.CODE))
-    return original, Microdata.of(columns[1]), schema
+    return original, Microdata.from_columns(columns[1]), schema
 
 
 row = st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 3))

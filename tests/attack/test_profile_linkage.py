@@ -200,7 +200,7 @@ def test_words_and_numbers_without_names(table):
         result = run(data, data, schema, schema.names, {**UNNAMED, "units": units})
         assert "that they are: 4 of 4" in result.knows_mechanism
         assert result.outcomes.floats("credit").mean() == 1.0
-    others = Microdata.of({**columns, "town": pa.array([f"in {one}" for one in columns["town"]])})
+    others = Microdata.from_columns({**columns, "town": pa.array([f"in {one}" for one in columns["town"]])})
     assert credit(data, others, schema, schema.names, UNNAMED).mean() == 1.0
 
 
@@ -223,7 +223,7 @@ def test_who_knows_attributes_that_are_not_published(table):
     columns = {"staff": size, "sales": 3 * size, "profit": size**2, "vote": rng.integers(0, 2, 100)}
     roles = {"sales": Role.WITHHELD, "profit": Role.CONFIDENTIAL, "vote": Role.CONFIDENTIAL}
     data, schema = table(columns, roles=roles, scales={"vote": Scale.NOMINAL})
-    masked = data.select(schema.published)
+    masked = data.select(schema.release_columns)
     asked = {"knows": ("sales", "profit"), "release_attributes": ("staff",)}
     result = run(data, masked, schema, ("staff",), asked)
     assert result.outcomes.floats("credit").mean() == 1.0
@@ -238,11 +238,11 @@ def test_a_file_of_other_names_and_other_size(table):
     columns = {"id": np.arange(100), "age": rng.permutation(100) + 0.5, "pay": rng.lognormal(8, 1, 100)}
     data, schema = table(columns, roles={"id": Role.IDENTIFIER}, scales={"id": Scale.CODE})
     some = rng.permutation(100)[:50]
-    file = Microdata.of({"id": some, "WAGE": columns["pay"][some]})
+    file = Microdata.from_columns({"id": some, "WAGE": columns["pay"][some]})
     given = FileSpec(table="register.csv", key=(("id", "id"),), attributes=(("WAGE", "pay"),))
     (who,) = holders(IntruderSpec(files=(given,)), schema, (file.names,))
     result = attack(
-        *(data, data.select(schema.published), schema, (), spec(**UNNAMED, units="same"), who),
+        *(data, data.select(schema.release_columns), schema, (), spec(**UNNAMED, units="same"), who),
         alignment=Alignment.complete_in(np.arange(100)),
         targets=np.arange(50),
         file=file,

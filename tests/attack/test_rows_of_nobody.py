@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from tasks.attack.methods import Attack, attack
 from tasks.attack.outcomes.outcome import Scene
 from tasks.attack.threat import Intruder, reads_rows_of_nobody
-from tasks.microdata.alignment import ROWS_OF_NOBODY, Alignment, OfNobody, belonging_of, owned
+from tasks.microdata.alignment import ROWS_OF_NOBODY, Alignment, NoAlignment, read_alignment, require_alignment
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
@@ -29,7 +29,7 @@ def spec_of(**fields):
 
 
 def nobody(m, n):
-    return OfNobody(np.arange(m), n)
+    return NoAlignment(np.arange(m), n)
 
 
 def read(source, rows, schema, *, targets=None, intruder=DECLARED, **fields):
@@ -42,7 +42,7 @@ def small(table):
     """Eight people and five synthetic rows: (source, rows, schema)."""
     ages, votes = [10, 11, 20, 21, 30, 31, 40, 41], ["a", "a", "b", "b", "a", "c", "b", "b"]
     source, schema = table({"age": ages, "vote": votes}, roles=SECRET, scales=SCALES)
-    return source, Microdata.of({"age": [10, 20, 22, 30, 44], "vote": ["a", "b", "b", "c", "a"]}), schema
+    return source, Microdata.from_columns({"age": [10, 20, 22, 30, 44], "vote": ["a", "b", "b", "c", "a"]}), schema
 
 
 def test_worked_table(small):
@@ -117,23 +117,23 @@ def test_misuse_raises(small):
             getattr(scene, ask)
     with pytest.raises(NotApplicable):
         scene.chance(searched=False)
-    for ask in ("record", "masked_row", "present", "complete"):
+    for ask in ("record", "row_by_record", "present", "complete"):
         assert not hasattr(scene.belonging, ask)
     with pytest.raises(ValueError, match="rows"):
         Scene.of(source, rows, schema, nobody(4, 8))
     with pytest.raises(ValueError, match="permutation"):
-        OfNobody(np.array([0, 0]), 8)
+        NoAlignment(np.array([0, 0]), 8)
 
 
 def test_belonging_survives_the_store():
-    ours = OfNobody(np.array([2, 0, 1]), 8)
-    again = belonging_of(ours.as_table(), 8)
-    assert isinstance(again, OfNobody)
+    ours = NoAlignment(np.array([2, 0, 1]), 8)
+    again = read_alignment(ours.as_table(), 8)
+    assert isinstance(again, NoAlignment)
     assert again.place.tolist() == [2, 0, 1]
     assert again.order.tolist() == [1, 2, 0]
-    theirs = belonging_of(Alignment.complete_in(np.array([1, 0])).as_table(), 2)
+    theirs = read_alignment(Alignment.complete_in(np.array([1, 0])).as_table(), 2)
     assert isinstance(theirs, Alignment)
-    assert owned(theirs) is theirs
+    assert require_alignment(theirs) is theirs
 
 
 def slowly(ages, votes, rows_at, rows_say, persons):
@@ -164,7 +164,7 @@ def test_slow_twin(table, seed, n, m, several):
     source, schema = table(columns, roles=SECRET | {"pid": Role.PERSON}, scales=SCALES | {"pid": Scale.NOMINAL})
     at, say = rng.integers(0, 12, m), rng.integers(0, 3, m)
     at[0], at[-1] = 0, 11 if m > 1 else 0  # a constant release counts nothing of age
-    rows = Microdata.of({"age": at, "vote": say})
+    rows = Microdata.from_columns({"age": at, "vote": say})
     if m == 1:
         return
     found = read(source, rows, schema)
@@ -179,7 +179,7 @@ def test_the_order_of_the_rows_changes_nothing(table, seed, n, m):
     rng = np.random.default_rng(seed)
     columns = {"age": rng.integers(0, 9, n), "town": rng.integers(0, 3, n), "vote": rng.integers(0, 3, n)}
     source, schema = table(columns, roles=SECRET, scales=SCALES | {"town": Scale.NOMINAL})
-    rows = Microdata.of({name: rng.choice(column, m) for name, column in columns.items()})
+    rows = Microdata.from_columns({name: rng.choice(column, m) for name, column in columns.items()})
     knows = Intruder("declared", ("age", "town"))
     once, again = (read(source, one, schema, intruder=knows).outcomes for one in (rows, rows.take(rng.permutation(m))))
     assert once.arrow.equals(again.arrow)
@@ -200,7 +200,7 @@ def test_an_independent_draw_tells_what_two_strangers_share(table, seed):
     n, shares = 4000, np.array([0.5, 0.3, 0.2])
     columns = {"age": rng.random(n), "vote": rng.choice(3, n, p=shares)}
     source, schema = table(columns, roles=SECRET, scales=SCALES)
-    rows = Microdata.of({name: rng.permutation(column) for name, column in columns.items()})
+    rows = Microdata.from_columns({name: rng.permutation(column) for name, column in columns.items()})
     found = read(source, rows, schema).outcomes
     by_luck = float((shares**2).sum())  # one row is nearest: a vote drawn at random, below the mode's 0.5
     for name in ("linked:vote", "control:vote"):
@@ -218,7 +218,7 @@ def test_a_new_sample_of_the_population_tells_as_much_as_other_people(table, see
         return {"age": age, "vote": (rng.random(n) < 0.1 + 0.8 * (age > 0.5)).astype(int)}
 
     source, schema = table(drawn(3000), roles=SECRET, scales=SCALES)
-    fresh = read(source, Microdata.of(drawn(2700)), schema).outcomes
+    fresh = read(source, Microdata.from_columns(drawn(2700)), schema).outcomes
     told, others = (fresh.floats(f"{kind}:vote").mean() for kind in ("linked", "control"))
     assert told > 0.75
     assert abs(told - others) < 5 * np.sqrt(0.3 / 3000)
@@ -229,14 +229,14 @@ def test_a_new_sample_of_the_population_tells_as_much_as_other_people(table, see
 def test_one_person_has_no_control(table):
     columns = {"pid": [1, 1, 1], "age": [1, 2, 3], "vote": ["a", "b", "a"]}
     source, schema = table(columns, roles=SECRET | {"pid": Role.PERSON}, scales=SCALES | {"pid": Scale.NOMINAL})
-    found = read(source, Microdata.of({"age": [1, 3], "vote": ["a", "b"]}), schema)
+    found = read(source, Microdata.from_columns({"age": [1, 3], "vote": ["a", "b"]}), schema)
     assert found.outcomes.n == 1
     assert "control:vote" not in found.outcomes.names
 
 
 def test_one_row_alone_tells_everybody_the_same(small):
     source, _, schema = small
-    found = read(source, Microdata.of({"age": [25], "vote": ["b"]}), schema)
+    found = read(source, Microdata.from_columns({"age": [25], "vote": ["b"]}), schema)
     assert found.outcomes.floats("linked:vote").mean() == 0.5
 
 
@@ -248,7 +248,7 @@ def test_whom_disco_tells_the_nearest_rows_tell_too(table, seed, n, m):
     columns = {"age": rng.integers(0, 4, n), "town": rng.integers(0, 2, n), "vote": rng.integers(0, 3, n)}
     source, schema = table(columns, roles=SECRET, scales=SCALES | {"town": Scale.NOMINAL})
     made = {"age": rng.integers(0, 4, m), "town": rng.integers(0, 2, m), "vote": rng.integers(0, 3, m)}
-    told = read(source, Microdata.of(made), schema, intruder=Intruder("declared", ("age", "town"))).outcomes
+    told = read(source, Microdata.from_columns(made), schema, intruder=Intruder("declared", ("age", "town"))).outcomes
     for i, credit in enumerate(told.floats("linked:vote")):
         same = (made["age"] == columns["age"][i]) & (made["town"] == columns["town"][i])
         if same.any() and (made["vote"][same] == columns["vote"][i]).all():

@@ -8,8 +8,9 @@ import pytest
 from tasks.attack.consistency import consistency
 from tasks.attack.consistency.consistency import Consistency, OnlyBounded, link_by_consistency
 from tasks.attack.methods import attack, sample_of_orbits
+from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import Scene
-from tasks.attack.threat import Intruder, Omission
+from tasks.attack.threat import Intruder
 from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
@@ -43,7 +44,7 @@ def attacked(original, schema, done, *, plan=PLAN, intruder=None, seed=3):
         schema,
         done.mechanisms,
         plan,
-        intruder or Intruder("declared", tuple(done.mechanisms[-1].masked)),
+        intruder or Intruder("declared", tuple(done.mechanisms[-1].target_attributes)),
         alignment=scene.alignment,
         targets=targets,
         sample=sample_of_orbits(plan, scene.units, targets, np.random.default_rng(seed)),

@@ -8,12 +8,12 @@ import pytest
 from tasks.attack.task import scored_targets
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.runtime.draws import chosen_draw
+from tasks.runtime.draws import keep_chosen_seed
 
 
 @pytest.fixture
 def data(home):
-    return Microdata.of({"who": np.arange(300) % 90, "x": np.arange(300)})
+    return Microdata.from_columns({"who": np.arange(300) % 90, "x": np.arange(300)})
 
 
 def schema_of(role):
@@ -26,7 +26,7 @@ def test_everybody(data):
 
 
 def test_a_sample_of_records(data):
-    draw = chosen_draw(11)
+    draw = keep_chosen_seed(11)
     found = scored_targets(data, schema_of(Role.OTHER), 0.2, draw)
     assert len(found) == len(set(found.tolist())) == 60
     assert found.tolist() != sorted(found.tolist())
@@ -36,7 +36,7 @@ def test_a_sample_of_records(data):
 
 def test_a_sample_of_persons(data):
     persons = Schema((Attribute("who", Role.PERSON, Scale.NUMERIC, "declared"), schema_of(Role.OTHER)["x"]))
-    found = scored_targets(data, persons, 0.1, chosen_draw(11))
+    found = scored_targets(data, persons, 0.1, keep_chosen_seed(11))
     who = np.arange(300) % 90
     drawn = set(who[found].tolist())
     assert len(drawn) == 9

@@ -122,7 +122,9 @@ def test_the_true_row_is_never_left_out(people, steps, spec, share, participatio
             participation_known=participation_known,
             seed=bytes([seed]) * 32,
         )
-        assert result.status in ("ok", "not_applicable"), result.reason
+        lost = steps == "p-buckets" or (steps == "sampled, then grouped" and not participation_known)  # to who holds all too
+        expected = ("not_followed",) if lost and spec is TRANSPARENT else ("ok", "not_applicable")
+        assert result.status in expected, result.reason
         if result.status == "ok" and participation_known and "sampled" not in steps:
             assert (result.outcomes.floats("sound_candidates") >= 1).all()
 

@@ -42,7 +42,7 @@ def texts(values):
 def levels(table, own, shown, ladder=LADDER):
     """Shape (n, m): the level of every pair."""
     original, schema = table(texts(own), scales=SCALES)
-    both = compared(original, Microdata.of(texts(shown)), schema, ("name",), (("name", ladder),))
+    both = compared(original, Microdata.from_columns(texts(shown)), schema, ("name",), (("name", ladder),))
     record, row = (one.ravel() for one in np.meshgrid(np.arange(len(own)), np.arange(len(shown)), indexing="ij"))
     return patterns_of(both, record, row).reshape(len(own), len(shown)).tolist()
 
@@ -87,7 +87,9 @@ names = st.one_of(st.none(), st.text(alphabet="abcÉe\u0301 ß", max_size=7))
 def test_counts_are_those_of_a_loop_over_all_pairs(table, own, shown, measure, at_least, at_once):
     ladder = (Exact(), Similar(rule="similar", measure=measure, at_least=at_least))
     original, schema = table(texts(own), scales=SCALES)
-    patterns = counted(compared(original, Microdata.of(texts(shown)), schema, ("name",), (("name", ladder),)), at_once=at_once)
+    patterns = counted(
+        compared(original, Microdata.from_columns(texts(shown)), schema, ("name",), (("name", ladder),)), at_once=at_once
+    )
     score = {"jaro_winkler": JaroWinkler, "levenshtein": Levenshtein}[measure].normalized_similarity
     slowly = [0, 0, 0]
     for one in own:
@@ -107,7 +109,7 @@ def test_counts_are_those_of_a_loop_over_all_pairs(table, own, shown, measure, a
 @given(st.lists(names, min_size=1, max_size=8), st.lists(names, min_size=1, max_size=8))
 def test_seen_from_the_other_file_the_same_are_alike(table, own, shown):
     original, schema = table(texts(own), scales=SCALES)
-    both = compared(original, Microdata.of(texts(shown)), schema, ("name",), (("name", LADDER),))
+    both = compared(original, Microdata.from_columns(texts(shown)), schema, ("name",), (("name", LADDER),))
     costs = PatternCosts(rules_of(both), lambda numbers: numbers.astype(float), both.alike)
     everybody = [np.arange(side.shape[1]) for side in (both.own, both.shown)]
     np.testing.assert_array_equal(costs.turned().matrix(everybody[1]).T, costs.matrix(everybody[0]))
@@ -142,10 +144,12 @@ def world(table, seed, n=150, slips=0.4):
         scales=SCALES,
         roles={"id": Role.IDENTIFIER},
     )
-    masked = Microdata.of({"name": known[who].tolist(), "year": np.where(rng.random(n) < 0.7, year, rng.integers(0, 40, n))})
+    masked = Microdata.from_columns(
+        {"name": known[who].tolist(), "year": np.where(rng.random(n) < 0.7, year, rng.integers(0, 40, n))}
+    )
     slip = rng.random(n) < slips
     register = [misspelt(name, rng) if one else name for name, one in zip(known[who], slip, strict=True)]
-    file = Microdata.of({"name": register, "year": year, "id": np.arange(n)}).take(rng.permutation(n))
+    file = Microdata.from_columns({"name": register, "year": year, "id": np.arange(n)}).take(rng.permutation(n))
     return Scene.of(original, masked, schema, Alignment.complete_in(np.arange(n))), schema, file, slip
 
 
@@ -180,8 +184,8 @@ def test_names_of_nobody_earn_chance(table):
     rng, hits = np.random.default_rng(7), []
     for seed in range(8):
         scene, schema, file, _ = world(table, seed)
-        masked = scene.masked.with_column("name", scene.masked.column("name").take(pa.array(rng.permutation(150))))
-        masked = masked.with_column("year", masked.column("year").take(pa.array(rng.permutation(150))))
+        masked = scene.masked.replace_column("name", scene.masked.column("name").take(pa.array(rng.permutation(150))))
+        masked = masked.replace_column("year", masked.column("year").take(pa.array(rng.permutation(150))))
         other = Scene.of(scene.original, masked, schema, scene.alignment)
         result = result_of(other, schema, file, how=spec_of(compare={"name": [one.model_dump() for one in LADDER]}))[0]
         hits.append(result.outcomes.floats("credit").sum())
@@ -198,12 +202,12 @@ class TestWrongInput:
         original, schema = table(texts(["a", "b"]), scales=SCALES)
         with pytest.raises(InputError, match="no texts") as refused:
             ladder = (Similar(rule="similar", at_least=0.9),)
-            compared(original, Microdata.of({"name": [1, 2]}), schema, ("name",), (("name", ladder),))
+            compared(original, Microdata.from_columns({"name": [1, 2]}), schema, ("name",), (("name", ladder),))
         assert refused.value.where == "attacks: compare.name"
 
     def test_a_column_without_values(self, table):
         original, schema = table(texts(["a", None]), scales=SCALES)
-        nothing = Microdata.of({"name": pa.nulls(2, pa.string())})
+        nothing = Microdata.from_columns({"name": pa.nulls(2, pa.string())})
         both = compared(original, nothing, schema, ("name",), (("name", LADDER),))
         assert patterns_of(both, np.array([0, 1]), np.array([0, 1])).tolist() == [0, 3]
 
@@ -237,7 +241,7 @@ class TestWrongInput:
 
 def test_what_is_told_names_the_levels(table):
     original, schema = table(texts(["anna", "anne", "bob"]), scales=SCALES)
-    masked = Microdata.of(texts(["anna", "ana", "rob"]))
+    masked = Microdata.from_columns(texts(["anna", "ana", "rob"]))
     spec = spec_of(compare={"name": [one.model_dump() for one in LADDER]})
     found = link_by_probability(original, masked, schema, spec, ("name",))
     assert found.patterns.n_pairs == 9

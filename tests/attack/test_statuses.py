@@ -55,7 +55,8 @@ OF_THE_KNOWLEDGE_CURVE = {
 }
 LAW_LOST = {
     "what was rank-swapped was masked again, or not known for sure before: no pairs to look for": 1,
-    "what the steps did to {} cannot be followed: {}": 1,
+    "why_lost(mechanisms, knowledge.lost)": 2,
+    "gaps.reason": 2,
     "no masking step is known": 1,
 }
 TOO_LARGE = {
@@ -63,7 +64,6 @@ TOO_LARGE = {
     "more than {} pairs of records and rows contradict nothing: too many to go on with": 1,
     "more than {} pairs of records and rows are possible: too many to weigh together": 1,
     "too_large.reason": 1,
-    "answer.reason": 1,
     "`learn: {}` takes at most {} attributes, and {} are known: learn {}": 1,
     "{} pairs of records are too many for a distance that no search tree knows: learn a weighted_mean, or a bilinear form with "
     "`metric: true`, of numbers without gaps": 1,

@@ -6,8 +6,9 @@ import pytest
 
 from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
+from tasks.attack.omissions import Omission
 from tasks.attack.row_position import RowPosition
-from tasks.attack.threat import IntruderSpec, Omission, by_telling, check_attacks, default_attacks, intruders, required
+from tasks.attack.threat import IntruderSpec, by_telling, check_attacks, default_attacks, intruders, required
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -141,7 +142,9 @@ def test_a_kept_row_order_must_face_its_attack():
         check_attacks((LINKAGE, TRANSPARENCY, CONSISTENCY), (), (SWAP,), keeps_row_order=True)
 
 
-RELEASED = Microdata.of({"age": [1, 1, 1, 2, 2, 2], "sex": [1, 2, 1, 2, 1, 2], "vote": [1, 1, 2, 2, 3, 3], "debt": [1] * 6})
+RELEASED = Microdata.from_columns(
+    {"age": [1, 1, 1, 2, 2, 2], "sex": [1, 2, 1, 2, 1, 2], "vote": [1, 1, 2, 2, 3, 3], "debt": [1] * 6}
+)
 
 
 def test_the_order_of_the_curve_by_hand():
@@ -149,7 +152,7 @@ def test_the_order_of_the_curve_by_hand():
     assert by_telling(RELEASED, ("debt", "sex", "age", "vote")) == ("vote", "sex", "age", "debt")
     # of equally telling ones the first in the table
     assert by_telling(RELEASED, ("sex", "age")) == ("age", "sex")
-    gaps = Microdata.of({"a": [1, None, 1, None], "b": [1, 2, 3, 3]})
+    gaps = Microdata.from_columns({"a": [1, None, 1, None], "b": [1, 2, 3, 3]})
     assert by_telling(gaps, ("a", "b")) == ("b", "a")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.methods import conclusions, mask
+from tasks.mask.methods import infer_belief, mask
 from tasks.mask.ranks.rank_swapping import RankSwapping, window_ranks
 from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
 from tasks.microdata.schema import Scale
@@ -48,7 +48,7 @@ def micro(*attributes, k=2, blocks=None):
 @pytest.fixture(scope="module")
 def torra(table):
     original, schema = table(ORIGINAL)
-    masked = Microdata.of(dict(zip(NAMES, map(list, zip(*MASKED, strict=True)), strict=True)))
+    masked = Microdata.from_columns(dict(zip(NAMES, map(list, zip(*MASKED, strict=True)), strict=True)))
     return original, masked, schema
 
 
@@ -68,7 +68,7 @@ class TestTheExampleOfTorra2016:
 
     def test_the_sets_of_the_second_record(self, torra):
         original, masked, schema = torra
-        between = conclusions(original, masked, schema, (swap(*NAMES),)).between
+        between = infer_belief(original, masked, schema, (swap(*NAMES),)).between
         inside = [(masked.floats(b.name) >= b.low[1]) & (masked.floats(b.name) <= b.high[1]) for b in between]
         assert [int(b.sum()) for b in inside] == [5, 5, 3, 4]
         assert np.flatnonzero(np.all(inside, axis=0)).tolist() == [1]
@@ -87,7 +87,7 @@ class TestTheExampleOfTorra2016:
 
     def test_singletons_taken_from_the_others_leave_nothing_open(self, torra):
         original, masked, schema = torra
-        between = conclusions(original, masked, schema, (swap(*NAMES),)).between
+        between = infer_belief(original, masked, schema, (swap(*NAMES),)).between
         open_ = np.all(
             [(masked.floats(b.name) >= b.low[:, None]) & (masked.floats(b.name) <= b.high[:, None]) for b in between], axis=0
         )

@@ -15,7 +15,7 @@ from tasks.mask.coding import rounding
 from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
-from tasks.mask.methods import conclusions, mask
+from tasks.mask.methods import infer_belief, mask
 from tasks.mask.noise.noise import Noise
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
@@ -59,14 +59,14 @@ class TestByHand:
         # 21, 25 and 29 are published as 25, 38 as 35: three rows are each of the first three's alike, one is the last's alone
         step = Recoding(method="recoding", attributes=("n",), recode={"n": {"intervals": (20, 30, 40), "publish": "midpoint"}})
         original, schema = table({"n": [21, 25, 38, 29]})
-        shares, _, _ = held_by(original, Microdata.of({"n": [25, 35, 25, 25]}), schema, (step,))
+        shares, _, _ = held_by(original, Microdata.from_columns({"n": [25, 35, 25, 25]}), schema, (step,))
         third = [1 / 3, 0, 1 / 3, 1 / 3]
         np.testing.assert_allclose(shares, [third, third, [0, 1, 0, 0], third])
 
     def test_top_coding(self, table):
         step = TopBottomCoding(method="top_bottom_coding", attributes=("n",), limits={"n": {"top": 30.0, "publish": "limit"}})
         original, schema = table({"n": [21, 35, 40, 22]})
-        shares, _, _ = held_by(original, Microdata.of({"n": [30, 21, 22, 30]}), schema, (step,))
+        shares, _, _ = held_by(original, Microdata.from_columns({"n": [30, 21, 22, 30]}), schema, (step,))
         np.testing.assert_allclose(shares, [[0, 1, 0, 0], [0.5, 0, 0, 0.5], [0.5, 0, 0, 0.5], [0, 0, 1, 0]])
 
     def test_randomised_then_joined(self, table):
@@ -74,20 +74,24 @@ class TestByHand:
         # own P an x has .9/1.1 for each v and .1/.9 for the w, the z .2/1.8 and .8/.2
         step = Recoding(method="recoding", attributes=("a",), recode={"a": {"map": {"x": "v", "y": "v", "z": "w"}}})
         original, schema = table({"a": ["x", "y", "z"]}, scales={"a": Scale.NOMINAL})
-        shares, _, _ = held_by(original, Microdata.of({"a": ["v", "w", "v"]}), schema, (pram("a", retention=0.8), step))
+        shares, _, _ = held_by(
+            original, Microdata.from_columns({"a": ["v", "w", "v"]}), schema, (pram("a", retention=0.8), step)
+        )
         of_x = [81 / 173, 11 / 173, 81 / 173]
         np.testing.assert_allclose(shares, [of_x, of_x, [1 / 38, 36 / 38, 1 / 38]])
 
     def test_random_rounding(self, table):
         # 12 becomes 20 with .2, 17 with .7, 28 becomes 20 with .2. Rows 10, 20, 30: 12 alone or 17 can be 10 (.8 and .3)
         original, schema = table({"n": [12, 17, 28]})
-        shares, _, _ = held_by(original, Microdata.of({"n": [10, 20, 30]}), schema, (to_multiples("random", 10.0, "n"),))
+        shares, _, _ = held_by(
+            original, Microdata.from_columns({"n": [10, 20, 30]}), schema, (to_multiples("random", 10.0, "n"),)
+        )
         chance = np.array([[0.8, 0.2, 0], [0.3, 0.7, 0], [0, 0.2, 0.8]])
         np.testing.assert_allclose(shares, by_formula(chance), atol=0.01)
 
     def test_multiples_and_gaps_stay(self, table):
         original, schema = table({"n": [10.0, None, 15.0, 20.0]})
-        released = Microdata.of({"n": [None, 20.0, 10.0, 20.0]})
+        released = Microdata.from_columns({"n": [None, 20.0, 10.0, 20.0]})
         shares, _, _ = held_by(original, released, schema, (to_multiples("random", 10.0, "n"),))
         assert shares[1].tolist() == [1, 0, 0, 0]
         assert shares[0].tolist() == [0, 0, 1, 0]
@@ -159,17 +163,17 @@ def test_a_base_far_beyond_the_noise_is_not_taken_for_noise(table):
     original, schema = table({"v": np.random.default_rng(2).normal(scale=100, size=50).round()})
     steps = (noise(5.0), to_multiples("deterministic", 50.0))
     done = mask(original, schema, steps, seed=bytes(32), path=())
-    assert conclusions(original, done.data, schema, steps).unclear == ("v",)
+    assert infer_belief(original, done.data, schema, steps).unclear == ("v",)
 
 
 def test_what_cannot_be_followed_is_left_out(table):
     original, schema = table(columns_of(np.random.default_rng(1), 40), scales=SCALES)
     again = (pram("a"), JOINED, pram("a"))
     done = mask(original, schema, again, seed=bytes(32), path=())
-    assert conclusions(original, done.data, schema, again).unclear == ("a",)  # the categories are those of the source no more
+    assert infer_belief(original, done.data, schema, again).unclear == ("a",)  # the categories are those of the source no more
     twice = (pram("a"), pram("a"), JOINED, JOINED.model_copy(update={"recode": (("a", joined_again()),)}))
     done = mask(original, schema, twice, seed=bytes(32), path=())
-    (law,) = conclusions(original, done.data, schema, twice).laws
+    (law,) = infer_belief(original, done.data, schema, twice).laws
     np.testing.assert_allclose(law.probability.sum(axis=1)[:4], 1)
 
 
@@ -236,7 +240,7 @@ def test_the_law_of_which_multiple_is_published(table, kind, monkeypatch):
         original, schema = table({"v": np.random.default_rng(8).normal(scale=100, size=3000).round(2)})
         steps = (to_multiples(kind, 20.0),)
         done = mask(original, schema, steps, seed=bytes(32), path=())
-        knowledge = conclusions(original, done.data, schema, steps)
+        knowledge = infer_belief(original, done.data, schema, steps)
         (law,), (between,) = knowledge.laws, knowledge.between
         up = done.data.floats("v") == between.high
         chance = np.where(up, law.probability[law.own, law.shown], 1 - law.probability[law.own, law.shown])

@@ -63,7 +63,7 @@ def test_worked(table, credits):
     # w = 1 of two: both stay with chance 7/8, so that the row that shows the own value speaks 7 times as much for the record as
     # for the other: r = 7 / (7 + 1/7)
     original, schema = table({"v": [10.0, 20.0]})
-    masked = Microdata.of({"v": [20.0, 10.0]})
+    masked = Microdata.from_columns({"v": [20.0, 10.0]})
     steps = (jitter("v", percent=50.0),)
     alone = linked(original, masked, schema, steps)
     assert credits(alone).tolist() == [[0, 1], [1, 0]]
@@ -72,7 +72,9 @@ def test_worked(table, credits):
     assert credits(together).tolist() == [[0, 1], [1, 0]]
     # three values of which the first two are equal: whatever speaks for a row 1 of one record speaks for that of the other
     original, schema = table({"v": [1.0, 1.0, 2.0]})
-    together = linked(original, Microdata.of({"v": [2.0, 1.0, 1.0]}), schema, (jitter("v", percent=40.0),), "marginals")
+    together = linked(
+        original, Microdata.from_columns({"v": [2.0, 1.0, 1.0]}), schema, (jitter("v", percent=40.0),), "marginals"
+    )
     assert credits(together).tolist() == [[0, 0.5, 0.5], [0, 0.5, 0.5], [1, 0, 0]]
     shares = shares_of(together.posterior, 3)
     np.testing.assert_allclose(shares[0], shares[1])
@@ -151,7 +153,7 @@ def test_nobody_is_found_on_columns_dealt_out_independently(table, matching):
     for seed in range(20):
         rng = np.random.default_rng(seed)
         original, schema = table(correlated(100, 3, seed))
-        dealt = Microdata.of({name: original.column(name).take(rng.permutation(100)) for name in original.names})
+        dealt = Microdata.from_columns({name: original.column(name).take(rng.permutation(100)) for name in original.names})
         found += 100 * hits(linked(original, dealt, schema, (jitter(*original.names, percent=60.0),), matching))
     assert found < 42  # 1e-5 of Poisson(20); ties shared vary less
     assert found > 3

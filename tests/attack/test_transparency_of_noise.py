@@ -13,7 +13,7 @@ from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder, check_attacks, required
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.attack.transparency.whitening import whitened
-from tasks.mask.images import Blurred
+from tasks.mask.images import GaussianLikelihood
 from tasks.mask.methods import mask
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import AttackFailed, InputError
@@ -26,11 +26,13 @@ def test_worked_example(table, credits):
     # two records 0 and 10 (sd 7.07), noise of 5 %: each takes its neighbour. Three records 0, 1 and 10, noise of 100 % (5.5):
     # the equal rows 1 are shared by 0 and 1, and 10 takes 9
     original, schema = table({"a": [0.0, 10.0]})
-    links, _ = link_by_mechanism(original, Microdata.of({"a": [9.0, 1.0]}), schema, (noise("a", sd_percent=5.0),), ("a",))
+    links, _ = link_by_mechanism(
+        original, Microdata.from_columns({"a": [9.0, 1.0]}), schema, (noise("a", sd_percent=5.0),), ("a",)
+    )
     assert credits(links).tolist() == [[0, 1], [1, 0]]
     original, schema = table({"a": [0.0, 1.0, 10.0]})
     links, _ = link_by_mechanism(
-        original, Microdata.of({"a": [1.0, 9.0, 1.0]}), schema, (noise("a", sd_percent=100.0),), ("a",)
+        original, Microdata.from_columns({"a": [1.0, 9.0, 1.0]}), schema, (noise("a", sd_percent=100.0),), ("a",)
     )
     assert credits(links).tolist() == [[0.5, 0, 0.5], [0.5, 0, 0.5], [0, 1, 0]]
     assert links.guesses(np.arange(3)).sound_sizes.tolist() == [3, 3, 3]
@@ -40,7 +42,7 @@ def test_a_lonely_row_belongs_to_the_outlier(table, credits):
     # sd 1.748, noise as large. 4.5 is nearer to 3.9 than to 6.5, but all records may show 3.9: P = .943, q = 2.71, P / q = .35;
     # hardly anybody else shows 6.5: P = .520, q = .70, P / q = .74
     original, schema = table({"a": [0.0, 1.0, 2.0, 3.0, 4.5]})
-    masked = Microdata.of({"a": [0.1, 1.1, 2.0, 3.9, 6.5]})
+    masked = Microdata.from_columns({"a": [0.1, 1.1, 2.0, 3.9, 6.5]})
     links, _ = link_by_mechanism(original, masked, schema, (noise("a", sd_percent=100.0),), ("a",))
     plain = link_by_distance(original, masked, schema, PLAIN, ("a",))
     assert credits(plain)[4].tolist() == [0, 0, 0, 1, 0]
@@ -98,7 +100,7 @@ def test_a_zero_may_be_a_small_number(table):
     original, schema = table({"a": [0, 1, -3, 50, 80, 90]})
     links, _ = link_by_mechanism(
         original,
-        Microdata.of({"a": [0, 0, -2, 40, 90, 100]}),
+        Microdata.from_columns({"a": [0, 0, -2, 40, 90, 100]}),
         schema,
         (noise("a", kind="multiplicative", sd_percent=50.0),),
         ("a",),
@@ -112,7 +114,9 @@ class TestWhitening:
         rng = np.random.default_rng(3)
         root = rng.standard_normal((3, 3))
         centre, placed = rng.standard_normal((7, 3)) + 1e6, rng.standard_normal((9, 3)) + 1e6
-        part = Blurred(("a", "b", "c"), centre, placed, (root @ root.T)[np.newaxis], np.zeros(7, int), np.zeros(9, int))
+        part = GaussianLikelihood(
+            ("a", "b", "c"), centre, placed, (root @ root.T)[np.newaxis], np.zeros(7, int), np.zeros(9, int)
+        )
         own, shown = whitened(part)
         for i in range(7):
             for row in range(9):
@@ -124,7 +128,7 @@ class TestWhitening:
         covariance = np.array([[[1.0, 2.0], [2.0, 4.0]]])
         origin = np.zeros((1, 2))
         placed = np.array([[1.0, 2.0], [1.0, 2.1]])
-        own, shown = whitened(Blurred(("a", "b"), origin, placed, covariance, np.zeros(1, int), np.zeros(2, int)))
+        own, shown = whitened(GaussianLikelihood(("a", "b"), origin, placed, covariance, np.zeros(1, int), np.zeros(2, int)))
         squared = ((own - shown) ** 2).sum(axis=1)
         assert squared[0] == pytest.approx(1.0)
         assert squared[1] > 1e4
@@ -177,7 +181,7 @@ def test_equal_records_share(table, credits):
     links, _ = attacked(original, schema, noise("a", "b", sd_percent=20.0))
     matrix = credits(links)
     assert matrix[0].tolist() == matrix[1].tolist()
-    masked = Microdata.of({"a": [1.1, 1.1, 5.0, 9.0], "b": [2.0, 2.0, 0.0, 1.0]})
+    masked = Microdata.from_columns({"a": [1.1, 1.1, 5.0, 9.0], "b": [2.0, 2.0, 0.0, 1.0]})
     links, _ = link_by_mechanism(original, masked, schema, (noise("a", "b", sd_percent=20.0),), ("a", "b"))
     assert credits(links)[0].tolist() == [0.5, 0.5, 0, 0]
 
@@ -239,7 +243,7 @@ def test_what_is_claimed_is_hit(table):
 def test_a_release_of_other_people_is_noticed_where_gaps_differ(table):
     original, schema = table({"a": [1.0, 2.0, None, 4.0]})
     with pytest.raises(AttackFailed, match="not those that were applied"):
-        link_by_mechanism(original, Microdata.of({"a": [1.0, 2.0, 3.0, 4.0]}), schema, (noise("a"),), ("a",))
+        link_by_mechanism(original, Microdata.from_columns({"a": [1.0, 2.0, 3.0, 4.0]}), schema, (noise("a"),), ("a",))
 
 
 def test_what_a_noisy_table_must_face():

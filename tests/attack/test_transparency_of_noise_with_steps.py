@@ -13,12 +13,12 @@ from tasks.attack.linkage.distance_linkage import link_by_distance
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.images import before_masking
-from tasks.mask.methods import conclusions, mask
-from tasks.mask.noise.following import conclude
+from tasks.mask.images import create_initial_belief
+from tasks.mask.methods import infer_belief, mask
+from tasks.mask.noise.following import infer
 from tasks.mask.precision import precision_of
 from tasks.mask.ranks.rank_swapping import RankSwapping
-from tasks.mask.step import View
+from tasks.mask.step import IntruderView
 from tasks.microdata.schema import Scale
 
 
@@ -38,7 +38,7 @@ class TestOtherSteps:
         original, schema = table(columns(40, 6))
         steps = (noise("a", "b", "c", sd_percent=40.0), noise("a", "b", kind="variance_restoring", sd_percent=50.0))
         done = mask(original, schema, steps, seed=SEED, path=())
-        (part,) = conclusions(original, done.data, schema, done.mechanisms).blurred
+        (part,) = infer_belief(original, done.data, schema, done.mechanisms).blurred
         values = stacked(original)
         first = 0.16 * np.diag(values.var(axis=0, ddof=1))
         before = np.cov(values[:, :2], rowvar=False) + first[:2, :2]
@@ -76,7 +76,7 @@ class TestOtherSteps:
         original, schema = table(columns(40, 8))
         micro = Microaggregation(method="microaggregation", attributes=("a", "b", "c"), k=4)
         done = mask(original, schema, (micro, noise("a", "b", "c", sd_percent=20.0)), seed=SEED, path=())
-        knowledge = conclusions(original, done.data, schema, done.mechanisms)
+        knowledge = infer_belief(original, done.data, schema, done.mechanisms)
         assert knowledge.unclear == ()
         means = stacked(mask(original, schema, (micro,), seed=SEED, path=()).data)
         np.testing.assert_array_equal(knowledge.blurred[0].centre, means)
@@ -98,7 +98,7 @@ class TestOtherSteps:
     def test_nothing_follows_where_steps_do_not_fit_together(self, table, steps, unclear, lawful):
         original, schema = table({name: np.abs(values) for name, values in columns(40, 9).items()})
         done = mask(original, schema, steps, seed=SEED, path=())
-        knowledge = conclusions(original, done.data, schema, done.mechanisms)
+        knowledge = infer_belief(original, done.data, schema, done.mechanisms)
         assert set(knowledge.unclear) == unclear
         assert {name for part in knowledge.blurred for name in part.names} == lawful
         assert not unclear & {part.name for part in knowledge.between}
@@ -185,8 +185,10 @@ def test_who_does_not_hold_all_records_estimates_the_law_from_the_release(table,
     original, schema = table({name: np.abs(values) for name, values in columns(5000, 16).items()})
     step = noise("a", "b", "c", kind=kind, sd_percent=40.0)
     done = mask(original, schema, (step,), seed=SEED, path=())
-    view = View(before_masking(original), original, original, done.data, schema, precision_of(original, original.names))
-    knows_all = conclude(view, step).blurred[0]
-    estimates = conclude(replace(view, knowledge=replace(view.knowledge, complete=False)), step).blurred[0]
+    view = IntruderView(
+        create_initial_belief(original), original, original, done.data, schema, precision_of(original, original.names)
+    )
+    knows_all = infer(view, step).blurred[0]
+    estimates = infer(replace(view, knowledge=replace(view.knowledge, complete=False)), step).blurred[0]
     np.testing.assert_allclose(estimates.covariance[0].diagonal(), knows_all.covariance[0].diagonal(), rtol=0.12)
     assert not np.array_equal(estimates.covariance, knows_all.covariance)

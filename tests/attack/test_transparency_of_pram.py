@@ -72,7 +72,7 @@ def test_worked_posterior(table, credits):
     # P = .75 / .25 among two categories; records x, x, y; released y, x, y. The sums over the records of P are 1.25 for a
     # row that shows y and 1.75 for one that shows x, so x is the likelier of a row x (3/7 against 1/5), y of the rows y
     original, schema = table({"a": ["x", "x", "y"]}, scales=NOMINAL)
-    masked = Microdata.of({"a": ["y", "x", "y"]})
+    masked = Microdata.from_columns({"a": ["y", "x", "y"]})
     links, _ = link_by_mechanism(original, masked, schema, (pram("a", retention=0.75),), ("a",))
     assert credits(links).tolist() == [[0, 1, 0], [0, 1, 0], [0.5, 0, 0.5]]
     assert links.guesses(np.arange(3)).sound_sizes.tolist() == [3, 3, 3]
@@ -82,7 +82,7 @@ def test_a_common_value_is_no_likelier_for_being_common(table, credits):
     # nearly everybody is x; under a matrix that often turns z into x, P alone links the z to the crowd of x, the ratio does not
     original, schema = table({"a": ["x"] * 8 + ["z", "y"]}, scales=NOMINAL)
     rows = {"x": {"x": 1.0, "y": 0.0, "z": 0.0}, "y": {"x": 0.0, "y": 1.0, "z": 0.0}, "z": {"x": 0.6, "y": 0.0, "z": 0.4}}
-    masked = Microdata.of({"a": ["x"] * 8 + ["z", "y"]})
+    masked = Microdata.from_columns({"a": ["x"] * 8 + ["z", "y"]})
     links, _ = link_by_mechanism(original, masked, schema, (pram("a", matrix=rows),), ("a",))
     assert credits(links)[8].tolist() == [0] * 8 + [1, 0]
     assert links.guesses(np.arange(10)).sound_sizes.tolist() == [8] * 8 + [9, 1]  # zeros of the matrix rule rows out
@@ -174,7 +174,7 @@ def test_nobody_is_found_in_an_independent_table(people, credits):
     original, schema = people
     rng = np.random.default_rng(9)
     done = mask(original, schema, (pram("a", "b"),), seed=SEED, path=())
-    apart = Microdata.of({name: done.data.column(name).take(rng.permutation(original.n)) for name in original.names})
+    apart = Microdata.from_columns({name: done.data.column(name).take(rng.permutation(original.n)) for name in original.names})
     links, _ = link_by_mechanism(original, apart, schema, done.mechanisms, ("a", "b"))
     matrix = credits(links)
     assert p_value(matrix) > LEVEL
@@ -203,7 +203,7 @@ def test_a_uniform_matrix_leaves_everybody_alike(people, credits):
 def test_wrong_steps_and_strangers(table):
     original, schema = table({"a": ["x", "y"] * 10, "b": ["x", "y"] * 10}, scales=NOMINAL)
     flip = {"x": {"x": 0.0, "y": 1.0}, "y": {"x": 1.0, "y": 0.0}}
-    constant = Microdata.of({"a": ["x"] * 20, "b": ["x"] * 20})
+    constant = Microdata.from_columns({"a": ["x"] * 20, "b": ["x"] * 20})
     with pytest.raises(AttackFailed, match="not those that were applied"):
         link_by_mechanism(original, constant, schema, (pram("a", matrix=flip),), ("a",))
     other = {"x": {"x": 0.5, "z": 0.5}, "z": {"x": 0.5, "z": 0.5}}

@@ -64,7 +64,9 @@ def test_worked_posterior(table):
     # P = .75 / .25; records x, x, y; rows y, x, y. Without the record's own P the sums are, for an x: 1 in a row y, 1 in a
     # row x; for the y: .5 and 1.5. So the x has weights .25, .75, .25, and the y 1.5, 1/6, 1.5
     original, schema = table({"a": ["x", "x", "y"]}, scales=NOMINAL)
-    links, _ = link_by_mechanism(original, Microdata.of({"a": ["y", "x", "y"]}), schema, (pram("a", retention=0.75),), ("a",))
+    links, _ = link_by_mechanism(
+        original, Microdata.from_columns({"a": ["y", "x", "y"]}), schema, (pram("a", retention=0.75),), ("a",)
+    )
     held = posterior(links)
     np.testing.assert_allclose(shares_of(held, 3), [[0.2, 0.6, 0.2], [0.2, 0.6, 0.2], [9 / 19, 1 / 19, 9 / 19]])
     np.testing.assert_allclose(held.largest[links.search_class], [0.6, 0.6, 9 / 19])

@@ -55,12 +55,12 @@ def test_worked_matching(table, credits):
     # retention 0.8 of x, y: records x, x, y and rows y, x, x. Each alone: an x takes the two rows x, the y the row y. Together
     # too: the rows x go to the records x, which share them
     original, schema = table({"a": ["x", "x", "y"]}, scales=NOMINAL)
-    masked = Microdata.of({"a": ["y", "x", "x"]})
+    masked = Microdata.from_columns({"a": ["y", "x", "x"]})
     links = linked(original, masked, schema, (pram("a"),))
     assert credits(links).tolist() == [[0, 0.5, 0.5], [0, 0.5, 0.5], [1, 0, 0]]
     # 0, 1 and 5 with noise are 0.9, 1.1 and 9: alone both 0.9 and 1.1 are of the 1; together the 0 must take 0.9
     numbers, numeric = table({"v": [0.0, 1.0, 5.0]})
-    noisy = Microdata.of({"v": [0.9, 1.1, 9.0]})
+    noisy = Microdata.from_columns({"v": [0.9, 1.1, 9.0]})
     assert credits(linked(numbers, noisy, numeric, (noise("v"),))).tolist() == np.eye(3).tolist()
 
 
@@ -130,7 +130,7 @@ def test_nobody_is_found_in_columns_that_were_permuted(table):
         rng = np.random.default_rng(seed)
         original, schema = table({"a": ["wxyz"[i] for i in rng.integers(0, 4, n)], "v": rng.normal(size=n)}, scales=NOMINAL)
         done = mask(original, schema, (pram("a"), noise("v")), seed=SEED, path=(str(seed),))
-        apart = Microdata.of({name: done.data.column(name).take(rng.permutation(n)) for name in original.names})
+        apart = Microdata.from_columns({name: done.data.column(name).take(rng.permutation(n)) for name in original.names})
         found.append(hits(linked(original, apart, schema, done.mechanisms)))
     assert abs(np.mean(found) - 1) < 4 * np.std(found, ddof=1) / np.sqrt(len(found))
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
-from tasks.mask.methods import conclusions, mask
+from tasks.mask.methods import infer_belief, mask
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -25,19 +25,19 @@ def step(method, window):
 def people(seed, n=60, ties=False):
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 12, (n, 2)) if ties else rng.permutation(4 * n)[: 2 * n].reshape(n, 2)
-    return Microdata.of({"a": values[:, 0].astype(float), "b": values[:, 1].astype(float)})
+    return Microdata.from_columns({"a": values[:, 0].astype(float), "b": values[:, 1].astype(float)})
 
 
 def sets(data, released, steps, bound):
     """The candidate sets by their definition: which released ranks each value can have within so many percent."""
-    knowledge = conclusions(data, released, SCHEMA, steps, window_at_most=bound)
+    knowledge = infer_belief(data, released, SCHEMA, steps, window_at_most=bound)
     return {part.name: (part.low, part.high) for part in knowledge.between}
 
 
 def test_a_worked_column():
     # ten ranks, exchanged within one: who reckons with two has five rows for the middle ones, not three
-    data = Microdata.of({"a": np.arange(10.0), "b": np.arange(10.0)})
-    shown = Microdata.of({"a": [1.0, 0, 3, 2, 5, 4, 7, 6, 9, 8], "b": [1.0, 0, 3, 2, 5, 4, 7, 6, 9, 8]})
+    data = Microdata.from_columns({"a": np.arange(10.0), "b": np.arange(10.0)})
+    shown = Microdata.from_columns({"a": [1.0, 0, 3, 2, 5, 4, 7, 6, 9, 8], "b": [1.0, 0, 3, 2, 5, 4, 7, 6, 9, 8]})
     steps = (step("rank_swapping", 10.0),)
     for bound, sizes in ((None, [2, *[3] * 8, 2]), (20.0, [3, 4, *[5] * 6, 4, 3])):
         links, _ = link_by_mechanism(data, shown, SCHEMA, steps, ("a",), window_at_most=bound)

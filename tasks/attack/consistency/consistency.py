@@ -15,20 +15,22 @@ from tasks.attack.consistency.displacements import LEAST, copies_of, log_displac
 from tasks.attack.consistency.exchanges import MISSING, Counts, Exchange, exchange_of
 from tasks.attack.consistency.orbits import Boxes, Pairs, consistent_pairs
 from tasks.attack.consistency.propagation import propagated
+from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.intersection import Conditions, ruled_out
 from tasks.attack.transparency.transparency import link_by_mechanism
-from tasks.mask.images import Knowledge, row_codes
-from tasks.mask.methods import Mechanism, conclusions
+from tasks.mask.images import Belief, row_codes
+from tasks.mask.methods import Mechanism, infer_belief
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public, Slug, Spec
-from tasks.microdata.table import Booleans, Floats, Integers, Microdata, shared_codes
+from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
 from tasks.microdata.units import person_key
 
 MOST_LOOKED_AT = 400_000_000  # pairs: 20,000 records where nothing narrows the search
+LEAST_SAMPLED = 300  # targets: of fewer the lower bound says little; records of earlier versions may have fewer
 MOST_KEPT = 1_500_000  # pairs: some 100 bytes for each and attribute while beliefs are found
 
 
@@ -43,16 +45,6 @@ class Consistency(Spec):
     method: Public[Literal["consistency"]]
     id: Public[Slug | None] = None
     sampled_orbits: Public[Annotated[int, Field(ge=30, le=100_000)]] = 300
-
-
-@dataclass(eq=False)
-class OnlyBounded(NotFollowed):
-    """The attack is too large; the rows that the orbits of some records leave bound from below what it finds.
-
-    links: of these records alone, to all rows that are left, among which the intruder at least can guess.
-    """
-
-    links: Links
 
 
 def link_by_consistency(
@@ -95,18 +87,12 @@ def link_by_consistency(
     it starts from.
     Example: records that held 1, 2, 3, 4 show 2, 1, 4, 3: whoever is taken to have become 2 from 1 settles who became 1 from 2.
     """
-    if not any(isinstance(step, RankSwapping) and set(step.masked) & set(knows) for step in mechanisms):
+    if not swapped_of(mechanisms, knows):
         raise NotApplicable("no attribute that the intruder knows was rank-swapped: nothing is known to be exchanged in pairs")
     found: list[_Left] = []
 
-    def is_certain_before(place: int, name: str) -> bool:
-        of_whom = person_key(original, schema)
-        his = original.select(knows)
-        before = conclusions(his, masked, schema, mechanisms[:place], present, n_records=n_records, persons=of_whom)
-        return before.is_certain((name,))
-
-    def narrowed(both: Comparison, conditions: Conditions, knowledge: Knowledge) -> Conditions:
-        names = exchanged(mechanisms, knowledge.believed.names, is_certain_before)
+    def narrowed(both: Comparison, conditions: Conditions, knowledge: Belief) -> Conditions:
+        names = find_exchanged(original, masked, schema, mechanisms, knows, present=present, n_records=n_records)
         if not names:
             if n_records not in (None, original.n) and exchanged(mechanisms, knows, lambda *_: True):
                 raise NotApplicable("who holds a share of the records does not know what the values were before the exchange")
@@ -131,7 +117,7 @@ def link_by_consistency(
             own = links.search_class if len(followed) == len(who) else links.search_class[who]
             links = replace(links, search_class=own)
             links = links if present is None else links.of_present(present, original.n)
-            raise OnlyBounded(too_large.reason, links) from None
+            raise OnlyBounded(too_large.reason, links, sampled=True) from None
         return _with(found[0].pairs, conditions)
 
     who = (original, masked, schema, mechanisms, knows)
@@ -144,6 +130,32 @@ def link_by_consistency(
     return links, left.names
 
 
+def find_exchanged(
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    knows: tuple[str, ...],
+    *,
+    present: Integers | None = None,
+    n_records: int | None = None,
+) -> tuple[str, ...]:
+    """The attributes that somebody can use as exchanged who knows `knows`. Parameters: as `link_by_consistency`."""
+
+    def is_certain_before(place: int, name: str) -> bool:
+        his, of_whom = original.select(knows), person_key(original, schema)
+        before = infer_belief(his, masked, schema, mechanisms[:place], present, n_records=n_records, persons=of_whom)
+        return before.is_certain((name,))
+
+    return exchanged(mechanisms, knows, is_certain_before)
+
+
+def swapped_of(mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]) -> tuple[str, ...]:
+    """The known attributes that some step exchanged in pairs."""
+    swapped = {name for step in mechanisms if isinstance(step, RankSwapping) for name in step.target_attributes}
+    return tuple(name for name in knows if name in swapped)
+
+
 def exchanged(
     mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...], is_certain_before: Callable[[int, str], bool]
 ) -> tuple[str, ...]:
@@ -151,7 +163,7 @@ def exchanged(
 
     is_certain_before: are all values of an attribute known after so many of the steps?
     """
-    steps = {name: [place for place, step in enumerate(mechanisms) if name in step.masked] for name in knows}
+    steps = {name: [place for place, step in enumerate(mechanisms) if name in step.target_attributes] for name in knows}
     return tuple(
         name
         for name, places in steps.items()
@@ -163,7 +175,7 @@ def exchanged(
 
 def _is_sampled_after(mechanisms: tuple[Mechanism, ...], name: str) -> bool:
     """Were records left out after the last step on an attribute?"""
-    last = max(place for place, step in enumerate(mechanisms) if name in step.masked)
+    last = max(place for place, step in enumerate(mechanisms) if name in step.target_attributes)
     return any(isinstance(step, Sampling) for step in mechanisms[last:])
 
 
@@ -194,7 +206,7 @@ class _Scene:
         return cls(conditions, believed.take(record), masked.take(row), counts, unpaired)
 
     def exchange(self, name: str) -> Exchange:
-        held, shown = shared_codes(self.held.column(name), self.shown.column(name))
+        held, shown = encode_jointly(self.held.column(name), self.shown.column(name))
         known = name not in self.unpaired
         counts = replace(self.counts, all_records=self.counts.all_records and known, all_rows=self.counts.all_rows and known)
         return exchange_of(held, shown, counts)
@@ -264,7 +276,7 @@ def _by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ...], sch
     """The same links, but to the rows of the largest belief."""
     found, sizes = np.empty((len(left.names), len(left.pairs.rows))), np.empty((len(left.names), len(left.pairs.rows)))
     for j, name in enumerate(left.names):
-        (*_, step) = (step for step in mechanisms if name in step.masked)
+        (*_, step) = (step for step in mechanisms if name in step.target_attributes)
         if not isinstance(step, RankSwapping) or not set(step.by or ()) <= set(left.scene.held.names):
             return links
         found[j], sizes[j] = _log_displacement(step, left, name, schema)

@@ -18,13 +18,13 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from tasks.attack.comparison import ScaleBy, distinct
 from tasks.ingest.codebooks.categories import Hierarchy
 from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping
-from tasks.mask.fitting import ordered_positions
+from tasks.mask.fitting import extract_positions
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
-from tasks.microdata.scaling import share_of_pairs_that_differ, standardised, variance_of
+from tasks.microdata.scaling import share_of_pairs_that_differ, standardise_values, variance_of
 from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
 from tasks.microdata.spec import Name, Spec
-from tasks.microdata.table import DATE, MOMENT, Floats, Integers, Microdata, shared_codes
+from tasks.microdata.table import DATE, MOMENT, Floats, Integers, Microdata, encode_jointly
 
 By = Literal["squared", "absolute", "rank", "equality", "hierarchy", "date_parts"]
 SQUARED, EQUAL, ABSOLUTE = 0, 1, 2  # what is done with the two values of a column
@@ -199,8 +199,8 @@ def _ordered(
     original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, by: By, scaling: _Scaling
 ) -> _Column:
     place = f"attacks: {attribute.name}"
-    own = ordered_positions(original, schema, attribute.name, place)
-    shown = ordered_positions(masked, schema, attribute.name, place)
+    own = extract_positions(original, schema, attribute.name, place)
+    shown = extract_positions(masked, schema, attribute.name, place)
     if by == "rank":
         own, shown = _ranks(own, shown, scaling.by)
     if scaling.by == "own":
@@ -220,7 +220,7 @@ def _scale(values: Floats, by: By, scaling: _Scaling) -> float:
 
 def _on_own_scale(values: Floats, by: By, scaling: _Scaling) -> Floats:
     if by != "absolute" and not scaling.shares:
-        return standardised(values)
+        return standardise_values(values)
     scale = _scale(values, by, scaling)
     present = np.sort(values[~np.isnan(values)])
     centre = (float(present[0]) if scaling.shares else float(present.mean())) if len(present) else 0.0
@@ -251,7 +251,7 @@ def _rank_in(values: Floats, scaling: Floats) -> Floats:
 
 def _parts(pairs: Iterable[tuple[pa.Array, pa.Array]], scaling: _Scaling) -> list[_Column]:
     """Columns of codes of one attribute, of which each that differs adds the same."""
-    coded = [tuple(np.where(one < 0, np.nan, one).astype(np.float64) for one in shared_codes(*pair)) for pair in pairs]
+    coded = [tuple(np.where(one < 0, np.nan, one).astype(np.float64) for one in encode_jointly(*pair)) for pair in pairs]
     differing = sum(share_of_pairs_that_differ(own if scaling.by == "original" else shown) for own, shown in coded)
     weight = 1 / len(coded) if scaling.shares else 2 / differing if differing > 0 else 0.0
     return [(own, shown, EQUAL, weight) for own, shown in coded]

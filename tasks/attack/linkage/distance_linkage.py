@@ -136,7 +136,7 @@ def check_names(names: Iterable[str], schema: Schema, where: str) -> None:
         if name not in schema:
             remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
             what = f"the table has no attribute `{name}`"
-            raise InputError("unknown-attribute", where, what, ", ".join(schema.published), remedy, name)
+            raise InputError("unknown-attribute", where, what, ", ".join(schema.release_columns), remedy, name)
 
 
 def linked(files: Files, named: tuple[str, ...], spec: DistanceLinkage, pairs: Pairs | None) -> Links:

@@ -13,7 +13,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from tasks.attack.linkage.holding import Holding, Holdings
-from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec, by_name
+from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec, index_by_name
 from tasks.ingest.external import FilePlan
 from tasks.ingest.sources import SourceSpec
 from tasks.microdata.errors import InputError
@@ -130,8 +130,8 @@ def plan_of(file: FileSpec, number: int, original: Microdata, schema: Schema, at
     _check_key(file.key[0][1], schema, place)
     for _, name in file.attributes or ():
         check_published(name, schema, place, "attributes")
-    pairs = (*file.key, *(file.attributes or ((name, name) for name in schema.published)))
-    written, known = by_name(file.columns), by_name(attributes)
+    pairs = (*file.key, *(file.attributes or ((name, name) for name in schema.release_columns)))
+    written, known = index_by_name(file.columns), index_by_name(attributes)
     declared = tuple(
         _as_in_source(column, original.arrow.schema.field(name).type, known.get(name), written.get(column))
         for column, name in pairs
@@ -142,7 +142,7 @@ def plan_of(file: FileSpec, number: int, original: Microdata, schema: Schema, at
         what = f"`columns` speaks of `{others[0].name}`, of which no use is made"
         raise InputError("unused-column", f"{place}.columns", what, ", ".join(dict(pairs)), remedy, others[0].name)
     by_column = {one.name: one for one in declared}
-    key, optional = file.key[0][0], () if file.attributes else schema.published
+    key, optional = file.key[0][0], () if file.attributes else schema.release_columns
     required = (key, *(column for column, _ in file.attributes or ()))
     return FilePlan(
         source=file.source,
@@ -161,9 +161,9 @@ def use_of(file: FileSpec, number: int, schema: Schema, columns: Iterable[str]) 
     place, key = f"intruder.files[{number}]", file.key[0]
     there = set(columns) - {key[0]}
     meant = {name: column for column, name in file.attributes or ((name, name) for name in there)}
-    used = tuple((meant[name], name) for name in schema.published if name in meant)
+    used = tuple((meant[name], name) for name in schema.release_columns if name in meant)
     if not used:
-        what, allowed = "the file has no published attribute of the table: nothing can be linked by it", schema.published
+        what, allowed = "the file has no published attribute of the table: nothing can be linked by it", schema.release_columns
         remedy = "say which of its columns are which attributes: `attributes: {COLUMN: attribute}`"
         raise InputError("no-shared-attribute", f"{place}.attributes", what, ", ".join(allowed), remedy)
     names = [name for _, name in used]
@@ -190,12 +190,12 @@ def _as_in_source(
 
 
 def _check_key(name: str, schema: Schema, place: str) -> None:
-    where, hidden = f"{place}.key", [one for one in schema.names if one not in schema.published]
+    where, hidden = f"{place}.key", [one for one in schema.names if one not in schema.release_columns]
     if name not in schema:
         remedy = did_you_mean(name, schema.names, "compare it with the column names of the source")
         what = f"the source has no column `{name}` with which the file's key could be matched"
         raise InputError("unknown-key", where, what, ", ".join(hidden) or "a column that is not published", remedy, name)
-    if schema[name].published:
+    if schema[name].is_published:
         what = f"`{name}` is published: who has a file with it needs no attack to know which row is whose"
         remedy = f"declare `{name}` an identifier, or match the file by another column"
         raise InputError("published-key", where, what, ", ".join(hidden) or "a column that is not published", remedy, name)
@@ -203,10 +203,10 @@ def _check_key(name: str, schema: Schema, place: str) -> None:
 
 def check_published(name: str, schema: Schema, place: str, field: str) -> None:
     """Raises InputError where an intruder is said, in a field, to know what is no published attribute."""
-    where, published = f"{place}.{field}", ", ".join(schema.published)
+    where, published = f"{place}.{field}", ", ".join(schema.release_columns)
     if name not in schema:
         remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
         raise InputError("unknown-attribute", where, f"the table has no attribute `{name}`", published, remedy, name)
-    if not schema[name].published:
+    if not schema[name].is_published:
         what = f"`{name}` has the role {schema[name].role} and is not published: nothing can be linked by it"
         raise InputError("unpublished-attribute", where, what, published, f"take it out of `{field}`", name)

@@ -10,14 +10,14 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from tasks.ingest.codebooks.categories import Hierarchy
 from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping
-from tasks.mask.fitting import ordered_positions
+from tasks.mask.fitting import extract_positions
 from tasks.microdata.errors import InputError
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.scaling import variance_of
 from tasks.microdata.schema import CATEGORICAL, Attribute, Scale, Schema
 from tasks.microdata.spec import Name, Percent, Spec
 from tasks.microdata.table import DATE, Booleans, Floats, Microdata
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 
 class Holding(Spec):
@@ -80,7 +80,7 @@ def held(
 
 def in_words(holdings: tuple[tuple[str, Holding], ...]) -> str:
     """`age (rounded to multiples of 5) and town (no value for 10 %)`."""
-    return listed(f"{name} ({holding.in_words})" for name, holding in holdings)
+    return join_with_and(f"{name} ({holding.in_words})" for name, holding in holdings)
 
 
 def _held(data: Microdata, attribute: Attribute, schema: Schema, holding: Holding, place: str) -> Microdata:
@@ -89,12 +89,12 @@ def _held(data: Microdata, attribute: Attribute, schema: Schema, holding: Holdin
     if holding.wrong_percent is not None:
         wrong = rng.random(data.n) < holding.wrong_percent / 100
         whose = np.where(wrong, rng.integers(0, max(data.n, 1), data.n), np.arange(data.n))
-        data = data.with_column(name, data.column(name).take(pa.array(whose)))
+        data = data.replace_column(name, data.column(name).take(pa.array(whose)))
     if holding.coarser is not None:
-        data = data.with_column(name, _parents(data.column(name), holding, place))
+        data = data.replace_column(name, _parents(data.column(name), holding, place))
     if (holding.noise_percent, holding.rounded_to, holding.times) != (None, None, None):
         _check_has_numbers(attribute, holding, place)
-        positions = ordered_positions(data, schema, name, place)
+        positions = extract_positions(data, schema, name, place)
         data = _with_numbers(data, attribute, _blurred(positions, holding, rng))
     if holding.missing_percent is not None:
         data = _without(data, name, rng.random(data.n) < holding.missing_percent / 100)
@@ -114,9 +114,9 @@ def _with_numbers(data: Microdata, attribute: Attribute, positions: Floats) -> M
     """The column with other numbers: decimals where it held whole ones; days and categories stay whole."""
     column = data.column(attribute.name)
     if attribute.order is not None:
-        return data.with_positions(attribute, np.clip(np.rint(positions), 0, len(attribute.order) - 1))
+        return data.replace_positions(attribute, np.clip(np.rint(positions), 0, len(attribute.order) - 1))
     if data.is_calendar(attribute.name):
-        return data.with_positions(attribute, np.rint(positions) if column.type == DATE else positions)
+        return data.replace_positions(attribute, np.rint(positions) if column.type == DATE else positions)
     place = data.names.index(attribute.name)
     field = pa.field(attribute.name, pa.float64())
     return Microdata(data.arrow.set_column(place, field, pa.array(positions, from_pandas=True)))
@@ -125,7 +125,7 @@ def _with_numbers(data: Microdata, attribute: Attribute, positions: Floats) -> M
 def _without(data: Microdata, name: str, missing: Booleans) -> Microdata:
     column = data.column(name)
     present = pa.array(np.arange(data.n), mask=missing | data.missing(name))
-    return data.with_column(name, column.take(present))
+    return data.replace_column(name, column.take(present))
 
 
 def _parents(column: pa.Array, holding: Holding, place: str) -> pa.Array:

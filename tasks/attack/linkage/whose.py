@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from tasks.attack.linkage.external import FileUse
 from tasks.attack.linkage.holding import held
 from tasks.attack.outcomes.outcome import Scene
-from tasks.mask.fitting import ordered_positions
+from tasks.mask.fitting import extract_positions
 from tasks.mask.images import row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, Role, Schema
-from tasks.microdata.table import Booleans, Integers, Microdata, shared_codes
+from tasks.microdata.table import Booleans, Integers, Microdata, encode_jointly
 from tasks.microdata.units import Counts, Units, units_of
 
 
@@ -62,7 +62,7 @@ def scene_of_file(source: Scene, schema: Schema, file: Microdata, use: FileUse) 
     """
     found = matched(source.original, source.units, file, use)
     known = _values(source.original, schema, file, found, use)
-    secret = [name for name in schema.with_role(Role.CONFIDENTIAL, Role.GROUP) if name not in known.names]
+    secret = [name for name in schema.find_by_role(Role.CONFIDENTIAL, Role.GROUP) if name not in known.names]
     truths = {name: _truth(source.original, source.units, found, name) for name in secret}
     columns = {name: known.column(name) for name in known.names}
     table = Microdata(pa.table(columns | {name: column for name, (column, _) in truths.items()}))
@@ -84,7 +84,7 @@ def matched(original: Microdata, units: Units, file: Microdata, use: FileUse) ->
     source.
     """
     mine, theirs = _keys(original, file, use)
-    own, known = shared_codes(mine, theirs)
+    own, known = encode_jointly(mine, theirs)
     if (own < 0).any():
         what = f"{int((own < 0).sum()):,} of the file's {file.n:,} records have no key: whose they are is not known"
         remedy = "leave them out; give people who are not in the source keys that nobody else has"
@@ -146,7 +146,7 @@ def _values(original: Microdata, schema: Schema, file: Microdata, found: Matched
     converted = {name for name, _ in use.convert}
     for name in columns:
         if name not in converted:
-            _check_positions(Microdata.of({name: columns[name]}), schema, name, use)
+            _check_positions(Microdata.from_columns({name: columns[name]}), schema, name, use)
     sorted_ = Microdata(pa.table(columns)).take(found.order)
     done = held(sorted_, schema, use.convert, f"{use.place}.convert")
     for name in converted:
@@ -170,12 +170,12 @@ def _of_kind(column: pa.Array, original: Microdata, name: str, use: FileUse) -> 
 def _check_positions(data: Microdata, schema: Schema, name: str, use: FileUse) -> None:
     """InputError for a category outside the order of an ordinal attribute."""
     if schema[name].scale not in CATEGORICAL:
-        ordered_positions(data, schema, name, f"{use.place}.attributes: {name}")
+        extract_positions(data, schema, name, f"{use.place}.attributes: {name}")
 
 
 def _truth(original: Microdata, units: Units, found: Matched, name: str) -> tuple[pa.Array, Booleans]:
     """What the source says of an attribute of each record's unit, and whether it says one thing."""
-    (codes,) = shared_codes(original.column(name))
+    (codes,) = encode_jointly(original.column(name))
     low, high = np.full(units.n_units, np.iinfo(np.int64).max), np.full(units.n_units, -1)
     np.minimum.at(low, units.of_row, codes)
     np.maximum.at(high, units.of_row, codes)

@@ -30,7 +30,7 @@ class Answers:
     def as_table(self) -> Microdata:
         """One row for each target row: its class, and the probability of each class."""
         columns = {"label": self.labels, **{f"p{c}": self.probabilities[:, c] for c in range(self.probabilities.shape[1])}}
-        return Microdata.of({name: pa.array(values) for name, values in columns.items()})
+        return Microdata.from_columns({name: pa.array(values) for name, values in columns.items()})
 
     @classmethod
     def of_table(cls, table: Microdata, training_loss: float | None) -> Answers:

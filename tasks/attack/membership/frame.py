@@ -51,7 +51,7 @@ class Frame:
 
     def as_table(self) -> Microdata:
         """The pools, one row per unit."""
-        return Microdata.of({name: pa.array(getattr(self, name)) for name in _POOLS})
+        return Microdata.from_columns({name: pa.array(getattr(self, name)) for name in _POOLS})
 
     @classmethod
     def of_table(cls, table: Microdata, units: Units, evaluates: Evaluates) -> Frame:

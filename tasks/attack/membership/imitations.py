@@ -17,7 +17,7 @@ from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
-from tasks.train.examples import Coding, Examples
+from tasks.train.examples import ExampleEncoder, Examples
 
 LEAST_KNOWN = 0.5  # of the people, whose class the model must have learned
 TOGETHER = 4  # shadow models; even, because they come in pairs
@@ -60,7 +60,7 @@ def refuse_unknown_classes(labels: Integers, learned: Integers) -> None:
 
 
 def masked_training(
-    people: Microdata, schema: Schema, coding: Coding, steps: tuple[Masking, ...], seed: bytes, kind: Teaching
+    people: Microdata, schema: Schema, coding: ExampleEncoder, steps: tuple[Masking, ...], seed: bytes, kind: Teaching
 ) -> Prepare:
     """What becomes of the rows that teach a shadow model where the released model was trained on a masked table.
 
@@ -73,7 +73,7 @@ def masked_training(
             done = mask(people.take(rows), schema, steps, seed=seed, path=("shadows", kind, str(i)))
         except InputError as error:
             raise NotFollowed(f"the steps cannot be carried out on what teaches a shadow model ({error.code})") from error
-        train, held = coding.known(done.data)
+        train, held = coding.get_labelled_examples(done.data)
         return train, rows[done.record[held]]
 
     return prepare
@@ -83,7 +83,7 @@ def answers_as_table(answers: Sequence[Answered]) -> Microdata:
     """What some shadow models answered, one below the other: `taught`, and the probability of each class."""
     outputs = np.concatenate([one.outputs for one in answers])
     columns = {"taught": pa.array(np.concatenate([one.taught for one in answers]))}
-    return Microdata.of({**columns, **{f"p{c}": pa.array(outputs[:, c]) for c in range(outputs.shape[1])}})
+    return Microdata.from_columns({**columns, **{f"p{c}": pa.array(outputs[:, c]) for c in range(outputs.shape[1])}})
 
 
 def answers_of_table(table: Microdata, shadows: int) -> list[Answered]:

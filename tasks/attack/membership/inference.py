@@ -104,7 +104,7 @@ def infer(spec: AnyTableAttack, asked: Asked, schema: Schema, linkage: DistanceL
 
     linkage: the attack of the release that `linkage_score` names; None: there is none by that name that needs no true links.
     """
-    knows, table = schema.published, asked.table
+    knows, table = schema.release_columns, asked.table
     links: Links | None = None
     if isinstance(spec, LinkageScore):
         if linkage is None:

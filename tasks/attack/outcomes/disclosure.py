@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.compiled import njit
-from tasks.microdata.table import Floats, Integers, shared_codes
-from tasks.microdata.units import Grouped
+from tasks.microdata.table import Floats, Integers, encode_jointly
+from tasks.microdata.units import RowGroups
 
 
 def linked_values(
-    links: Links, original: pa.Array, released: pa.Array, targets: Integers, own: Grouped, unit: Integers
+    links: Links, original: pa.Array, released: pa.Array, targets: Integers, own: RowGroups, unit: Integers
 ) -> tuple[Floats, Floats]:
     """How well the linked rows' most frequent value tells the value of each target.
 
@@ -31,7 +31,7 @@ def linked_values(
     Cost: the number of linked rows, summed over the distinct sets of them; for units of several rows that are linked, their
     number times the distinct values as well; memory is linear.
     """
-    truth, shown = (codes + 1 for codes in shared_codes(original, released))
+    truth, shown = (codes + 1 for codes in encode_jointly(original, released))
     n_values = int(max(truth.max(initial=0), shown.max(initial=0))) + 1
     sets = links.search_class[targets]
     by_set = np.argsort(sets, kind="stable")

@@ -14,7 +14,7 @@ from tasks.attack.outcomes.outcome import persons_of
 from tasks.attack.outcomes.persons import fewest
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.table import Floats, Integers, Microdata
-from tasks.microdata.units import Grouped, Units
+from tasks.microdata.units import RowGroups, Units
 
 PARTS = 10  # of the source, each of which is linked to the others
 LinkedTo = Callable[[Integers, Microdata], Links]  # records of the source, a table with its columns -> their links to its rows
@@ -43,20 +43,20 @@ def outcomes_of_nobody(units: Units, targets: Integers, found: Read, others: Rea
     """
     persons = persons_of(units, targets)
     rows = units.rows()
-    records, place = rows.of(persons)
+    records, place = rows.find_rows(persons)
     columns = {"target": pa.array(rows.rows[rows.starts[persons]])}
     columns["candidates"] = pa.array(_mean_of_used(found.sizes.astype(np.float64), found, records, place, len(persons)))
     for kind, read in (("linked", found), ("control", others)):
         for name, credit in (read.credits if read is not None else {}).items():
             assert read is not None  # noqa: S101  else there are no credits
             columns[f"{kind}:{name}"] = pa.array(_mean_of_used(credit, read, records, place, len(persons)))
-    return Microdata.of(columns)
+    return Microdata.from_columns(columns)
 
 
 def read_off(links: Links, original: Microdata, shown: Microdata, secrets: tuple[str, ...]) -> Read:
     """What the rows that records are linked to say of them. links: of all records of `original` to the rows of `shown`."""
     records = np.arange(original.n, dtype=np.int64)
-    nobody = Grouped(np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    nobody = RowGroups(np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int64))
     unit = np.zeros(original.n, dtype=np.int64)
     credits = {
         name: linked_values(links, original.column(name), shown.column(name), records, nobody, unit)[0] for name in secrets

@@ -19,11 +19,11 @@ from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.persons import fare, fare_searched
 from tasks.attack.outcomes.posterior import posterior_columns
 from tasks.attack.probabilistic.facts import ProbableFacts
-from tasks.microdata.alignment import ABSENT, Alignment, Belonging, owned
+from tasks.microdata.alignment import ABSENT, Alignment, RowAlignment, require_alignment
 from tasks.microdata.estimate import ChanceKind, Status
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
-from tasks.microdata.units import Counts, Grouped, Units, grouped, units_of
+from tasks.microdata.units import Counts, RowGroups, Units, group_rows, units_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,9 @@ class AttackResult:
     records are absent and the released rows look for them, or some are given no guess; None where rows belong to nobody.
     n_given: where a one-to-one assignment gives some of those who search nothing, how many it gives something; else None.
     links_depend: does the intruder hold a share of the records, and does who is linked depend on which these are?
+    full_form: is the attack carried out as a required one must be (`is_full_form`)? partly_followed: was a part of the steps
+    not followed, so that the outcomes are those of an attack that uses the rest?
+    needs_all_records: does the intruder hold a share of the records, and could one who holds all follow more of the steps?
     outcomes: one row per scored target; None where status is not ok (`reason` says why):
         target: its row of the original, a person's first one. in_release: has it a released row?
         credit: 1/t if the own row is among the t linked ones, else 0.
@@ -73,6 +76,9 @@ class AttackResult:
     probable: ProbableFacts | None = None
     n_given: int | None = None
     links_depend: bool = False
+    full_form: bool = True
+    partly_followed: bool = False
+    needs_all_records: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +94,13 @@ class Scene:
 
     original: Microdata
     masked: Microdata
-    belonging: Belonging
+    belonging: RowAlignment
     units: Units
     whose: Integers | None = None
     told: Mapping[str, Booleans] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, original: Microdata, masked: Microdata, schema: Schema, belonging: Belonging) -> Scene:
+    def of(cls, original: Microdata, masked: Microdata, schema: Schema, belonging: RowAlignment) -> Scene:
         """Raises ValueError where the alignment is not that of the tables, InputError as `units_of`."""
         if original.n != belonging.n_records or masked.n != belonging.n_rows:
             shapes = f"{belonging.n_records} records and {belonging.n_rows} masked rows"
@@ -104,7 +110,7 @@ class Scene:
     @property
     def alignment(self) -> Alignment:
         """Of the source's records; raises NotApplicable where the masked rows belong to nobody."""
-        return owned(self.belonging)
+        return require_alignment(self.belonging)
 
     def of_held(self, held: Integers) -> Scene:
         """The scene of somebody who holds a share of the records: rows of `original`, ascending, of persons all or none."""
@@ -131,7 +137,7 @@ class Scene:
     def own_row(self) -> Integers:
         """Shape (n,): the masked row of each record, ABSENT where it is not released. Where records are units."""
         if self.whose is None:
-            return self.alignment.masked_row
+            return self.alignment.row_by_record
         rows = np.full(self.units.n_units, ABSENT, dtype=np.int64)
         of_the_file = np.flatnonzero(self.whose < self.units.n_units)
         rows[self.whose[of_the_file]] = of_the_file
@@ -156,9 +162,9 @@ class Scene:
         return units
 
     @property
-    def released(self) -> Grouped:
+    def released(self) -> RowGroups:
         """The masked rows of each unit; absent units have none."""
-        return grouped(self.unit_of_row, self.units.n_units)
+        return group_rows(self.unit_of_row, self.units.n_units)
 
     def chance(self, of: Booleans | None = None, *, searched: bool, n_given: int | None = None) -> float:
         """The mean credit over some units of a guess that does not look; `searched`: the released rows look for their records.
@@ -219,12 +225,12 @@ def drawn_targets(original: Microdata, schema: Schema, share: float, rng: np.ran
 def drawn_rows(units: Units, share: float, rng: np.random.Generator) -> Integers:
     """The rows of a simple random sample of the units without replacement, in random order."""
     drawn = rng.permutation(units.n_units)[: max(1, round(share * units.n_units))].astype(np.int64)
-    return units.rows().of(drawn)[0]
+    return units.rows().find_rows(drawn)[0]
 
 
 def searching_records(units: Units, targets: Integers) -> Integers:
     """The records whose links the scoring needs: the targets, or all rows of the targeted persons."""
-    return units.rows().of(persons_of(units, targets))[0] if units.counts == "persons" else targets
+    return units.rows().find_rows(persons_of(units, targets))[0] if units.counts == "persons" else targets
 
 
 def _of_records(
@@ -250,7 +256,9 @@ def _of_records(
     searching = (own[there], np.flatnonzero(there)) if searched else used
     sure = _sure(surest(links, *searching, len(targets), _units_of_found(scene, searched=searched)), targets)
     likely = posterior_columns(links.posterior, used, scene.units.of_row, scene.released, len(targets))
-    return Microdata.of({**outcomes, **sure, **likely, **_values(scene, links, secrets, used, len(targets), searched=searched)})
+    return Microdata.from_columns(
+        {**outcomes, **sure, **likely, **_values(scene, links, secrets, used, len(targets), searched=searched)}
+    )
 
 
 def _of_persons(
@@ -271,11 +279,11 @@ def _of_persons(
         found.sound if sound else None,
         found.known,
     )
-    searching = scene.released.of(persons) if searched else found.used
+    searching = scene.released.find_rows(persons) if searched else found.used
     sure = _sure(surest(links, *searching, len(persons), _units_of_found(scene, searched=searched)), persons)
     likely = posterior_columns(links.posterior, found.used, units.of_row, scene.released, len(persons))
     values = _values(scene, links, secrets, found.used, len(persons), searched=searched)
-    return Microdata.of({**outcomes, **sure, **likely, **values})
+    return Microdata.from_columns({**outcomes, **sure, **likely, **values})
 
 
 def _units_of_found(scene: Scene, *, searched: bool) -> Integers:

@@ -10,7 +10,7 @@ from tasks.attack.outcomes.disclosure import tally
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
-from tasks.microdata.units import Grouped, grouped
+from tasks.microdata.units import RowGroups, group_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def fare(links: Links, persons: Integers, of_record: Integers, of_row: Integers)
     Example: each person has one record: credit, candidates and sound sets are those of the records.
     """
     n_persons = int(max(of_record.max(initial=-1), of_row.max(initial=-1))) + 1
-    records, place = grouped(of_record, n_persons).of(persons)
+    records, place = group_rows(of_record, n_persons).find_rows(persons)
     found = tallied(links.starts, links.classes, links, records, persons[place], of_row, n_persons)
     used = fewest(found.rows, place, len(persons))
     mean = _MeanOf(place[used], len(persons))
@@ -84,7 +84,7 @@ def fare(links: Links, persons: Integers, of_record: Integers, of_row: Integers)
     )
 
 
-def fare_searched(links: Links, persons: Integers, rows: Grouped, of_record: Integers) -> PersonOutcomes:
+def fare_searched(links: Links, persons: Integers, rows: RowGroups, of_record: Integers) -> PersonOutcomes:
     """How persons fare where each released row looks for its record (`to_original`).
 
     The intruder cannot see which released rows are of one person, so that all of them count alike: the credit of a person is
@@ -95,7 +95,7 @@ def fare_searched(links: Links, persons: Integers, rows: Grouped, of_record: Int
 
     rows: the released rows of each person. Returns as `fare`; all records of the person are `used`.
     """
-    searching, place = rows.of(persons)
+    searching, place = rows.find_rows(persons)
     n_persons = len(rows.starts) - 1
     found = tallied(links.starts, links.classes, links, searching, persons[place], of_record, n_persons)
     mean = _MeanOf(place, len(persons))
@@ -105,7 +105,7 @@ def fare_searched(links: Links, persons: Integers, rows: Grouped, of_record: Int
         candidates=mean.of(found.units.astype(np.float64)),
         sound=None,
         known=np.zeros(len(persons), dtype=bool),
-        used=grouped(of_record, n_persons).of(persons),
+        used=group_rows(of_record, n_persons).find_rows(persons),
     )
 
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from tasks.attack.outcomes.links import Posterior
 from tasks.microdata.table import Floats, Integers
-from tasks.microdata.units import Grouped
+from tasks.microdata.units import RowGroups
 
 _PAIRS_AT_A_TIME = 1 << 20
 
 
 def posterior_columns(
-    posterior: Posterior | None, used: tuple[Integers, Integers], unit_of_record: Integers, released: Grouped, n: int
+    posterior: Posterior | None, used: tuple[Integers, Integers], unit_of_record: Integers, released: RowGroups, n: int
 ) -> dict[str, pa.Array]:
     """`posterior` and `claimed` of n targets (see `AttackResult`); nothing where the attack has no probabilities.
 
@@ -33,7 +33,7 @@ def posterior_columns(
     return {name: pa.array(one) for name, one in zip(("posterior", "claimed"), means, strict=True)}
 
 
-def chance_at_truth(present: Floats, used: tuple[Integers, Integers], released: Grouped, n_rows: int) -> float:
+def chance_at_truth(present: Floats, used: tuple[Integers, Integers], released: RowGroups, n_rows: int) -> float:
     """The mean over all units of the probability at the own row, if the released rows were dealt out anew among those there.
 
     Meaning: what the same probabilities would earn if nothing connected them with whose the rows are.
@@ -50,13 +50,13 @@ def chance_at_truth(present: Floats, used: tuple[Integers, Integers], released: 
     return float((means * released.sizes).sum()) / (n * n_rows)
 
 
-def _at_own(posterior: Posterior, records: Integers, unit_of_record: Integers, released: Grouped) -> Floats:
+def _at_own(posterior: Posterior, records: Integers, unit_of_record: Integers, released: RowGroups) -> Floats:
     """Shape (k,): the probability that any of the own unit's rows is the record's."""
-    rows, which = released.of(unit_of_record[records])
+    rows, which = released.find_rows(unit_of_record[records])
     return np.bincount(which, weights=posterior.at(records[which], rows), minlength=len(records)).astype(np.float64)
 
 
-def _some_at_a_time(records: Integers, unit_of_record: Integers, released: Grouped) -> Iterator[Integers]:
+def _some_at_a_time(records: Integers, unit_of_record: Integers, released: RowGroups) -> Iterator[Integers]:
     before = np.cumsum(released.sizes[unit_of_record[records]])
     cuts = np.flatnonzero(np.diff(before // _PAIRS_AT_A_TIME)) + 1
     yield from np.split(records, cuts)

@@ -17,12 +17,12 @@ from scipy.sparse import csr_array
 
 from tasks.attack.probabilistic.similar import Alike, Similar, alike_texts
 from tasks.mask.coding.by_attribute import WrittenMapping
-from tasks.mask.fitting import ordered_positions
+from tasks.mask.fitting import extract_positions
 from tasks.mask.images import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Schema
 from tasks.microdata.spec import Percent, Spec
-from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 
 MISSING = -1e99  # stands for a missing value: far from every other, and 0 from another missing one
 LISTED = -1.0  # the reach of a rule that lists which texts are alike
@@ -160,7 +160,7 @@ _Numbers = tuple[Floats, Floats, float, csr_array | None]  # own, shown, reach, 
 
 def _numbers(original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, rule: Rule) -> _Numbers:
     if isinstance(rule, Exact):
-        codes = shared_codes(original.column(attribute.name), masked.column(attribute.name))
+        codes = encode_jointly(original.column(attribute.name), masked.column(attribute.name))
         own, shown = (one.astype(np.float64) for one in codes)
         return own, shown, 0.0, None
     place = f"attacks: compare.{attribute.name}"
@@ -170,7 +170,7 @@ def _numbers(original: Microdata, masked: Microdata, schema: Schema, attribute: 
     if attribute.scale in CATEGORICAL:
         what = f"`{attribute.name}` is {attribute.scale}: its values have no order, and so neither distances nor bins"
         raise InputError("no-order", place, what, "exact", "compare it by `exact`, or declare its order", rule.rule)
-    positions = [ordered_positions(table, schema, attribute.name, place) for table in (original, masked)]
+    positions = [extract_positions(table, schema, attribute.name, place) for table in (original, masked)]
     present = positions[1][~np.isnan(positions[1])]
     if isinstance(rule, SameBin):
         edges = np.unique(np.quantile(present, np.arange(1, rule.bins) / rule.bins)) if len(present) else present

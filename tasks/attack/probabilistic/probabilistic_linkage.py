@@ -244,4 +244,4 @@ def _check_names(spec: ProbabilisticLinkage, schema: Schema) -> None:
         if name not in schema:
             remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
             what = f"the table has no attribute `{name}`"
-            raise InputError("unknown-attribute", PLACE, what, ", ".join(schema.published), remedy, name)
+            raise InputError("unknown-attribute", PLACE, what, ", ".join(schema.release_columns), remedy, name)

@@ -10,7 +10,7 @@ from scipy.stats import wasserstein_distance
 from scipy.stats.contingency import association, crosstab
 
 from tasks.attack.profiles.profile import shares_of
-from tasks.microdata.table import Floats, Integers, shared_codes
+from tasks.microdata.table import Floats, Integers, encode_jointly
 
 UNLIKE = 10.0  # an attribute with an order and one without: further apart than any two of one kind
 _BANDS = 5  # of an ordered attribute beside a nominal one
@@ -78,7 +78,7 @@ def places_by_share(categories: pa.Array) -> Floats:
 
     Who does not know what the categories are called can still tell the most frequent one. Example: (a, b, a): (0, 1, 0).
     """
-    codes: Integers = shared_codes(categories)[0]
+    codes: Integers = encode_jointly(categories)[0]
     counts = np.bincount(codes[codes >= 0])
     places = len(counts) - np.searchsorted(np.sort(counts), counts, "right").astype(np.float64)
     return np.append(places, np.nan)[codes]
@@ -94,7 +94,7 @@ def _compressed(values: Floats, centre: float, scale: float) -> Floats:
 
 
 def _apart_by_shares(one: pa.Array, other: pa.Array, *, same_units: bool) -> float:
-    codes = [found[found >= 0] for found in shared_codes(one, other)]
+    codes = [found[found >= 0] for found in encode_jointly(one, other)]
     size = 1 + max(int(found.max(initial=0)) for found in codes)
     shares = [np.bincount(found, minlength=size) / max(len(found), 1) for found in codes]
     if not same_units:
@@ -104,7 +104,7 @@ def _apart_by_shares(one: pa.Array, other: pa.Array, *, same_units: bool) -> flo
 
 def _bands(column: Column) -> Integers:
     if column.categories is not None:
-        codes: Integers = shared_codes(column.categories)[0]
+        codes: Integers = encode_jointly(column.categories)[0]
         return np.where(places_by_share(column.categories) >= _MOST_CATEGORIES, len(codes), codes)
     shares = shares_of(column.values)
     return np.where(np.isnan(shares), -1, np.minimum(np.nan_to_num(shares) * _BANDS, _BANDS - 1)).astype(np.int64)

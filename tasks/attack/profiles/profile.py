@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from tasks.attack.profiles.aggregates import aggregates
 from tasks.attack.profiles.orientation import orientation
-from tasks.microdata.scaling import standardised
+from tasks.microdata.scaling import standardise_values
 from tasks.microdata.table import Floats
 
 Scores = Literal["ranks", "standardised"]
@@ -33,7 +33,7 @@ def profiles(values: Floats, powers: tuple[float, ...], *, scores: Scores = "ran
     """
     shares = np.column_stack([shares_of(column) for column in values.T])
     signs = orientation(shares) if oriented else np.ones(values.shape[1])
-    on_one_scale = shares - 0.5 if scores == "ranks" else np.column_stack([standardised(column) for column in values.T])
+    on_one_scale = shares - 0.5 if scores == "ranks" else np.column_stack([standardise_values(column) for column in values.T])
     columns = aggregates(on_one_scale * signs, powers).T
     return np.nan_to_num(np.column_stack([shares_of(column) for column in columns]), nan=0.5)
 

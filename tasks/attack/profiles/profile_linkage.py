@@ -18,7 +18,7 @@ from tasks.attack.outcomes.links import Links
 from tasks.attack.profiles.likeness import Column, places_by_share
 from tasks.attack.profiles.matching import matched
 from tasks.attack.profiles.profile import Scores, profiles
-from tasks.mask.fitting import ordered_positions
+from tasks.mask.fitting import extract_positions
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
 from tasks.microdata.spec import Names, Public, Slug, Spec
@@ -107,7 +107,7 @@ def link_by_profile(
     of each file follows the same factor without noise, everybody is found.
     """
     _check_names(spec, schema)
-    theirs = schema.published if spec.release_attributes is None else tuple(dict.fromkeys(spec.release_attributes))
+    theirs = schema.release_columns if spec.release_attributes is None else tuple(dict.fromkeys(spec.release_attributes))
     if spec.match == "no_shared_attributes":
         left = tuple(name for name in theirs if name not in knows)
         return _linked(_profiled(original, masked, schema, spec, (knows, left)), spec), ""
@@ -157,7 +157,7 @@ def _compared(
     if not pairs:
         raise NotApplicable("no attribute of the intruder is of the kind of a released one")
     files = ({str(i): own[i] for i, _ in pairs}, {str(i): shown[j] for i, j in pairs})
-    tables = [Microdata.of({name: _values(column, spec) for name, column in of.items()}) for of in files]
+    tables = [Microdata.from_columns({name: _values(column, spec) for name, column in of.items()}) for of in files]
     both = compare(tables[0], tables[1], _as_if_named(files[0]), tuple(files[0]), spec.scale_by or "own")
     return both, sum(his[i] == theirs[j] for i, j in pairs)
 
@@ -181,9 +181,9 @@ def _check_names(spec: ProfileLinkage, schema: Schema) -> None:
                 remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
                 what = f"the table has no attribute `{name}`"
                 raise InputError("unknown-attribute", where, what, ", ".join(schema.names), remedy, name)
-            if field == "release_attributes" and not schema[name].published:
+            if field == "release_attributes" and not schema[name].is_published:
                 what = f"`{name}` has the role {schema[name].role} and is not published: nothing can be compared with it"
-                raise InputError("unpublished-attribute", where, what, ", ".join(schema.published), "take it out", name)
+                raise InputError("unpublished-attribute", where, what, ", ".join(schema.release_columns), "take it out", name)
 
 
 def _with_order(data: Microdata, schema: Schema, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ def _has_order(data: Microdata, attribute: Attribute) -> bool:
 
 
 def _positions(data: Microdata, schema: Schema, names: tuple[str, ...]) -> Floats:
-    return np.column_stack([ordered_positions(data, schema, name, f"attacks: {name}") for name in names])
+    return np.column_stack([extract_positions(data, schema, name, f"attacks: {name}") for name in names])
 
 
 def _in_no_order(names: tuple[str, ...], file: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.mask.images import Law
+from tasks.mask.images import DiscreteLikelihood
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -43,7 +43,9 @@ class Laws:
         return bool(self.own_at.shape[1] + self.own_places.shape[1])
 
 
-def laws_of(laws: tuple[Law, ...], places: tuple[Floats, Floats], record: Integers, row: Integers, records: Integers) -> Laws:
+def laws_of(
+    laws: tuple[DiscreteLikelihood, ...], places: tuple[Floats, Floats], record: Integers, row: Integers, records: Integers
+) -> Laws:
     """The laws for the records and rows that stand for their kinds. record: shape (r,), row: shape (c,), records: (r,).
 
     places: of all records and all rows.

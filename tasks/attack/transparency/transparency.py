@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -16,16 +17,18 @@ from tasks.attack.transparency.likelihood import laws_of
 from tasks.attack.transparency.marginals import Marginals, marginals
 from tasks.attack.transparency.matching import matched
 from tasks.attack.transparency.whitening import as_if_blurred, whitened
-from tasks.mask.images import Between, Knowledge, Shown, joint_codes
-from tasks.mask.methods import Mechanism, conclusions
+from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.images import Belief, EqualTo, InInterval, joint_codes
+from tasks.mask.methods import Mechanism, infer_belief
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Percent, Public, Slug, Spec
-from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 from tasks.microdata.units import person_key
+from tasks.microdata.words import join_with_and
 
 Matching = Literal["likeliest", "one_to_one", "marginals"]
-Narrow = Callable[[Comparison, Conditions, Knowledge], Conditions]
+Narrow = Callable[[Comparison, Conditions, Belief], Conditions]
 
 
 class Transparency(Spec):
@@ -80,7 +83,7 @@ def link_by_mechanism(
     narrow: Narrow | None = None,
     n_records: int | None = None,
     window_at_most: float | None = None,
-) -> tuple[Links, Knowledge]:
+) -> tuple[Links, Belief]:
     """Link each record to the likeliest rows among those that can be its image, and of these to the nearest.
 
     Meaning: the intruder knows the masking steps and their parameters, but not the seed.
@@ -108,7 +111,8 @@ def link_by_mechanism(
     n_records: of the source, m at least; default: he holds all of them. Who holds a share repeats nothing that depends on all.
 
     Returns the links, with the sizes of the intersections (sound: the true row is never left out if every record is in the
-    release and the steps are those that were applied), and what was concluded of each attribute. By chance the credit is 1/n.
+    release and the steps are those that were applied), and what was concluded of each attribute, with those of which nobody
+    could conclude anything (`lost`). By chance the credit is 1/n.
 
     A record whose intersection is empty is not released, and has no guess. An intersection that holds rows, but not the true
     one, cannot be noticed here: who knows the true row asks `Links.rules_out`.
@@ -127,10 +131,15 @@ def link_by_mechanism(
     n_records = n_records or n
     if matching != "likeliest" and (masked.n != n or n_records != n or present is not None):
         raise NotApplicable("one to one, he has to hold the whole original of a complete release")
-    knowledge = _knowledge(original, masked, schema, mechanisms, knows, present, n_records, window_at_most)
+    who_holds = partial(follow_steps, original, masked, schema, mechanisms, present=present, n_records=n_records)
+    follow = partial(who_holds, window_at_most=window_at_most)
+    knowledge = follow(knows)
+    if narrow is None and knowledge.unclear and n_records == n:  # who holds a share lacks the others, as declared
+        lost = set(follow(masked.names).unclear)
+        knowledge = replace(knowledge, lost=tuple(name for name in knowledge.unclear if name in lost))
     if narrow is None and not knowledge.shown and not knowledge.between and not knowledge.laws:
-        if _is_lost(original, masked, schema, mechanisms, knows, present, n_records, window_at_most):
-            raise NotFollowed(f"what the steps did to {', '.join(knows)} cannot be followed: {_in_order(mechanisms, knows)}")
+        if knowledge.lost:
+            raise NotFollowed(why_lost(mechanisms, knowledge.lost))
         raise NotApplicable("what the intruder knows does not suffice to conclude anything from the masking steps")
     who = everybody if present is None else present
     followed = who if knowledge.believed.n < n else everybody
@@ -160,63 +169,46 @@ def link_by_mechanism(
     return (links if present is None else links.of_present(present, n)), knowledge
 
 
-def _knowledge(
+def follow_steps(
     original: Microdata,
     masked: Microdata,
     schema: Schema,
     mechanisms: tuple[Mechanism, ...],
     knows: tuple[str, ...],
-    present: Integers | None,
-    n_records: int,
-    window_at_most: float | None,
-) -> Knowledge:
+    *,
+    present: Integers | None = None,
+    n_records: int | None = None,
+    window_at_most: float | None = None,
+) -> Belief:
+    """What an intruder concludes from the steps, as `conclusions` does. Parameters and errors: as `link_by_mechanism`."""
     if not mechanisms:
         raise NotFollowed("no masking step is known")
     try:
         of_whom = person_key(original, schema)
         his, told = original.select(knows), {"persons": of_whom, "window_at_most": window_at_most}
-        knowledge = conclusions(his, masked, schema, mechanisms, present, n_records=n_records, **told)
+        return infer_belief(his, masked, schema, mechanisms, present, n_records=n_records, **told)
     except InputError as error:
         raise AttackFailed(f"a masking step cannot be repeated on the intruder's records ({error.code})") from error
-    return knowledge
 
 
-def _is_lost(
-    original: Microdata,
-    masked: Microdata,
-    schema: Schema,
-    mechanisms: tuple[Mechanism, ...],
-    knows: tuple[str, ...],
-    present: Integers | None,
-    n_records: int,
-    window_at_most: float | None,
-) -> bool:
-    """Would somebody who knows all published attributes of the same records conclude nothing of `knows` either?
-
-    Then what is missing is not the intruder's knowledge. Who holds a share of the records lacks the others, as declared.
-    """
-    if n_records != original.n:
-        return False
-    everything = _knowledge(original, masked, schema, mechanisms, masked.names, present, n_records, window_at_most)
-    followed = {name for shown in everything.shown for name in shown.names} | {part.name for part in everything.between}
-    followed |= {name for law in everything.laws for name in law.names}
-    followed |= {name for blurred in everything.blurred for name in blurred.names}
-    return followed.isdisjoint(knows)
+def why_lost(mechanisms: tuple[Mechanism, ...], lost: tuple[str, ...]) -> str:
+    """Why nobody can follow what the steps did to some attributes."""
+    undeclared = {name for step in mechanisms if isinstance(step, Undeclared) for name in step.target_attributes}
+    unknown, hidden = ([name for name in lost if (name in undeclared) == wanted] for wanted in (True, False))
+    steps = ", then ".join(step.method for step in mechanisms if not set(step.target_attributes).isdisjoint(hidden))
+    told = [f"nobody declared how the table was masked in {join_with_and(unknown)}"] if unknown else []
+    told += [f"what the steps did to {join_with_and(hidden)} cannot be followed: {steps}"] if hidden else []
+    return "; ".join(told)
 
 
-def _in_order(mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]) -> str:
-    """The steps on some attributes, as a reason names them."""
-    return ", then ".join(step.method for step in mechanisms if not set(step.masked).isdisjoint(knows))
-
-
-def _without_randomised(both: Comparison, knowledge: Knowledge, knows: tuple[str, ...]) -> Comparison:
+def _without_randomised(both: Comparison, knowledge: Belief, knows: tuple[str, ...]) -> Comparison:
     """The comparison without the attributes of which a law is known: their distance adds nothing to it."""
     randomised = {name for law in knowledge.laws for name in law.names}
     randomised |= {name for part in knowledge.blurred for name in part.names}
     return replace(both, weight=np.where([name in randomised for name in knows], 0.0, both.weight))
 
 
-def _conditions(knowledge: Knowledge, masked: Microdata, schema: Schema, both: Comparison) -> Conditions:
+def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comparison) -> Conditions:
     """What is concluded, for the distinct records and the distinct released rows of the comparison."""
     record, row = _first_of(both.own_of_record), _first_of(both.shown_of_row)
     options = [_options(part, knowledge.believed, masked) for part in _together(knowledge)]
@@ -234,7 +226,7 @@ def _conditions(knowledge: Knowledge, masked: Microdata, schema: Schema, both: C
     )
 
 
-def _excludes(part: Between, positions: Floats) -> bool:
+def _excludes(part: InInterval, positions: Floats) -> bool:
     """Is any row outside the interval of any record? Else looking at it would only take time."""
     if np.isnan(part.low).any() or np.isnan(positions).any():
         return True
@@ -242,7 +234,7 @@ def _excludes(part: Between, positions: Floats) -> bool:
     return bool((part.low > ends[0]).any() or (part.high < ends[1]).any())
 
 
-def _places(knowledge: Knowledge, both: Comparison) -> tuple[Floats, Floats]:
+def _places(knowledge: Belief, both: Comparison) -> tuple[Floats, Floats]:
     """Where all records and all released rows stand, in coordinates in which all noise is independent with variance 1."""
     if not knowledge.blurred:
         return np.empty((len(both.own_of_record), 0)), np.empty((len(both.shown_of_row), 0))
@@ -252,18 +244,18 @@ def _places(knowledge: Knowledge, both: Comparison) -> tuple[Floats, Floats]:
     return own, shown
 
 
-def _together(knowledge: Knowledge) -> list[Shown]:
+def _together(knowledge: Belief) -> list[EqualTo]:
     """The parts of what is shown, all that is certain joined into one; the first part is what rows are looked up by."""
     certain = tuple(name for part in knowledge.shown if part.certain for name in part.names)
     uncertain = [part for part in knowledge.shown if not part.certain]
     if uncertain and not certain:
         return uncertain
-    return [Shown(certain, np.arange(knowledge.believed.n), certain=True), *uncertain]
+    return [EqualTo(certain, np.arange(knowledge.believed.n), certain=True), *uncertain]
 
 
-def _options(part: Shown, believed: Microdata, masked: Microdata) -> tuple[Integers, Integers, Integers, Integers]:
+def _options(part: EqualTo, believed: Microdata, masked: Microdata) -> tuple[Integers, Integers, Integers, Integers]:
     """Where the codes allowed for each record begin and end, those codes, and the code of each released row."""
-    coded = [shared_codes(believed.column(name), masked.column(name)) for name in part.names]
+    coded = [encode_jointly(believed.column(name), masked.column(name)) for name in part.names]
     codes = joint_codes([np.concatenate(pair) for pair in coded], believed.n + masked.n)
     pairs = np.unique(np.column_stack([part.twins, codes[: believed.n]]), axis=0)
     begins = np.searchsorted(pairs[:, 0], part.twins, side="left")

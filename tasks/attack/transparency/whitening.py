@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.attack.comparison import MISSING_AGAINST_PRESENT, Comparison
-from tasks.mask.images import Blurred, joint_codes
+from tasks.mask.images import GaussianLikelihood, joint_codes
 from tasks.microdata.table import Booleans, Floats
 
 LEAST_VARIANCE = 1e-8  # of noise in some direction, relative to that of the attributes
 
 
-def whitened(part: Blurred) -> tuple[Floats, Floats]:
+def whitened(part: GaussianLikelihood) -> tuple[Floats, Floats]:
     """Where the records and the released rows stand once the noise is made white, shapes (n, d) and (m, d).
 
     Formula in words: L^-1 (x - c), L L^T being the covariance of the noise in the attributes that the record has and c some
