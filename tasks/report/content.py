@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tasks.attack.membership.methods import MembershipResult
+from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
-from tasks.attack.threat import IntruderSpec, Omission
+from tasks.attack.threat import IntruderSpec
 from tasks.ingest.methods import IngestReport
 from tasks.mask.categories.marginals import EstimatedShares
 from tasks.mask.categories.promise import Epsilon, Randomisation
@@ -24,7 +25,7 @@ from tasks.score.catalogue import LOSS
 from tasks.score.kinds import NotLimited, kinds_not_limited, subject_of
 from tasks.score.policy import DECLARED, FILE, INSIDER, PolicyLine
 from tasks.score.rounding import public, public_criteria
-from tasks.score.unfollowed import omissions_in_effect
+from tasks.score.unfollowed import attacks_beyond_the_share, omissions_in_effect
 from tasks.score.verdict import ROUNDING_ERROR, Criterion, Verdict
 from tasks.score.verdict_word import verdict_word
 from tasks.train.card import ModelCard
@@ -39,7 +40,8 @@ class Content:
     mechanisms: the steps with their attributes resolved. attacks: results without their outcomes, in the order of the plan.
     membership: what attacks that ask who is in the file said, without their scores. control: rows that were set aside for them.
     outside: rows of a table of people who are not in the source, in place of a control.
-    omitted: required attacks that were not run, and why. estimates, verdict: rounded for the public by `public_edition`.
+    omitted: what the release file omits, and why; `omissions` are those that gave no figure.
+    estimates, verdict: rounded for the public by `public_edition`.
     rows_in, rows_out: of the source (but the control) and of the released table. persons: how many persons the rows belong to;
     None where nobody counted.
     masked_elsewhere, tool: was the table masked by other means than this program, and by which, as far as was said.
@@ -102,7 +104,10 @@ class Content:
 
     @property
     def exceptions(self) -> tuple[tuple[str, str], ...]:
-        """What the verdict excepts, each with its reason: kinds of disclosure without a limit, and omitted attacks."""
+        """What the verdict excepts, each with its reason: kinds of disclosure without a limit, and attacks.
+
+        Attacks are those that were omitted, and those that somebody could carry further who holds all records, not a share.
+        """
         subject = subject_of(
             self.schema,
             self.intruder,
@@ -112,9 +117,11 @@ class Content:
             of_nobody=self.of_nobody,
             membership_is_attacked=bool(self.membership),
             not_for_publication=self.not_for_publication,
+            file_holders=tuple({one.intruder: None for one in self.attacks if one.intruder.startswith(f"{FILE}:")}),
+            adopted_share=1 - self.absent / self.rows_in if self.persons is None else 1.0,
         )
         kinds = kinds_not_limited(self.policy, self.not_limited, subject) if self.not_limited != NOTHING_EXCEPTED else ()
-        attacks = dict.fromkeys(one.attack for one in self.omissions)
+        attacks = dict.fromkeys(one.attack for one in (*self.omissions, *self.beyond_the_share))
         return (*kinds, *((attack, self._why_omitted(attack)) for attack in attacks))
 
     @property
@@ -123,8 +130,16 @@ class Content:
         keeps_row_order = self.keep_row_order is not None
         return omissions_in_effect(self.attacks, self.omitted, self.mechanisms, keeps_row_order=keeps_row_order)
 
+    @property
+    def beyond_the_share(self) -> tuple[Omission, ...]:
+        """Required attacks that somebody could carry further who holds all records, as omissions with the share as reason."""
+        names = dict.fromkeys(one.method for one in attacks_beyond_the_share(self.attacks, self.mechanisms))
+        held = f"the intruder is declared to hold {100 * self.intruder.records:.6g} % of the records"
+        return tuple(Omission(attack=name, reason=held) for name in names)
+
     def _why_omitted(self, attack: str) -> str:
-        reasons = ((one.intruder, one.reason) for one in self.omissions if one.attack == attack)
+        excepted = (*self.omissions, *self.beyond_the_share)
+        reasons = ((one.intruder, one.reason) for one in excepted if one.attack == attack)
         return "; ".join(reason if intruder is None else f"{intruder}: {reason}" for intruder, reason in reasons)
 
     @property
@@ -160,15 +175,15 @@ class Content:
     @property
     def masked(self) -> tuple[str, ...]:
         """Published attributes that at least one step touched, in the order of the table."""
-        touched = {name for step in self.mechanisms for name in step.masked}
-        return tuple(name for name in self.schema.published if name in touched)
+        touched = {name for step in self.mechanisms for name in step.target_attributes}
+        return tuple(name for name in self.schema.release_columns if name in touched)
 
     @property
     def known(self) -> tuple[str, ...]:
         """What the declared intruder knows; of who may have taught a model, the whole record."""
         if self.model is not None:
-            return self.schema.published
-        return self.intruder.knows or self.schema.with_role(Role.QUASI_IDENTIFIER)
+            return self.schema.release_columns
+        return self.intruder.knows or self.schema.find_by_role(Role.QUASI_IDENTIFIER)
 
     @property
     def attack_ids(self) -> tuple[str, ...]:
@@ -178,13 +193,13 @@ class Content:
     def is_public(self, attribute: str) -> bool:
         """Does the released table hold this column of the source cell by cell, so that exact counts of it tell nothing more?"""
         whole = self.certified and not self.absent and self.control is None
-        return whole and attribute in self.schema.published and attribute not in self.masked
+        return whole and attribute in self.schema.release_columns and attribute not in self.masked
 
     def methods(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(step.method for step in self.mechanisms))
 
     def steps_on(self, attribute: str) -> tuple[Mechanism, ...]:
-        return tuple(step for step in self.mechanisms if attribute in (*step.masked, *_identifiers(step)))
+        return tuple(step for step in self.mechanisms if attribute in (*step.target_attributes, *_identifiers(step)))
 
     @property
     def pseudonymised(self) -> tuple[str, ...]:
@@ -306,5 +321,5 @@ def held_file(intruder: str | None) -> str:
 
 
 def extra_knowledge(intruder: str) -> str:
-    """The attribute that an insider knows beyond the quasi-identifiers; empty for everybody else."""
+    """The attribute that an insider knows beyond the quasi-identifiers (several as `a + b`); empty for everybody else."""
     return intruder.partition(":")[2] if intruder.startswith(f"{INSIDER}:") else ""

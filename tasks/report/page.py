@@ -17,6 +17,7 @@ from tasks.report.views import (
     estimated,
     exceptions,
     figures,
+    insider_curve,
     membership,
     membership_summary,
     missing,
@@ -82,6 +83,7 @@ def render(content: Content) -> str:
         "model": model,
         "origin": origin,
         "figures": figures,
+        "insider_curve": insider_curve,
         "estimated": estimated,
     }
     return template.render(content=content, count=count, meanings=MEANINGS, **rooms)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tasks.attack.threat import IntruderSpec, Omission
+from tasks.attack.omissions import Omission
+from tasks.attack.threat import IntruderSpec
 from tasks.microdata.spec import Spec
 from tasks.report.publication import Context, Publish
 from tasks.score.kinds import NotLimited

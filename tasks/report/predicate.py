@@ -7,16 +7,18 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from tasks.microdata.spec import Spec
+from tasks.score.verdict_word import verdict_word
 
 OLDER_PREDICATE_TYPES = ("urn:sdcert:predicate:release:2",)  # which this form reads: it only has more
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:sdcert:predicate:release:3"
-ATTACK_CATALOGUE_VERSION = "7"  # raised with every attack that is added or made stronger
+ATTACK_CATALOGUE_VERSION = "8"  # raised with every attack that is added or made stronger
 
 NOT_ASSESSED: NotAssessed = "not assessed"
 NotAssessed = Literal["not assessed"]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Texts = tuple[str, ...]
+AT_LEAST = "true: the figure is a lower bound, of a part of an attack that could not be followed whole; it finds at least this"
 Decision = Literal["pass", "fail", "undecided"]
 
 
@@ -88,6 +90,7 @@ class CriterionClaim(Spec):
     reason: str
     subgroup: str | None = None
     false_positive_rate: float | None = None
+    lower_bound: bool = Field(default=False, description=AT_LEAST)
 
 
 class Claim(Spec):
@@ -103,7 +106,10 @@ class Claim(Spec):
 
 
 class OmissionClaim(Spec):
-    """A required attack whose absence was accepted. intruder: for whom alone; None: for all."""
+    """An attack that the release file omits with a reason. intruder: for whom alone; None: for all.
+
+    An attack is omitted for whom it gave no figure. An omission of one that gave a figure changed nothing.
+    """
 
     attack: str
     intruder: str | None = None
@@ -124,6 +130,7 @@ class InsiderClaim(Spec):
     intruder: str
     attack: str
     reidentification: float
+    lower_bound: bool = Field(default=False, description=AT_LEAST)
 
 
 class NotClaimed(Spec):
@@ -147,6 +154,7 @@ class WorkingPartyCriterion(Spec):
     measure: str | NotAssessed
     value: float | NotAssessed
     decision: Decision | NotAssessed
+    lower_bound: bool | NotAssessed = Field(default=NOT_ASSESSED, description=AT_LEAST)
 
 
 class WorkingPartyCriteria(Spec):
@@ -204,7 +212,9 @@ class AttackModel(Spec):
     """How risk was measured.
 
     maximum_risk, average_risk: the worst figures of the DECLARED intruder alone, with what he knows or with one of his external
-    files (each is an intruder of its own among the attacks of the claim). Insiders, who know one attribute more, may find more:
+    files (each is an intruder of its own among the attacks of the claim). Insiders, who know more attributes, may find more:
+    insiders_know is how many more at most, and all sets of up to insiders_all_sets_up_to of them were tried; larger sets were
+    chosen greedily (the worst so far and one more) and are not proven the worst. Without these two insiders know one more.
     worst_insider is the figure of the one who finds most; None where no insider gave one, and in older certificates.
     """
 
@@ -219,6 +229,10 @@ class AttackModel(Spec):
     scale: Texts | NotAssessed
     credit: Texts | NotAssessed
     worst_insider: InsiderClaim | None = None
+    insiders_know: int = Field(default=1, exclude_if=lambda given: given == 1)
+    insiders_all_sets_up_to: int | None = Field(default=None, exclude_if=lambda given: given is None)
+    maximum_risk_is_lower_bound: bool = Field(default=False, description=AT_LEAST)
+    average_risk_is_lower_bound: bool = Field(default=False, description=AT_LEAST)
 
 
 class AttributeClaim(Spec):
@@ -313,6 +327,11 @@ class Predicate(Spec):
     attack_catalogue_version: str
     utility: Texts
     residual: Texts
+
+    @property
+    def verdict_word(self) -> str:
+        """The verdict as it is shown: `certified except membership`."""
+        return verdict_word(self.claim.verdict, self.not_claimed.exceptions)
 
 
 def schema_of_predicates() -> dict[str, Any]:

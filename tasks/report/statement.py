@@ -14,7 +14,8 @@ from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.canonical import canonical
 from tasks.microdata.table import Microdata
-from tasks.report.content import Content, extra_knowledge
+from tasks.report.attack_model import build_attack_model, find_worst_risk
+from tasks.report.content import Content
 from tasks.report.page import Stamp
 from tasks.report.predicate import (
     ATTACK_CATALOGUE_VERSION,
@@ -23,7 +24,6 @@ from tasks.report.predicate import (
     STATEMENT_TYPE,
     Approval,
     AttackClaim,
-    AttackModel,
     AttributeClaim,
     Claim,
     ColumnClaim,
@@ -33,19 +33,16 @@ from tasks.report.predicate import (
     Decision,
     DocumentClaim,
     FileClaim,
-    InsiderClaim,
     KeyedDigest,
     KindClaim,
     MadeBy,
     MaskClaim,
-    NotAssessed,
     NotClaimed,
     OmissionClaim,
     PolicyClaim,
     Predicate,
     Recorded,
     Sweep,
-    Texts,
     WorkingPartyCriteria,
     WorkingPartyCriterion,
 )
@@ -113,7 +110,7 @@ def predicate(
         criteria_wp29=_working_party(content),
         context=_context(content),
         data=_data(content, stamp, source_digest),
-        attack_model=_attack_model(content),
+        attack_model=build_attack_model(content),
         attributes=_attributes(content),
         documents=documents,
         approvals=approvals,
@@ -287,13 +284,19 @@ def _risk_criterion(content: Content, measures: tuple[str, ...]) -> WorkingParty
         return WorkingPartyCriterion(attacks=NOT_ASSESSED, measure=NOT_ASSESSED, value=NOT_ASSESSED, decision=NOT_ASSESSED)
     lines = [one for name in measures for one in content.verdict.criteria if one.measure == name]
     if not lines:
-        value = _risk(content, measures[0])
-        measure = NOT_ASSESSED if value == NOT_ASSESSED else measures[0]
-        return WorkingPartyCriterion(attacks=attacks, measure=measure, value=value, decision=NOT_ASSESSED)
+        found = find_worst_risk(content, measures[0])
+        if found is None or found.value is None:
+            return WorkingPartyCriterion(attacks=attacks, measure=NOT_ASSESSED, value=NOT_ASSESSED, decision=NOT_ASSESSED)
+        return WorkingPartyCriterion(
+            attacks=attacks, measure=measures[0], value=found.value, decision=NOT_ASSESSED, lower_bound=found.is_lower_bound
+        )
     severity: tuple[Decision, ...] = ("fail", "undecided", "pass")
     worst = min(lines, key=lambda one: (severity.index(one.decision), measures.index(one.measure), _mildness(one)))
     value = NOT_ASSESSED if worst.deciding_value is None else worst.deciding_value
-    return WorkingPartyCriterion(attacks=attacks, measure=worst.measure, value=value, decision=worst.decision)
+    bound = NOT_ASSESSED if worst.deciding_value is None else worst.lower_bound
+    return WorkingPartyCriterion(
+        attacks=attacks, measure=worst.measure, value=value, decision=worst.decision, lower_bound=bound
+    )
 
 
 def _mildness(criterion: Criterion) -> float:
@@ -329,42 +332,6 @@ def _data(content: Content, stamp: Stamp, source_digest: str) -> DataClaim:
     )
 
 
-def _attack_model(content: Content) -> AttackModel:
-    ran = [result for result in content.attacks if result.status == "ok"]
-    insiders = dict.fromkeys(extra_knowledge(result.intruder) for result in content.attacks)
-    return AttackModel(
-        declared_knows=content.known,
-        participation_known=content.model is None and content.intruder.participation_known,
-        targets=content.intruder.targets,
-        records=content.intruder.records,
-        insiders=tuple(name for name in insiders if name),
-        maximum_risk=_risk(content, "max_record_risk"),
-        average_risk=_risk(content, "reidentification"),
-        direction=_distinct(result.direction for result in ran),
-        scale=_distinct(result.scale_by for result in ran),
-        credit=_distinct(result.credit for result in ran),
-        worst_insider=_worst_insider(content),
-    )
-
-
-def _worst_insider(content: Content) -> InsiderClaim | None:
-    worst = content.worst("reidentification", declared=False)
-    if worst is None or worst.value is None:
-        return None
-    return InsiderClaim(intruder=worst.intruder or "", attack=worst.attack or "", reidentification=worst.value)
-
-
-def _risk(content: Content, measure: str) -> float | NotAssessed:
-    declared = True if MEASURES[measure].by_attack else None
-    found = (content.worst(measure, declared=declared), content.worst_of_files(measure))
-    worst = content.largest(one for one in found if one is not None)
-    return NOT_ASSESSED if worst is None or worst.value is None else worst.value
-
-
-def _distinct(texts: Iterable[str | None]) -> Texts | NotAssessed:
-    return tuple(dict.fromkeys(text for text in texts if text is not None)) or NOT_ASSESSED
-
-
 def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
     epsilons = {one.attribute: one.epsilon for one in content.randomised}
     return tuple(
@@ -376,9 +343,9 @@ def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
             mask=tuple(step.method for step in content.steps_on(attribute.name)),
             parameters=_parameters(content, attribute.name),
             known_to_intruder=attribute.name in content.known,
-            published=attribute.published and content.model is None,
+            published=attribute.is_published and content.model is None,
             published_as_pseudonym=attribute.name in content.pseudonymised,
-            published_unmasked=attribute.published and content.model is None and not content.steps_on(attribute.name),
+            published_unmasked=attribute.is_published and content.model is None and not content.steps_on(attribute.name),
             derived_from=attribute.derived_from,
             epsilon=epsilons.get(attribute.name, NOT_ASSESSED),
         )

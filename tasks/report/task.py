@@ -12,10 +12,10 @@ from functools import partial
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.ingest.methods import IngestReport
-from tasks.mask.categories.marginals import estimated_shares
+from tasks.mask.categories.marginals import estimate_shares
 from tasks.mask.categories.promise import epsilon_of_a_record, randomisations
 from tasks.mask.methods import Mechanism
-from tasks.microdata.alignment import Belonging, belonging_of
+from tasks.microdata.alignment import RowAlignment, read_alignment
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
@@ -70,9 +70,9 @@ def write_report(
         attacks=tuple(store.record(Ref(produced["result"]), AttackResult) for produced in results),
         randomised=randomisations(source, attributes, steps),
         epsilon_of_a_record=epsilon_of_a_record(source, attributes, steps),
-        estimated_shares=tuple(estimated_shares(table, source, attributes, steps)),
+        estimated_shares=tuple(estimate_shares(table, source, attributes, steps)),
     )
-    rows = belonging_of(store.table(Ref(alignment)), source.n)
+    rows = read_alignment(store.table(Ref(alignment)), source.n)
     drawn = partial(_charts, store, full, source, store.table(Ref(masked)), rows, results)
     curves = partial(_curves, store, full, source, members, people)
     return _written(store, full, lambda edition: replace(drawn(edition), membership=curves(edition)))
@@ -150,7 +150,7 @@ def _charts(
     content: Content,
     source: Microdata,
     masked: Microdata,
-    rows: Belonging,
+    rows: RowAlignment,
     results: list[Produced],
     edition: Edition,
 ) -> ChartData:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.mask.methods import Mechanism
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
-from tasks.microdata.table import Floats, Integers, Microdata, shared_codes
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class Beside:
 
     def touched(self, *scales: Scale) -> tuple[Attribute, ...]:
         """The published attributes of the given scales that a step masked, in the order of the table."""
-        names = {name for step in self.mechanisms for name in step.masked}
-        found = (attribute for attribute in self.schema.attributes if attribute.name in names and attribute.published)
+        names = {name for step in self.mechanisms for name in step.target_attributes}
+        found = (attribute for attribute in self.schema.attributes if attribute.name in names and attribute.is_published)
         return tuple(attribute for attribute in found if attribute.scale in scales)
 
     def of_scale(self, *scales: Scale) -> tuple[Attribute, ...]:
         """All published attributes of the given scales, masked or not."""
-        return tuple(attribute for attribute in self.schema.attributes if attribute.published and attribute.scale in scales)
+        return tuple(attribute for attribute in self.schema.attributes if attribute.is_published and attribute.scale in scales)
 
     def positions(self, attribute: Attribute) -> tuple[Floats, Floats]:
         """Two arrays of shapes (n,) and (m,): where the original and the masked values stand; NaN is missing."""
@@ -36,7 +36,7 @@ class Beside:
 
     def codes(self, name: str) -> tuple[Integers, Integers]:
         """Two arrays of shapes (n,) and (m,): equal values have equal codes; missing is -1."""
-        original, masked = shared_codes(self.original.column(name), self.masked.column(name))
+        original, masked = encode_jointly(self.original.column(name), self.masked.column(name))
         return original, masked
 
     def weights(self) -> tuple[Floats, Floats]:
@@ -44,7 +44,7 @@ class Beside:
 
         Of several weights the first counts. A missing or negative weight is 0.
         """
-        name = next((name for name in self.schema.with_role(Role.WEIGHT) if not self.original.is_text(name)), None)
+        name = next((name for name in self.schema.find_by_role(Role.WEIGHT) if not self.original.is_text(name)), None)
         ones = np.ones(self.original.n), np.ones(self.masked.n)
         if name is None:
             return ones

@@ -11,7 +11,7 @@ from tasks.microdata.estimate import Estimate, several
 from tasks.microdata.schema import Role
 from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
-from tasks.microdata.table import Integers, Microdata, shared_codes
+from tasks.microdata.table import Integers, Microdata, encode_jointly
 from tasks.microdata.units import Units, units_of
 from tasks.score.aligned import Aligned, Beside
 
@@ -42,7 +42,7 @@ def k_anonymity(tables: Beside) -> Estimate:
 
     Example: a table of one record has k = 1.
     """
-    return _estimate(tables, "k_anonymity", tables.schema.with_role(Role.QUASI_IDENTIFIER), attribute=None)
+    return _estimate(tables, "k_anonymity", tables.schema.find_by_role(Role.QUASI_IDENTIFIER), attribute=None)
 
 
 def k_anonymity_subset(tables: Beside, spec: KAnonymitySubset) -> Estimate:
@@ -51,7 +51,7 @@ def k_anonymity_subset(tables: Beside, spec: KAnonymitySubset) -> Estimate:
     Raises InputError for a name that is not a published quasi-identifier.
     Example: over all quasi-identifiers it is `k_anonymity`.
     """
-    known = tables.schema.with_role(Role.QUASI_IDENTIFIER)
+    known = tables.schema.find_by_role(Role.QUASI_IDENTIFIER)
     for name in spec.attributes:
         if name not in known:
             raise InputError(
@@ -69,7 +69,7 @@ def class_of_row(data: Microdata, names: tuple[str, ...]) -> Integers:
     """Shape (n,): codes 0..c-1 of the groups of records that agree on the named columns; missing agrees with missing."""
     classes = np.zeros(data.n, dtype=np.int64)
     for name in names:
-        (codes,) = shared_codes(data.column(name))
+        (codes,) = encode_jointly(data.column(name))
         pairs = classes * (int(codes.max(initial=-1)) + 2) + codes + 1
         classes = np.unique(pairs, return_inverse=True)[1]
     return classes
@@ -98,7 +98,7 @@ def _estimate(tables: Beside, measure: str, names: tuple[str, ...], *, attribute
 def _caution(tables: Beside, names: tuple[str, ...]) -> str | None:
     if not names:
         return "no quasi-identifier is published, so all records look alike"
-    moved = [step.method for step in tables.mechanisms if step.values_move and set(step.masked) & set(names)]
+    moved = [step.method for step in tables.mechanisms if step.moves_values and set(step.target_attributes) & set(names)]
     if not moved:
         return None
     if "synthetic" in moved:

@@ -12,6 +12,21 @@ __all__ = ["HIGHEST", "LOWEST", "MEASURES", "RARE", "SUBGROUPS", "Measure"]
 
 TREE_RATIO = "tree_propensity_ratio"
 LARGEST_RATIO = {name: f"{name}_largest" for name in ("propensity_ratio", TREE_RATIO)}
+
+
+def _largest_of(ratio: str) -> Measure:
+    """The measure beside a ratio that says how large it can become."""
+    return Measure(
+        name=LARGEST_RATIO[ratio],
+        says=f"the largest value that {ratio} can take for tables of this size: every row is told apart",
+        unit="ratio",
+        better=None,
+        about="table",
+        of_nobody=True,
+        only_of_nobody=True,
+    )
+
+
 LINKAGE = (
     Measure(
         name="reidentification",
@@ -358,15 +373,7 @@ LOSS = (
         of_nobody=True,
         only_of_nobody=True,
     ),
-    Measure(
-        name="propensity_ratio_largest",
-        says="the largest value that propensity_ratio can take for tables of this size: every row is told apart",
-        unit="ratio",
-        better=None,
-        about="table",
-        of_nobody=True,
-        only_of_nobody=True,
-    ),
+    _largest_of("propensity_ratio"),
     Measure(
         name=TREE_RATIO,
         says="how much better a classification tree tells the rows of a fully synthetic release from the source's records than "
@@ -377,15 +384,7 @@ LOSS = (
         of_nobody=True,
         only_of_nobody=True,
     ),
-    Measure(
-        name="tree_propensity_ratio_largest",
-        says="the largest value that tree_propensity_ratio can take for tables of this size: every row is told apart",
-        unit="ratio",
-        better=None,
-        about="table",
-        of_nobody=True,
-        only_of_nobody=True,
-    ),
+    _largest_of(TREE_RATIO),
 )
 MODEL_ACCURACY = Measure(
     name="model_accuracy",

@@ -11,15 +11,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tasks.attack.threat import IntruderSpec, intruders
+from tasks.attack.linkage.external import names_of
+from tasks.attack.threat import IntruderSpec, adds_insiders, intruders
 from tasks.mask.methods import Mechanism
-from tasks.mask.sampling import Sampling
+from tasks.mask.sampling import Sampling, count_sampled
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Public, Reason, Spec
 from tasks.score.catalogue import MEASURES
 from tasks.score.measure import Kind
-from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail
+from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail, is_by
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 RIGHT_LINKS = ("reidentification", "records_exposed", "known_reidentification")  # 0 for who is not in the release
@@ -60,12 +61,16 @@ class Subject:
     """What of a release decides which kinds of disclosure are asked, and which limits can fail on it.
 
     confidential: confidential attributes that it publishes, or that teach the model. insiders: names of intruders who know more
-    than the declared one. largest_share: at most this share of the records (persons) is in the release.
+    than the declared one. adds_insiders: are others added by what these find, so that no list of names covers all?
+    file_holders: names of those who hold an external file, `file:<name>`.
+    largest_share: at most this share of the records (persons) is in the release.
     """
 
     what: Literal["masked table", "synthetic table", "model"]
     confidential: tuple[str, ...] = ()
     insiders: tuple[str, ...] = ()
+    adds_insiders: bool = False
+    file_holders: tuple[str, ...] = ()
     membership_is_attacked: bool = False
     largest_share: float = 1.0
     not_for_publication: bool = False
@@ -81,18 +86,27 @@ def subject_of(
     of_nobody: bool,
     membership_is_attacked: bool,
     not_for_publication: bool,
+    file_holders: tuple[str, ...] | None = None,
+    adopted_share: float = 1.0,
 ) -> Subject:
-    """Read off a release and its schema what `Subject` says. units: how many records (persons) are masked."""
+    """Read off a release and its schema what `Subject` says.
+
+    units: how many records (persons) are masked. file_holders: default: one for each file of the intruder. adopted_share: of
+    them that a table masked elsewhere holds.
+    """
     what: Literal["masked table", "synthetic table", "model"] = (
         "model" if of_model else "synthetic table" if of_nobody else "masked table"
     )
     who = intruders(intruder, schema) if what == "masked table" else ()
+    holders = names_of(intruder.files) if file_holders is None else file_holders
     return Subject(
         what=what,
-        confidential=schema.with_role(Role.CONFIDENTIAL),
+        confidential=schema.find_by_role(Role.CONFIDENTIAL),
         insiders=tuple(one.name for one in who if one.name.startswith(f"{INSIDER}:")),
+        adds_insiders=adds_insiders(intruder, schema),
+        file_holders=holders,
         membership_is_attacked=membership_is_attacked,
-        largest_share=_largest_share(steps, units),
+        largest_share=min(adopted_share, compute_largest_share(steps, units)),
         not_for_publication=not_for_publication,
     )
 
@@ -116,13 +130,13 @@ def kinds_asked(subject: Subject) -> tuple[Kind, ...]:
 def kind_of(line: PolicyLine) -> Kind | None:
     """The kind of disclosure that a line is about; None: of none, as a limit on k or on a loss.
 
-    A line on the external files alone, or on a single attack while others are accepted, answers no kind.
+    A line on a single attack while others are accepted answers no kind.
     """
     answers = MEASURES[line.measure].answers
     if answers is None or line.accept_other_attacks is not None:
         return None
-    if answers == "identity" and (line.intruder or "").partition(":")[0] == INSIDER:
-        return "insiders"
+    if answers == "identity":
+        return "insiders" if (line.intruder or "").partition(":")[0] == INSIDER else "identity"
     return answers if line.intruder in (None, DECLARED) else None
 
 
@@ -136,11 +150,12 @@ def can_fail(line: PolicyLine, subject: Subject) -> bool:
     return line.measure not in RIGHT_LINKS or line.limit < subject.largest_share
 
 
-def unanswered(policy: Iterable[PolicyLine], subject: Subject) -> dict[Kind, tuple[str, ...]]:
+def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict[Kind, tuple[str, ...]]:
     """The kinds that are asked and that no line answers, each with what its lines still have to measure.
 
-    Identity needs a rate and a tail: 8 % on average can hide outliers who are found with certainty. A line on one insider or
-    on one confidential attribute answers the kind only together with lines on all the others.
+    Identity needs a rate and a tail: 8 % on average can hide outliers who are found with certainty. A line on one intruder or
+    on one confidential attribute answers the kind only together with lines on all the others: of identity the declared
+    intruder and each holder of a file.
     """
     lines = [line for line in policy if can_fail(line, subject)]
     of_kind = {kind: [line for line in lines if kind_of(line) == kind] for kind in kinds_asked(subject)}
@@ -151,42 +166,51 @@ def unanswered(policy: Iterable[PolicyLine], subject: Subject) -> dict[Kind, tup
 def _missing(kind: Kind, lines: list[PolicyLine], subject: Subject) -> Iterator[str]:
     match kind:
         case "identity":
-            tails = [MEASURES[line.measure].is_tail and line.subgroup is None and line.attribute is None for line in lines]
-            if not any(not MEASURES[line.measure].is_tail for line in lines):
+            everybody = (DECLARED, *subject.file_holders)
+            rates = [line for line in lines if not MEASURES[line.measure].is_tail]
+            tails = [line for line in lines if line not in rates and line.subgroup is None and line.attribute is None]
+            if not _concern_all(rates, everybody):
                 yield LIMITED_BY[kind]
-            if not any(tails):
+            if not _concern_all(tails, everybody):
                 yield TAIL
         case "insiders":
-            if not _covers({line.intruder for line in lines}, INSIDER, subject.insiders):
+            named = {line.intruder for line in lines}
+            if (subject.adds_insiders and INSIDER not in named) or not _concern_all(lines, subject.insiders):
                 yield LIMITED_BY[kind]
         case "inference":
-            if not _covers({line.attribute for line in lines}, None, subject.confidential):
+            attributes = {line.attribute for line in lines}
+            if None not in attributes and not attributes.issuperset(subject.confidential):
                 yield LIMITED_BY[kind]
         case _:
             if not lines:
                 yield LIMITED_BY[kind]
 
 
-def _covers(named: set[str | None], whole: str | None, parts: tuple[str, ...]) -> bool:
-    return whole in named or named.issuperset(parts)
+def _concern_all(lines: list[PolicyLine], everybody: tuple[str, ...]) -> bool:
+    """Is each of these intruders among those whom one of the lines is about? Subgroups are measured of the declared one."""
+    return all(
+        any(is_by(one, line.intruder) and (one == DECLARED or not MEASURES[line.measure].by_subgroup) for line in lines)
+        for one in everybody
+    )
 
 
 def kinds_not_limited(policy: Iterable[PolicyLine], not_limited: NotLimited, subject: Subject) -> tuple[tuple[Kind, str], ...]:
     """The kinds that are asked and that a reason stands for in place of a limit, with that reason."""
-    reasons = ((kind, not_limited.reason(kind)) for kind in unanswered(policy, subject))
+    reasons = ((kind, not_limited.reason(kind)) for kind in find_unlimited_kinds(policy, subject))
     return tuple((kind, reason) for kind, reason in reasons if reason is not None)
 
 
 def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subject: Subject) -> None:
     """Raise InputError where a kind of disclosure that is asked has neither a line that can fail nor a reason.
 
-    Identity cannot go without a limit where the rows have owners, unless nothing is published; of a model or a synthetic table
-    membership and inference cannot both go without.
+    Identity cannot go without a limit where the rows have owners, unless nothing is published. Of a model or a synthetic table
+    membership and inference cannot both go without; where inference has no object, membership cannot, unless nothing is
+    published.
     """
-    missing = unanswered(policy, subject)
+    missing = find_unlimited_kinds(policy, subject)
     silent = {kind: what for kind, what in missing.items() if not_limited.reason(kind) is None}
     if silent:
-        told = "; ".join(f"{kind} ({WHAT_IT_IS[kind]}{_how_far(kind, what)})" for kind, what in silent.items())
+        told = "; ".join(f"{kind} ({WHAT_IT_IS[kind]}{_describe_gap(kind, what, subject)})" for kind, what in silent.items())
         raise InputError(
             code="kind-not-limited",
             where="policy",
@@ -204,25 +228,36 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
             remedy="replace the reason by lines of the policy:",
             lines=lines_to_add({"identity": missing["identity"]}, subject),
         )
-    both: tuple[Kind, ...] = ("inference", "membership")
-    if subject.what != "masked table" and all(kind in missing for kind in both):
+    without_object = "inference" not in kinds_asked(subject)
+    if (
+        subject.what != "masked table"
+        and set(kinds_asked(subject)) == set(missing)
+        and not (without_object and subject.not_for_publication)
+    ):
         raise InputError(
             code="nothing-limited",
             where="not_limited",
             what=f"nothing would be limited that this {subject.what} can disclose",
-            allowed="a limit on membership or on inference, and a reason for at most one of them",
-            remedy="replace one of the reasons by a line of the policy:",
+            allowed="a limit on membership (without a confidential attribute nothing else can be limited), or "
+            "`not_for_publication: true`"
+            if without_object
+            else "a limit on membership or on inference, and a reason for at most one of them",
+            remedy=f"replace {'the reason' if without_object else 'one of the reasons'} by a line of the policy:",
             lines=lines_to_add({"membership": missing["membership"]}, subject),
         )
 
 
-def _how_far(kind: Kind, what: tuple[str, ...]) -> str:
-    """That of identity one half is limited already."""
-    if kind != "identity" or len(what) > 1:
+def _describe_gap(kind: Kind, what: tuple[str, ...], subject: Subject) -> str:
+    """That of identity one half is limited already, or limited for some of the intruders."""
+    if kind != "identity":
         return ""
-    if what[0] == TAIL:
-        return "; an average is limited, and nothing limits how easily the people are found who are easiest to find"
-    return "; the people who are easiest to find are limited, and no average is"
+    told = ""
+    if len(what) == 1:
+        tail = "; an average is limited, and nothing limits how easily the people are found who are easiest to find"
+        rate = "; the people who are easiest to find are limited, and no average is"
+        told = tail if what[0] == TAIL else rate
+    holders = ", ".join(subject.file_holders)
+    return f"{told}; lines that name an intruder leave out the others: {DECLARED}, {holders}" if holders else told
 
 
 def lines_to_add(missing: dict[Kind, tuple[str, ...]], subject: Subject) -> tuple[str, ...]:
@@ -244,10 +279,14 @@ def can_be_limited(kind: Kind, subject: Subject) -> bool:
     return not (kind == "earlier_releases" or (kind == "inference" and subject.what == "model"))
 
 
-def _largest_share(steps: tuple[Mechanism, ...], units: int) -> float:
-    """The largest share of the records that can be released; 1 but for simple random samples, whose size may be rounded up."""
-    shares = [1.0]
+def compute_largest_share(steps: tuple[Mechanism, ...], units: int) -> float:
+    """The share of the records (persons) that the samples of all steps leave, each drawn from what the one before left.
+
+    Of strata, however they are allocated, as many are drawn together as of the whole. units: before the first step; 0: unknown.
+    Example: a half of a half of 100 records: 0.25.
+    """
+    left = units
     for step in steps:
-        if isinstance(step, Sampling) and step.by is None and units:
-            shares.append(step.share + 1 / units if step.share is not None else (step.size or units) / units)
-    return min(shares)
+        if isinstance(step, Sampling):
+            left = min(left, count_sampled(step, left))
+    return left / units if units else 1.0

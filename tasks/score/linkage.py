@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tasks.attack.insiders import list_columns
 from tasks.attack.linkage.known import asserted
 from tasks.attack.outcomes.outcome import AttackResult, Scene
 from tasks.attack.threat import CURVE
-from tasks.microdata.alignment import ROWS_OF_NOBODY, OfNobody
+from tasks.microdata.alignment import ROWS_OF_NOBODY, NoAlignment
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.interval import Interval, bounded_mean_interval, hypergeometric_interval
+from tasks.microdata.interval import Interval, compute_bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.schema import Role, Schema
-from tasks.microdata.table import Booleans, Floats, Integers, Microdata, shared_codes
+from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
 from tasks.score.catalogue import LINKAGE, MEASURES
 from tasks.score.policy import DECLARED
 from tasks.score.subgroups import FEWEST, Subgroup
@@ -68,7 +69,7 @@ def linkage_estimates(
     for counts of targets, a bounded-mean interval for shared credit; for the present, the absent and a subgroup given how many
     of them are in the sample. The largest credit of a sample, and the share of groups in which it exposes somebody, bound
     those of all targets from below alone: their `high` is 1. An attack that is not applicable or failed has None for every
-    figure, never 0. One that was not followed, and has outcomes, has the figures of BOUNDED_BELOW, as lower bounds.
+    figure, never 0. One that was not followed, and has outcomes, has bounds: what the whole attack finds is at least as bad.
     Chance: 1/n for credit, less where an assignment leaves some without a guess (`Scene.chance`); for a confidential value the
     release's most frequent one guessed for everybody; none for others.
     Raises ValueError where more targets were scored than there are.
@@ -85,7 +86,7 @@ def linkage_estimates(
     if result.status == "not_followed":
         return tuple(_lower_bounds(result, linkage_estimates(replace(result, status="ok"), scene, schema, subgroups), file))
     sample = _Sample(result, result.outcomes, scene.units.n_units, scene)
-    if isinstance(scene.belonging, OfNobody):
+    if isinstance(scene.belonging, NoAlignment):
         unknown = _without_value(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
         return (*(one for one in unknown if not MEASURES[one.measure].of_nobody), *_values(sample, file))
     if _is_of_the_curve(result):
@@ -139,7 +140,7 @@ class _Sample:
         """A mean of credits in [0, 1]."""
         if not len(values):
             return self.nobody(measure)
-        interval = bounded_mean_interval(values, self.population)
+        interval = compute_bounded_mean_interval(values, self.population)
         mean = math.fsum(values) / len(values)
         return self.estimate(measure, mean, interval, credit="shared", attribute=attribute, subgroup=subgroup)
 
@@ -147,7 +148,7 @@ class _Sample:
         """A mean of set sizes in 1..n, which is wide where a sample of small sets leaves room for one of n rows."""
         least = 1 if self.scene.complete else 0
         others = max(self.scene.most_candidates - least, 1)
-        unit = bounded_mean_interval((sizes - least) / others, self.population)
+        unit = compute_bounded_mean_interval((sizes - least) / others, self.population)
         interval = Interval(least + unit.low * others, least + unit.high * others)
         return self.estimate(measure, float(sizes.mean()), interval, credit=None)
 
@@ -272,8 +273,8 @@ def _chance(sample: _Sample, scene: Scene, of: Booleans) -> float:
 def _groups(sample: _Sample, file: _File) -> Iterator[Estimate]:
     exposed = np.zeros(file.scene.units.n_units, dtype=bool)
     exposed[sample.targets()[sample.outcomes.floats("credit") >= EXPOSED_FROM]] = True
-    for name in file.schema.with_role(Role.GROUP):
-        (group,) = shared_codes(file.scene.original.column(name))
+    for name in file.schema.find_by_role(Role.GROUP):
+        (group,) = encode_jointly(file.scene.original.column(name))
         n_groups = int(group.max(initial=-1)) + 1
         found = np.unique(group[exposed[file.scene.units.of_row] & (group >= 0)])
         if n_groups:
@@ -305,7 +306,7 @@ def _values(sample: _Sample, file: _File) -> Iterator[Estimate]:
         yield replace(linked, chance=chance, chance_kind="majority")
         if f"control:{name}" in part.outcomes.names:
             control = part.mean("linked_value_control", part.outcomes.floats(f"control:{name}"), attribute=name)
-            nobodys = isinstance(sample.scene.belonging, OfNobody) and control.status == "ok"
+            nobodys = isinstance(sample.scene.belonging, NoAlignment) and control.status == "ok"
             yield replace(control, basis="control_group", reason=LINKED_TO_OTHERS) if nobodys else control
 
 
@@ -316,7 +317,7 @@ def majority_chance(scene: Scene, name: str) -> float:
     of them an intruder would use. Of a file of the intruder those count whose value the source tells.
     Example: a released constant c: the share of c.
     """
-    original, masked = shared_codes(scene.original.column(name), scene.masked.column(name))
+    original, masked = encode_jointly(scene.original.column(name), scene.masked.column(name))
     counts = np.bincount(masked + 1)
     modes = np.flatnonzero(counts == counts.max()) - 1
     hits = np.isin(original, modes)
@@ -346,14 +347,18 @@ def _without_value(result: AttackResult, file: _File) -> Iterator[Estimate]:
 
 
 def _lower_bounds(result: AttackResult, figures: tuple[Estimate, ...], file: _File) -> Iterator[Estimate]:
-    """What somebody finds who does less than the attack that was not followed: it finds at least as much."""
-    found = {one.id: one for one in figures if one.measure in BOUNDED_BELOW and one.status == "ok"}
+    """What somebody finds who does less than the attack that was not followed: it finds at least as much.
+
+    A guess among sampled orbits bounds BOUNDED_BELOW alone, an attack by what could be followed of the steps every risk.
+    """
+    found = {one.id: one for one in figures if one.status == "ok" and (result.partly_followed or one.measure in BOUNDED_BELOW)}
     for blank in _without_value(result, file):
         one = found.get(blank.id)
         if one is None:
             yield blank
-        else:
-            yield replace(one, high=MEASURES[one.measure].largest or 1.0, status="not_followed", reason=result.reason)
+            continue
+        measure, told = MEASURES[one.measure], replace(one, status="not_followed", reason=result.reason)
+        yield replace(told, low=0.0) if measure.better == "higher" else replace(told, high=measure.largest or 1.0)
 
 
 def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[str | None, str | None], ...]:
@@ -362,12 +367,12 @@ def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[st
         return ()
     match measure:
         case "reidentification_present":
-            nobodys = isinstance(file.scene.belonging, OfNobody)
+            nobodys = isinstance(file.scene.belonging, NoAlignment)
             return () if nobodys or (file.scene.released.sizes > 0).all() else ((None, None),)
         case "posterior_at_truth":
             return ((None, None),) if result.method in WITH_PROBABILITIES else ()
         case "groups_exposed":
-            return tuple((name, None) for name in file.schema.with_role(Role.GROUP))
+            return tuple((name, None) for name in file.schema.find_by_role(Role.GROUP))
         case "subgroup_reidentification":
             return tuple((subgroup.attribute, subgroup.name) for subgroup in _looked_at(result, file))
         case "linked_value_disclosed":
@@ -382,7 +387,8 @@ def _looked_at(result: AttackResult, file: _File) -> tuple[Subgroup, ...]:
 
 def _unknown_to(result: AttackResult, schema: Schema) -> tuple[str, ...]:
     """The confidential attributes that the intruder of an attack does not know already."""
-    return tuple(name for name in schema.with_role(Role.CONFIDENTIAL) if result.intruder != f"insider:{name}")
+    known = list_columns(result.intruder, schema.names)
+    return tuple(name for name in schema.find_by_role(Role.CONFIDENTIAL) if name not in known)
 
 
 def _is_of_the_curve(result: AttackResult) -> bool:

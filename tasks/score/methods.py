@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tasks.attack.outcomes.outcome import AttackResult, Scene
 from tasks.mask.methods import Mechanism
-from tasks.microdata.alignment import Belonging, OfNobody
+from tasks.microdata.alignment import NoAlignment, RowAlignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Schema
@@ -47,7 +47,7 @@ def score(
     results: tuple[AttackResult, ...],
     measures: tuple[Measure, ...],
     *,
-    alignment: Belonging,
+    alignment: RowAlignment,
     n_targets: int,
     files: Mapping[str, Scene] | None = None,
 ) -> tuple[Estimate, ...]:
@@ -77,7 +77,7 @@ def score(
         for result in results
         for estimate in linkage_estimates(result, scenes.get(result.intruder, scene), schema, subgroups)
     )
-    if isinstance(alignment, OfNobody):
+    if isinstance(alignment, NoAlignment):
         return _distinct((*by_attack, *figures_of_nobody(Beside(original, masked, schema, mechanisms), measures)))
     tables = Aligned(original if alignment.complete else original.take(alignment.record), masked, schema, mechanisms)
     chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _chosen(tables, spec))

@@ -68,6 +68,10 @@ class ShareClasses:
             return self._share(self.thresholds[-1] if self.more_is_better else self.n)
         return self._share(0 if place == 0 and self.more_is_better else (place + 1) * LEAST)
 
+    def least(self, place: int) -> float:
+        """The smallest share of a class: what a lower bound in it is shown as."""
+        return self._share(0 if place == 0 else self.thresholds[place - 1])
+
     def interval(self, place: int) -> tuple[float, float]:
         """95 % bounds (Clopper and Pearson's) that hold for every count of the class, had each of the n been drawn."""
         ends = (0, *self.thresholds, self.n + 1)
@@ -76,15 +80,17 @@ class ShareClasses:
         high = 1.0 if last == self.n else float(beta.isf(ERROR, last + 1, self.n - last))
         return self._share(low * self.n), self._share(high * self.n)
 
-    def beside(self, place: int, sides: Iterable[Side], finish: Callable[[float], float]) -> float:
+    def beside(self, place: int, sides: Iterable[Side], finish: Callable[[float], float], *, least: bool = False) -> float:
         """What stands for the class; a limit that is kept, or the nearest class, where that is on the wrong side of a limit.
 
-        finish: a further rounding of what is shown.
+        finish: a further rounding of what is shown. least: show the smallest share of the class, as of a lower bound; where
+        no class begins on the right side of a limit, as of any other figure.
         """
+        show = self.least if least else self.shown
         every = range(len(self.thresholds) + 1)
         nearest = sorted(every, key=lambda other: (abs(other - place), -other))
-        first, *others = (finish(self.shown(other)) for other in nearest)
-        return on_side((first,), tuple(sides), others)
+        first, *others = (finish(show(other)) for other in nearest)
+        return on_side((first,), tuple(sides), [*others, *map(finish, map(self.shown, nearest))] if least else others)
 
     def _share(self, count: float) -> float:
         return self.lowest + (1 - self.lowest) * count / self.n

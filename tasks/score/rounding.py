@@ -181,11 +181,13 @@ def _of_people(estimate: Estimate, n: int, significant: int | None, lines: Lines
     def finish(shown: float) -> float:
         return shown if significant is None else rounded(shown, significant)
 
-    value = classes.beside(place, sides["value"], finish)
+    value = classes.beside(place, sides["value"], finish, least=estimate.is_lower_bound)
     if estimate.low is None or estimate.high is None:
         return replace(estimate, value=value)
     if estimate.low == estimate.high == estimate.value:
         return replace(estimate, value=value, low=value, high=value)
+    if estimate.is_lower_bound and estimate.low == estimate.value:
+        return replace(estimate, value=value, low=value)
     lowest, highest = classes.interval(place)
     low = classes.lowest if estimate.low <= classes.lowest else min(finish(lowest), value)
     high = 1.0 if estimate.high >= 1 else max(finish(highest), value)

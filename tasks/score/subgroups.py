@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Schema
-from tasks.microdata.table import Booleans, Floats, Microdata, shared_codes
+from tasks.microdata.table import Booleans, Floats, Microdata, encode_jointly
 from tasks.microdata.units import Units
 from tasks.score.catalogue import HIGHEST, LOWEST, RARE
 
@@ -40,7 +40,7 @@ def subgroups_of(original: Microdata, schema: Schema, units: Units) -> tuple[Sub
     Returns them in the order of the table. Their names hold no value. Cost: O(n log n) for each attribute.
     Example: 100 different ages: the tails are the five lowest and five highest, and are left out, being fewer than ten.
     """
-    looked_at = schema.select(schema.with_role(Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL))
+    looked_at = schema.select(schema.find_by_role(Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL))
     found = (subgroup for attribute in looked_at for subgroup in _of_attribute(original, attribute, units))
     return tuple(subgroup for subgroup in found if subgroup.members.sum() >= FEWEST)
 
@@ -68,7 +68,7 @@ def _tail(positions: Floats, units: Units) -> Booleans:
 
 
 def _in_rare_category(original: Microdata, name: str, units: Units) -> Booleans:
-    (codes,) = shared_codes(original.column(name))
+    (codes,) = encode_jointly(original.column(name))
     held = np.unique((codes * units.n_units + units.of_row)[codes >= 0])
     code, unit = np.divmod(held, units.n_units)
     rare = np.bincount(code, minlength=1) < RARE_BELOW * len(np.unique(unit))

@@ -9,10 +9,11 @@ from tasks.attack.membership.frame import Frame
 from tasks.attack.membership.inference import Asking
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.methods import scene_of
+from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult, Scene
-from tasks.attack.threat import Intruder, Omission
+from tasks.attack.threat import Intruder
 from tasks.mask.methods import Mechanism
-from tasks.microdata.alignment import belonging_of
+from tasks.microdata.alignment import read_alignment
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
@@ -48,7 +49,7 @@ def score_release(
     """Measure risk and loss, and decide. members: what the membership attacks said of the people. Returns `score`."""
     store = Store()
     original, attributes = store.table(Ref(data)), store.record(Ref(schema), Schema)
-    shown, rows = store.table(Ref(masked)), belonging_of(store.table(Ref(alignment)), original.n)
+    shown, rows = store.table(Ref(masked)), read_alignment(store.table(Ref(alignment)), original.n)
     steps = store.record(Ref(mechanisms), tuple[Mechanism, ...])
     attacked = tuple(_result(store, produced) for produced in results)
     estimates = score(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
-from tasks.attack.threat import CURVE, Omission, required_attacks
+from tasks.attack.threat import CURVE, required_attacks
 from tasks.mask.methods import Mechanism
 
 Unfollowed = frozenset[tuple[str, str]]  # attack and intruder
@@ -21,13 +22,15 @@ def find_unfollowed(attacks: tuple[AttackResult, ...], omit: tuple[Omission, ...
 def unfollowed_attacks(attacks: tuple[AttackResult, ...], steps: tuple[Mechanism, ...]) -> tuple[AttackResult, ...]:
     """The attacks that the steps require and that sdcert could not compute for an intruder whose figures can decide.
 
-    Of several attacks by one method one that gave a figure is enough.
+    Attacks in another form than the required one (`is_full_form`) neither answer nor are asked for. Of several in that form one
+    that gave a figure is enough.
     """
     names = required_attacks(steps)
-    answered = {(one.method, one.intruder) for one in attacks if one.status == "ok"}
+    full = [one for one in attacks if one.full_form]
+    answered = {(one.method, one.intruder) for one in full if one.status == "ok"}
     return tuple(
         one
-        for one in attacks
+        for one in full
         if one.status == "not_followed"
         and one.method in names
         and (one.method, one.intruder) not in answered
@@ -47,10 +50,23 @@ def omissions_in_effect(
     An omission of an attack that gave a figure for everybody whom it names changes nothing, and the verdict excepts nothing.
     """
     names = required_attacks(steps, keeps_row_order=keeps_row_order)
-    planned, idle = {one.method for one in attacks}, unfollowed_attacks(attacks, steps)
+    planned, idle = {one.method for one in attacks if one.full_form}, unfollowed_attacks(attacks, steps)
     return tuple(
         one
         for one in omit
         if one.attack in names
         and (one.attack not in planned or any(one.covers(other.method, other.intruder) for other in idle))
+    )
+
+
+def attacks_beyond_the_share(attacks: tuple[AttackResult, ...], steps: tuple[Mechanism, ...]) -> tuple[AttackResult, ...]:
+    """The required attacks of which an intruder who holds all records could follow more than one who holds a share of them.
+
+    The declared share decides what such an attack finds, so that the verdict excepts it.
+    """
+    names = required_attacks(steps)
+    return tuple(
+        one
+        for one in attacks
+        if one.needs_all_records and one.full_form and one.method in names and not one.intruder.startswith(f"{CURVE}:")
     )

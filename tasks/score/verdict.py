@@ -33,6 +33,7 @@ class Criterion:
     is its id), or those the line asks for where no figure did. deciding_bound, deciding_value: which end of the interval was
     compared with the limit; `value` where the figure has no interval or the interval is a point. caution: what the figure that
     decided is not about, as it says itself. false_positive_rate: at which the line is decided, of a measure that has rates.
+    lower_bound: is the deciding value a lower bound, of an attack that was not followed?
     """
 
     line: int
@@ -51,6 +52,7 @@ class Criterion:
     subgroup: str | None = None
     caution: str | None = None
     false_positive_rate: float | None = None
+    lower_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +93,19 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfo
     Each line is decided by the worst figure it covers, of several the first in the order of `estimates`, which is the plan's.
     A figure passes if its one-sided 95 % bound is within the limit (equal is within), fails if the other bound is outside, and
     is undecided in between. Figures without an interval (losses) decide by their value.
-    A line without `attack` covers all attacks: those that are not applicable are left out, one that failed leaves the line
+    A line without `attack` covers all attacks: those that are not applicable do not count, one that failed leaves the line
     undecided unless another fails it. A line that names an attack is undecided where that attack does not apply, and answers
     for the others too, unless `accept_other_attacks` says why not: another attack beyond the limit fails it, one that might be
     beyond it, or failed, leaves it undecided. An epsilon that is infinite fails. Of who holds an external file, an attack that
-    does not apply to him is left out of a line that names no intruder: it is about who can carry the attack out.
+    is not applicable does not count in a line that names no intruder: it is about who can carry the attack out.
     The release passes if every line does: an intersection-union test, which needs no correction for the number of lines.
 
     Returns the verdict and one criterion per line, in the order of the policy.
     Raises InputError for an empty policy and for one that `check_policy` refuses without knowing the release. What a line asks
     for and no figure answers leaves it undecided.
     unfollowed: the attacks of `find_unfollowed`, each of which leaves the lines on its intruder's identity undecided. Where an
-    attack that was not followed has a lower bound (`low`), a bound beyond the limit fails the line, whether omitted or not.
+    attack that was not followed has a bound (`low`, or `high` of a figure that is to be large), a bound beyond the limit fails
+    the line, whether omitted or not.
     Source: SCIENCE section 3. Example: the 95 % bound is exactly the limit: the line passes.
     """
     check_policy(policy, Known())
@@ -152,6 +155,7 @@ def _criterion(place: int, line: PolicyLine, estimates: tuple[Estimate, ...], un
         subgroup=figure.subgroup,
         caution=figure.reason if figure.reason in (REHEARSED, ONE_SHARE) else None,
         false_positive_rate=rate_of(line),
+        lower_bound=figure.is_lower_bound and found.compared is not None,
     )
 
 
@@ -231,11 +235,15 @@ def _finding(line: PolicyLine, estimate: Estimate) -> _Finding:
 
 
 def _unfollowed_finding(line: PolicyLine, estimate: Estimate) -> _Finding:
-    """An attack that sdcert could not compute; its lower bound, where there is one, can break the limit but never keep it."""
+    """An attack that sdcert could not compute; its bound, where there is one, can break the limit but never keep it."""
     why = f"sdcert could not follow the attack {estimate.attack}: {estimate.reason or 'no reason was given'}"
-    if estimate.low is not None and line.direction == "at_most" and beyond(estimate.low, line.limit, line.direction):
-        excess = estimate.low - line.limit
-        return _Finding(estimate, "fail", f"a lower bound is beyond the limit; {why}", "low", estimate.low, excess)
+    at_most = line.direction == "at_most"
+    bound = estimate.low if at_most else estimate.high
+    if bound is not None and beyond(bound, line.limit, line.direction):
+        side: Bound = "low" if at_most else "high"
+        excess = bound - line.limit if at_most else line.limit - bound
+        reason = f"{'a lower' if at_most else 'an upper'} bound is beyond the limit; {why}"
+        return _Finding(estimate, "fail", reason, side, bound, excess)
     return _Finding(estimate, "undecided", why)
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
-from tasks.attack.threat import IntruderSpec, Omission
-from tasks.ingest.checks.validation import Check
+from tasks.attack.threat import IntruderSpec
+from tasks.ingest.checks.validation import ExpectationResult
 from tasks.ingest.methods import ColumnReport, IngestReport
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -154,9 +155,9 @@ def hand_tables() -> tuple[Microdata, Microdata, dict[str, Microdata]]:
     kept = {name: rng.integers(1, 8, N) for name in SECRETS} | {"logpopul": np.log(popul + 0.1)}
     whole = [{name: values if name == "logpopul" else np.asarray(values, dtype=np.int64) for name, values in table.items()}
              for table in (centres | kept, masked | kept)]  # fmt: skip
-    sets = {attack: Microdata.of({"candidates": rng.integers(1, most, N)}) for attack, most in
+    sets = {attack: Microdata.from_columns({"candidates": rng.integers(1, most, N)}) for attack, most in
             (("distance_linkage", 14), ("transparency", 30))}  # fmt: skip
-    return Microdata.of(whole[0]), Microdata.of(whole[1]), sets
+    return Microdata.from_columns(whole[0]), Microdata.from_columns(whole[1]), sets
 
 
 def hand_charts(edition: str, touched: tuple[str, ...] = tuple(KEYS), attacks: int = 2) -> ChartData:
@@ -206,8 +207,8 @@ def hand_content(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...]
             columns=columns,
             notes=(),
             checks=(
-                Check("the number of rows lies between 1 and any number", True, 0),
-                Check("age lies between 18 and 110", True, 0),
+                ExpectationResult("the number of rows lies between 1 and any number", True, 0),
+                ExpectationResult("age lies between 18 and 110", True, 0),
             ),
         ),
         schema=schema,
@@ -257,7 +258,7 @@ def internal() -> Content:
 
 @pytest.fixture(scope="session")
 def refused() -> Content:
-    """k = 5 on two attributes, a swap of a third; transparency left out with a reason; two policy lines broken."""
+    """k = 5 on two attributes, a swap of a third; transparency omitted with a reason; two policy lines broken."""
     steps = (
         Microaggregation(method="microaggregation", attributes=("age", "income"), k=5),
         RankSwapping(method="rank_swapping", attributes=("popul",), window_percent=10.0),

@@ -37,7 +37,9 @@ def attribute(scale: Scale, name: str = "x", order: tuple[str, ...] | None = Non
 
 
 def drawn(original, released, scale, rule=COUNTED, order=None):
-    return distribution(Microdata.of({"x": original}), Microdata.of({"x": released}), attribute(scale, order=order), rule)
+    return distribution(
+        Microdata.from_columns({"x": original}), Microdata.from_columns({"x": released}), attribute(scale, order=order), rule
+    )
 
 
 def test_one_bar_of_everything_is_no_chart():
@@ -200,7 +202,7 @@ def pair_tables(n: int = 300):
     source = {"a": a, "b": a + rng.normal(size=n), "c": rng.integers(1, 5, n).astype(float), "d": rng.normal(size=n)}
     masked = source | {"a": rng.permutation(a)}
     schema = Schema(tuple(attribute(Scale.ORDINAL if name == "c" else Scale.NUMERIC, name) for name in source))
-    return Microdata.of(source), Microdata.of(masked), schema
+    return Microdata.from_columns(source), Microdata.from_columns(masked), schema
 
 
 def test_relations_are_those_of_spearman_and_of_masked_pairs_alone():
@@ -219,13 +221,15 @@ def test_relations_are_those_of_spearman_and_of_masked_pairs_alone():
 def test_candidate_sets_are_shares_of_brackets():
     ten = [1, 1, 2, 4, 5, 9, 12, 12, 12, 1200]
     sizes = 20 * ten  # of 200 targets: steps of 10
-    found = candidates("linkage", Microdata.of({"candidates": sizes}), PUBLIC)
+    found = candidates("linkage", Microdata.from_columns({"candidates": sizes}), PUBLIC)
     shown = [(bracket_text(one), one.share) for one in found.brackets if one.share]
     assert shown == [("1", 0.2), ("2", 0.1), ("3 to 4", 0.1), ("5 to 9", 0.2), ("10 to 19", 0.3), ("1,000 or more", 0.1)]
     assert sum(one.share for one in found.brackets) == pytest.approx(1)
-    few = candidates("linkage", Microdata.of({"candidates": ten}), PUBLIC)  # steps of 5 of 10: brackets of 1 or 2 show none
+    few = candidates(
+        "linkage", Microdata.from_columns({"candidates": ten}), PUBLIC
+    )  # steps of 5 of 10: brackets of 1 or 2 show none
     assert [(bracket_text(one), one.share) for one in few.brackets if one.share] == [("10 to 19", 0.5)]
-    assert [one.last for one in candidates("x", Microdata.of({"candidates": [3, 4]}), PUBLIC).brackets] == [1, 2, 4]
+    assert [one.last for one in candidates("x", Microdata.from_columns({"candidates": [3, 4]}), PUBLIC).brackets] == [1, 2, 4]
 
 
 def rate(value: float, intruder: str, attack: str = "linkage", **more) -> Estimate:
@@ -270,7 +274,7 @@ def test_losses_need_two_attributes():
 def test_a_bar_needs_as_many_times_more_records_as_a_person_can_have():
     rng = np.random.default_rng(6)
     n = 400
-    table = Microdata.of({"id": np.repeat(np.arange(n // 4), 4), "x": rng.integers(0, 100, n)})
+    table = Microdata.from_columns({"id": np.repeat(np.arange(n // 4), 4), "x": rng.integers(0, 100, n)})
     key = replace(attribute(Scale.NOMINAL, "id"), role=Role.PERSON)
     schema = Schema((key, attribute(Scale.NUMERIC, "x")))
     masked = table.select(["x"])

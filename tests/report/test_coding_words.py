@@ -15,7 +15,7 @@ SCHEMA = Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "dec
 
 def all_words(step):
     words = told(step, SCHEMA)
-    of_attributes = [words.attribute(SCHEMA[name]) for name in step.named]
+    of_attributes = [words.attribute(SCHEMA[name]) for name in step.explicit_attributes]
     return " ".join([words.title, words.text, words.missing, *words.analysts, *of_attributes, step.rule, str(step.public())])
 
 

@@ -20,7 +20,7 @@ def test_it_comes_back_from_json(which, request):
 
 
 def test_rows_of_people_are_refused(certified):
-    with_rows = replace(certified.attacks[0], outcomes=Microdata.of({"target": [1]}))
+    with_rows = replace(certified.attacks[0], outcomes=Microdata.from_columns({"target": [1]}))
     with pytest.raises(ValueError, match="without outcomes"):
         replace(certified, attacks=(with_rows,))
 

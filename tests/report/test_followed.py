@@ -28,7 +28,7 @@ def micro(**more):
 def test_a_mask_that_nothing_answers_says_so(step):
     (told,) = followed_in_words([step])
     assert told.startswith(f"No transparency attack answers {step.rule}: ")
-    assert step.unanswered in told
+    assert step.no_attack_reason in told
 
 
 def test_what_a_randomised_partition_would_give():

@@ -12,7 +12,7 @@ import pytest
 from jinja2 import UndefinedError
 from markupsafe import escape
 
-from tasks.attack.threat import Omission
+from tasks.attack.omissions import Omission
 from tasks.microdata.schema import Schema
 from tasks.report import page as page_module
 from tasks.report.content import public_edition
@@ -157,7 +157,7 @@ def test_each_measure_is_explained_where_it_stands(certified):
 
 def test_attacks_without_a_figure_are_listed_with_the_reason(refused, undecided):
     text = said(render(refused))
-    assert "Transparency attack all left out the board has seen it on an earlier draft" in text
+    assert "Transparency attack all omitted the board has seen it on an earlier draft" in text
     assert "k bounds nothing" in text
     failed = said(render(undecided))
     assert "Transparency attack declared intruder failed the intersections are empty" in failed

@@ -17,7 +17,7 @@ from tasks.report.views.figures import precision_figures
 
 
 def outcomes(margin, right):
-    return Microdata.of({"margin": np.array(margin, dtype=float), "named_right": np.array(right)})
+    return Microdata.from_columns({"margin": np.array(margin, dtype=float), "named_right": np.array(right)})
 
 
 def test_worked_points():
@@ -25,7 +25,7 @@ def test_worked_points():
     table = outcomes([0.9] * 10 + [0.5] * 10 + [0.0] * 20, [True] * 15 + [False] * 25)
     found = precision("distance_linkage", table, RULES["internal"])
     assert found.points == (Asserted(0.25, 1.0), Asserted(0.5, 0.75))
-    assert precision("one_to_one", Microdata.of({"target": np.arange(3)}), RULES["internal"]).points == ()
+    assert precision("one_to_one", Microdata.from_columns({"target": np.arange(3)}), RULES["internal"]).points == ()
     assert precision("nobody", outcomes([0, 0], [False, False]), RULES["internal"]).points == ()
 
 

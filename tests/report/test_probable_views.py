@@ -125,7 +125,7 @@ def test_the_picture_has_a_title_and_every_text():
 def test_claims_beside_hits_by_hand():
     # of 12 guesses that claim one half 9 are right, of 12 that claim all of it 12; three others are too few for the public
     claimed, credit = [0.5] * 12 + [1.0] * 12 + [0.1] * 3, [1.0] * 9 + [0.0] * 3 + [1.0] * 12 + [0.0] * 3
-    table = Microdata.of({"claimed": np.array(claimed), "credit": np.array(credit)})
+    table = Microdata.from_columns({"claimed": np.array(claimed), "credit": np.array(credit)})
     assert reliability("a", table, RULES["public"]).points == (Claim(0.5, 0.75), Claim(1.0, 1.0))
     assert reliability("a", table, RULES["internal"]).points[0] == Claim(pytest.approx(0.1), 0.0)
-    assert reliability("a", Microdata.of({"credit": np.array(credit)}), RULES["public"]).points == ()
+    assert reliability("a", Microdata.from_columns({"credit": np.array(credit)}), RULES["public"]).points == ()

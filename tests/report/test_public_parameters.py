@@ -25,7 +25,7 @@ from tasks.report.masks.words import told
 from tasks.report.page import Stamp
 from tasks.report.predicate import MadeBy, Recorded
 from tasks.report.statement import predicate
-from tasks.runtime.tracking import flattened
+from tasks.runtime.tracking import flatten_parameters
 
 CANARY = "Mr Smith of Oslo"
 STAMP = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
@@ -73,11 +73,11 @@ class Reversal(Step):
         return "reversal"
 
     @property
-    def values_move(self) -> bool:
+    def moves_values(self) -> bool:
         return True
 
     @property
-    def unanswered(self) -> None:
+    def no_attack_reason(self) -> None:
         return None
 
 
@@ -86,7 +86,7 @@ def outputs(steps: tuple[Step, ...], content) -> str:
     release = ReleaseSpec.model_construct(name="r", masking=steps, policy=())
     touched = replace(content, mechanisms=steps)
     said = predicate(touched, STAMP, source_digest="ef" * 32, recorded=RECORDED, made_by=MADE_BY)
-    return json.dumps([list(flattened(release.public())), said])
+    return json.dumps([list(flatten_parameters(release.public())), said])
 
 
 def test_a_new_method_tells_nothing_that_nobody_declared_public(certified):
@@ -172,7 +172,7 @@ def planted(tmp_path):
 
 def test_categories_values_paths_and_queries_of_a_release_file_are_not_told(planted, certified):
     assert CANARY in planted.model_dump_json()
-    said = json.dumps(list(flattened(planted.public())))
+    said = json.dumps(list(flatten_parameters(planted.public())))
     assert CANARY not in said
     assert "CANARY_OF_THE_NAME" not in said
     words = [told(step, certified.schema) for step in planted.masking]
@@ -189,7 +189,7 @@ def test_a_method_that_leaves_a_question_of_risk_open_cannot_be_made():
     class Forgetful(Step):
         method: Public[Literal["forgetful"]] = "forgetful"
 
-    with pytest.raises(TypeError, match=r"rule.*unanswered.*values_move"):
+    with pytest.raises(TypeError, match=r"moves_values.*no_attack_reason.*rule"):
         Forgetful()  # type: ignore[abstract]  # made on purpose
 
 

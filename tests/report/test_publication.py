@@ -64,11 +64,11 @@ def tables(draw, kinds=tuple(COLUMNS)):
     for name in chosen:
         kind, values = COLUMNS[draw(st.sampled_from(kinds))]
         columns[name] = pa.array(draw(st.lists(st.none() | values, min_size=n, max_size=n)), type=kind)
-    return Microdata.of(columns)
+    return Microdata.from_columns(columns)
 
 
 def test_the_worked_table():
-    table = Microdata.of(
+    table = Microdata.from_columns(
         {
             "a": [1, None, -3],
             "b": [0.5, 2.0, None],
@@ -92,11 +92,11 @@ def test_the_worked_table():
     ],
 )
 def test_doubles_have_the_fewest_digits_that_read_back(number, written):
-    assert encode(Microdata.of({"x": np.array([number])}), "csv") == f"x\n{written}\n".encode()
+    assert encode(Microdata.from_columns({"x": np.array([number])}), "csv") == f"x\n{written}\n".encode()
 
 
 def test_one_column_has_no_blank_lines():
-    assert encode(Microdata.of({"x": ["a", None, ""]}), "csv") == b'x\na\n""\n""\n'
+    assert encode(Microdata.from_columns({"x": ["a", None, ""]}), "csv") == b'x\na\n""\n""\n'
 
 
 @settings(max_examples=150, deadline=None)
@@ -137,7 +137,7 @@ def _cell(value) -> str:
     if isinstance(value, datetime | time) and value.microsecond:
         return value.isoformat().rstrip("0")
     if isinstance(value, float):
-        text = encode(Microdata.of({"x": np.array([value])}), "csv").decode().split("\n")[1]
+        text = encode(Microdata.from_columns({"x": np.array([value])}), "csv").decode().split("\n")[1]
         assert float(text) == value
         return text
     return value.isoformat() if isinstance(value, date | time) else str(value)
@@ -157,7 +157,7 @@ def test_parquet_comes_back_whole(table):
     "name", ["a;b;c", "\ufeffbom", "BZh", "PAR1", "%PDF", "a\tb|c", "PK\x03\x04", "SQLite format 3", 'q"q', "é"]
 )
 def test_a_strange_first_name_is_not_taken_for_something_else(name):
-    table = Microdata.of({name: ["1;2;3", "4;5;6"], "b": [1, 2]})
+    table = Microdata.from_columns({name: ["1;2;3", "4;5;6"], "b": [1, 2]})
     content = encode(table, "csv")
     assert not content.startswith(b"PAR1")
     assert delimited.read(content, "released.csv").table.to_pylist() == [{name: "1;2;3", "b": "1"}, {name: "4;5;6", "b": "2"}]
@@ -166,7 +166,7 @@ def test_a_strange_first_name_is_not_taken_for_something_else(name):
 @pytest.mark.parametrize("other", [";", "\t", "|"])
 def test_another_delimiter_inside_the_cells_is_not_taken_for_the_delimiter(other):
     """Unquoted, the other one would split every line into more columns than the comma does."""
-    table = Microdata.of({f"a{other}b{other}c": [f"1{other}2{other}3"] * 3, "d": [1, 2, 3]})
+    table = Microdata.from_columns({f"a{other}b{other}c": [f"1{other}2{other}3"] * 3, "d": [1, 2, 3]})
     content = encode(table, "csv")
     assert content.count(f'"1{other}2{other}3"'.encode()) == 3
     raw = delimited.read(content, "released.csv")
@@ -174,7 +174,7 @@ def test_another_delimiter_inside_the_cells_is_not_taken_for_the_delimiter(other
 
 
 def test_a_zero_byte_in_a_cell_is_refused_in_csv_and_kept_in_parquet():
-    table = Microdata.of({"a": ["x\0y"]})
+    table = Microdata.from_columns({"a": ["x\0y"]})
     with pytest.raises(InputError) as error:
         encode(table, "csv")
     assert error.value.code == "zero-byte"
@@ -183,7 +183,7 @@ def test_a_zero_byte_in_a_cell_is_refused_in_csv_and_kept_in_parquet():
 
 
 def test_a_name_with_a_zero_byte_is_neither_written_as_csv_nor_read():
-    table = Microdata.of({"a\0": ["x"]})
+    table = Microdata.from_columns({"a\0": ["x"]})
     for make in (lambda: encode(table, "csv"), lambda: read_parquet(encode(table, "parquet"))):
         with pytest.raises(InputError) as error:
             make()
@@ -192,7 +192,7 @@ def test_a_name_with_a_zero_byte_is_neither_written_as_csv_nor_read():
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_the_bytes_do_not_tell_how_the_table_lay_in_memory(format):
-    whole = Microdata.of({"a": np.arange(10), "b": [None, *"abcdefghi"]})
+    whole = Microdata.from_columns({"a": np.arange(10), "b": [None, *"abcdefghi"]})
     pieces = pa.concat_tables([whole.arrow.slice(0, 3), whole.arrow.slice(3)])
     described = pieces.replace_schema_metadata({"pandas": "secret", "made by": "somebody"})
     assert encode(Microdata(described), format) == encode(whole, format)
@@ -201,7 +201,7 @@ def test_the_bytes_do_not_tell_how_the_table_lay_in_memory(format):
 
 
 def test_parquet_holds_values_and_types_alone():
-    table = Microdata.of({"a": np.arange(1000.0), "b": ["suppressed", *["kept"] * 999]}).take(np.arange(1, 1000))
+    table = Microdata.from_columns({"a": np.arange(1000.0), "b": ["suppressed", *["kept"] * 999]}).take(np.arange(1, 1000))
     content = encode(table, "parquet")
     file = pq.ParquetFile(io.BytesIO(content))
     column = file.metadata.row_group(0).column(0)
@@ -214,7 +214,7 @@ def test_parquet_holds_values_and_types_alone():
 
 def test_rows_beyond_one_chunk_are_all_written():
     n = (1 << 16) + 7
-    lines = encode(Microdata.of({"a": np.arange(n), "b": ["x;y"] * n}), "csv").decode().split("\n")
+    lines = encode(Microdata.from_columns({"a": np.arange(n), "b": ["x;y"] * n}), "csv").decode().split("\n")
     assert lines[1:-1] == [f'{i},"x;y"' for i in range(n)]
 
 
@@ -229,7 +229,7 @@ def test_context_and_publish_are_strict():
 
 
 def test_worked_dates_moments_and_times():
-    table = Microdata.of(
+    table = Microdata.from_columns(
         {
             "d": [date(1, 1, 1), None, date(2024, 2, 29)],
             "m": [datetime(2023, 1, 1, 10), datetime(1969, 12, 31, 23, 59, 59, 500000), None],
@@ -246,7 +246,7 @@ FORMULAS = {"note": ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "-", "+", "a=b", No
 
 
 def test_formulas_are_kept_as_they_are_or_refused():
-    table = Microdata.of(FORMULAS)
+    table = Microdata.from_columns(FORMULAS)
     assert delimited.read(encode(table, "csv"), "released.csv").table.column("note").to_pylist() == FORMULAS["note"]
     refuse_formulas(table, Publish())
     with pytest.raises(InputError) as error:
@@ -258,6 +258,6 @@ def test_formulas_are_kept_as_they_are_or_refused():
 
 @pytest.mark.parametrize(("columns", "refused"), [({"=a": [1]}, True), ({"a": [-1]}, False), ({"a": ["-"]}, False)])
 def test_what_counts_as_a_formula(columns, refused):
-    table = Microdata.of(columns)
+    table = Microdata.from_columns(columns)
     with pytest.raises(InputError, match="the name of =a") if refused else nullcontext():
         refuse_formulas(table, Publish(formulas="refuse"))

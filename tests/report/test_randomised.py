@@ -87,7 +87,7 @@ def test_the_step_in_words(certified, step, title, phrase):
     assert told(step, certified.schema).title == title
     assert told(step, certified.schema).attribute(EDUC) == phrase
     sentence = told(step, certified.schema).text
-    assert sentence.startswith(f"In {sentences.listed(step.attributes)}, every cell by itself was drawn anew")
+    assert sentence.startswith(f"In {sentences.join_with_and(step.attributes)}, every cell by itself was drawn anew")
     assert phrase.removeprefix("randomised: ") in sentence
     assert ("chances in the matrix are not published" in sentence) == (step is MATRIX)
 

@@ -37,9 +37,9 @@ def test_what_is_learned_is_not_compared_with_a_blind_guess(certified):
     assert "blind guessing" not in told
 
 
-def test_an_attack_left_out_or_failed_is_named(refused, undecided):
-    left_out = "Not assessed: transparency attack (left out: the board has seen it on an earlier draft)."
-    assert left_out in plain(residual.summary(refused))
+def test_an_attack_omitted_or_failed_is_named(refused, undecided):
+    omitted = "Not assessed: transparency attack (omitted: the board has seen it on an earlier draft)."
+    assert omitted in plain(residual.summary(refused))
     failed = "transparency attack (failed: the intersections are empty: the parameters are not those of the mask)."
     assert f"Not assessed: {failed}" in plain(residual.residual_risks(undecided))
     attacks = tuple(replace(one, reason="it broke off. " + "more " * 99) for one in undecided.attacks)

@@ -99,6 +99,7 @@ def test_the_three_risks_take_the_worst_policy_line(certified, refused, undecide
     risks = filled(certified)["criteria_wp29"]
     assert risks["singling_out"] == {
         "attacks": ["distance_linkage", "transparency"], "measure": "records_exposed", "value": 20 / 944, "decision": "pass",
+        "lower_bound": False,
     }  # fmt: skip
     assert (risks["linkability"]["value"], risks["linkability"]["decision"]) == (90 / 944, "pass")
     assert (risks["inference"]["measure"], risks["inference"]["value"]) == ("linked_value_disclosed", 600 / 944)
@@ -260,7 +261,7 @@ def test_months_later(start, months, end):
 def test_a_new_attack_takes_a_new_catalogue_version():
     """Whoever adds an attack raises the version here and there, and takes it off the list of what is missing."""
     assert (ATTACK_CATALOGUE_VERSION, sorted(ATTACKS)) == (
-        "7",
+        "8",
         [
             "consistency", "distance_linkage", "learned_linkage", "probabilistic_linkage", "profile_linkage", "row_position",
             "transparency",

@@ -10,7 +10,7 @@ from tasks.attack.threat import ATTACKS as RUNNABLE
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.content import public_edition
 from tasks.report.masks.words import told
 from tasks.report.views.overview import policy_rows
@@ -36,7 +36,7 @@ def test_every_measure_attack_role_and_decision_has_words():
 
 
 def test_listed():
-    assert [listed(names) for names in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == ["", "a", "a and b", "a, b and c"]
+    assert [join_with_and(names) for names in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == ["", "a", "a and b", "a, b and c"]
 
 
 def test_masks(certified):

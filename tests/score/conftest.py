@@ -30,7 +30,7 @@ def pair_of():
         by_name = {one.name: one for one in described}
         schema = Schema(tuple(by_name.get(name, attribute(name)) for name in original))
         steps = (grouped(*masked),) if steps is None else steps
-        return Aligned(Microdata.of(original), Microdata.of(masked), schema, tuple(steps))
+        return Aligned(Microdata.from_columns(original), Microdata.from_columns(masked), schema, tuple(steps))
 
     return make
 
@@ -64,7 +64,7 @@ def result_of():
             scale_by="release",
             n_release=n_release,
             chance=1 / n_release,
-            outcomes=None if outcomes is None else Microdata.of(_complete(outcomes)),
+            outcomes=None if outcomes is None else Microdata.from_columns(_complete(outcomes)),
         )
 
     return make

@@ -47,7 +47,7 @@ def test_the_table_of_five_has_k_2(pair_of):
 
 
 def test_the_hospital_table_has_six_uniques(pair_of):
-    classes = class_of_row(Microdata.of(HOSPITAL), tuple(HOSPITAL))
+    classes = class_of_row(Microdata.from_columns(HOSPITAL), tuple(HOSPITAL))
     assert Counter(np.bincount(classes).tolist()) == {1: 6, 2: 2}
     assert k_anonymity(pair_of(HOSPITAL, HOSPITAL, nominal("town"))).value == 1
 
@@ -109,7 +109,7 @@ cells = st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 2), st.sampl
 @settings(deadline=None)
 @given(st.lists(cells, min_size=1, max_size=30))
 def test_classes_are_those_of_counted_tuples(rows):
-    table = Microdata.of({name: list(column) for name, column in zip("abc", zip(*rows, strict=True), strict=True)})
+    table = Microdata.from_columns({name: list(column) for name, column in zip("abc", zip(*rows, strict=True), strict=True)})
     classes = class_of_row(table, ("a", "b", "c"))
     assert len(set(zip(rows, classes.tolist(), strict=True))) == len(set(rows)) == len(set(classes.tolist()))
     assert sorted(np.bincount(classes).tolist()) == sorted(Counter(rows).values())

@@ -36,8 +36,8 @@ def schema_of(**scales):
 def both_ways():
     """The same table once with dates, times and codes, and once with the numbers and categories they stand for."""
     times = [(datetime(1970, 1, 1) + (np.timedelta64(int(s), "s")).astype(object)).time() for s in SECONDS]
-    dated = Microdata.of({"born": DAYS.astype("datetime64[D]"), "seen": times, "height": HEIGHT, "code": CODES})
-    plain = Microdata.of({"born": DAYS, "seen": SECONDS, "height": HEIGHT, "code": CODES})
+    dated = Microdata.from_columns({"born": DAYS.astype("datetime64[D]"), "seen": times, "height": HEIGHT, "code": CODES})
+    plain = Microdata.from_columns({"born": DAYS, "seen": SECONDS, "height": HEIGHT, "code": CODES})
     first = schema_of(born=Scale.DATE, seen=Scale.TIME, height=Scale.NUMERIC, code=Scale.CODE)
     second = schema_of(born=Scale.NUMERIC, seen=Scale.NUMERIC, height=Scale.NUMERIC, code=Scale.NOMINAL)
     return (dated, first), (plain, second)
@@ -45,7 +45,7 @@ def both_ways():
 
 def test_the_loss_of_dates_by_hand():
     """Means 2 and 12 January: every date moves by one day, so SSE is 4; the deviations from the 7th are 6, 4, 4, 6: SST 104."""
-    data, schema = Microdata.of({"born": BORN}), schema_of(born=Scale.DATE)
+    data, schema = Microdata.from_columns({"born": BORN}), schema_of(born=Scale.DATE)
     done = mask(data, schema, (Microaggregation(method="microaggregation", k=2),), seed=SEED, path=("test",))
     assert done.data.column("born").to_pylist() == [date(1960, 1, 2)] * 2 + [date(1960, 1, 12)] * 2
     whole, part = sse_percent(Aligned(data, done.data, schema, done.mechanisms))

@@ -23,7 +23,7 @@ def tables_of(before: dict, after: dict, masked: tuple[str, ...], *, scales=None
     scale = {name: (scales or {}).get(name, NUMERIC if name == weight else NOMINAL) for name in before}
     schema = Schema(tuple(Attribute(name, roles[name], scale[name], "declared") for name in before))
     step = Microaggregation(method="microaggregation", attributes=masked, k=2)
-    return Aligned(Microdata.of(before), Microdata.of(after), schema, (step,))
+    return Aligned(Microdata.from_columns(before), Microdata.from_columns(after), schema, (step,))
 
 
 def test_categories_lost_by_hand():

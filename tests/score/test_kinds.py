@@ -6,8 +6,19 @@ from itertools import combinations
 
 import pytest
 
+from tasks.mask.methods import mask
+from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
-from tasks.score.kinds import KINDS, NotLimited, Subject, kinds_asked, kinds_not_limited, refuse_silence, unanswered
+from tasks.score.kinds import (
+    KINDS,
+    NotLimited,
+    Subject,
+    compute_largest_share,
+    find_unlimited_kinds,
+    kinds_asked,
+    kinds_not_limited,
+    refuse_silence,
+)
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict_word import in_capitals, verdict_word
 
@@ -24,17 +35,17 @@ KIND = {"rate": "identity", "tail": "identity"}
 
 def test_by_hand():
     """A rate of 8 % says nothing of the person who is found with certainty; four lines answer the four kinds."""
-    assert set(unanswered([LINES["rate"]], TABLE)) == {"identity", "insiders", "inference", "membership"}
-    assert unanswered([LINES["rate"]], TABLE)["identity"] == ("measure: records_exposed",)
-    assert unanswered([LINES["tail"]], TABLE)["identity"] == ("measure: reidentification",)
-    assert unanswered(LINES.values(), TABLE) == {}
+    assert set(find_unlimited_kinds([LINES["rate"]], TABLE)) == {"identity", "insiders", "inference", "membership"}
+    assert find_unlimited_kinds([LINES["rate"]], TABLE)["identity"] == ("measure: records_exposed",)
+    assert find_unlimited_kinds([LINES["tail"]], TABLE)["identity"] == ("measure: reidentification",)
+    assert find_unlimited_kinds(LINES.values(), TABLE) == {}
 
 
 @pytest.mark.parametrize("count", range(len(LINES) + 1))
 def test_a_kind_is_answered_by_its_own_lines_alone(count):
     for names in combinations(LINES, count):
         missing = {KIND.get(name, name) for name in LINES if name not in names}
-        assert set(unanswered([LINES[name] for name in names], TABLE)) == missing
+        assert set(find_unlimited_kinds([LINES[name] for name in names], TABLE)) == missing
 
 
 @pytest.mark.parametrize(
@@ -56,21 +67,74 @@ def test_a_kind_is_answered_by_its_own_lines_alone(count):
 def test_lines_that_answer_nothing(kind, line):
     own = {"identity": "tail"}.get(kind, kind)
     others = [one for name, one in LINES.items() if name != own]
-    assert kind in unanswered([*others, line], TABLE)
+    assert kind in find_unlimited_kinds([*others, line], TABLE)
 
 
 def test_lines_on_each_part_answer_the_whole():
     each = [PolicyLine(measure="reidentification", at_most=0.5, intruder=name) for name in TABLE.insiders]
     each += [PolicyLine(measure="linked_value_disclosed", at_most=0.5, attribute=name) for name in TABLE.confidential]
-    assert set(unanswered(each, TABLE)) == {"identity", "membership"}
+    assert set(find_unlimited_kinds(each, TABLE)) == {"identity", "membership"}
 
 
 def test_a_limit_that_a_sample_cannot_reach_answers_nothing():
     """If a tenth of the records is released, nobody finds 15 % of all records."""
     sampled = Subject(what="masked table", largest_share=0.1)
     loose, strict = (PolicyLine(measure="reidentification", at_most=limit) for limit in (0.15, 0.05))
-    assert "measure: reidentification" in unanswered([loose], sampled)["identity"]
-    assert unanswered([strict], sampled)["identity"] == ("measure: records_exposed",)
+    assert "measure: reidentification" in find_unlimited_kinds([loose], sampled)["identity"]
+    assert find_unlimited_kinds([strict], sampled)["identity"] == ("measure: records_exposed",)
+
+
+HOLDERS = ("file:register", "file:club")
+EVERYBODY = ("declared", *HOLDERS)
+
+
+@pytest.mark.parametrize("half", ["rate", "tail"])
+@pytest.mark.parametrize("named", [names for size in range(4) for names in combinations(EVERYBODY, size)])
+def test_identity_is_answered_when_every_holder_of_a_file_is_limited(half, named):
+    """A line on the declared intruder says nothing of who holds a register: each needs one, or one has no `intruder`."""
+    subject = Subject(what="masked table", file_holders=HOLDERS)
+    other = LINES["tail" if half == "rate" else "rate"]
+    lines = [LINES[half].model_copy(update={"intruder": name}) for name in named]
+    assert ("identity" in find_unlimited_kinds([other, *lines], subject)) == (named != EVERYBODY)
+    together = [line for line in lines if line.intruder == "declared"]
+    together.append(LINES[half].model_copy(update={"intruder": "file"}))
+    assert ("identity" in find_unlimited_kinds([other, *together], subject)) == ("declared" not in named)
+    assert "identity" not in find_unlimited_kinds([other, LINES[half]], subject)
+
+
+def test_subgroups_are_measured_of_the_declared_intruder_alone():
+    line = PolicyLine(measure="subgroup_reidentification", at_most=0.3)
+    assert "identity" not in find_unlimited_kinds([LINES["rate"], line], Subject(what="masked table"))
+    subject = Subject(what="masked table", file_holders=("file:register",))
+    assert find_unlimited_kinds([LINES["rate"], line], subject)["identity"] == ("measure: records_exposed",)
+
+
+def test_who_is_left_out_is_told():
+    policy = tuple(LINES[name].model_copy(update={"intruder": "declared"}) for name in ("rate", "tail"))
+    with pytest.raises(InputError, match="leave out the others: declared, file:register"):
+        refuse_silence(policy, NotLimited(membership="why not"), Subject(what="masked table", file_holders=("file:register",)))
+
+
+SAMPLINGS = (
+    [{"share": 0.5}, {"share": 0.5}],
+    [{"share": 0.5, "by": ("town",)}],
+    [{"share": 0.3, "by": ("town",), "allocation": "equal"}, {"size": 11}],
+    [{"size": 40}, {"share": 0.25, "by": ("town",)}, {"share": 0.5}],
+)
+
+
+@pytest.mark.parametrize("steps", SAMPLINGS, ids=range(len(SAMPLINGS)))
+def test_the_largest_share_is_what_the_samples_leave(steps, table):
+    """Against the rows that a run keeps: strata and repeated samples leave no more than the shares multiplied."""
+    data, schema = table({"town": [i % 7 for i in range(101)]}, scales={"town": "nominal"})
+    samplings = tuple(Sampling(method="sampling", **step) for step in steps)
+    left = mask(data, schema, samplings, seed=bytes(32), path=("test",)).data.n
+    share = compute_largest_share(samplings, data.n)
+    assert share == left / data.n
+    subject = Subject(what="masked table", largest_share=share)
+    for limit, answered in ((share, False), (share - 0.01, True)):
+        line = PolicyLine(measure="reidentification", at_most=limit)
+        assert ("identity" not in find_unlimited_kinds([line, LINES["tail"]], subject)) == answered
 
 
 @pytest.mark.parametrize(
@@ -119,6 +183,19 @@ def test_of_a_model_or_a_synthetic_table_something_is_limited(what):
         refuse_silence((LINES["rate"],), reasons, subject)
     assert caught.value.code == "nothing-limited"
     refuse_silence((LINES["membership"],), reasons, subject)
+
+
+@pytest.mark.parametrize("what", ["model", "synthetic table"])
+def test_without_a_confidential_attribute_membership_is_limited(what):
+    """Nothing else can be: a reason alone would certify whatever the model or the table tells."""
+    reasons = NotLimited(membership="because")
+    with pytest.raises(InputError) as caught:
+        refuse_silence((LINES["rate"],), reasons, Subject(what=what))
+    assert caught.value.code == "nothing-limited"
+    assert "  - {measure: membership_advantage, at_most: <limit>}" in caught.value.lines
+    refuse_silence((LINES["membership"],), NotLimited(), Subject(what=what))
+    refuse_silence((LINES["rate"],), reasons, Subject(what=what, not_for_publication=True))
+    refuse_silence((LINES["rate"], LINES["tail"]), reasons, Subject(what="masked table"))
 
 
 def test_the_word():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.attack.learned.facts import LearnedFacts
-from tasks.microdata.interval import bounded_mean_interval, hypergeometric_interval
+from tasks.microdata.interval import compute_bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.score.linkage import LEARNED_FROM_ALL, linkage_estimates, majority_chance
 
@@ -118,7 +118,7 @@ def test_a_sample_has_intervals(pair_of, scene_of, result_of):
     assert {(one.n_targets, one.n_in_release) for one in found.values()} == {(60, 60)}
     rate, exposed, largest = (found[name] for name in ("reidentification", "records_exposed", "max_record_risk"))
     shared, counted = (
-        bounded_mean_interval(credit, population),
+        compute_bounded_mean_interval(credit, population),
         hypergeometric_interval(int((credit >= 0.5).sum()), n, population),
     )
     assert (rate.low, rate.high) == (shared.low, shared.high)
@@ -172,7 +172,7 @@ def test_majority_is_the_expected_hit_of_a_guess_among_the_modes(rows):
     from tasks.microdata.table import Microdata
 
     original, masked = ([*column] for column in zip(*rows, strict=True))
-    tables = [Microdata.of({"vote": pa.array(column, type=pa.string())}) for column in (original, masked)]
+    tables = [Microdata.from_columns({"vote": pa.array(column, type=pa.string())}) for column in (original, masked)]
     counts = Counter(masked)
     modes = [value for value, count in counts.items() if count == max(counts.values())]
     expected = np.mean([np.mean([truth == guess for truth in original]) for guess in modes])

@@ -39,7 +39,7 @@ def people():
     }
     scales = (Scale.NOMINAL, Scale.NOMINAL, Scale.NOMINAL, Scale.NUMERIC)
     attributes = (Attribute(name, Role.QUASI_IDENTIFIER, scale, "declared") for name, scale in zip(NAMES, scales, strict=True))
-    return Microdata.of(columns), Schema(tuple(attributes))
+    return Microdata.from_columns(columns), Schema(tuple(attributes))
 
 
 def values(people, *steps):
@@ -120,7 +120,10 @@ def test_against_every_pair_of_true_categories(seed, c, zero):
         matrix /= matrix.sum(axis=1, keepdims=True)
     names = [str(i) for i in range(c)]
     given_matrix = {i: {j: float(matrix[int(i), int(j)]) for j in names} for i in names}
-    people = Microdata.of({"a": names * 2}), Schema((Attribute("a", Role.QUASI_IDENTIFIER, Scale.NOMINAL, "declared"),))
+    people = (
+        Microdata.from_columns({"a": names * 2}),
+        Schema((Attribute("a", Role.QUASI_IDENTIFIER, Scale.NOMINAL, "declared"),)),
+    )
     (record, one) = epsilon(*people, [pram("a", matrix=given_matrix)])
     shown = [j for j in range(c) if matrix[:, j].any()]
     with np.errstate(divide="ignore"):

@@ -143,13 +143,13 @@ def test_people_without_a_value_are_a_part_too():
     roles = {"age": Role.QUASI_IDENTIFIER, "pay": Role.CONFIDENTIAL, "note": Role.OTHER}
     schema = Schema(tuple(Attribute(name, role, Scale.NUMERIC, "declared") for name, role in roles.items()))
     age = [None] * 40 + [1.0] * 260
-    table = Microdata.of({"age": age, "pay": [None] * 9 + [2.0] * 291, "note": age})
+    table = Microdata.from_columns({"age": age, "pay": [None] * 9 + [2.0] * 291, "note": age})
     (found,) = with_missing_values(table, schema, Units(np.arange(300), 300, "records"))
     assert (found.attribute, found.name, np.flatnonzero(found.members).tolist()) == ("age", "missing values", [*range(40)])
     persons = Units(np.arange(300) // 2, 150, "persons")
     (found,) = with_missing_values(table, schema, persons)
     assert np.flatnonzero(found.members).tolist() == [*range(20)]
-    wide = Microdata.of({"age": [None] * 160 + [1.0] * 140, "pay": age, "note": age})
+    wide = Microdata.from_columns({"age": [None] * 160 + [1.0] * 140, "pay": age, "note": age})
     assert [one.attribute for one in with_missing_values(wide, schema, Units(np.arange(300), 300, "records"))] == ["pay"]
     result, frame = asked(np.arange(300.0), np.arange(300) % 2 == 0)
     told = membership_figures([Answered(result, frame, table)], schema, "records")

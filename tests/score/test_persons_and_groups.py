@@ -17,7 +17,7 @@ from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.microdata.alignment import Alignment
-from tasks.microdata.interval import bounded_mean_interval, hypergeometric_interval
+from tasks.microdata.interval import compute_bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
@@ -65,7 +65,7 @@ def homes():
     who = np.sort(rng.permutation(np.repeat(np.arange(40), rng.integers(1, 4, 40))))
     house = [None if h == 12 else int(h) for h in (who * 7 % 13)]
     columns = {"who": who, "house": house, "x": np.where(who % 5, who % 3, who), "vote": rng.choice(["a", "b"], len(who))}
-    return Microdata.of(columns)
+    return Microdata.from_columns(columns)
 
 
 def test_persons_are_what_is_counted(homes):
@@ -81,9 +81,9 @@ def test_persons_are_what_is_counted(homes):
 
 
 def test_k_counts_persons_by_hand():
-    data = Microdata.of({"who": [1, 1, 1, 2, 3, 3], "x": [5, 5, 5, 6, 6, 6]})
+    data = Microdata.from_columns({"who": [1, 1, 1, 2, 3, 3], "x": [5, 5, 5, 6, 6, 6]})
     assert figures(data)["k_anonymity"].value == 1  # three rows alike, all of one person
-    rows = Microdata.of({"x": [5, 5, 5, 6, 6, 6]})
+    rows = Microdata.from_columns({"x": [5, 5, 5, 6, 6, 6]})
     assert figures(rows)["k_anonymity"].value == 3
 
 
@@ -91,7 +91,7 @@ def test_k_counts_persons_by_hand():
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=20))
 def test_k_over_persons_against_a_dictionary(rows):
     who, x, y = (list(column) for column in zip(*rows, strict=True))
-    data = Microdata.of({"who": who, "x": x, "y": y})
+    data = Microdata.from_columns({"who": who, "x": x, "y": y})
     tables = Aligned(data, data.select(["x", "y"]), schema_of(data), ())
     both, one = defaultdict(set), defaultdict(set)
     for w, a, b in rows:
@@ -118,7 +118,7 @@ def test_groups_exposed_against_a_dictionary(homes):
 
 def test_a_sample_bounds_the_groups_from_below(homes):
     schema = schema_of(homes)
-    rows, _ = units_of(homes, schema).rows().of(np.array([3, 30, 8, 11, 25, 17, 0, 39, 21, 5]))
+    rows, _ = units_of(homes, schema).rows().find_rows(np.array([3, 30, 8, 11, 25, 17, 0, 39, 21, 5]))
     whole, found = figures(homes), figures(homes, targets=rows)
     rate, groups = found[f"reidentification{BY}"], found[f"groups_exposed{BY}|house"]
     assert (rate.n_targets, rate.basis) == (10, "sampled_targets")
@@ -129,7 +129,7 @@ def test_a_sample_bounds_the_groups_from_below(homes):
 
 def test_rates_over_the_present_and_false_links_of_the_absent():
     # records 1 and 4 are absent: 4 is nearest to one row alone, 1 lies between two
-    data = Microdata.of({"x": [0, 5, 10, 20, 31], "vote": ["a", "a", "b", "b", "b"]})
+    data = Microdata.from_columns({"x": [0, 5, 10, 20, 31], "vote": ["a", "a", "b", "b", "b"]})
     alignment = Alignment(np.array([0, 2, 3]), np.array([1, 2, 0]), 5)
     found = figures(data, data.take(alignment.record), alignment=alignment)
     rate, present, false = (found[f"{m}{BY}"] for m in ("reidentification", "reidentification_present", "false_links_absent"))
@@ -144,9 +144,9 @@ def test_rates_over_the_present_and_false_links_of_the_absent():
 def test_samples_of_the_present_and_the_absent():
     rng = np.random.default_rng(4)
     n = 200
-    data = Microdata.of({"x": rng.normal(size=n), "vote": rng.choice(["a", "b"], n)})
+    data = Microdata.from_columns({"x": rng.normal(size=n), "vote": rng.choice(["a", "b"], n)})
     alignment = Alignment(np.sort(rng.permutation(n)[:150]), rng.permutation(150), n)
-    masked = Microdata.of(
+    masked = Microdata.from_columns(
         {"x": data.floats("x")[alignment.record] + rng.normal(0, 0.05, 150), "vote": rng.choice(["a", "b"], 150)}
     )
     targets = np.random.default_rng(1).permutation(n)[:80]
@@ -163,14 +163,14 @@ def test_samples_of_the_present_and_the_absent():
     outcomes = attack(
         data, masked, schema_of(data), (), PLAIN, Intruder("declared", ("x",)), alignment=alignment, targets=targets
     ).outcomes
-    bounds = bounded_mean_interval(outcomes.floats("credit")[there], 150)
+    bounds = compute_bounded_mean_interval(outcomes.floats("credit")[there], 150)
     assert (present.low, present.high) == (bounds.low, bounds.high)
     only_present = figures(data, masked, alignment=alignment, targets=alignment.record[:20])[f"false_links_absent{BY}"]
     assert (only_present.status, only_present.value) == ("not_applicable", None)
 
 
 def test_absent_persons_are_those_without_any_row():
-    data = Microdata.of({"who": [0, 0, 1, 1, 2], "x": [0, 1, 10, 11, 20], "vote": ["a", "b", "a", "b", "a"]})
+    data = Microdata.from_columns({"who": [0, 0, 1, 1, 2], "x": [0, 1, 10, 11, 20], "vote": ["a", "b", "a", "b", "a"]})
     partly = Alignment(np.array([0, 2, 4]), np.arange(3), 5)
     found = figures(data, data.take(partly.record), alignment=partly)
     assert not {"reidentification_present", "false_links_absent"} & {one.measure for one in found.values()}
@@ -184,10 +184,10 @@ def test_absent_persons_are_those_without_any_row():
 
 
 def test_losses_are_over_the_released_records():
-    data = Microdata.of({"x": [0.0, 10, 20, 30], "vote": ["a"] * 4})
+    data = Microdata.from_columns({"x": [0.0, 10, 20, 30], "vote": ["a"] * 4})
     alignment = Alignment(np.array([1, 3]), np.arange(2), 4)
     steps = (Microaggregation(method="microaggregation", attributes=("x",), k=2),)
-    masked = Microdata.of({"x": [20.0, 20], "vote": ["a", "a"]})
+    masked = Microdata.from_columns({"x": [20.0, 20], "vote": ["a", "a"]})
     found = figures(data, masked, alignment=alignment, steps=steps)
     assert found["sse_percent"].value == pytest.approx(100)  # of the two that are released, both at their mean
     assert found["records_absent"].value == 0.5
@@ -218,7 +218,9 @@ def test_the_curve_gives_two_figures_alone(homes):
 
 def test_an_attack_that_failed_has_no_figure_of_groups_and_subgroups():
     rng = np.random.default_rng(1)
-    data = Microdata.of({"x": rng.normal(size=300), "house": np.arange(300) // 3, "vote": rng.choice(["a", "b"], 300)})
+    data = Microdata.from_columns(
+        {"x": rng.normal(size=300), "house": np.arange(300) // 3, "vote": rng.choice(["a", "b"], 300)}
+    )
     alignment = Alignment(np.arange(290), np.arange(290), 300)
     schema = schema_of(data)
     result = attack(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.attack.probabilistic.facts import ProbableFacts
-from tasks.microdata.interval import bounded_mean_interval
+from tasks.microdata.interval import compute_bounded_mean_interval
 from tasks.score.linkage import linkage_estimates
 
 TABLE = {"age": [1.0, 2.0, 3.0, 4.0]}
@@ -58,7 +58,7 @@ def test_where_m_is_read_off_chance_is_that_of_permuted_truths(figure):
 def test_a_sample_has_an_interval(figure):
     some = {name: column[:2] for name, column in OUTCOMES.items()}
     one = figure(some)
-    interval = bounded_mean_interval(np.array([0.7, 0.4]), 4)
+    interval = compute_bounded_mean_interval(np.array([0.7, 0.4]), 4)
     assert (one.value, one.low, one.high) == (pytest.approx(0.55), interval.low, interval.high)
     assert one.basis == "sampled_targets"
 

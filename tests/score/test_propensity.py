@@ -24,7 +24,7 @@ KEY = Role.QUASI_IDENTIFIER
 
 
 def beside(before, after, schema):
-    return Beside(Microdata.of(before), Microdata.of(after), schema, (Synthetic(attributes=schema.names),))
+    return Beside(Microdata.from_columns(before), Microdata.from_columns(after), schema, (Synthetic(attributes=schema.names),))
 
 
 def population(rng, n):

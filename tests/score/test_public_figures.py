@@ -85,3 +85,23 @@ def test_a_tiny_difference_does_not_give_the_original_mean():
     tiny = Estimate(measure="mean_difference", attribute="a", value=4.5e-10, unit="sd")
     small = Estimate(measure="mean_difference", attribute="b", value=0.00184, unit="sd")
     assert [one.value for one in public((tiny, small))] == [0.0, 0.002]
+
+
+@given(count=st.integers(0, 120), n=st.integers(25, 120), limit=st.floats(0.01, 0.99))
+def test_a_lower_bound_is_rounded_downwards_on_its_side_of_a_limit(count, n, limit):
+    share = min(count, n) / n
+    bound = Estimate(measure="reidentification", attack="consistency", intruder="declared", value=share, low=share, high=1.0,
+                     unit="share", status="not_followed", n_targets=n, n_in_release=n)  # fmt: skip
+    assert public((bound,))[0].value <= share
+    lines = (PolicyLine(measure="reidentification", at_most=limit),)
+    unfollowed = frozenset({("consistency", "declared")})
+    found = decide(lines, (bound,), unfollowed).criteria
+    (shown,) = public((bound,), zip(lines, found, strict=True))
+    assert shown.is_lower_bound
+    assert shown.low == shown.value
+    assert public((shown,), zip(lines, found, strict=True)) == (shown,)
+    (criterion,) = criteria_beside(found, (bound,), (shown,))
+    assert criterion.lower_bound == (criterion.decision == "fail") == beyond(share, limit, "at_most")
+    if criterion.lower_bound:
+        assert beyond(shown.value, limit, "at_most")
+        assert criterion.deciding_value == shown.value

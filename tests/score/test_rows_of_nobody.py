@@ -15,7 +15,7 @@ from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.elsewhere.released import Synthetic
-from tasks.microdata.alignment import ROWS_OF_NOBODY, Alignment, OfNobody
+from tasks.microdata.alignment import ROWS_OF_NOBODY, Alignment, NoAlignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -39,10 +39,10 @@ SCHEMA = Schema(
         Attribute("vote", SECRET, Scale.NOMINAL, "declared"),
     )
 )
-SOURCE = Microdata.of(
+SOURCE = Microdata.from_columns(
     {"age": [1, 1, 1, 2, 2, 2], "sex": ["m", "m", "f", "m", "f", "f"], "vote": ["x", "x", "y", "y", "x", "z"]}
 )
-ROWS = Microdata.of({"age": [1, 1, 2, 1], "sex": ["f", "f", "m", "m"], "vote": ["x", "y", "y", "x"]})
+ROWS = Microdata.from_columns({"age": [1, 1, 2, 1], "sex": ["f", "f", "m", "m"], "vote": ["x", "y", "y", "x"]})
 STEPS = (Synthetic(attributes=("age", "sex", "vote")),)
 KNOWN = Intruder("declared", ("age", "sex"))
 ELSEWHERE = tuple(one.name for one in MEASURES.values() if one.of_membership or one.only_of_model or one.name == "epsilon")
@@ -51,19 +51,19 @@ OF_EVERY_RELEASE = tuple(name for name in MEASURES if name not in ELSEWHERE)
 
 def attacked(source, rows, schema, spec=None, intruder=KNOWN, targets=None):
     everybody = np.arange(source.n) if targets is None else targets
-    nobody = OfNobody(np.arange(rows.n), source.n)
+    nobody = NoAlignment(np.arange(rows.n), source.n)
     plain = DistanceLinkage(method="distance_linkage")
     return attack(source, rows, schema, STEPS, spec or plain, intruder, alignment=nobody, targets=everybody)
 
 
 def scored(source=SOURCE, rows=ROWS, schema=SCHEMA, measures=(), results=None):
     results = (attacked(source, rows, schema),) if results is None else results
-    nobody = OfNobody(np.arange(rows.n), source.n)
+    nobody = NoAlignment(np.arange(rows.n), source.n)
     return score(source, rows, schema, STEPS, results, measures, alignment=nobody, n_targets=source.n)
 
 
 def beside(before, after, schema=SCHEMA):
-    return Beside(Microdata.of(before), Microdata.of(after), schema, STEPS)
+    return Beside(Microdata.from_columns(before), Microdata.from_columns(after), schema, STEPS)
 
 
 def by_id(figures):
@@ -102,7 +102,7 @@ def test_linked_values_have_their_baselines():
 
 
 def test_a_sample_of_targets_has_bounds():
-    source = Microdata.of({"age": np.arange(40) % 7, "sex": ["f", "m"] * 20, "vote": ["x", "y", "z", "z"] * 10})
+    source = Microdata.from_columns({"age": np.arange(40) % 7, "sex": ["f", "m"] * 20, "vote": ["x", "y", "z", "z"] * 10})
     result = attacked(source, ROWS, SCHEMA, targets=np.arange(0, 40, 2))
     told = by_id(scored(source=source, results=(result,)))["linked_value_disclosed|distance_linkage|declared|vote"]
     assert (told.basis, told.n_targets) == ("sampled_targets", 20)
@@ -196,7 +196,7 @@ def test_the_order_of_the_rows_changes_no_figure(seed, n, m):
     rng = np.random.default_rng(seed)
 
     def drawn(size):
-        return Microdata.of(
+        return Microdata.from_columns(
             {"age": rng.integers(0, 9, size), "sex": rng.choice(["f", "m"], size), "vote": rng.choice(["x", "y"], size)}
         )
 
@@ -270,7 +270,7 @@ def test_limits_on_what_is_measured_decide():
 
 
 def test_the_control_of_other_people_is_rounded_for_the_public():
-    source = Microdata.of({"age": np.arange(37) % 11, "sex": ["f"] * 37, "vote": (["x", "y", "x"] * 13)[:37]})
+    source = Microdata.from_columns({"age": np.arange(37) % 11, "sex": ["f"] * 37, "vote": (["x", "y", "x"] * 13)[:37]})
     exact, shown = (by_id(figures) for figures in (scored(source=source), public(scored(source=source))))
     name = "linked_value_control|distance_linkage|declared|vote"
     assert (exact[name].value, shown[name].value) == (18.5 / 37, 0.54)  # 15 to 24 are shown as 20 of 37, with 2 digits

@@ -34,7 +34,7 @@ SCHEMA = Schema(
         Attribute("vote", Role.CONFIDENTIAL, Scale.NOMINAL, "declared"),
     )
 )
-ORIGINAL = Microdata.of(
+ORIGINAL = Microdata.from_columns(
     {
         "id": ["a", "b", "c", "d"],
         "age": [20, 22, 40, 44],
@@ -43,7 +43,7 @@ ORIGINAL = Microdata.of(
         "vote": ["x", "y", "x", "x"],
     }
 )
-MASKED = Microdata.of(
+MASKED = Microdata.from_columns(
     {
         "age": [21, 21, 42, 42],
         "educ": ["low", "low", "high", "high"],
@@ -169,7 +169,7 @@ def test_malformed_measures(text):
 def read(path):
     with path.open(newline="") as file:
         header, *rows = csv.reader(file)
-    return Microdata.of(dict(zip(header, np.array(rows, dtype=np.float64).T, strict=True)))
+    return Microdata.from_columns(dict(zip(header, np.array(rows, dtype=np.float64).T, strict=True)))
 
 
 # Census, 13 columns, masked by sdcMicro 5.8.1 (tests/score/test_loss.py says how); linkage original -> release, scaled by the

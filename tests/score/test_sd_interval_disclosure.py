@@ -140,7 +140,7 @@ def test_parameters_and_policy_lines():
 def randomised():
     """Towns and grades after PRAM, and a number that nobody touched."""
     rng = np.random.default_rng(4)
-    data = Microdata.of(
+    data = Microdata.from_columns(
         {
             "town": rng.choice(["a", "b", "c"], 3000, p=[0.7, 0.2, 0.1]),
             "grade": rng.choice(5, 3000, p=[0.4, 0.3, 0.1, 0.1, 0.1]),

@@ -15,7 +15,7 @@ from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.interval import bounded_mean_interval
+from tasks.microdata.interval import compute_bounded_mean_interval
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
@@ -33,7 +33,7 @@ def schema_of(scale, role=Role.QUASI_IDENTIFIER, **more):
 
 
 def members(values, scale=Scale.NUMERIC, **more):
-    data, schema = Microdata.of({"a": values}), schema_of(scale)
+    data, schema = Microdata.from_columns({"a": values}), schema_of(scale)
     return {one.name: np.flatnonzero(one.members).tolist() for one in subgroups_of(data, schema, units_of(data, schema))}
 
 
@@ -75,22 +75,22 @@ def test_rare_categories_by_hand():
     ],
 )
 def test_which_attributes_are_looked_at(scale, role, looked_at):
-    data, schema = Microdata.of({"a": np.arange(200)}), schema_of(scale, role)
+    data, schema = Microdata.from_columns({"a": np.arange(200)}), schema_of(scale, role)
     assert bool(subgroups_of(data, schema, units_of(data, schema))) is looked_at
 
 
 def test_persons_count_by_their_extreme_rows():
     # 200 persons of two rows: one at 0..199, one at 1000 for everybody but the persons 0..9, who have 2000
     rows = np.arange(400)
-    data = Microdata.of({"a": np.where(rows % 2, np.where(rows < 20, 2000, 1000), rows // 2), "who": rows // 2})
+    data = Microdata.from_columns({"a": np.where(rows % 2, np.where(rows < 20, 2000, 1000), rows // 2), "who": rows // 2})
     schema = schema_of(Scale.NUMERIC, who=Role.PERSON)
     found = {one.name: np.flatnonzero(one.members).tolist() for one in subgroups_of(data, schema, units_of(data, schema))}
     assert found == {"lowest values": [*range(10)], "highest values": [*range(10)]}
-    codes = Microdata.of({"a": np.where(rows % 2, 1, np.where(rows < 30, 2, 3)), "who": rows // 2})
+    codes = Microdata.from_columns({"a": np.where(rows % 2, 1, np.where(rows < 30, 2, 3)), "who": rows // 2})
     schema = schema_of(Scale.CODE, who=Role.PERSON)
     wide = [one for one in subgroups_of(codes, schema, units_of(codes, schema)) if one.name == "rare categories"]
     assert wide == []  # fifteen of two hundred persons, 7.5 percent
-    few = Microdata.of({"a": np.where(rows % 2, 1, np.where(rows >= 382, 2, 3)), "who": (rows + 2) // 2 % 200})
+    few = Microdata.from_columns({"a": np.where(rows % 2, 1, np.where(rows >= 382, 2, 3)), "who": (rows + 2) // 2 % 200})
     assert subgroups_of(few, schema, units_of(few, schema)) == ()  # nine persons
 
 
@@ -115,7 +115,7 @@ def test_tails_are_small_whole_and_extreme(seed, n, different):
 def release():
     """400 people; those at the upper end of `a` stand apart from everybody, the others are released in pairs."""
     a = np.concatenate([np.repeat(np.arange(190.0), 2), 1000 + 10.0 * np.arange(20)])
-    data = Microdata.of({"a": a, "vote": ["x"] * 388 + ["y"] * 12})
+    data = Microdata.from_columns({"a": a, "vote": ["x"] * 388 + ["y"] * 12})
     schema = Schema(
         (
             Attribute("a", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),
@@ -154,7 +154,7 @@ def test_samples_of_subgroups(release):
     lowest = found["a", "lowest values"]
     inside = int((targets < 20).sum())
     assert (lowest.n_targets, lowest.basis) == (inside, "sampled_targets")
-    bounds = bounded_mean_interval(np.full(inside, 0.5), 20)
+    bounds = compute_bounded_mean_interval(np.full(inside, 0.5), 20)
     assert (lowest.low, lowest.high) == (bounds.low, bounds.high)
     few = [e for e in scored(release, np.arange(100)) if e.subgroup]
     assert [(e.attribute, e.subgroup) for e in few] == [("a", "lowest values")]  # nobody of the others was drawn

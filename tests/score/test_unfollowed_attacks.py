@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
-from tasks.attack.threat import Omission
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.estimate import Estimate
 from tasks.score.policy import PolicyLine
@@ -115,3 +117,27 @@ def test_an_omission_is_in_effect_where_a_required_attack_gave_no_figure():
     assert in_effect(linked, result("consistency", "not_followed")) == ["consistency"]
     assert in_effect(linked, result("consistency", "not_followed"), intruder="insider:a") == []
     assert in_effect(linked, result("consistency", "not_followed", intruder="knowing:2")) == []
+
+
+WEAK = {"full_form": False}
+
+
+@pytest.mark.parametrize("status", ["ok", "not_applicable", "failed"])
+def test_a_weak_form_answers_for_no_required_one(status):
+    weak = replace(result("weak", status, method="consistency"), **WEAK)
+    linked = result("distance_linkage", "ok")
+    assert in_effect(linked, weak) == ["consistency"]  # the required form did not run
+    idle = result("consistency", "not_followed")
+    assert find_unfollowed((linked, weak, idle), (), SWAP) == {("consistency", "declared")}
+    assert in_effect(linked, weak, idle) == ["consistency"]
+
+
+def test_a_weak_form_that_was_not_followed_leaves_nothing_undecided():
+    weak = replace(result("weak", "not_followed", method="consistency"), **WEAK)
+    assert find_unfollowed((result("consistency", "ok"), weak), (), SWAP) == frozenset()
+
+
+def test_an_omission_covers_all_of_a_kind():
+    attacks = (result("consistency", "not_followed", intruder="insider:a"), result("consistency", "not_followed"))
+    omit = (Omission(attack="consistency", intruder="insider", reason="seen by the board"),)
+    assert find_unfollowed(attacks, omit, SWAP) == {("consistency", "declared")}

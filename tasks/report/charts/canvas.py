@@ -12,12 +12,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypedDict, Unpack
 from xml.etree import ElementTree
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 WIDTH = 300.0
 TEXT = 11.5
@@ -48,6 +50,14 @@ _PARAMETERS = {
 _ELLIPSIS = "\u2026"
 
 
+class BarStyle(TypedDict):
+    """Colours of a bar and of its edge; the edge's width in points."""
+
+    fc: str
+    ec: str
+    lw: float
+
+
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """A figure with one pair of axes, and the full texts that stand behind its shortened ones."""
@@ -61,6 +71,12 @@ class Sheet:
         name = f"title-{len(self.titles)}"
         self.titles[name] = text
         return name
+
+    def add_bar(self, left: float, bottom: float, width: float, height: float, text: str, **style: Unpack[BarStyle]) -> None:
+        """A rectangle in units of the axes with a title. The limits of the axes stay: matplotlib's own `bar` takes long."""
+        bar = Rectangle((left, bottom), width, height, clip_on=False, **style)
+        bar.set_gid(self.titled(text))
+        self.axes.add_artist(bar)
 
 
 @contextmanager

@@ -40,15 +40,15 @@ def draw_columns(columns: tuple[Column, ...], *, between: bool, key: str, title:
 
 
 def _bars(drawn: Sheet, columns: tuple[Column, ...]) -> None:
-    places = range(len(columns))
-    before = drawn.axes.bar(
-        places, [one.original for one in columns], 0.92, color=BEFORE, edgecolor=SOFT, lw=0.7, clip_on=False
-    )
-    after = drawn.axes.bar(places, [one.released for one in columns], 0.46, color=AFTER, clip_on=False)
-    for patches in (before, after):
-        for patch, one in zip(patches, columns, strict=True):
-            patch.set_gid(drawn.titled(f"{one.label}: {tick_text(round(one.original, 4), percent=True)} before, "
-                                       f"{tick_text(round(one.released, 4), percent=True)} after"))  # fmt: skip
+    texts = [
+        f"{one.label}: {tick_text(round(one.original, 4), percent=True)} before, "
+        f"{tick_text(round(one.released, 4), percent=True)} after"
+        for one in columns
+    ]
+    for place, (one, text) in enumerate(zip(columns, texts, strict=True)):
+        drawn.add_bar(place - 0.46, 0, 0.92, one.original, text, fc=BEFORE, ec=SOFT, lw=0.7)
+    for place, (one, text) in enumerate(zip(columns, texts, strict=True)):
+        drawn.add_bar(place - 0.23, 0, 0.46, one.released, text, fc=AFTER, ec=AFTER, lw=0)
 
 
 def _marks(marks: list[str], between: bool) -> list[tuple[float, str]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tasks.microdata.alignment import Belonging, OfNobody
+from tasks.microdata.alignment import NoAlignment, RowAlignment
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
@@ -35,7 +35,7 @@ class ChartData:
 def chart_data(
     original: Microdata,
     masked: Microdata,
-    alignment: Belonging,
+    alignment: RowAlignment,
     schema: Schema,
     touched: frozenset[str],
     outcomes: dict[str, Microdata],
@@ -49,8 +49,8 @@ def chart_data(
     Where a person has several rows, a bar needs as many times more: enough persons stand behind it, whoever's rows it holds.
     """
     rule = drawn_by(original, schema, edition)
-    shown = (one for one in schema.attributes if one.published and one.name in touched)
-    if isinstance(alignment, OfNobody):
+    shown = (one for one in schema.attributes if one.is_published and one.name in touched)
+    if isinstance(alignment, NoAlignment):
         marginals = tuple(distribution(original, masked, one, rule) for one in shown)
         return ChartData(edition=edition, distributions=marginals, relations=relations(original, masked, schema, touched, rule))
     same_records = original if alignment.complete else original.take(np.asarray(alignment.record))

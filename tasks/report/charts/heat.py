@@ -28,9 +28,8 @@ def draw_heat(
         axes.set_ylim(n, 0)
         for (one, other), difference in differences.items():
             row, column = max(one, other), min(one, other)
-            (patch,) = axes.barh(row + 0.5, 0.9, 0.9, left=column + 0.05, color=HEAT[level(difference)], edgecolor=LINE,
-                                 lw=0.6, clip_on=False)  # fmt: skip
-            patch.set_gid(drawn.titled(f"{names[column]} and {names[row]}: {difference:.3g}"))
+            text = f"{names[column]} and {names[row]}: {difference:.3g}"
+            drawn.add_bar(column + 0.05, row + 0.05, 0.9, 0.9, text, fc=HEAT[level(difference)], ec=LINE, lw=0.6)
         marked = range(0, n - 1, 1 if cell >= width_of("10") + 2 else 2)
         axes.set_xticks([i + 0.5 for i in marked], [str(i + 1) for i in marked])
         axes.set_yticks([])

@@ -16,10 +16,11 @@ _MEASURE = "reidentification"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The rate of an intruder who knows so many attributes."""
+    """The rate of an intruder who knows so many attributes. lower_bound: the attack finds at least this."""
 
     known: int
     rate: float
+    lower_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,11 @@ def knowledge_curves(estimates: tuple[Estimate, ...], declared: int) -> tuple[Kn
 
 
 def _curve(attack: str, rates: list[Estimate], declared: int) -> KnowledgeCurve:
-    own = [Point(declared, one.value or 0.0) for one in rates if one.intruder == DECLARED]
-    fewer = [Point(known_to(one.intruder or ""), one.value or 0.0) for one in rates if is_knowing(one)]
+    own = [_point(declared, one) for one in rates if one.intruder == DECLARED]
+    fewer = [_point(known_to(one.intruder or ""), one) for one in rates if is_knowing(one)]
     points = tuple(sorted((*fewer, *own), key=lambda point: point.known))
     return KnowledgeCurve(attack=attack, points=points, chance=next((one.chance for one in rates), None))
+
+
+def _point(known: int, rate: Estimate) -> Point:
+    return Point(known, rate.value or 0.0, rate.is_lower_bound)

@@ -50,7 +50,7 @@ def relations(original: Microdata, masked: Microdata, schema: Schema, touched: f
     original, masked: the same records, or two tables of their own. touched: the attributes that a mask named.
     Cost: O(d^2 n) for d attributes. Example: two attributes, none of them touched: no pairs.
     """
-    names = [one.name for one in schema.attributes if one.published and one.scale in MEASURED | {Scale.ORDINAL}]
+    names = [one.name for one in schema.attributes if one.is_published and one.scale in MEASURED | {Scale.ORDINAL}]
     before, after = (_correlations(table, schema, names) for table in (original, masked))
     pairs = {(a, b): (before[a][b], after[a][b]) for a, b in combinations(names, 2) if touched & {a, b}}
     kept = _most_changed(names, pairs)

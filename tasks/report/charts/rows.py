@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from tasks.report.charts.canvas import AFTER, BEFORE, INK, LINE, SOFT, TEXT, WIDTH, Sheet, sheet, short, svg, width_of
@@ -84,14 +85,13 @@ def _row(drawn: Sheet, row: Row, top: float, most: float) -> None:
     colours = (BEFORE, AFTER)[-len(row.values) :] if row.values else ()
     for i, (value, colour) in enumerate(zip(row.values, colours, strict=True)):
         edge = SOFT if colour == BEFORE else AFTER
-        (patch,) = drawn.axes.barh(
-            first + i * bar, value, bar - 1, color=colour, edgecolor=edge, lw=0.7 if value else 0, clip_on=False
-        )
-        patch.set_gid(drawn.titled(f"{row.label}: {row.text}" if row.text else row.label))
+        text = f"{row.label}: {row.text}" if row.text else row.label
+        drawn.add_bar(0, first + i * bar - (bar - 1) / 2, value, bar - 1, text, fc=colour, ec=edge, lw=0.7 if value else 0)
     middle = top + row.height / 2
     for mark, style in ((row.limit, "solid"), (row.guess, (0, (1, 1.5)))):
         if mark is not None:
-            drawn.axes.vlines(mark, middle - 9, middle + 9, color=INK, lw=1.6, ls=style, clip_on=False)
+            ends = (middle - 9, middle + 9)
+            drawn.axes.add_artist(Line2D((mark, mark), ends, color=INK, lw=1.6, ls=style, solid_capstyle="butt", clip_on=False))
     if row.text:
         place = (most, middle + TEXT * 0.35)
         label = drawn.axes.annotate(

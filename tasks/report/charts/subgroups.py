@@ -19,13 +19,14 @@ MEASURE = "subgroup_reidentification"
 
 @dataclass(frozen=True, slots=True)
 class Subgroup:
-    """A part of the targets, and the largest rate that an attack found there."""
+    """A part of the targets, and the largest rate that an attack found there. lower_bound: it finds at least this."""
 
     attribute: str
     part: str
     rate: float
     attack: str
     n_targets: int
+    lower_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +34,14 @@ class Subgroups:
     """The subgroups by attribute, those with the largest rate first; overall: the largest rate over all targets.
 
     n_small: subgroups left out because they are small. n_attributes: how many attributes there were to choose from.
+    overall_is_lower_bound: the attack with the largest rate over all targets finds at least this.
     """
 
     subgroups: tuple[Subgroup, ...] = ()
     overall: float | None = None
     n_small: int = 0
     n_attributes: int = 0
+    overall_is_lower_bound: bool = False
 
 
 def subgroups(estimates: tuple[Estimate, ...], rule: Rule) -> Subgroups:
@@ -54,8 +57,15 @@ def subgroups(estimates: tuple[Estimate, ...], rule: Rule) -> Subgroups:
             worst[key] = one
     attributes = _by_rate(worst)
     shown = [_subgroup(key, one) for name in attributes[:MOST_ATTRIBUTES] for key, one in worst.items() if key[0] == name]
-    overall = max((one.value for one in own if one.measure == "reidentification" and one.value is not None), default=None)
-    return Subgroups(subgroups=tuple(shown), overall=overall, n_small=len(small), n_attributes=len(attributes))
+    rates = [one for one in own if one.measure == "reidentification" and one.value is not None]
+    overall = max(rates, key=lambda one: one.value or 0.0, default=None)
+    return Subgroups(
+        subgroups=tuple(shown),
+        overall=None if overall is None else overall.value,
+        n_small=len(small),
+        n_attributes=len(attributes),
+        overall_is_lower_bound=overall is not None and overall.is_lower_bound,
+    )
 
 
 def _by_rate(worst: dict[tuple[str, str], Estimate]) -> list[str]:
@@ -64,4 +74,4 @@ def _by_rate(worst: dict[tuple[str, str], Estimate]) -> list[str]:
 
 
 def _subgroup(key: tuple[str, str], one: Estimate) -> Subgroup:
-    return Subgroup(key[0], key[1], one.value or 0.0, one.attack or "", one.n_targets or 0)
+    return Subgroup(key[0], key[1], one.value or 0.0, one.attack or "", one.n_targets or 0, one.is_lower_bound)

@@ -52,8 +52,7 @@ def draw_waterfall(falls: tuple[Fall, ...], *, key: str, title: str, description
 def _fall(drawn: Sheet, fall: Fall, middle: float, most: float) -> None:
     colour, edge = (AFTER, AFTER) if fall.total or fall.end > fall.begin else (BEFORE, SOFT)
     left, wide = min(fall.begin, fall.end), abs(fall.end - fall.begin)
-    (patch,) = drawn.axes.barh(middle, wide, _BAR, left=left, color=colour, edgecolor=edge, lw=0.7, clip_on=False)
-    patch.set_gid(drawn.titled(f"{fall.label}: {fall.text}"))
+    drawn.add_bar(left, middle - _BAR / 2, wide, _BAR, f"{fall.label}: {fall.text}", fc=colour, ec=edge, lw=0.7)
     down = middle + TEXT * 0.35
     name = drawn.axes.annotate(
         short(fall.label, _LEFT - 8), (0, down), (-6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tasks.mask.coding.recoding import Recode, Recoding, outcome_in_words
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import CodingLimits, TopBottomCoding, ends_in_words
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.masks.told import Told
 from tasks.report.words.numbers import number
 
@@ -25,14 +25,14 @@ def told_coding(step: TopBottomCoding) -> Told:
 
 def told_rounding(step: Rounding) -> Told:
     bases = {name: number(base) for name, base in step.bases}
-    each = listed(f"{name} to multiples of {base}" for name, base in bases.items())
+    each = join_with_and(f"{name} to multiples of {base}" for name, base in bases.items())
     unit = "Dates count in days, times in seconds."
     return Told(
         title=f"{step.kind.capitalize()} rounding",
         text=f"Values were rounded: {each}. {_ROUNDED[step.kind]} {unit}",
         missing="Rounding replaces present values; a gap stays a gap.",
         attribute=lambda attribute: f"rounded to multiples of {bases[attribute.name]} ({step.kind})",
-        analysts=(f"Rounding of {listed(bases)}: {_AFTER_ROUNDING[step.kind]}", *_strata(step)),
+        analysts=(f"Rounding of {join_with_and(bases)}: {_AFTER_ROUNDING[step.kind]}", *_strata(step)),
     )
 
 
@@ -80,7 +80,9 @@ _AFTER_ROUNDING = {
 def _strata(step: Rounding) -> tuple[str, ...]:
     if step.by is None:
         return ()
-    return (f"That holds of the total within each combination of values of {listed(step.by)}; the errors of several add up.",)
+    return (
+        f"That holds of the total within each combination of values of {join_with_and(step.by)}; the errors of several add up.",
+    )
 
 
 def _stands_for_end(limits: CodingLimits) -> str:
@@ -99,7 +101,8 @@ def _after_coding(step: TopBottomCoding) -> tuple[str, ...]:
     kinds = {limits.publish for _, limits in step.limits}
     to_mean = "Where the mean stands for the coded values, that of the whole column is kept, but for its rounding."
     return (
-        f"The coded values of {listed(name for name, _ in step.limits)} are censored: medians and quantiles inside the limits "
+        f"The coded values of {join_with_and(name for name, _ in step.limits)} are censored: medians and quantiles "
+        "inside the limits "
         "are what they were before this step, and variances are mostly too small. Where the limit is published, a coded top "
         "makes means too small, a coded bottom too large; models for censored data (tobit) take that into account.",
         *((to_mean,) if "mean" in kinds else ()),

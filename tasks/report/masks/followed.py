@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Mechanism
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 
 # benchmarks/transparency.py --only groups: Census, all 13 attributes known, k = 3, 10, 25; apart: in pairs of attributes
 JOINTLY = "the repeated partition finds 33, 10 and 4 % of the records, the nearest mean of a randomised one 29, 8 and 3 %"
@@ -18,9 +18,9 @@ APART = (
 def followed_in_words(steps: Iterable[Mechanism]) -> Iterator[str]:
     """A sentence for each step that no transparency attack answers, and for each partition that can be repeated."""
     for step in steps:
-        if step.unanswered is not None:
+        if step.no_attack_reason is not None:
             yield (
-                f"No transparency attack answers {step.rule}: {step.unanswered}. It is attacked as by somebody who knows "
+                f"No transparency attack answers {step.rule}: {step.no_attack_reason}. It is attacked as by somebody who knows "
                 "nothing of it."
             )
         elif isinstance(step, Microaggregation):
@@ -28,7 +28,7 @@ def followed_in_words(steps: Iterable[Mechanism]) -> Iterator[str]:
 
 
 def _repeated(step: Microaggregation) -> str:
-    jointly = len(step.groups) == 1 and len(step.masked) > 1
+    jointly = len(step.groups) == 1 and len(step.target_attributes) > 1
     left = (
         "is left with each record's own group"
         if len(step.groups) == 1
@@ -42,6 +42,7 @@ def _repeated(step: Microaggregation) -> str:
         f"the Census table of the literature {APART}"
     )
     return (
-        f"The partition of {listed(step.masked)} draws nothing at random: who holds all records in them repeats it and {left}. "
+        f"The partition of {join_with_and(step.target_attributes)} draws nothing at random: who holds all records in "
+        f"them repeats it and {left}. "
         f"{gain} (groups of 3, 10 and 25; all 13 attributes known)."
     )

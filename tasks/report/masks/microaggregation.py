@@ -5,7 +5,7 @@ from __future__ import annotations
 from tasks.mask.groups.microaggregation import Microaggregation, aggregate_of
 from tasks.mask.groups.partition import NAMES
 from tasks.microdata.schema import Attribute, Schema
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.masks.told import Told
 
 _CENTRES = {"plurality": "most frequent category"}
@@ -31,11 +31,12 @@ def told(step: Microaggregation, schema: Schema) -> Told:
 
 
 def _for_analysts(step: Microaggregation, schema: Schema) -> tuple[str, ...]:
-    to_mean = [name for name in step.masked if aggregate_of(step, schema[name]) == "mean"]
-    others = [name for name in step.masked if name not in to_mean]
-    kept = f"The means of {listed(to_mean)} are kept, but for the rounding of the published values."
+    to_mean = [name for name in step.target_attributes if aggregate_of(step, schema[name]) == "mean"]
+    others = [name for name in step.target_attributes if name not in to_mean]
+    kept = f"The means of {join_with_and(to_mean)} are kept, but for the rounding of the published values."
     not_kept = (
-        f"In {listed(others)} a median or a most frequent category stands for a group: neither means nor frequencies are kept "
+        f"In {join_with_and(others)} a median or a most frequent category stands for a group: neither means nor "
+        "frequencies are kept "
         "exactly."
     )
     return (_SPREAD, *((kept,) if to_mean else ()), *((not_kept,) if others else ()))
@@ -53,11 +54,13 @@ def _size(step: Microaggregation, name: str) -> int:
 def _text(step: Microaggregation, schema: Schema) -> str:
     sizes = list(dict.fromkeys(k for _, k in step.groups))
     together, singly = len(step.groups) == 1, all(len(names) == 1 for names, _ in step.groups)
-    several = " (by set: " + ", ".join(f"{k} in {listed(names)}" for names, k in step.groups) + ")" if len(sizes) > 1 else ""
+    several = (
+        " (by set: " + ", ".join(f"{k} in {join_with_and(names)}" for names, k in step.groups) + ")" if len(sizes) > 1 else ""
+    )
     least = f"{min(sizes)}{several}"
     alike = "alike in it" if singly else "alike in them taken together" if together else "alike in that set"
     shared = "each of its values" if singly else "each combination of these values" + ("" if together else " within a set")
-    named = listed(step.groups[0][0]) if together else _sets(step)
+    named = join_with_and(step.groups[0][0]) if together else _sets(step)
     return (
         f"In {named}, records were put into groups of at least {least} that are "
         f"{alike}, and each value was replaced by its group's {_centres(step, schema)}. "
@@ -67,12 +70,12 @@ def _text(step: Microaggregation, schema: Schema) -> str:
 
 def _sets(step: Microaggregation) -> str:
     if all(len(names) == 1 for names, _ in step.groups):
-        return f"each of {listed(step.masked)} by itself"
-    return f"each of these sets of attributes by itself ({'; '.join(listed(names) for names, _ in step.groups)})"
+        return f"each of {join_with_and(step.target_attributes)} by itself"
+    return f"each of these sets of attributes by itself ({'; '.join(join_with_and(names) for names, _ in step.groups)})"
 
 
 def _centres(step: Microaggregation, schema: Schema) -> str:
-    kinds = list(dict.fromkeys(_centre(step, schema[name]) for name in step.masked))
+    kinds = list(dict.fromkeys(_centre(step, schema[name]) for name in step.target_attributes))
     if len(kinds) == 1:
         return kinds[0]
     words = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.mask.noise.law import contraction
 from tasks.mask.noise.noise import Noise
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.masks.told import Told
 from tasks.report.words.numbers import SPACE, number
 
@@ -40,8 +40,8 @@ def told(step: Noise) -> Told:
 
 
 def _what_was_done(step: Noise, percent: str) -> str:
-    names = listed(step.masked)
-    each = f"{'the' if len(step.masked) == 1 else 'each'} attribute's own standard deviation"
+    names = join_with_and(step.target_attributes)
+    each = f"{'the' if len(step.target_attributes) == 1 else 'each'} attribute's own standard deviation"
     if step.kind == "multiplicative":
         return (
             f"In {names}, every value was multiplied by a random factor around 1, drawn cell by cell. The error that "
@@ -57,7 +57,11 @@ def _what_was_done(step: Noise, percent: str) -> str:
 
 
 def _for_analysts(step: Noise) -> tuple[str, ...]:
-    names, root, share = listed(step.masked), number(contraction(step.share), 4), number(contraction(step.share) ** 2, 4)
+    names, root, share = (
+        join_with_and(step.target_attributes),
+        number(contraction(step.share), 4),
+        number(contraction(step.share) ** 2, 4),
+    )
     if step.kind == "variance_restoring":
         return (
             f"Noise in {names}: means, variances, covariances and correlations of these attributes are kept on average and "
@@ -92,4 +96,4 @@ def _inflated(step: Noise, names: str, what: str) -> str:
 def _strata(step: Noise) -> tuple[str, ...]:
     if step.by is None:
         return ()
-    return (f"The noise was made within each combination of values of {listed(step.by)}: correct within each of them.",)
+    return (f"The noise was made within each combination of values of {join_with_and(step.by)}: correct within each of them.",)

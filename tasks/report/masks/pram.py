@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.mask.categories.pram import Pram, matrix_in_words, transition_matrix
 from tasks.mask.categories.warner import Warner
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.masks.told import Told
 from tasks.report.words.numbers import number
 
@@ -45,12 +45,12 @@ def _title(step: Pram) -> str:
 
 def _how(step: Pram) -> str:
     if step.jointly:
-        return f"{listed(step.masked)} were drawn anew together, one of their combinations for each record"
-    return f"In {listed(step.masked)}, every cell by itself was drawn anew among its categories"
+        return f"{join_with_and(step.target_attributes)} were drawn anew together, one of their combinations for each record"
+    return f"In {join_with_and(step.target_attributes)}, every cell by itself was drawn anew among its categories"
 
 
 def _with_others(step: Pram) -> str:
-    return f", {listed(step.masked)} together" if step.jointly else ""
+    return f", {join_with_and(step.target_attributes)} together" if step.jointly else ""
 
 
 def _rule(step: Pram) -> str:
@@ -75,7 +75,7 @@ def _says_nothing(step: Pram) -> bool:
 
 
 def _for_analysts(step: Pram) -> Iterator[str]:
-    names = listed(step.masked)
+    names = join_with_and(step.target_attributes)
     if step.invariant:
         yield (
             f"Frequencies of {names} need no correction: on average they are the original ones. Relations with others "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.mask.pseudonyms import PSEUDONYM_BYTES, Pseudonyms
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.masks.told import Told
 
 _SERIES = (
@@ -15,9 +15,10 @@ _RELEASE = "They are made anew for every draw and every version of the source, s
 
 def told(step: Pseudonyms) -> Told:
     return Told(
-        title=f"Pseudonyms in place of {listed(step.attributes)}",
+        title=f"Pseudonyms in place of {join_with_and(step.attributes)}",
         text=(
-            f"The values of {listed(step.attributes)} are not published; in their place stand keyed pseudonyms (HMAC-SHA-256, "
+            f"The values of {join_with_and(step.attributes)} are not published; in their place stand keyed "
+            "pseudonyms (HMAC-SHA-256, "
             f"{8 * PSEUDONYM_BYTES} bits). Whoever lacks the secret key can neither turn one back nor try out identifiers. "
             f"{_SERIES if step.stable == 'series' else _RELEASE} A missing identifier stays missing, which can be seen. "
             "The attacks and the losses do not use these columns."
@@ -33,6 +34,7 @@ def residual_risk(step: Pseudonyms) -> str | None:
     if step.stable == "release":
         return None
     return (
-        f"The pseudonyms in place of {listed(step.attributes)} are the same in all releases of the series. Whoever joins them "
+        f"The pseudonyms in place of {join_with_and(step.attributes)} are the same in all releases of the series. "
+        "Whoever joins them "
         "follows each unit through the versions; that attack is not in this version's catalogue."
     )

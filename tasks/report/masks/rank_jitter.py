@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.mask.ranks.rank_jitter import RankJitter
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.masks.rank_swapping import ANALYSTS
 from tasks.report.masks.told import Told
 from tasks.report.words.numbers import SPACE, number
@@ -17,10 +17,11 @@ DISPLACEMENTS = (
 
 def told(step: RankJitter) -> Told:
     window = f"{number(step.window_percent)}{SPACE}%"
-    apart = ", each attribute by itself," if len(step.masked) > 1 else ","
+    apart = ", each attribute by itself," if len(step.target_attributes) > 1 else ","
     return Told(
         title=f"Rank jitter, window {window}",
-        text=f"In {listed(step.masked)}{apart} the ranks of the values were shifted at random by up to {window} of the number "
+        text=f"In {join_with_and(step.target_attributes)}{apart} the ranks of the values were shifted at random by "
+        f"up to {window} of the number "
         f"of records, up or down, and the values were handed out by the new order{_bound(step)}. "
         "Each column keeps exactly its values; which record holds which value is blurred.",
         missing="Rank jitter moves present values only among the records that have one; records without a value take no part.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.mask.ranks.rank_swapping import RankSwapping
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.masks.told import Told
 from tasks.report.words.numbers import SPACE, number
 
@@ -21,10 +21,10 @@ KNOWN_LIMIT = (
 
 
 def told(step: RankSwapping) -> Told:
-    apart = ", each attribute by itself," if len(step.masked) > 1 else ","
+    apart = ", each attribute by itself," if len(step.target_attributes) > 1 else ","
     return Told(
         title=f"Rank swapping, {_parameter(step)}",
-        text=f"In {listed(step.masked)}{apart} {_exchanged(step)}. Each column keeps exactly "
+        text=f"In {join_with_and(step.target_attributes)}{apart} {_exchanged(step)}. Each column keeps exactly "
         "its values; which record holds which value is blurred.",
         missing="Rank swapping exchanges present values only with present ones; records without a value take no part.",
         attribute=lambda _: _phrase(step),

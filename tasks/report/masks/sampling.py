@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from tasks.mask.sampling import Sampling
 from tasks.microdata.schema import Role, Schema
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.masks.told import Told
 from tasks.report.words.numbers import SPACE, count, number
 
 
 def told(step: Sampling, schema: Schema) -> Told:
-    persons = bool(schema.with_role(Role.PERSON))
+    persons = bool(schema.find_by_role(Role.PERSON))
     who, whose = ("persons", ", each with all rows or none") if persons else ("records", "")
     kept = f"{count(step.size)} {who}" if step.size is not None else f"{number(100 * (step.share or 0))}{SPACE}% of the {who}"
     kind = "simple" if step.by is None else "stratified"
     return Told(
-        title=f"{kind.capitalize()} random sample of {kept}" + ("" if step.by is None else f", by {listed(step.by)}"),
+        title=f"{kind.capitalize()} random sample of {kept}" + ("" if step.by is None else f", by {join_with_and(step.by)}"),
         text=(
             f"A random sample of {kept} was drawn without replacement{whose}; the others are not in the release. "
             f"{_strata(step)}"
@@ -32,12 +32,12 @@ def _strata(step: Sampling) -> str:
     if step.by is None:
         return ""
     divided = "in proportion to their numbers" if step.allocation == "proportional" else "in equal numbers"
-    return f"Each combination of values of {listed(step.by)} was sampled by itself: {divided}, each at least one. "
+    return f"Each combination of values of {join_with_and(step.by)} was sampled by itself: {divided}, each at least one. "
 
 
 def _weighting(step: Sampling, schema: Schema, who: str) -> tuple[str, ...]:
-    weights = schema.with_role(Role.WEIGHT)
-    where = "" if step.by is None else f"within each combination of {listed(step.by)} "
+    weights = schema.find_by_role(Role.WEIGHT)
+    where = "" if step.by is None else f"within each combination of {join_with_and(step.by)} "
     told = (
         f"Totals and counts of the source need a factor: {where}the number of {who} in the source over their number in the "
         "release."
@@ -51,7 +51,9 @@ def _weighting(step: Sampling, schema: Schema, who: str) -> tuple[str, ...]:
         told += f" It is about {number(1 / step.share)}."
     if not weights:
         return (told,)
-    return (f"{told} The weights in {listed(weights)} are those of the source and were not changed: multiply them by it.",)
+    return (
+        f"{told} The weights in {join_with_and(weights)} are those of the source and were not changed: multiply them by it.",
+    )
 
 
 def _errors(step: Sampling, *, persons: bool) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.schema import Schema
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.masks import (
     coding,
     microaggregation,
@@ -40,13 +40,15 @@ def told(step: Mechanism, schema: Schema) -> Told:
     whole = _told(step, schema)
     if step.by is None or isinstance(step, Sampling):
         return whole
-    strata = f"This was done within each combination of values of {listed(step.by)} by itself."
-    return replace(whole, title=f"{whole.title}, by {listed(step.by)}", text=f"{whole.text} {strata}")
+    strata = f"This was done within each combination of values of {join_with_and(step.by)} by itself."
+    return replace(whole, title=f"{whole.title}, by {join_with_and(step.by)}", text=f"{whole.text} {strata}")
 
 
 def for_analysts(steps: Iterable[Mechanism], schema: Schema) -> tuple[tuple[str, str], ...]:
     """How an analysis can correct for the steps: the attributes of each, and what is to be done; each piece of advice once."""
-    advice = ((listed(step.masked) or "The whole table", " ".join(told(step, schema).analysts)) for step in steps)
+    advice = (
+        (join_with_and(step.target_attributes) or "The whole table", " ".join(told(step, schema).analysts)) for step in steps
+    )
     return tuple(dict.fromkeys((whose, sentences) for whose, sentences in advice if sentences))
 
 
@@ -85,7 +87,7 @@ def _told(step: Mechanism, schema: Schema) -> Told:
 def _elsewhere(step: Undeclared) -> Told:
     return Told(
         title="Masked elsewhere, method not declared",
-        text=f"{listed(step.masked)} had been masked before, elsewhere, by a method that nobody declared.",
+        text=f"{join_with_and(step.target_attributes)} had been masked before, elsewhere, by a method that nobody declared.",
         missing="The table was masked elsewhere: how missing values were treated there is not known.",
         attribute=lambda _: "masked elsewhere; the method was not declared",
     )
@@ -94,7 +96,8 @@ def _elsewhere(step: Undeclared) -> Told:
 def _synthetic(step: Synthetic) -> Told:
     return Told(
         title="Fully synthetic, made elsewhere",
-        text=f"The rows are made up: {listed(step.masked)} were written into rows that belong to nobody, elsewhere, by a "
+        text=f"The rows are made up: {join_with_and(step.target_attributes)} were written into rows that belong to "
+        "nobody, elsewhere, by a "
         "method that is not known here.",
         missing="The rows belong to nobody: a gap in one says nothing of a person, and how gaps were made is not known.",
         attribute=lambda _: "synthetic, in rows that belong to nobody",

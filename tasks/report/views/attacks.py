@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tasks.attack.insiders import list_columns
+from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
-from tasks.attack.threat import Omission
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.editions import Edition
@@ -65,15 +66,14 @@ def attack_views(content: Content) -> tuple[AttackView, ...]:
 
 
 def idle_attacks(content: Content) -> tuple[TextRow, ...]:
-    """Attacks that gave no figure, with the reason: left out, not applicable, or failed."""
+    """Attacks that gave no figure, with the reason: omitted, not applicable, not followed, or failed."""
     omitted = [
-        TextRow(head=attack_title(one.attack), cells=(_omitted_for(one), "left out", one.reason)) for one in content.omissions
+        TextRow(head=attack_title(one.attack), cells=(_omitted_for(one), "omitted", one.reason)) for one in content.omissions
     ]
-    words = {"not_applicable": "not applicable", "not_followed": "not followed", "failed": "failed"}
     silent = [
         TextRow(
             head=_named(result),
-            cells=(intruder_in_words(result.intruder), words[result.status], result.reason or "no reason was given"),
+            cells=(intruder_in_words(result.intruder), result.status.replace("_", " "), result.reason or "no reason was given"),
         )
         for result in content.attacks
         if result.status != "ok" and not result.intruder.startswith(KNOWING)
@@ -82,7 +82,8 @@ def idle_attacks(content: Content) -> tuple[TextRow, ...]:
 
 
 def _omitted_for(one: Omission) -> str:
-    return "all" if one.intruder is None else intruder_in_words(one.intruder)
+    kinds = {None: "all", "insider": "insiders", "file": "holders of external files"}
+    return kinds.get(one.intruder) or intruder_in_words(one.intruder or "")
 
 
 def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
@@ -196,7 +197,7 @@ def _gains(content: Content, told: list[Estimate]) -> tuple[tuple[str, ...], tup
 def _told(content: Content, told: list[Estimate], intruder: str, attribute: str) -> str:
     one = next((one for one in told if (one.intruder, one.attribute) == (intruder, attribute)), None)
     if one is None:
-        return "known" if attribute == extra_knowledge(intruder) else "\u2013"
+        return "known" if attribute in list_columns(intruder, content.schema.names) else "\u2013"
     points = _points(content, one)
     return f"{figure_text(one)} ({f'+{points}' if points else 'no gain'})"
 

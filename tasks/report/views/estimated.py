@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from tasks.mask.categories.marginals import EstimatedShare, EstimatedShares
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.rows import TextRow
 from tasks.report.words.numbers import count, number, share
@@ -37,7 +37,7 @@ def estimated_views(content: Content) -> tuple[EstimatedView, ...]:
 
 
 def _view(one: EstimatedShares) -> EstimatedView:
-    names = listed(one.attributes)
+    names = join_with_and(one.attributes)
     kind = "categories" if len(one.attributes) == 1 else "combinations"
     if one.condition_number is None:
         nothing = f"{names}: the release says nothing of the original frequencies of its {count(one.n_categories)} {kind}"

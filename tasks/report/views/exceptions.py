@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.residual import declared_in_words, insiders_in_words, summary, values_in_words
@@ -39,6 +39,10 @@ def _excepted(content: Content, name: str) -> str:
     if kind is not None:
         return f"The policy sets no limit on {name} ({WHAT_IT_IS[kind]})."
     asked = [one for one in content.omissions if one.attack == name]
+    if not asked:
+        return (
+            f"Somebody who holds all records could follow more of the masking, and was not tried with the {attack_named(name)}."
+        )
     idle = [
         one
         for one in unfollowed_attacks(content.attacks, content.mechanisms)
@@ -46,7 +50,7 @@ def _excepted(content: Content, name: str) -> str:
     ]
     if not idle:
         return f"The release was not attacked by the {attack_named(name)}, which it should have faced."
-    who = listed(dict.fromkeys(f"the {intruder_in_words(one.intruder)}" for one in idle))
+    who = join_with_and(dict.fromkeys(f"the {intruder_in_words(one.intruder)}" for one in idle))
     why = in_plain_words(idle[0].reason or "no reason was given")
     return f"sdcert could not compute the {attack_named(name)}, which the release must face, for {who} ({why})."
 

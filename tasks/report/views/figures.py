@@ -21,7 +21,7 @@ from tasks.report.charts.relations import Pair
 from tasks.report.charts.rows import Row, draw_rows
 from tasks.report.charts.subgroups import Subgroups, subgroups
 from tasks.report.content import Content, extra_knowledge
-from tasks.report.views.rows import TextRow, share_in_words
+from tasks.report.views.rows import TextRow, mark_bound, share_in_words
 from tasks.report.words.meanings import meaning
 from tasks.report.words.numbers import count, in_unit, number, share
 from tasks.report.words.sentences import NOT_DISJOINT, attack_named, attack_title, in_plain_words, uses_all_true_links
@@ -56,7 +56,8 @@ def summary_figure(content: Content) -> Figure | None:
     title = f"{meaning(RATE, content.counts).title} by what the intruder knows"
     limits = {DECLARED: _limit(content, DECLARED), INSIDER: _limit(content, INSIDER)}
     rows = tuple(
-        Row(label, (one.value or 0.0,), share(one.value or 0.0), limits.get(who), one.chance) for label, who, one in rungs
+        Row(label, (one.value or 0.0,), mark_bound(one, share(one.value or 0.0)), limits.get(who), one.chance)
+        for label, who, one in rungs
     )
     cells = tuple(TextRow(head=row.label, cells=(row.text, _limit_text(row.limit))) for row in rows)
     said = f"{content.counts} linked to the right person; each bar is the worst over the attacks run"
@@ -144,13 +145,21 @@ def alike_subgroups(content: Content) -> str:
         return ""
     if len(found.subgroups) == 1:
         (only,) = found.subgroups
-        return f"The only subgroup is {only.attribute}, {only.part}: {share(only.rate)}."
-    together = "" if found.overall is None else f" Of all {content.counts} together it is {share(found.overall)}."
+        return f"The only subgroup is {only.attribute}, {only.part}: {_rate(only.rate, at_least=only.lower_bound)}."
+    together = "" if found.overall is None else f" Of all {content.counts} together it is {_overall(found)}."
     return f"In each of the {len(found.subgroups)} subgroups it is {rates.pop()}: none is found more easily.{together}"
 
 
 def _rates_shown(found: Subgroups) -> set[str]:
-    return {share(one.rate) for one in found.subgroups}
+    return {_rate(one.rate, at_least=one.lower_bound) for one in found.subgroups}
+
+
+def _overall(found: Subgroups) -> str:
+    return _rate(found.overall or 0.0, at_least=found.overall_is_lower_bound)
+
+
+def _rate(value: float, *, at_least: bool) -> str:
+    return f"at least {share(value)}" if at_least else share(value)
 
 
 def loss_figures(content: Content) -> tuple[Figure, ...]:
@@ -223,10 +232,11 @@ def _candidates(content: Content, one: Candidates, key: str) -> Figure:
 def _curve(content: Content, curve: KnowledgeCurve, most: float, key: str) -> Figure:
     points = tuple((point.known, point.rate) for point in curve.points)
     title = f"{attack_title(content.method_of(curve.attack))}: rate by what is known"
-    text = "; ".join(f"{known} known: {share(rate)}" for known, rate in points) + "."
+    rates = {point.known: _rate(point.rate, at_least=point.lower_bound) for point in curve.points}
+    text = "; ".join(f"{known} known: {rate}" for known, rate in rates.items()) + "."
     drawn = draw_line(points, most=max(most, curve.chance or 0.0), chance=curve.chance, key=key, title=title, description=text,
                       below="how many attributes are known")  # fmt: skip
-    rows = tuple(TextRow(head=count(known), cells=(share(rate),)) for known, rate in points)
+    rows = tuple(TextRow(head=count(known), cells=(rate,)) for known, rate in rates.items())
     note = "" if curve.chance is None else f"Dotted: blind guessing, {share(curve.chance)}."
     return Figure(key=key, caption=_title_of(content, curve.attack), svg=safe(drawn), first="Attributes known",
                   heads=("Linked to the right person",), rows=rows, note=note)  # fmt: skip
@@ -272,16 +282,17 @@ def _subgroups(found: Subgroups, content: Content) -> Figure:
     for one in found.subgroups:
         if one.attribute not in [row.label for row in bars if not row.values]:
             bars.append(Row(one.attribute))
-        bars.append(Row(one.part, (one.rate,), share(one.rate)))
+        bars.append(Row(one.part, (one.rate,), _rate(one.rate, at_least=one.lower_bound)))
     drawn = draw_rows(tuple(bars), key="chart-subgroups", title=title, description=_said_of(tuple(bars)), percent=True,
                       line=found.overall, left=_BESIDE_PARTS)  # fmt: skip
     rows = tuple(
-        TextRow(head=f"{one.attribute}: {one.part}", cells=(share(one.rate), count(one.n_targets), attack_named(one.attack)))
+        TextRow(head=f"{one.attribute}: {one.part}", cells=(rate, count(one.n_targets), attack_named(one.attack)))
         for one in found.subgroups
+        for rate in (_rate(one.rate, at_least=one.lower_bound),)
     )
     least = FEWEST if content.edition == "public" else RULES[content.edition].least
     small = f"{count(found.n_small)} with fewer than {least} {content.counts} not shown." if found.n_small else ""
-    overall = "" if found.overall is None else f"Dashed: all {content.counts} together, {share(found.overall)}."
+    overall = "" if found.overall is None else f"Dashed: all {content.counts} together, {_overall(found)}."
     shown = len({one.attribute for one in found.subgroups})
     note = " ".join(filter(None, [overall, small, _not_all(shown, found.n_attributes, "attributes with the largest rates")]))
     heads = ("Linked to the right person", content.counts.capitalize(), "Attack")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.charts.membership import Membership, draw_membership, drawable
 from tasks.report.content import Content
 from tasks.report.views.figures import Figure, safe
@@ -109,7 +109,7 @@ def _failure(content: Content) -> str:
     failed = [one for one in content.estimates if one.measure == AUC and one.status == "failed"]
     if not failed:
         return ""
-    attacks = listed(attack_named(one.attack) for one in failed)
+    attacks = join_with_and(attack_named(one.attack) for one in failed)
     return f"That is not to be relied on: the {attacks} failed ({failed[0].reason})."
 
 

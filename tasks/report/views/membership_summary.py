@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import (
     ADVANTAGE,
@@ -72,7 +72,7 @@ class _Column:
     @property
     def chance(self) -> str:
         if self.rates:
-            return listed([limit_in_unit(rate, "share") for rate in self.rates])
+            return join_with_and([limit_in_unit(rate, "share") for rate in self.rates])
         return next((share(one.chance) for one in self.figures if one.chance is not None), "\u2013")
 
 
@@ -107,7 +107,7 @@ def _left_end(content: Content) -> Iterator[_Column]:
     found = {rate: tuple(one for one in content.figures(LEFT_END) if _rate(one) == rate) for rate in rates}
     silent = tuple(rate for rate in rates if not found[rate])
     for one in (*((rate,) for rate in rates if found[rate]), *([silent] if silent else [])):
-        head = f"Noticed at {listed([limit_in_unit(rate, 'share') for rate in one])} false alarms"
+        head = f"Noticed at {join_with_and([limit_in_unit(rate, 'share') for rate in one])} false alarms"
         yield _Column(head, LEFT_END, found[one[0]], one)
 
 
@@ -138,7 +138,7 @@ def _notes(content: Content, columns: tuple[_Column, ...]) -> Iterator[tuple[str
         yield "Noticed at so many false alarms", _meaning(content, LEFT_END)
     silent = next((column.rates for column in columns if column.rates and not column.figures), ())
     if silent:
-        needed = listed([f"{count(others_needed(rate))} for {limit_in_unit(rate, 'share')}" for rate in silent])
+        needed = join_with_and([f"{count(others_needed(rate))} for {limit_in_unit(rate, 'share')}" for rate in silent])
         few = fewest_others(content)
         there = "" if few is None else f"; the attacks were asked about {count(few)}"
         yield (

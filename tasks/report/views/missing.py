@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.masks.words import told
 from tasks.report.words.numbers import count
@@ -19,7 +19,9 @@ def missing_in_words(content: Content) -> tuple[str, ...]:
     if content.of_nobody:
         return tuple(dict.fromkeys(_treatments(content, set(masked))))
     exact = content.edition == "internal" or _gaps_are_released(content)
-    counts = listed(f"{name} ({count(missing[name])} of {count(content.rows_read)})" if exact else name for name in masked)
+    counts = join_with_and(
+        f"{name} ({count(missing[name])} of {count(content.rows_read)})" if exact else name for name in masked
+    )
     told = (
         f"Missing values stay missing in the release and are visible there: {counts}. Whoever knows that a person gave no "
         "answer can look for the gap."
@@ -34,5 +36,5 @@ def _gaps_are_released(content: Content) -> bool:
 
 def _treatments(content: Content, masked: set[str]) -> Iterator[str]:
     for step in content.mechanisms:
-        if masked & set(step.masked):
+        if masked & set(step.target_attributes):
             yield told(step, content.schema).missing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text, unit_of
@@ -109,7 +109,7 @@ def model_facts(content: Content) -> tuple[tuple[str, str], ...]:
         ("Parameters", chosen or "as the file says"),
     ]
     if content.certified:
-        facts.insert(2, ("Classes", listed(card.classes)))
+        facts.insert(2, ("Classes", join_with_and(card.classes)))
     return tuple(facts)
 
 
@@ -120,7 +120,7 @@ def model_in_short(content: Content) -> tuple[tuple[str, str], ...]:
         return ()
     facts = [(term, text) for term, text in model_facts(content) if term in ("Classes", "Parameters")]
     names = [one.name for one in card.inputs]
-    reads = listed(names) if len(names) <= _MOST_NAMES else f"{count(len(names))} columns, listed below"
+    reads = join_with_and(names) if len(names) <= _MOST_NAMES else f"{count(len(names))} columns, listed below"
     return (("Reads", reads), *facts)
 
 

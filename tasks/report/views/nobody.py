@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.views.rows import FigureRow, figure_text, share_in_words, unit_of
 from tasks.report.views.unlimited import NO_LINE, is_limited
@@ -131,7 +131,7 @@ def _uniques_in_words(content: Content, one: Estimate) -> str:
 
 def _value_in_words(content: Content, one: Estimate) -> str:
     extra = extra_knowledge(one.intruder or "")
-    who = f"an insider who also knows {extra}" if extra else f"somebody who knows {listed(content.known)}"
+    who = f"an insider who also knows {extra}" if extra else f"somebody who knows {join_with_and(content.known)}"
     others = _control(content, one)
     alike = (
         "" if others is None else f", and the nearest records of other people in the source for {share(others.value or 0.0)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.microdata.schema import Scale
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.masks.words import told
 from tasks.report.words.numbers import count, share
@@ -13,24 +13,27 @@ from tasks.report.words.numbers import count, share
 
 def masked_by(content: Content) -> str:
     """One line for the head of the report: what was done to which attributes."""
-    steps = [": ".join(filter(None, [told(step, content.schema).title, listed(step.masked)])) for step in content.mechanisms]
+    steps = [
+        ": ".join(filter(None, [told(step, content.schema).title, join_with_and(step.target_attributes)]))
+        for step in content.mechanisms
+    ]
     done = "; then ".join(steps) or "nothing was masked"
     if not content.masked_elsewhere:
         return f"{done}."
     tool = "by means that nobody named" if content.tool is None else f"with {content.tool}"
     if content.of_nobody:
-        return f"Made elsewhere, {tool}; its rows belong to nobody: {listed(content.masked)}."
+        return f"Made elsewhere, {tool}; its rows belong to nobody: {join_with_and(content.masked)}."
     return f"Elsewhere, {tool}. As declared: {done}."
 
 
 def left_as_they_are(content: Content) -> tuple[str, ...]:
     """The published attributes that no step touched."""
-    return tuple(name for name in content.schema.published if name not in content.masked)
+    return tuple(name for name in content.schema.release_columns if name not in content.masked)
 
 
 def not_published(content: Content) -> tuple[str, ...]:
     """The columns of the source of which the release holds nothing."""
-    return tuple(name for name in content.schema.names if name not in (*content.schema.published, *content.pseudonymised))
+    return tuple(name for name in content.schema.names if name not in (*content.schema.release_columns, *content.pseudonymised))
 
 
 def told_of_the_rows(content: Content) -> Iterator[str]:

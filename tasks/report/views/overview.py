@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from tasks.ingest.methods import ColumnReport
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.masks.words import told
-from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, nearly_none, people_text, unit_of
+from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, mark_bound, nearly_none, people_text, unit_of
 from tasks.report.words.meanings import MEANINGS, meaning
 from tasks.report.words.numbers import SPACE, beside_limit, count, in_unit, limit_in_unit, number, share
 from tasks.report.words.sentences import (
@@ -139,6 +139,8 @@ def _whose(content: Content, criterion: Criterion) -> str:
     figure, whose = content.figure(criterion.estimate), by_whom(content, criterion)
     if criterion.deciding_bound not in ("low", "high") or figure is None or figure.value is None:
         return whose
+    if figure.is_lower_bound and figure.low == figure.value:  # nothing was sampled: the bound is the figure itself
+        return whose
     bound = f"one-sided 95{SPACE}% bound of {in_unit(figure.value, unit_of(figure))}"
     return f"{bound} {whose}" if whose.startswith("(") else ", ".join(filter(None, [bound, whose]))
 
@@ -147,12 +149,12 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
     """Every attribute of the source: what it is, who said so, and what became of it."""
     found = {column.name: column for column in content.ingest.columns}
     rows = []
-    masked = {name for step in content.mechanisms for name in step.masked}
+    masked = {name for step in content.mechanisms for name in step.target_attributes}
     for attribute in content.schema.attributes:
         column = found.get(attribute.name)
         steps = content.steps_on(attribute.name)
         treatment = "; then ".join(told(step, content.schema).attribute(attribute) for step in steps) or "published as it is"
-        if not attribute.published and not steps:
+        if not attribute.is_published and not steps:
             treatment = f"not published: {why_unpublished(attribute, masked)}"
         rows.append(
             AttributeRow(
@@ -165,7 +167,7 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
                 evidence=tuple(map(in_plain_words, attribute.evidence)),
                 notes=() if column is None else column.notes,
                 treatment=treatment,
-                published=attribute.published,
+                published=attribute.is_published,
             )
         )
     return tuple(rows)
@@ -317,7 +319,7 @@ def _beside_limit(estimate: Estimate | None, limit: float, unit: str) -> str:
         return "no figure"
     if estimate.value == 0 < limit and estimate.measure in STATISTICS:
         return nearly_none(unit)
-    return beside_limit(estimate.value, limit, unit)
+    return mark_bound(estimate, beside_limit(estimate.value, limit, unit))
 
 
 def _chance(estimate: Estimate | None) -> str:
@@ -366,11 +368,11 @@ def source_facts(content: Content) -> tuple[tuple[str, str], ...]:
         ("Delimiter", separators.get(report.delimiter or "", report.delimiter)),
         ("Rows read", count(content.rows_read)),
         ("Rows that taught the model", count(content.rows_out)) if content.model else _rows_released(content),
-        ("Released to", f"{context.environment}{'' if context.recipients is None else f': {listed(context.recipients)}'}"),
+        ("Released to", context.environment + (f": {join_with_and(context.recipients)}" if context.recipients else "")),
     )
     facts = [(term, text) for term, text in (*stated, *_context_facts(content)) if text is not None]
     unstated = [term.lower() for term, text in _context_facts(content) if text is None]
-    told = [("Not stated", f"{listed(unstated)}: not assessed")] if unstated else []
+    told = [("Not stated", f"{join_with_and(unstated)}: not assessed")] if unstated else []
     return (*facts, *told)
 
 
@@ -393,4 +395,4 @@ def _context_facts(content: Content) -> tuple[tuple[str, str | None], ...]:
 
 
 def _declared_list(values: tuple[str, ...] | None) -> str | None:
-    return None if values is None else listed(values) or "none, as declared"
+    return None if values is None else join_with_and(values) or "none, as declared"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from tasks.mask.categories.promise import Randomisation
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.words.numbers import number
 
@@ -21,7 +21,9 @@ def randomised_in_words(content: Content) -> Iterator[str]:
 
 
 def _promise(one: Randomisation) -> str:
-    step = f"The PRAM step on {one.attribute}" + (f", drawn together with {listed(one.together)}," if one.together else "")
+    step = f"The PRAM step on {one.attribute}" + (
+        f", drawn together with {join_with_and(one.together)}," if one.together else ""
+    )
     if isinstance(one.epsilon, str):
         why = (
             "its chances come from the data, so that expected frequencies stay."
@@ -38,7 +40,7 @@ def _promise(one: Randomisation) -> str:
 def _of_a_record(content: Content) -> Iterator[str]:
     epsilon = content.epsilon_of_a_record
     if len(content.randomised) > 1 and isinstance(epsilon, float):
-        names = listed(one.attribute for one in content.randomised)
+        names = join_with_and(one.attribute for one in content.randomised)
         yield (
             f"The PRAM steps on {names} together are {_rounded_up(epsilon)}-LDP for one record's cells in them; every other "
             "release about the same people adds to it."

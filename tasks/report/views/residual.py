@@ -8,17 +8,18 @@ from textwrap import shorten
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.content import Content, extra_knowledge, held_file, is_insider
 from tasks.report.masks.followed import followed_in_words
 from tasks.report.masks.pseudonyms import residual_risk
 from tasks.report.masks.rank_jitter import DISPLACEMENTS
 from tasks.report.masks.rank_swapping import KNOWN_LIMIT
+from tasks.report.views.insider_curve import columns_as_published, curve_in_words
 from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.model import found_of_model, limits_of_model, model_in_words, not_limited_of_model
 from tasks.report.views.nobody import found_of_nobody, limits_of_nobody, nobody_in_words, not_limited_of_nobody
 from tasks.report.views.randomised import randomised_in_words
-from tasks.report.views.rows import CLASSES, share_in_words, unit_of
+from tasks.report.views.rows import CLASSES, mark_bound, share_in_words, unit_of
 from tasks.report.views.unlimited import NO_LINE, is_limited, not_limited
 from tasks.report.words.meanings import meaning
 from tasks.report.words.numbers import count, in_unit, share
@@ -107,10 +108,10 @@ def fitness(content: Content) -> tuple[str, ...]:
 
 def kept_and_unknown(content: Content) -> tuple[str, ...]:
     """Which attributes kept their distributions exactly, and which uses nobody assessed."""
-    untouched = [name for name in content.schema.published if name not in content.masked]
+    untouched = [name for name in content.schema.release_columns if name not in content.masked]
     fewer = content.absent or content.control is not None
     where = "among the released records exactly the distribution" if fewer else "exactly the distribution"
-    kept = f"Published unchanged, so that each has {where} it has in the source: {listed(untouched)}."
+    kept = f"Published unchanged, so that each has {where} it has in the source: {join_with_and(untouched)}."
     return (
         *([kept] if untouched else []),
         "Not assessed: fitness for regression, for prediction, and for analyses of small groups and tails.",
@@ -175,15 +176,17 @@ def insiders_in_words(content: Content) -> Iterator[str]:
     using = ", using how the masking works" if uses_the_masking(content, first.attack) else _weighing(content, first)
     worst = f", {how_bad(content, first)}" if content.is_worst_of_all(first) else ""
     yield (
-        f"An insider (somebody who also knows {_as_published(content, extra_knowledge(first.intruder or ''))}) links "
+        f"An insider (somebody who also knows {columns_as_published(content, first.intruder or '')}) links "
         f"{_figure(first)} of the {first.counts} to the right {content.unit}{worst} ({attack_named(first.attack)}{using})."
     )
     names = dict.fromkeys(one.intruder for one in content.figures("reidentification", declared=False))
     others_worst = (_worst_of(content, name) for name in names if name != first.intruder)
     ranked = sorted(filter(None, others_worst), key=lambda one: -(one.value or 0.0))
-    if ranked:
+    if content.intruder.insiders is not None:
+        yield curve_in_words(content)
+    elif ranked:
         others = [f"{_figure(one)} knowing {extra_knowledge(one.intruder or '')}" for one in ranked]
-        yield f"The other insiders, who know one more attribute each, link {listed(others)}."
+        yield f"The other insiders, who know one more attribute each, link {join_with_and(others)}."
 
 
 def _files(content: Content) -> Iterator[str]:
@@ -211,11 +214,6 @@ def _by_chance(rate: Estimate) -> str:
 
 def _same_attack(one: Estimate, other: Estimate) -> bool:
     return (one.attack, one.intruder) == (other.attack, other.intruder)
-
-
-def _as_published(content: Content, attribute: str) -> str:
-    fate = "which is masked too" if attribute in content.masked else "which is published unchanged"
-    return f"{attribute}, {fate}"
 
 
 def _worst_insider(content: Content) -> Estimate | None:
@@ -281,13 +279,13 @@ def _intervals(content: Content) -> Iterator[str]:
 
 
 def _unmasked_keys(content: Content) -> Iterator[str]:
-    unmasked = [name for name in content.schema.with_role(Role.QUASI_IDENTIFIER) if name not in content.masked]
+    unmasked = [name for name in content.schema.find_by_role(Role.QUASI_IDENTIFIER) if name not in content.masked]
     if unmasked:
-        yield f"Quasi-identifiers that are published as they are: {listed(unmasked)}."
+        yield f"Quasi-identifiers that are published as they are: {join_with_and(unmasked)}."
 
 
 def _pairs_of_swaps(content: Content) -> Iterator[str]:
-    swapped = {name for step in content.mechanisms if step.method == "rank_swapping" for name in step.masked}
+    swapped = {name for step in content.mechanisms if step.method == "rank_swapping" for name in step.target_attributes}
     if swapped:
         ran = any(result.method == "consistency" and result.status == "ok" for result in content.attacks)
         said = "is among the attacks run" if ran else "gave no figure here, so that this is not assessed"
@@ -306,7 +304,7 @@ def _jittered_ranks(content: Content) -> Iterator[str]:
 
 
 def _not_run(content: Content) -> Iterator[str]:
-    silent = {one.attack: f"left out: {_in_short(one.reason)}" for one in content.omissions}
+    silent = {one.attack: f"omitted: {_in_short(one.reason)}" for one in content.omissions}
     for result in content.attacks:
         if result.status in ("failed", "not_followed"):
             what = result.status.replace("_", " ")
@@ -321,7 +319,7 @@ def _in_short(reason: str) -> str:
 
 
 def _figure(estimate: Estimate) -> str:
-    return in_unit(estimate.value or 0.0, unit_of(estimate))
+    return mark_bound(estimate, in_unit(estimate.value or 0.0, unit_of(estimate)))
 
 
 def _participation(content: Content) -> str:
@@ -395,4 +393,4 @@ def _releases_before(content: Content) -> str:
         return "Earlier releases about the same people, and what they would add to this one, are not assessed."
     if not before:
         return "There is no earlier release about the same people, as the release file declares."
-    return f"What this release adds to earlier ones ({listed(before)}) is not assessed."
+    return f"What this release adds to earlier ones ({join_with_and(before)}) is not assessed."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
@@ -57,6 +58,11 @@ def unit_of(one: Estimate) -> str:
     return one.counts if one.unit == "records" else one.unit
 
 
+def mark_bound(one: Estimate, shown: str) -> str:
+    """A figure as it is shown; of a lower bound `at least` before it."""
+    return f"at least {shown}" if one.is_lower_bound else shown
+
+
 def figure_text(one: Estimate | None) -> str:
     """A figure with its unit and, where targets were sampled, its bounds; a dash where there is none."""
     if one is None:
@@ -65,22 +71,22 @@ def figure_text(one: Estimate | None) -> str:
         return f"{one.status.replace('_', ' ')}: {one.reason or 'no reason was given'}"
     if one.value == 0 and one.measure in STATISTICS:
         return nearly_none(unit_of(one))
-    shown = in_unit(one.value, unit_of(one))
+    shown = mark_bound(one, in_unit(one.value, unit_of(one)))
     bounds = bounds_text(one)
     return f"{shown} ({bounds})" if bounds else shown
 
 
 def bounds_text(one: Estimate) -> str:
     """The bounds of a figure, where its targets were sampled; empty for every other."""
-    if one.low is None or one.high is None or one.low == one.high:
+    if one.low is None or one.high is None or one.low == one.high or (one.is_lower_bound and one.low == one.value):
         return ""
     return f"{in_unit(one.low, unit_of(one))} to {in_unit(one.high, unit_of(one))}"
 
 
 def share_in_words(one: Estimate, edition: Edition) -> str:
     """What a sentence says of a share of people: of the first public class no share, because nobody is in it too."""
-    shown = in_unit(one.value or 0.0, unit_of(one))
-    if edition == "internal" or one.basis != "exact" or not one.value or not one.n_targets:
+    shown = mark_bound(one, in_unit(one.value or 0.0, unit_of(one)))
+    if one.is_lower_bound or edition == "internal" or one.basis != "exact" or not one.value or not one.n_targets:
         return shown
     return shown if round(one.value * one.n_targets, 6) > LEAST else f"fewer than {FIRST}, perhaps none,"
 
@@ -93,6 +99,8 @@ def people_text(estimate: Estimate, edition: Edition) -> str:
     if estimate.measure not in _OF_THE_TARGETS or estimate.value is None or not estimate.n_targets:
         return ""
     hits, targets = estimate.value * estimate.n_targets, count(estimate.n_targets)
+    if estimate.is_lower_bound:
+        return f"at least {count(math.floor(round(hits, 6)))} of {targets} {estimate.counts}"
     if share_in_words(estimate, edition).startswith("fewer"):
         return f"fewer than {FIRST} of {targets} {estimate.counts}"
     if hits == estimate.n_targets and edition == "internal":

@@ -10,7 +10,7 @@ from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role
 from tasks.microdata.units import Counts
-from tasks.microdata.words import listed
+from tasks.microdata.words import join_with_and
 from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge, held_file
 from tasks.report.views.rows import nearly_none
@@ -75,7 +75,7 @@ def why_unpublished(attribute: Attribute, masked: Collection[str] = ()) -> str:
             return "it is kept back by the publisher"
         case Role.DERIVED:
             undone = " and would undo what was done there" if set(attribute.derived_from) & set(masked) else ""
-            return f"it is declared to be computed from {listed(attribute.derived_from)}{undone}"
+            return f"it is declared to be computed from {join_with_and(attribute.derived_from)}{undone}"
         case _:
             raise ValueError(f"{attribute.name} is published: its role is {attribute.role}")
 
@@ -118,7 +118,9 @@ def _who_knows(content: Content, intruder: str, attack: str | None) -> str:
     if held_file(intruder):
         return f"somebody who holds the external file {held_file(intruder)}"
     knows = content.known
-    names = listed(knows) if len(knows) <= _MOST_NAMES else f"{count(len(knows))} attributes of {with_article(content.unit)}"
+    names = (
+        join_with_and(knows) if len(knows) <= _MOST_NAMES else f"{count(len(knows))} attributes of {with_article(content.unit)}"
+    )
     if content.method_of(attack) == "row_position":
         return "somebody who has the source's rows in their order"
     if content.method_of(attack) == "profile_linkage":
@@ -192,10 +194,14 @@ def _scope(line: PolicyLine) -> str:
     return f", in the {attack_named(line.attack)}{who}{accepted}"
 
 
+PART_OF_AN_ATTACK = "a lower bound by a part of an attack that sdcert could not follow whole"
+
+
 def how_bad(content: Content, figure: Estimate) -> str:
     """That a figure is the worst found, said only where no other intruder and no other attack found more."""
     if content.is_worst_of_all(figure):
-        return "the worst found among the attacks run"
+        part = ", by a part of an attack that sdcert could not follow whole" if figure.is_lower_bound else ""
+        return f"the worst found among the attacks run{part}"
     return "the most that this intruder found; another one found more"
 
 
@@ -205,7 +211,8 @@ def found_in_words(criterion: Criterion, counts: Counts = "records") -> str:
         return "no figure"
     if criterion.deciding_value == 0 < criterion.limit and criterion.measure in STATISTICS:
         return nearly_none(_unit(criterion.measure, counts))
-    return beside_limit(criterion.deciding_value, criterion.limit, _unit(criterion.measure, counts))
+    found = beside_limit(criterion.deciding_value, criterion.limit, _unit(criterion.measure, counts))
+    return f"at least {found}" if criterion.lower_bound else found
 
 
 def by_whom(content: Content, criterion: Criterion) -> str:
@@ -221,6 +228,8 @@ def bound_in_words(criterion: Criterion, estimate: Estimate | None) -> str:
     """The one-sided 95 % bound that was held against the limit, and its sample; empty where the figure itself was."""
     if criterion.deciding_bound in (None, "value"):
         return ""
+    if criterion.lower_bound:
+        return PART_OF_AN_ATTACK
     targets = None if estimate is None else estimate.n_targets
     counts = "records" if estimate is None else estimate.counts
     return f"{found_in_words(criterion, counts)}, from a sample of {count(targets or 0)} {counts}"
@@ -247,6 +256,8 @@ def _reason_in_words(line: PolicyLine, criterion: Criterion, counts: Counts) -> 
     if criterion.deciding_bound == "value":
         verb = (_PLURAL if found.endswith(counts) else _VERBS)[criterion.decision]
         return f"{found} {verb} the limit of {demand}.{blamed}"
+    if criterion.lower_bound:
+        return f"The figure is {found}, {PART_OF_AN_ATTACK}: this alone breaks the limit of {demand}.{blamed}"
     bound = f"The one-sided 95{SPACE}% bound, {found},"
     match criterion.decision:
         case "pass":

@@ -66,7 +66,7 @@ def with_missing_values(table: Microdata, schema: Schema, units: Units) -> Itera
 
     A person with several rows belongs to them by one that has none.
     """
-    for name in schema.with_role(Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL):
+    for name in schema.find_by_role(Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL):
         without = np.zeros(units.n_units, dtype=bool)
         without[units.of_row[table.missing(name)]] = True
         if FEWEST <= without.sum() <= WIDEST_RARE * units.n_units:

@@ -59,7 +59,7 @@ class Pool:
 def propensity_figures(tables: Beside) -> tuple[Estimate, ...]:
     """`propensity_ratio` and `tree_propensity_ratio`, each with the largest value that it can take."""
     chosen = [_some(n, name) for n, name in ((tables.original.n, "source"), (tables.masked.n, "release"))]
-    attributes = sorted((one for one in tables.schema.attributes if one.published), key=lambda one: one.name)
+    attributes = sorted((one for one in tables.schema.attributes if one.is_published), key=lambda one: one.name)
     columns = (tuple(c for c in _of_attribute(tables, one, chosen) if c.min() < c.max()) for one in attributes)
     pool = Pool(len(chosen[0]), tables.original.n, len(chosen[1]), tuple(filter(None, columns)))
     return (*_by_regression(pool), *_by_tree(pool))

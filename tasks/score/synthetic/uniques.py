@@ -61,7 +61,7 @@ def uniques(tables: Beside, names: tuple[str, ...] | None = None) -> tuple[Estim
 
     Example: the release is the source: both are the share of people who are alone in it.
     """
-    known = tables.schema.with_role(Role.QUASI_IDENTIFIER)
+    known = tables.schema.find_by_role(Role.QUASI_IDENTIFIER)
     for name in names or ():
         if name not in known:
             remedy = did_you_mean(name, known, "take it out of the list, or declare its role")
