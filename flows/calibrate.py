@@ -10,13 +10,15 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from threadpoolctl import threadpool_limits
 
 from flows.sweep.work import begin_worker
-from tasks.sweep.calibration.checks import Check, carry_out
-from tasks.sweep.calibration.findings import Effort, Finding
+from tasks.sweep.calibration.checks import CalibrationCheck, carry_out
+from tasks.sweep.calibration.findings import CalibrationFinding, Effort
 
 PRELOADED = ["flows.calibrate"]
 
 
-def calibrated(checks: Sequence[Check], effort: Effort, workers: int) -> Iterator[tuple[int, tuple[Finding, ...]]]:
+def calibrated(
+    checks: Sequence[CalibrationCheck], effort: Effort, workers: int
+) -> Iterator[tuple[int, tuple[CalibrationFinding, ...]]]:
     """The place of each check and what it found, in the order in which they end. One worker: in this process.
 
     The findings depend on the effort alone, not on the number of workers. Whoever stops listening ends what still runs.
@@ -38,6 +40,6 @@ def calibrated(checks: Sequence[Check], effort: Effort, workers: int) -> Iterato
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _carried_out(check: Check, effort: Effort) -> tuple[Finding, ...]:
+def _carried_out(check: CalibrationCheck, effort: Effort) -> tuple[CalibrationFinding, ...]:
     with threadpool_limits(limits=1):  # sums of products come out otherwise on two threads than on one
         return carry_out(check, effort)

@@ -146,7 +146,7 @@ def _attributes(content: Content) -> tuple[MaskedAttribute, ...]:
             name=one.name,
             role=str(one.role),
             masks=tuple(step.method for step in content.steps_on(one.name)),
-            published=model is None and (one.published or one.name in content.pseudonymised),
+            published=model is None and (one.is_published or one.name in content.pseudonymised),
             taught=one.name in taught,
         )
         for one in content.schema.attributes

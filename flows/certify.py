@@ -15,14 +15,15 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.issue import issue
 from flows.limits import refuse_silence
 from flows.record import Journal
-from flows.release import ReleaseSpec
+from flows.release import ReleaseSpec, known_of
 from flows.stages import carried_out
 from flows.trail import ASKED_BY_FLOW_RUN
-from tasks.audit.keeping.use import in_use
+from tasks.attack.omissions import refuse_unknown_intruders
+from tasks.audit.keeping.use import use_store
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.draws import chosen_draw, draw_of
-from tasks.runtime.failures import guarded
+from tasks.runtime.draws import draw_of, keep_chosen_seed
+from tasks.runtime.failures import hide_exceptions
 from tasks.score.estimates import Score
 from tasks.score.synthetic.propensity import refuse_limits_that_cannot_fail
 
@@ -30,7 +31,7 @@ ATTACKS_AT_ONCE = 2
 
 
 @flow(name="certify", task_runner=ThreadPoolTaskRunner(max_workers=ATTACKS_AT_ONCE), persist_result=False)  # type: ignore[arg-type]  # prefect's stub wants TaskRunner[PrefectFuture[Any]]
-@guarded("certify")
+@hide_exceptions("certify")
 def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
     """Certify the release whose spec is stored under an address; returns the run, its verdict and its folder."""
     release = Store().record(Ref(spec), ReleaseSpec)
@@ -45,12 +46,13 @@ def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, 
     """Store the spec and run the flow on its address, its runs tagged with the release and its series."""
     asked = os.environ.get(ASKED_BY_FLOW_RUN)
     by = (f"asked-by:{asked}",) if asked else ()
-    with tags(f"release:{release.name}", f"series:{release.lineage}", *by), in_use():
+    with tags(f"release:{release.name}", f"series:{release.lineage}", *by), use_store():
         return certify(Store().put_record(release), output=output, refresh=refresh, new_draw=new_draw)
 
 
 def _examined(release: ReleaseSpec, schema: Schema, source: str) -> None:
     """Refuse a policy that is silent on a kind of disclosure, before an attempt is counted."""
+    refuse_unknown_intruders(release.omit, known_of(release, schema).intruders or ())
     refuse_silence(release, schema, Store().table(Ref(source)))
 
 
@@ -59,7 +61,7 @@ def _attempted(journal: Journal, release: ReleaseSpec, source: str, source_file:
     if release.seed is None and not new_draw:
         journal.trail.refuse_lost_draw()
     draw = (
-        chosen_draw(release.seed)
+        keep_chosen_seed(release.seed)
         if release.seed is not None
         else draw_of(release.lineage, new=new_draw, earlier=journal.trail.last_draw)
     )

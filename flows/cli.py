@@ -84,14 +84,20 @@ def check(
         typer.Option("--answer", help="first ask the open questions of the file one by one, and write the answers into it"),
     ] = False,
     upgrade: Annotated[
-        bool, typer.Option("--upgrade", help="write the lines that the policy lacks into the file, as open questions")
+        bool,
+        typer.Option(
+            "--upgrade",
+            help="write the lines that the policy lacks into the file, as open questions, which --answer then asks",
+        ),
     ] = False,
 ) -> int:
     """What a release file would do with its table, and what is still to be decided. Masks nothing."""
     if upgrade:
         from flows.console.upgrade import upgrade as upgrade_file
 
-        return upgrade_file(release)
+        upgrade_file(release)
+        if not answer:
+            return 0
     from flows.console.check import print_plan
 
     if answer:
@@ -274,9 +280,9 @@ def explain(error: BaseException, arguments: list[str]) -> int:
         return BROKEN
     if hasattr(real, "format_message"):  # a wrong command line: click's UsageError, which typer carries in its own copy
         see = _help_for(arguments)
-        from tasks.microdata.inert import shown
+        from tasks.microdata.inert import escape_terminal
 
-        said = "\n".join(map(shown, real.format_message().splitlines()))
+        said = "\n".join(map(escape_terminal, real.format_message().splitlines()))
         sys.stderr.write(f"error: {said}\n  to do:   {see}\n")
         return WRONG_INPUT
     from tasks.runtime.failures import write_private_trace

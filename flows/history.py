@@ -49,7 +49,7 @@ def revoked_runs() -> set[str]:
 
     Ledger.current().head()  # the index alone would answer for one that is damaged
     with Index.current() as index:
-        return {row["run"] for row, _ in index.certified() if row["revoked"] is not None}
+        return {row["run"] for row, _ in index.list_certified_runs() if row["revoked"] is not None}
 
 
 def status_of(manifest: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,6 @@ from prefect.artifacts import create_markdown_artifact
 
 from flows.agreement import refuse_disagreement
 from flows.certificate import Ending, ReleasedFile
-from flows.console.inert import shown
 from flows.console.words import criterion_in_words
 from flows.course import Made
 from flows.publish import Draft, as_json, drafted, settle_latest, sha256
@@ -22,13 +22,17 @@ from flows.release import ReleaseSpec
 from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.inert import escape_terminal
+from tasks.report.attack_model import find_worst_insider
 from tasks.report.content import Content
 from tasks.report.page import Stamp, stamped
 from tasks.report.predicate import DocumentClaim
 from tasks.report.views.exceptions import told_with_the_verdict
+from tasks.report.views.insider_curve import curve_as_json
 from tasks.runtime.artifacts import Ref, Store, adapter_of
 from tasks.runtime.draws import seed_of
 from tasks.runtime.files import write_whole
+from tasks.runtime.tracking import AT_LEAST
 from tasks.score.estimates import Score
 from tasks.score.verdict import Criterion
 from tasks.score.verdict_word import verdict_word
@@ -59,11 +63,13 @@ def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> d
     )
     excepted = tuple(name for name, _ in content.exceptions)
     scorecard = scorecard_of(release.name, journal.run, verdict, excepted, content.estimates, content.verdict.criteria)
+    scorecard |= _curve(content)
     documents = {
         "report.html": stamped(store.page(Ref(made.page["page"])), stamp).encode(),
         "scorecard.json": as_json(scorecard),
     }
     private = scorecard_of(release.name, journal.run, verdict, excepted, measured.estimates, measured.verdict.criteria)
+    private |= _curve(replace(content, estimates=measured.estimates, edition="internal"))
     write_whole(journal.folder / "scorecard.json", as_json(private))
     write_whole(journal.folder / "report-internal.html", stamped(store.page(Ref(made.page["internal"])), stamp).encode())
     with drafted(output.absolute(), release.name, journal.run) as draft:
@@ -71,6 +77,7 @@ def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> d
             draft.add(name, written)
         told = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
         told |= {"summary": told_with_the_verdict(content), "worst_insider": _worst_insider(content)}
+        told |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
         manifest = journal.conclude(**told, folder=str(draft.final), seed=seed_of(made.draw).hex())
         ending = Ending(
             trail=journal.trail,
@@ -134,8 +141,14 @@ def scorecard_of(
 
 def _worst_insider(content: Content) -> dict[str, Any] | None:
     """The figure of the insider who finds most, for who lists runs; None: no insider gave one."""
-    worst = content.worst("reidentification", declared=False)
-    return None if worst is None else {"intruder": worst.intruder, "attack": worst.attack, "reidentification": worst.value}
+    worst = find_worst_insider(content)
+    return None if worst is None else worst.model_dump(mode="json")
+
+
+def _curve(content: Content) -> dict[str, Any]:
+    """`insider_curve`: the worst insider by how many columns they know, where they may know more than one."""
+    curve = curve_as_json(content)
+    return {} if curve is None else {"insider_curve": curve}
 
 
 def _plain(record: Estimate | Criterion) -> dict[str, Any]:
@@ -147,10 +160,11 @@ def _plain(record: Estimate | Criterion) -> dict[str, Any]:
 
 def _track(journal: Journal, content: Content, folder: Path, released: str, statement: str) -> None:
     journal.tracking.estimates(content.estimates)
-    worst = content.worst("reidentification", declared=False)
-    if worst is not None and worst.value is not None:
-        journal.tracking.metric("worst_insider|reidentification", worst.value)
-        journal.tracking.tag("sdcert.worst_insider", worst.intruder or "")
+    worst = find_worst_insider(content)
+    if worst is not None:
+        at_least = AT_LEAST * worst.lower_bound
+        journal.tracking.metric(f"worst_insider|reidentification{at_least}", worst.reidentification)
+        journal.tracking.tag("sdcert.worst_insider", worst.intruder)
     journal.tracking.tag("sdcert.verdict", content.verdict.verdict)
     journal.tracking.tag("sdcert.verdict_word", content.word)
     journal.tracking.tag("sdcert.released", released)
@@ -168,7 +182,7 @@ def _show_in_prefect(journal: Journal, scorecard: dict[str, Any], folder: Path) 
 
 def as_markdown(text: str) -> str:
     """The text as Markdown that shows it as it is: a name of a column in it is no link, no picture and no HTML."""
-    return _MARKDOWN.sub(r"\\\g<0>", shown(text))
+    return _MARKDOWN.sub(r"\\\g<0>", escape_terminal(text))
 
 
 def _page_key(release: str) -> str:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from flows.release import ReleaseSpec
+from tasks.attack.linkage.external import names_of
 from tasks.classify.methods import classify
-from tasks.ingest.methods import typed_and_validated
+from tasks.ingest.methods import ingest_raw_table
 from tasks.ingest.sources import read
+from tasks.mask.elsewhere.adoption import find_released_records
 from tasks.mask.sampling import Sampling
+from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
 from tasks.score import kinds
+from tasks.score.policy import INSIDER
 
+ANY = "*"  # whatever attribute it is
 REFUSALS = ("kind-not-limited", "identity-not-limited", "nothing-limited")
 
 
@@ -19,7 +26,8 @@ def subject_of(release: ReleaseSpec, schema: Schema, data: Microdata) -> kinds.S
     """What of a release decides which kinds of disclosure are asked of it. data: its source."""
     units = 0
     if any(isinstance(step, Sampling) for step in release.steps):
-        units = int(units_of(data, schema).n_units * (1 - (release.control_share or 0)))
+        everybody = units_of(data, schema).n_units
+        units = everybody - round((release.control_share or 0) * everybody)
     return kinds.subject_of(
         schema,
         release.intruder,
@@ -29,7 +37,21 @@ def subject_of(release: ReleaseSpec, schema: Schema, data: Microdata) -> kinds.S
         of_nobody=release.of_nobody,
         membership_is_attacked=bool(release.membership_attacks),
         not_for_publication=release.not_for_publication,
+        adopted_share=_compute_adopted_share(release, schema, data),
     )
+
+
+def _compute_adopted_share(release: ReleaseSpec, schema: Schema, data: Microdata) -> float:
+    """The share of the records (persons) that a table masked elsewhere holds; 1 where it cannot be read: a run says why."""
+    plan = release.adoption_plan
+    if plan is None or plan.released.align != "key":  # aligned by row, it holds all
+        return 1.0
+    try:
+        held = find_released_records(data, schema, plan)
+    except InputError:
+        return 1.0
+    units = units_of(data, schema)
+    return len(np.unique(units.of_row[held])) / units.n_units
 
 
 def refuse_silence(release: ReleaseSpec, schema: Schema, data: Microdata) -> None:
@@ -37,7 +59,38 @@ def refuse_silence(release: ReleaseSpec, schema: Schema, data: Microdata) -> Non
     kinds.refuse_silence(release.policy, release.not_limited, subject_of(release, schema, data))
 
 
-def classified(release: ReleaseSpec) -> tuple[Schema, Microdata]:
+def refuse_silence_of_decided(release: ReleaseSpec) -> None:
+    """As `refuse_silence`, of a release that an earlier run decided, whose table is read only if the answer depends on it.
+
+    Nothing is said of a table that cannot be read any more.
+    """
+    whole = release.adoption_plan is None and not any(isinstance(step, Sampling) for step in release.steps)
+    if whole and all(_is_answered(release, confidential) for confidential in ((), (ANY,))):
+        return
+    try:
+        refuse_silence(release, *load_classified(release))
+    except InputError as error:
+        if error.code in REFUSALS:
+            raise
+
+
+def _is_answered(release: ReleaseSpec, confidential: tuple[str, ...]) -> bool:
+    """Would the policy pass, whatever attributes an insider knows? confidential: those of the table."""
+    subject = kinds.Subject(
+        what="model" if release.model is not None else "synthetic table" if release.of_nobody else "masked table",
+        confidential=confidential,
+        insiders=(f"{INSIDER}:{ANY}",),
+        file_holders=names_of(release.intruder.files),
+        not_for_publication=release.not_for_publication,
+    )
+    try:
+        kinds.refuse_silence(release.policy, release.not_limited, subject)
+    except InputError:
+        return False
+    return True
+
+
+def load_classified(release: ReleaseSpec) -> tuple[Schema, Microdata]:
     """The schema of a release's source, and the source itself, without a store. Raises InputError as a run would."""
-    data = typed_and_validated(read(release.source), release.ingest_plan).data
+    data = ingest_raw_table(read(release.source), release.ingest_plan).data
     return classify(data, release.classify_plan), data

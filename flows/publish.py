@@ -23,7 +23,7 @@ from typing import Any
 from tasks.audit.lookup.index import Index
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
-from tasks.runtime.files import locked, sync_folder, write_whole
+from tasks.runtime.files import hold_file_lock, sync_folder, write_whole
 from tasks.runtime.processes import is_taken
 from tasks.runtime.settings import Home
 
@@ -136,7 +136,7 @@ def _is_held(draft: Path) -> bool:
 def _is_written_down(draft: Path, run: str) -> bool:
     """Did its writer die between the entry in the ledger and the rename?"""
     with Index.current() as index:
-        ended = index.run(run).ended if index.begin_so(run) == [run] and not index.run(run).revocations else None
+        ended = index.run(run).ending if index.begin_so(run) == [run] and not index.run(run).revocations else None
     statements = (draft / name for name in (CERTIFICATE, UNCERTIFIED) if (draft / name).is_file())
     return ended is not None and any(sha256(read_file(path)) == ended.certificate for path in statements)
 
@@ -159,7 +159,7 @@ def settle_latest(parent: Path, release: str) -> Latest:
     link = parent / LATEST
     if not parent.is_dir() or parent.is_symlink():
         return Latest(None, None)
-    with locked(_lock_of(parent)):
+    with hold_file_lock(_lock_of(parent)):
         clear_partial(parent)
         _clear_links(parent)
         before = str(link.readlink()) if link.is_symlink() else None
@@ -177,7 +177,7 @@ def settle_latest(parent: Path, release: str) -> Latest:
 def _wanted(parent: Path, release: str, before: str | None) -> str | None:
     """Where `latest` is to point, given where it points."""
     with Index.current() as index:
-        issued = {row["run"]: row for row, _ in index.certified() if row["release"] == release}
+        issued = {row["run"]: row for row, _ in index.list_certified_runs() if row["release"] == release}
         withdrawn = max((row["ended"] for row in issued.values() if row["revoked"] is not None), default=-1)
         order = {run: row["ended"] for run, row in issued.items() if row["revoked"] is None}
         since = [run for run in order if order[run] > withdrawn]  # what is older was not chosen by anybody

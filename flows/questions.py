@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.microdata.document import Document, Path_, dotted
+from tasks.microdata.document import Document, Path_, format_dotted_path
 from tasks.microdata.errors import InputError
 
 DECIDE = "decide"
@@ -37,11 +37,11 @@ class OpenQuestion:
     @property
     def about(self) -> str:
         """`attributes.REGION (line 12)`"""
-        return f"{dotted(self.place)} (line {self.line})"
+        return f"{format_dotted_path(self.place)} (line {self.line})"
 
 
-def without_questions(document: Document) -> tuple[Document, tuple[OpenQuestion, ...]]:
-    """The document without its open questions, and the questions in the order of the file.
+def extract_questions(document: Document) -> tuple[Document, tuple[OpenQuestion, ...]]:
+    """Take the open questions out of a document; returns it without them, and them in the order of the file.
 
     An entry that held nothing but a question goes with it: a line of the policy that is still to be written, or a kind of
     disclosure that nobody has decided about. An attribute stays, because its name is a declaration by itself.
@@ -49,18 +49,19 @@ def without_questions(document: Document) -> tuple[Document, tuple[OpenQuestion,
     Raises InputError for a question that is no text.
     Example: `policy: [{decide: "which limit?"}]` becomes `policy: []` and the question at `policy[0]`.
     """
-    content, found = dict(document.content), []
+    content, found, numbers = dict(document.content), list[OpenQuestion](), dict[str, tuple[int, ...]]()
     for name, key, entry in _entries(document.content):
         questions = _questions_at(document, (name, key), entry)
         found += questions
         rest = {field: value for field, value in entry.items() if field != DECIDE}
-        content[name] = _with_entry(content[name], key, rest if rest or name == "attributes" else None)
+        content[name] = _replace_entry(content[name], key, rest if rest or name == "attributes" else None)
     for name in LISTS:
         if isinstance(content.get(name), list):
-            content[name] = [entry for entry in content[name] if entry is not _GONE]
+            numbers[name] = tuple(i for i, entry in enumerate(content[name]) if entry is not _GONE)
+            content[name] = [content[name][i] for i in numbers[name]]
     if found and content.get(NOT_LIMITED) == {}:
         del content[NOT_LIMITED]
-    return replace(document, content=content), tuple(sorted(found, key=lambda one: (one.line, one.number)))
+    return replace(document, content=content, numbers=numbers), tuple(sorted(found, key=lambda one: (one.line, one.number)))
 
 
 def refuse_open_questions(document: Document, questions: tuple[OpenQuestion, ...]) -> None:
@@ -91,7 +92,7 @@ def _entries(content: Any) -> Iterator[tuple[str, str | int, dict[str, Any]]]:
                 yield name, key, entry
 
 
-def _with_entry(part: Any, key: str | int, entry: dict[str, Any] | None) -> Any:
+def _replace_entry(part: Any, key: str | int, entry: dict[str, Any] | None) -> Any:
     if isinstance(part, list):
         return [(_GONE if entry is None else entry) if i == key else one for i, one in enumerate(part)]
     return {name: one if name != key else entry for name, one in part.items() if name != key or entry is not None}
@@ -111,7 +112,7 @@ def _questions_at(document: Document, place: Path_, entry: dict[str, Any]) -> li
     return [OpenQuestion(place, question, line, i, alone) for i, question in enumerate(questions)]
 
 
-def with_questions_allowed(schema: dict[str, Any]) -> dict[str, Any]:
+def allow_questions(schema: dict[str, Any]) -> dict[str, Any]:
     """The JSON schema of release files, in which the entries of its parts may hold a question; for editors."""
     properties, definitions = schema["properties"], schema["$defs"]
     question: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": LONGEST_QUESTION}

@@ -26,11 +26,11 @@ from flows.progress import listener
 from flows.registered import state_of
 from flows.release import ReleaseSpec
 from flows.trail import Trail
-from tasks.audit.keeping.use import in_use
+from tasks.audit.keeping.use import use_store
 from tasks.microdata.regular_files import read_file
 from tasks.runtime import provenance
 from tasks.runtime.artifacts import Store
-from tasks.runtime.caching import platform_fingerprint, prepared
+from tasks.runtime.caching import platform_fingerprint, prepare_task
 from tasks.runtime.files import write_whole
 from tasks.runtime.processes import user_name
 from tasks.runtime.records import Produced
@@ -90,7 +90,7 @@ class Journal:
         return Home.current().folder("runs", self.run)
 
     def __enter__(self) -> Journal:
-        self._in_use.enter_context(in_use())
+        self._in_use.enter_context(use_store())
         self._save()
         self.trail.began()
         late = tuple(warnings_of_clock())
@@ -169,7 +169,7 @@ class Journal:
 
     def _prepared(self, task: Task[..., Produced], name: str, arguments: tuple[Any, ...]) -> Task[..., Produced]:
         self._manifest["inputs"][name] = list(arguments)
-        return prepared(task, name, refresh=self._refresh)
+        return prepare_task(task, name, refresh=self._refresh)
 
     def _run(self, task: Task[..., Produced], name: str, arguments: tuple[Any, ...]) -> State[Produced]:
         """Run one stage in this thread, a second time where Prefect did not begin it in time.

@@ -8,8 +8,8 @@ from functools import partial
 
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import Found
-from tasks.runtime.limits import within
+from tasks.audit.lookup.rows import RunEntries
+from tasks.runtime.limits import run_with_timeout
 from tasks.runtime.registry import EndedRun, Registry, SeriesState
 from tasks.runtime.settings import Home
 from tasks.score.verdict_word import verdict_word
@@ -21,7 +21,7 @@ SECONDS = 30.0
 def state_of(series: str) -> SeriesState:
     """The last runs of a series that ended, and its newest certificate for publication, unless that was revoked."""
     with Index.current() as index:
-        newest = [found for found in index.find(Query(series=series, last=NEWEST)) if found.ended is not None]
+        newest = [found for found in index.find(Query(series=series, last=NEWEST)) if found.ending is not None]
         standing = max(filter(_is_issued, newest), key=_ended_at, default=None)
         if standing is None:
             certified = index.each(Query(series=series, verdict="certified"))
@@ -40,7 +40,7 @@ def follow_now(series: str) -> str | None:
     if not os.environ.get("MLFLOW_TRACKING_URI") and not (Home.current().root / "mlflow.db").is_file():
         return None
     try:
-        within(SECONDS, partial(_follow, series))
+        run_with_timeout(SECONDS, partial(_follow, series))
     except Exception as error:
         return type(error).__name__
     return None
@@ -55,23 +55,23 @@ def _follow(series: str) -> None:
         Registry(client, experiment.experiment_id).follow(partial(state_of, series))
 
 
-def _is_issued(found: Found) -> bool:
+def _is_issued(found: RunEntries) -> bool:
     """It ended with a certificate for publication, revoked or not."""
-    ended = found.ended
+    ended = found.ending
     return ended is not None and ended.outcome == "certified" and not ended.not_for_publication
 
 
-def _ended_at(found: Found) -> int:
+def _ended_at(found: RunEntries) -> int:
     """The number of the entry that says how it ended."""
-    return max((number for number, entry in found.entries if entry.event is found.ended), default=-1)
+    return max((number for number, entry in found.entries if entry.event is found.ending), default=-1)
 
 
-def _ended_run(found: Found) -> EndedRun:
+def _ended_run(found: RunEntries) -> EndedRun:
     return EndedRun(found.run, dict(_tags(found)), revoked=bool(found.revocations))
 
 
-def _tags(found: Found) -> Iterator[tuple[str, str]]:
-    ended = found.ended
+def _tags(found: RunEntries) -> Iterator[tuple[str, str]]:
+    ended = found.ending
     if ended is None:
         return
     yield "sdcert.release", ended.release

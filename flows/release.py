@@ -6,12 +6,13 @@ import dataclasses
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from flows.meant import nearer
-from flows.questions import refuse_open_questions, with_questions_allowed, without_questions
+from flows.questions import extract_questions, refuse_open_questions
+from flows.sweep.origin import SweepOrigin
 from tasks.attack.linkage.external import names_of
 from tasks.attack.membership.methods import (
     DEFAULT_MODEL_ATTACKS,
@@ -22,27 +23,29 @@ from tasks.attack.membership.methods import (
     attack_name,
 )
 from tasks.attack.methods import Attack
+from tasks.attack.omissions import Omission
 from tasks.attack.threat import (
     IntruderSpec,
-    Omission,
     attack_id,
     check_attacks,
     default_attacks,
     intruders,
     links_files,
     reads_rows_of_nobody,
+    with_omitted,
 )
 from tasks.classify.methods import ClassifyPlan
 from tasks.ingest.checks.expectations import Expectation
 from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec
-from tasks.ingest.codebooks.codebook_file import load_codebook, merged
+from tasks.ingest.codebooks.codebook_file import load_codebook, merge_codebook
 from tasks.ingest.methods import IngestPlan
 from tasks.ingest.sources import SourceSpec
-from tasks.mask.coding.recoding import with_mappings
+from tasks.mask.coding.recoding import load_mappings
 from tasks.mask.control import LARGEST_SHARE
 from tasks.mask.elsewhere.adoption import AdoptionPlan, ReleasedSpec
-from tasks.mask.methods import Masking, targets
-from tasks.microdata.document import Document, read_document, validated
+from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.methods import Masking, Mechanism, targets
+from tasks.microdata.document import Document, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Name, Public, PublicField, Reason, Slug, Spec
@@ -54,14 +57,6 @@ from tasks.score.methods import ALWAYS, Measure
 from tasks.score.policy import Known, Policy, check_policy
 from tasks.score.synthetic.uniques import Uniques
 from tasks.train.spec import ModelSpec
-
-
-class SweepOrigin(Spec):
-    """The sweep from which the parameters were chosen: how many points were tried is part of what a figure is worth."""
-
-    name: Public[Slug]
-    id: Public[Name]
-    points_tried: Public[Annotated[int, Field(ge=1)]]
 
 
 class Published(Spec):
@@ -156,6 +151,7 @@ class ReleaseSpec(Spec):
         for given, what in (
             (intervals, f"`measures` asks for {', '.join(intervals)}, which compare records with their own rows"),
             (self.keep_row_order, "`keep_row_order` is about the source's order, in which no row of nobody stands"),
+            (self.intruder.insiders, "`intruder.insiders` chooses insiders by whom they find, and no row here is anybody's"),
             (self.intruder.files, "the external files of the intruder are matched with the rows of their people"),
         ):
             if given and self.of_nobody:
@@ -225,9 +221,8 @@ class ReleaseSpec(Spec):
     def attacks_to_run(self) -> tuple[Attack, ...]:
         if self.model is not None:
             return ()
-        if self.attacks is not None:
-            return self.attacks
-        return default_attacks(self.steps, keeps_row_order=self.keep_row_order is not None)
+        default = default_attacks(self.steps_to_face, keeps_row_order=self.keep_row_order is not None)
+        return default if self.attacks is None else self.attacks
 
     @property
     def membership_attacks(self) -> tuple[MembershipAttack, ...]:
@@ -269,6 +264,12 @@ class ReleaseSpec(Spec):
         return self.masking or (self.released.mechanism if self.released is not None else ())
 
     @property
+    def steps_to_face(self) -> tuple[Mechanism, ...]:
+        """The steps that the attacks are planned for: of a table masked elsewhere also what nobody may have declared."""
+        elsewhere = self.released is not None and not self.of_nobody
+        return (*self.steps, Undeclared(attributes=("undeclared",))) if elsewhere else self.steps
+
+    @property
     def ingest_plan(self) -> IngestPlan:
         return IngestPlan(source=self.source, attributes=self.attributes, expect=self.expect)
 
@@ -298,7 +299,7 @@ def load_release(path: Path) -> ReleaseSpec:
 
     A file with open questions is refused: nothing may be made of it before a person has answered them.
     """
-    document, questions = without_questions(read_document(path))
+    document, questions = extract_questions(read_document(path))
     refuse_open_questions(document, questions)
     return load_draft(path)
 
@@ -306,41 +307,51 @@ def load_release(path: Path) -> ReleaseSpec:
 def load_draft(path: Path) -> ReleaseSpec:
     """As `load_release`, but open questions (`decide`) are left out instead of refused."""
     try:
-        return _loaded(without_questions(read_document(path))[0])
+        return _loaded(extract_questions(read_document(path))[0])
     except InputError as error:
         raise nearer(error, path) from None
 
 
 def _loaded(document: Document) -> ReleaseSpec:
     path = document.path
-    release = validated(ReleaseSpec, document)
+    release = validate_document(ReleaseSpec, document)
     keeps_row_order = release.keep_row_order is not None
     try:
         if release.model is None:
-            check_attacks(release.attacks_to_run, release.omit, release.steps, keeps_row_order=keeps_row_order)
+            check_attacks(release.attacks_to_run, release.omit, release.steps_to_face, keeps_row_order=keeps_row_order)
+            release = with_omitted_attacks(release)
         check_policy(release.policy, known_of(release))
         names_of(release.intruder.files)
     except InputError as error:
         raise located(error, path) from None
-    found = {name: source.resolved(path.parent) for name in ("source", "released") if (source := getattr(release, name))}
-    files = tuple(file.resolved(path.parent) for file in release.intruder.files)
+    found = {name: source.resolve_path(path.parent) for name in ("source", "released") if (source := getattr(release, name))}
     if isinstance(release.control, SourceSpec):
-        found["control"] = release.control.resolved(path.parent)
+        found["control"] = release.control.resolve_path(path.parent)
     if release.release is not None:
-        found["release"] = Published(model=release.release.model.resolved(path.parent))
+        found["release"] = Published(model=release.release.model.resolve_path(path.parent))
+    files = tuple(file.resolve_path(path.parent) for file in release.intruder.files)
     found["intruder"] = release.intruder.model_copy(update={"files": files})
     try:
         if release.masking is not None:
-            found["masking"] = with_mappings(release.masking, path.parent, "masking")
+            found["masking"] = load_mappings(release.masking, path.parent, "masking")
         if "released" in found:
-            mechanism = with_mappings(found["released"].mechanism, path.parent, "released.mechanism")
+            mechanism = load_mappings(found["released"].mechanism, path.parent, "released.mechanism")
             found["released"] = found["released"].model_copy(update={"mechanism": mechanism})
     except InputError as error:
         raise located(error, path) from None
     attributes = release.attributes
     if release.codebook is not None:
-        attributes = merged(attributes, load_codebook((path.parent / release.codebook).absolute()))
+        attributes = merge_codebook(attributes, load_codebook((path.parent / release.codebook).absolute()))
     return release.model_copy(update={**found, "attributes": with_unit_keys(release, attributes)})
+
+
+def with_omitted_attacks(release: ReleaseSpec) -> ReleaseSpec:
+    """With the required attacks that `omit` names in `attacks`. Done when a file is read: records stay as they are."""
+    if release.attacks is None:
+        return release
+    keeps_row_order = release.keep_row_order is not None
+    attacks = with_omitted(release.attacks, release.omit, release.steps_to_face, keeps_row_order=keeps_row_order)
+    return release.model_copy(update={"attacks": attacks})
 
 
 def with_unit_keys(release: ReleaseSpec, attributes: tuple[AttributeSpec, ...]) -> tuple[AttributeSpec, ...]:
@@ -354,13 +365,15 @@ def with_unit_keys(release: ReleaseSpec, attributes: tuple[AttributeSpec, ...]) 
 
 def located(error: InputError, path: Path) -> InputError:
     """The error with the release file and its line, where it speaks of a field of that file."""
-    place = tuple(
-        int(step) if step.isascii() and step.isdecimal() else step for step in re.findall(r"[^.\[\]: ]+", error.where)
-    )
+    steps = re.findall(r"[^.\[\]: ]+", error.where)
+    place = tuple(int(step) if step.isascii() and step.isdecimal() else step for step in steps)
     if not place or place[0] not in ReleaseSpec.model_fields:
         return error
-    line = read_document(path).line_of(place)
-    return dataclasses.replace(error, where=f"{path}, line {line}: {error.where}")
+    document, _ = extract_questions(read_document(path))
+    there, where = document.find_in_file(place), error.where
+    if there != place:
+        where = where.replace(format_dotted_path(place[:2]), format_dotted_path(there[:2]), 1)
+    return dataclasses.replace(error, where=f"{path}, line {document.line_of(place)}: {where}")
 
 
 def known_of(release: ReleaseSpec, schema: Schema | None = None) -> Known:
@@ -378,16 +391,10 @@ def known_of(release: ReleaseSpec, schema: Schema | None = None) -> Known:
     if schema is None:
         return known
     names = (*(intruder.name for intruder in intruders(release.intruder, schema)), *names_of(release.intruder.files))
-    return dataclasses.replace(known, attributes=schema.published, intruders=names)
+    return dataclasses.replace(known, attributes=schema.release_columns, intruders=names)
 
 
 def _widths(release: ReleaseSpec, measure: str) -> tuple[float, ...]:
     """The widths of the intervals that one measure will be computed with."""
     specs = (one for one in (*ALWAYS, *release.measures) if isinstance(one, RankIntervalDisclosure | SdIntervalDisclosure))
     return tuple(dict.fromkeys(width for one in specs if one.measure == measure for width in one.p_percent))
-
-
-def schema_of_release_files() -> dict[str, Any]:
-    """The JSON schema that editors use; params/schema/release.json holds it, and a test says when it is stale."""
-    schema = with_questions_allowed(ReleaseSpec.model_json_schema(by_alias=True))
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

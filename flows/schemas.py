@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from flows.publish import as_json
-from flows.release import schema_of_release_files
+from flows.questions import allow_questions
+from flows.release import ReleaseSpec
 from flows.sweep.spec import schema_of_sweep_files
 from flows.watch.spec import schema_of_watch_files
 from tasks.audit.certificates.approval import schema_of_approvals
@@ -14,6 +16,12 @@ from tasks.report.predicate import schema_of_predicates
 from tasks.runtime.files import write_whole
 
 FOLDER = Path(__file__).resolve().parent.parent / "params" / "schema"
+
+
+def schema_of_release_files() -> dict[str, Any]:
+    """The JSON schema that editors use; params/schema/release.json holds it, and a test says when it is stale."""
+    schema = allow_questions(ReleaseSpec.model_json_schema(by_alias=True))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def schemas() -> dict[str, bytes]:

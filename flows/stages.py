@@ -12,14 +12,15 @@ from flows.course import Course, Made, Masked, kept, seen
 from flows.models import model_carried_out
 from flows.release import ReleaseSpec, known_of
 from flows.trail import last_pseudonym_key
+from tasks.attack.insiders import compute_rate
 from tasks.attack.linkage.external import names_of, plan_of
 from tasks.attack.linkage.whose import refuse_unfit_file
 from tasks.attack.membership.inference import scores_of
 from tasks.attack.membership.methods import TableAttack, attack_name
 from tasks.attack.task import attack_release, choose_people, infer_membership
-from tasks.attack.threat import Intruder, attack_id, holders, intruders
+from tasks.attack.threat import Intruder, attack_id, find_larger_insiders, holders, intruders
 from tasks.classify.task import classify_attributes
-from tasks.ingest.external import placed
+from tasks.ingest.external import relocate_errors
 from tasks.ingest.methods import IngestReport
 from tasks.ingest.task import file_digest, ingest_file, ingest_source, source_digest
 from tasks.mask.control import refuse_small_control
@@ -122,7 +123,7 @@ def _people_outside(course: Course, release: ReleaseSpec, data: str, schema: str
     plan = release.control_plan
     if plan is None:
         return ""
-    with placed("control"):
+    with relocate_errors("control"):
         read = course.stage(ingest_source, CONTROL_TABLE, kept(plan), seen("control", source_digest(plan.source)))
     return course.stage(fit_control, "control", data, schema, read["data"], release.key or "")["control"]
 
@@ -137,21 +138,35 @@ def _pseudonym_key(release: ReleaseSpec, draw: str) -> str:
 
 
 def _attack(course: Course, release: ReleaseSpec, masked: Masked, files: tuple[tuple[Intruder, str], ...]) -> list[Produced]:
-    """Every attack by every intruder, side by side; the order of the results is the order of the plan."""
+    """Every attack by every intruder, side by side; the order of the results is the order of the plan.
+
+    Where insiders know so much that not all sets of columns are tried, those with the worst set so far attack in rounds after.
+    """
     store = Store()
+    schema = store.record(Ref(masked.schema), Schema)
     shown = None if release.of_nobody else store.table(Ref(masked.table["released"]))  # no knowledge curve of rows of nobody
-    found = intruders(release.intruder, store.record(Ref(masked.schema), Schema), shown)
-    attackers: list[tuple[Intruder, tuple[str, ...]]] = [(one, ()) for one in found]
+    attackers: list[tuple[Intruder, tuple[str, ...]]] = [(one, ()) for one in intruders(release.intruder, schema, shown)]
     attackers += [(holder, (address,)) for holder, address in files]
-    jobs = {
-        f"attack {attack_id(attack)} ({intruder.name})": (
-            *masked.aligned,
-            *(kept(attack), kept(intruder), str(release.intruder.targets), masked.draw, *file),
-        )
-        for intruder, file in attackers
-        for attack in release.attacks_to_run
-    }
-    return course.together(attack_release, "attack", jobs)
+    results: list[Produced] = []
+    rates: dict[str, float] = {}
+    while attackers:
+        jobs = {
+            f"attack {attack_id(attack)} ({intruder.name})": (
+                *masked.aligned,
+                *(kept(attack), kept(intruder), str(release.intruder.targets), masked.draw, *file),
+            )
+            for intruder, file in attackers
+            for attack in release.attacks_to_run
+        }
+        made = course.together(attack_release, "attack", jobs)
+        results += made
+        whose = [intruder.name for intruder, _ in attackers for _ in release.attacks_to_run]
+        if release.intruder.insiders is not None:
+            for name, one in zip(whose, made, strict=True):
+                rate = compute_rate(store.table(Ref(one["outcomes"])) if "outcomes" in one else None)
+                rates[name] = max(rate, rates.get(name, 0.0))
+        attackers = [(one, ()) for one in find_larger_insiders(release.intruder, schema, rates)]
+    return results
 
 
 def _membership(course: Course, release: ReleaseSpec, masked: Masked, people: Produced) -> list[Produced]:

@@ -17,7 +17,7 @@ from tasks.audit.ledger.entries import AskedBy, AttemptMade, Event, RunBegan, Ru
 from tasks.audit.ledger.ledger import Appended, Ledger
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import Found
+from tasks.audit.lookup.rows import RunEntries
 from tasks.audit.signing.keys import SigningKey, signing, signing_key
 from tasks.microdata.errors import SdcertError
 from tasks.microdata.regular_files import read_file
@@ -27,7 +27,7 @@ from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import seed_of
 from tasks.runtime.failures import StageFailure
 from tasks.runtime.processes import user_name
-from tasks.runtime.provenance import made_by
+from tasks.runtime.provenance import summarise_provenance
 from tasks.runtime.settings import Home
 
 WITH_PSEUDONYM_KEY = 6  # so many things the stage is given that masks by steps, the key last
@@ -45,7 +45,7 @@ class Trail:
         self.release = release
         signing_key()  # a key that cannot be opened is told before anything is computed
         refuse_unsound_ledger(Home.current())  # and so is a ledger on which nothing can be built
-        self.made_by = MadeBy(**made_by())
+        self.made_by = MadeBy(**summarise_provenance())
         self.recorded: Recorded | None = None
         self.attempts = 0
         self._ledger = Ledger.current()
@@ -130,7 +130,7 @@ class Trail:
         """Whether the ledger says already what became of the run; False where that cannot be told."""
         try:
             with Index.current() as index:
-                return index.begin_so(self.run) == [self.run] and index.run(self.run).ended is not None
+                return index.begin_so(self.run) == [self.run] and index.run(self.run).ending is not None
         except (SdcertError, OSError):
             return False
 
@@ -158,8 +158,8 @@ def last_pseudonym_key(series: str) -> str | None:
     """The key of pseudonyms that the series' last run with one was given, by the private manifest that the ledger names."""
     with Index.current() as index:
         for found, _ in index.each(Query(series=series)):
-            if found.ended is not None and found.ended.manifest is not None and not _is_rehearsal(found):
-                given = _given_to_mask(found.run, found.ended.manifest)
+            if found.ending is not None and found.ending.manifest is not None and not _is_rehearsal(found):
+                given = _given_to_mask(found.run, found.ending.manifest)
                 if len(given) == WITH_PSEUDONYM_KEY and given[-1]:
                     return str(given[-1])
     return None
@@ -195,9 +195,9 @@ def code_of(error: BaseException) -> str:
             return type(error).__name__
 
 
-def _is_rehearsal(found: Found) -> bool:
+def _is_rehearsal(found: RunEntries) -> bool:
     """Its draw may have been chosen, and is not kept for what is published."""
-    return found.ended is not None and found.ended.not_for_publication
+    return found.ending is not None and found.ending.not_for_publication
 
 
 def attempts_on_source(attempts: Sequence[AttemptMade], source: str, source_file: str) -> list[AttemptMade]:

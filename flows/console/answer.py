@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import re
 import stat
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from flows.console.draft.edit import add_field, append_entry, delete_entry, replace_entry
-from flows.console.inert import shown
 from flows.console.terminal import terminal
-from flows.questions import DECIDE, NOT_LIMITED, OpenQuestion, without_questions
+from flows.questions import DECIDE, NOT_LIMITED, OpenQuestion, extract_questions
 from tasks.ingest.codebooks.codebook import AttributeDeclaration
-from tasks.microdata.document import Document, Path_, dotted, read_document, value_at
+from tasks.microdata.document import Document, Path_, format_dotted_path, read_document, value_at
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.schema import Role
 from tasks.microdata.spec import Spec
 from tasks.runtime.files import write_whole
-from tasks.score.policy import PolicyLine
+from tasks.score.kinds import KINDS, Subject, can_fail, find_unlimited_kinds, kind_of
+from tasks.score.measure import Kind
+from tasks.score.policy import PolicyLine, cannot_fail
+
+if TYPE_CHECKING:
+    from flows.release import ReleaseSpec
 
 Ask = Callable[[str], str]
 LATER, DELETE, QUIT = "later", "delete", "quit"
@@ -40,10 +46,10 @@ def answer_questions(path: Path, ask: Ask | None = None) -> None:
     ask: puts a prompt and returns what was typed; default: whoever sits at the terminal.
     Raises InputError where nobody sits there, and for a file that is no release file.
     """
-    _, questions = without_questions(read_document(path))
+    _, questions = extract_questions(read_document(path))
     console = terminal(soft_wrap=True)
     if not questions:
-        console.print(f"{shown(str(path))}: no question is open")
+        console.print(f"{escape_terminal(str(path))}: no question is open")
         return
     if ask is None and not (sys.stdin.isatty() and console.is_terminal):
         raise InputError(
@@ -54,25 +60,25 @@ def answer_questions(path: Path, ask: Ask | None = None) -> None:
             f"run it in a terminal, or edit {path}: change what a question is about and delete its `decide`",
         )
     for i, question in enumerate(questions):
-        console.print(f"\nQuestion {i + 1} of {len(questions)}: {shown(dotted(question.place))}")
-        if not _answered(path, question, ask or console.input, lambda text: console.print(shown(text))):
+        console.print(f"\nQuestion {i + 1} of {len(questions)}: {escape_terminal(format_dotted_path(question.place))}")
+        if not _ask_until_answered(path, question, ask or console.input, lambda text: console.print(escape_terminal(text))):
             break
-    left = len(without_questions(read_document(path))[1])
-    console.print(f"\n{shown(str(path))}: {left or 'no'} question{'s' * (left != 1)} left open\n")
+    left = len(extract_questions(read_document(path))[1])
+    console.print(f"\n{escape_terminal(str(path))}: {left or 'no'} question{'s' * (left != 1)} left open\n")
 
 
-def _answered(path: Path, question: OpenQuestion, ask: Ask, say: Callable[[str], None]) -> bool:
+def _ask_until_answered(path: Path, question: OpenQuestion, ask: Ask, say: Callable[[str], None]) -> bool:
     """Ask until the answer fits; returns whether to go on with the next question."""
     document = read_document(path)
     place = _place_now(document, question)
     if place is None:
         return True  # an earlier answer has deleted what it is about
     fields = {name: value for name, value in _entry(document, place).items() if name != DECIDE}
-    offered = _offered(question)
+    offered = _list_offers(question)
     say(f"  {question.question}")
     keeps = bool(fields) or place[0] == "attributes"
-    ways = [f"{KEEP}: {_in_words(fields) or 'declared as nothing'} (proposed)"] if keeps else []
-    ways += [_in_words(fields | one) for one in offered]
+    ways = [f"{KEEP}: {_describe(fields) or 'declared as nothing'} (proposed)"] if keeps else []
+    ways += [_describe(fields | one) for one in offered]
     for number, way in enumerate(ways, start=1):
         say(f"  {number}  {way}")
     say(f"  {_help_for(place)}")
@@ -81,8 +87,12 @@ def _answered(path: Path, question: OpenQuestion, ask: Ask, say: Callable[[str],
         if given in (LATER, QUIT):
             return given == LATER
         try:
-            text = _with_answer(document, question, place, fields, _meant(given, place, offered, keeps=keeps))
-            _refuse_unfit(path, text)
+            meant = _interpret(given, place, offered, keeps=keeps)
+            text = _apply_answer(document, question, place, fields, meant)
+            release = _load_answered(path, text)
+            if place[0] in (NOT_LIMITED, "policy") and isinstance(meant, dict):
+                asked = next((kind for kind in KINDS if place == (NOT_LIMITED, kind)), None)
+                _refuse_idle_limit(release, fields | meant, asked)
         except InputError as error:
             for line in f"That does not fit. {error}".splitlines():
                 say(f"  {line}")
@@ -101,7 +111,7 @@ def _help_for(place: Path_) -> str:
     return f"or write fields (name: value, ...), or `{DELETE}`; {others}"
 
 
-def _meant(given: str, place: Path_, offered: list[dict[str, Any]], *, keeps: bool) -> dict[str, Any] | str:
+def _interpret(given: str, place: Path_, offered: list[dict[str, Any]], *, keeps: bool) -> dict[str, Any] | str:
     """What was typed: the fields to change, or a text (`delete`, or a reason)."""
     if given.isdecimal():
         ways = [*([{}] if keeps else []), *offered]
@@ -111,14 +121,19 @@ def _meant(given: str, place: Path_, offered: list[dict[str, Any]], *, keeps: bo
     if not given:
         raise _unfit("Nothing was written.", "a sentence, or `name: value, name: value`", given)
     fields = _fields(given.strip("`"))
-    if fields is not None and (place[0] != NOT_LIMITED or "measure" in fields):  # a reason may hold a colon
+    if fields and (place[0] != NOT_LIMITED or set(fields) <= set(PolicyLine.model_fields)):  # a reason may hold a colon
         return fields
-    if place[0] == NOT_LIMITED or (given == DELETE and place[0] != "attributes"):
+    if place[0] == NOT_LIMITED:
+        if len(given.split()) == 1:
+            what = "One word is no reason: a reason is signed, and stands beside the verdict."
+            raise _unfit(what, "a policy line (measure: NAME, at_most: LIMIT), or a sentence", given)
+        return given
+    if given == DELETE and place[0] != "attributes":
         return given
     raise _unfit("That is no field with a value.", "a number of the list, or `name: value, name: value`", given)
 
 
-def _with_answer(
+def _apply_answer(
     document: Document, question: OpenQuestion, place: Path_, fields: dict[str, Any], meant: dict[str, Any] | str
 ) -> str:
     """The text of the file as it is after the answer."""
@@ -126,6 +141,8 @@ def _with_answer(
     if place[0] == NOT_LIMITED:
         if isinstance(meant, str):
             return replace_entry(text, place, meant)
+        if "measure" not in meant:
+            raise _unfit("The line names no measure.", "measure: NAME, at_most: LIMIT", _describe(meant))
         text = append_entry(delete_entry(text, place), "policy", meant)
         if str(meant["measure"]).startswith("membership_") and "control" not in document.content:
             text = add_field(text, "control", CONTROL)
@@ -142,11 +159,11 @@ def _with_answer(
     left = [one for one in _questions(_entry(document, place)) if one != question.question]
     text = replace_entry(text, place, entry | ({DECIDE: left if len(left) > 1 else left[0]} if left else {}))
     if place[0] == "attributes" and "role" in meant and meant["role"] != fields.get("role"):
-        text = _with_masks(text, document, str(place[1]), str(meant["role"]))
+        text = _adjust_masks(text, document, str(place[1]), str(meant["role"]))
     return text
 
 
-def _with_masks(text: str, document: Document, name: str, role: str) -> str:
+def _adjust_masks(text: str, document: Document, name: str, role: str) -> str:
     """A column that is not known to an intruder any more leaves the masks; one that is joins the first microaggregation."""
     steps = document.content.get("masking") or []
     lists = {i: step["attributes"] for i, step in enumerate(steps) if isinstance(step.get("attributes"), list)}
@@ -159,23 +176,56 @@ def _with_masks(text: str, document: Document, name: str, role: str) -> str:
     return text
 
 
-def _refuse_unfit(path: Path, text: str) -> None:
-    """InputError for a file that could not be read as a release any more, so that a slip is told before it is written."""
+def _load_answered(path: Path, text: str) -> ReleaseSpec:
+    """The release that the file would be. InputError if it could not be read any more: a slip is told before it is written."""
     from flows.release import load_draft
 
     beside = path.with_name(f".{path.name}.answer")
     write_whole(beside, text.encode())
     try:
-        load_draft(beside)
+        return load_draft(beside)
     except InputError as error:
         raise replace(error, where=error.where.replace(str(beside), str(path))) from None
     finally:
         beside.unlink()
 
 
+def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: Kind | None) -> None:
+    """InputError for a limit that cannot fail on the release, or does not limit the kind that is asked about, as in `check`.
+
+    fields: the line, which the release has. asked: the kind; None: the question was not about one.
+    """
+    line = PolicyLine.model_validate_json(json.dumps(fields))
+    subject = _find_subject(release)
+    idle = cannot_fail(line) if subject is None else not can_fail(line, subject)
+    if idle:
+        allowed = f"a limit that can fail on this release, tighter than {line.limit:g}"
+        raise _unfit(f"That limit cannot fail: {line.measure} is never beyond it.", allowed, _describe(fields))
+    if asked is None:
+        return
+    if subject is None:
+        lacks = kind_of(line) != asked
+    else:
+        before, after = (find_unlimited_kinds(lines, subject).get(asked, ()) for lines in (release.policy[:-1], release.policy))
+        lacks = bool(after) and len(after) == len(before)
+    if lacks:
+        what = f"With that line alone the policy still says nothing on this kind of disclosure ({asked})."
+        raise _unfit(what, f"a line on {asked} as a whole, or in a sentence why there is no limit", _describe(fields))
+
+
+def _find_subject(release: ReleaseSpec) -> Subject | None:
+    """What of the release decides which limits can fail; None as long as its table does not fit its file."""
+    from flows.limits import load_classified, subject_of
+
+    try:
+        return subject_of(release, *load_classified(release))
+    except InputError:
+        return None
+
+
 def _place_now(document: Document, question: OpenQuestion) -> Path_ | None:
     """Where a question stands now: entries above it may have been deleted."""
-    same = (one.place for one in without_questions(document)[1] if one.question == question.question)
+    same = (one.place for one in extract_questions(document)[1] if one.question == question.question)
     return next((place for place in same if place == question.place or _both_in_a_list(place, question.place)), None)
 
 
@@ -193,7 +243,7 @@ def _questions(entry: dict[str, Any]) -> list[str]:
     return given if isinstance(given, list) else [given]
 
 
-def _offered(question: OpenQuestion) -> list[dict[str, Any]]:
+def _list_offers(question: OpenQuestion) -> list[dict[str, Any]]:
     """The ways out that a question names: what it has in backquotes, where that is fields of what it asks about."""
     models: dict[str, type[Spec]] = {"attributes": AttributeDeclaration, "policy": PolicyLine, NOT_LIMITED: PolicyLine}
     model = models.get(str(question.place[0]))
@@ -221,7 +271,7 @@ def _fields(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and all(value is not None for value in found.values()) else None
 
 
-def _in_words(fields: dict[str, Any]) -> str:
+def _describe(fields: dict[str, Any]) -> str:
     return ", ".join(f"{name}: {value}" for name, value in fields.items())
 
 

@@ -29,16 +29,15 @@ from flows.console.certified import (
     tell,
     writable,
 )
-from flows.console.inert import shown
 from flows.console.keys import asked
 from tasks.audit.certificates.approval import (
     ApprovalPredicate,
     PolicyAuthor,
     independence,
     read_approval,
-    sealed_approval,
+    sign_approval,
 )
-from tasks.audit.certificates.beside import Certificate, NotValid
+from tasks.audit.certificates.beside import NotValid, UncheckedCertificate
 from tasks.audit.certificates.verification import small_file
 from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
 from tasks.audit.ledger.entries import ReleaseApproved
@@ -47,6 +46,7 @@ from tasks.audit.lookup.index import Index
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import SigningKey, signing, signing_key
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Name, Reason
 from tasks.runtime.files import sync_folder, write_whole
@@ -74,7 +74,7 @@ def approve_release(run: str, words: Words, *, key: str | None, folder: Path | N
     with Index.current() as index:
         certified = certified_run(index, run)
         _refuse_revoked(certified)
-        issued = issued_in(certified, folder, Keyring.of_home(Home.current()))
+        issued = issued_in(certified, folder, Keyring.from_home(Home.current()))
         writable(issued.folder)
         person = signing_key("approvals", name=key, ask=asked())
         approved = _by_key(certified, person)
@@ -92,7 +92,7 @@ def approve_release(run: str, words: Words, *, key: str | None, folder: Path | N
 
 def _who_counts_it(path: Path, certificate: str) -> Iterator[str]:
     """Whether `sdcert verify` counts the approval, by which keys: tried as it will be tried."""
-    content, keyring = small_file(path) or b"", Keyring.of_home(Home.current())
+    content, keyring = small_file(path) or b"", Keyring.from_home(Home.current())
     try:
         read_approval(content, certificate, keyring)
     except NotValid as error:
@@ -109,7 +109,7 @@ def _who_counts_it(path: Path, certificate: str) -> Iterator[str]:
 
 def _refuse_revoked(run: CertifiedRun) -> None:
     if run.found.revocations:
-        what = f"the certificate was revoked: {shown(run.found.revocations[0].reason)}"
+        what = f"the certificate was revoked: {escape_terminal(run.found.revocations[0].reason)}"
         raise InputError("revoked", "RUN", what, "a certificate that still stands", "certify the release again", run.run)
 
 
@@ -119,12 +119,14 @@ def _by_key(run: CertifiedRun, person: SigningKey) -> ReleaseApproved | None:
 
 def _same_words(approved: ReleaseApproved, words: Words) -> None:
     if (approved.role, approved.reason, approved.by) != (words.role, words.reason, words.by or approved.by):
-        who = shown(f"{approved.by} has approved this certificate already with this key, as {approved.role}")
+        who = escape_terminal(f"{approved.by} has approved this certificate already with this key, as {approved.role}")
         remedy = "nothing: what was signed cannot be changed; another person approves with a key of their own"
         raise InputError("approved-already", "RUN", f"{who}, in other words", "one approval a key", remedy)
 
 
-def _said(index: Index, run: CertifiedRun, certificate: Certificate, words: Words, person: SigningKey) -> ApprovalPredicate:
+def _said(
+    index: Index, run: CertifiedRun, certificate: UncheckedCertificate, words: Words, person: SigningKey
+) -> ApprovalPredicate:
     policy = certificate.predicate["claim"]["policy"]
     author = _policy_author(index, run, policy)
     by = words.by or person.claim.name
@@ -154,10 +156,12 @@ def _policy_author(index: Index, run: CertifiedRun, policy: dict[str, str]) -> P
     return None if began is None else PolicyAuthor(name=began.asked_by.user, known_from="ledger")
 
 
-def _recorded(run: CertifiedRun, certificate: Certificate, said: ApprovalPredicate, person: SigningKey) -> ReleaseApproved:
+def _recorded(
+    run: CertifiedRun, certificate: UncheckedCertificate, said: ApprovalPredicate, person: SigningKey
+) -> ReleaseApproved:
     """Keep the signed approval, then append its entry; nobody has revoked by then, and this key has not approved."""
     refuse_unsound_ledger(Home.current())
-    content = sealed_approval(certificate.statement["subject"], said, person)
+    content = sign_approval(certificate.statement["subject"], said, person)
     keep(run, content, KIND)
     with signing(ask=asked()) as machine:
         Ledger.current().append(lambda _: _entry(run, said, content, person), machine)

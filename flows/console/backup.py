@@ -13,10 +13,10 @@ from typing import Any
 
 from rich.progress import DownloadColumn, Progress, SpinnerColumn
 
-from flows.console.inert import shown
 from flows.console.terminal import terminal
 from tasks.audit.keeping.backup import back_up
 from tasks.audit.keeping.restoring import restore
+from tasks.microdata.inert import escape_terminal
 from tasks.runtime.settings import PRIVATE, Home
 
 ELSEWHERE = {
@@ -70,7 +70,7 @@ def _progress(what: str) -> Iterator[Callable[[int], None]]:
 
 def _say() -> Callable[[str], None]:
     console = terminal(soft_wrap=True)
-    return lambda text: console.print(shown(text))
+    return lambda text: console.print(escape_terminal(text))
 
 
 def _printed(content: dict[str, Any]) -> int:

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from flows.console.inert import shown
 from flows.console.terminal import terminal
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import prepare_environment
 
 if TYPE_CHECKING:
-    from tasks.sweep.calibration.checks import Check
-    from tasks.sweep.calibration.findings import Effort, Finding
+    from tasks.sweep.calibration.checks import CalibrationCheck
+    from tasks.sweep.calibration.findings import CalibrationFinding, Effort
 
 LINES_EVERY_SECONDS = 15.0
 TITLES = {
@@ -83,11 +83,11 @@ def _refuse_unwritable(output: Path | None) -> None:
         raise InputError("output", "--output", what, allowed, "name another file", str(output))
 
 
-def _carried_out(checks: Sequence[Check], effort: Effort, workers: int) -> list[Finding]:
+def _carried_out(checks: Sequence[CalibrationCheck], effort: Effort, workers: int) -> list[CalibrationFinding]:
     """What all checks found, in the order of the checks, whichever ends first."""
     from flows.calibrate import calibrated
 
-    found: dict[int, tuple[Finding, ...]] = {}
+    found: dict[int, tuple[CalibrationFinding, ...]] = {}
     with _Watched(len(checks)) as watched:
         for place, findings in calibrated(checks, effort, workers):
             found[place] = findings
@@ -119,7 +119,7 @@ class _Watched:
             self._console.print(f"{done} of {self._of} checks")
 
 
-def _print(found: Sequence[Finding], effort: Effort) -> None:
+def _print(found: Sequence[CalibrationFinding], effort: Effort) -> None:
     from flows.console.tables import console
     from tasks.sweep.calibration.findings import LEVEL
 
@@ -132,7 +132,7 @@ def _print(found: Sequence[Finding], effort: Effort) -> None:
             out.print()
     wrong = [one for one in found if not one.holds]
     for one in wrong:
-        out.print(f"WRONG  {shown(f'{one.subject}, {one.scene}: {one.reason}')}", soft_wrap=True)
+        out.print(f"WRONG  {escape_terminal(f'{one.subject}, {one.scene}: {one.reason}')}", soft_wrap=True)
     tried = (
         f"{len(found)} properties, up to {effort.seeds:,} tables and {effort.samples:,} samples each, at the level {LEVEL:g}"
     )
@@ -149,25 +149,25 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _against(found: Sequence[Finding]) -> Table:
+def _against(found: Sequence[CalibrationFinding]) -> Table:
     table = _table("tables", "found", "expected", "p")
     for subject in dict.fromkeys(one.subject for one in found):
-        table.add_row(shown(subject))
+        table.add_row(escape_terminal(subject))
         for one in (other for other in found if other.subject == subject):
             cells = f"{one.trials:,}", f"{one.found:.5f}", f"{one.expected:.5f}", _probability(one.p)
-            table.add_row(f"  {shown(one.scene)}", *cells, _verdict(one))
+            table.add_row(f"  {escape_terminal(one.scene)}", *cells, _verdict(one))
     return table
 
 
-def _coverage(found: Sequence[Finding]) -> Table:
+def _coverage(found: Sequence[CalibrationFinding]) -> Table:
     table = _table("samples", "covers", "95 % interval", "mean width", "p")
     for scene, some in groupby(found, key=lambda one: one.scene):
-        table.add_row(shown(scene))
+        table.add_row(escape_terminal(scene))
         for one in some:
             interval = "" if one.low is None or one.high is None else f"{one.low:.3f}-{one.high:.3f}"
             width = "" if one.width is None else f"{one.width:.3g}"
             cells = f"{one.trials:,}", f"{one.found:.3f}", interval, width, _probability(one.p)
-            table.add_row(f"  {shown(one.subject)}", *cells, _verdict(one))
+            table.add_row(f"  {escape_terminal(one.subject)}", *cells, _verdict(one))
     return table
 
 
@@ -175,11 +175,11 @@ def _probability(p: float | None) -> str:
     return "certain" if p is None else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
 
 
-def _verdict(one: Finding) -> str:
+def _verdict(one: CalibrationFinding) -> str:
     return "ok" if one.holds else "WRONG"
 
 
-def _as_dict(found: Sequence[Finding], effort: Effort) -> dict[str, Any]:
+def _as_dict(found: Sequence[CalibrationFinding], effort: Effort) -> dict[str, Any]:
     from tasks.sweep.calibration.findings import LEVEL
 
     return {

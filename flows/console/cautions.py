@@ -42,7 +42,9 @@ def _numbers_as_classes(release: ReleaseSpec, schema: Schema) -> Iterator[str]:
     spec = release.model
     if spec is None or spec.learner is None or spec.target_quantiles is not None or spec.target not in schema:
         return
-    recoded = any(step.method == "recoding" and spec.target in (step.named or ()) for step in release.masking or ())
+    recoded = any(
+        step.method == "recoding" and spec.target in (step.explicit_attributes or ()) for step in release.masking or ()
+    )
     if schema[spec.target].scale is Scale.NUMERIC and not recoded:
         yield (
             f"release.model.target ({spec.target}) is numeric, and each of its values is a class of its own, without order: "

@@ -12,16 +12,16 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from flows.console.inert import shown
 from flows.console.terminal import terminal
 from flows.history import manifest_of
-from tasks.audit.certificates.beside import Certificate, certificate_of
+from tasks.audit.certificates.beside import UncheckedCertificate, certificate_of
 from tasks.audit.ledger.entries import AskedBy, ReleasedTable, RunEnded
 from tasks.audit.lookup.index import Index
-from tasks.audit.lookup.rows import Found
+from tasks.audit.lookup.rows import RunEntries
 from tasks.audit.signing.envelope import NotAnEnvelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.files import write_whole
 from tasks.runtime.processes import user_name
@@ -36,7 +36,7 @@ LONG = 300  # no kind of text is too short at this length
 class CertifiedRun:
     """A run that ended with a certificate: what the ledger says of it. sha256: of the certificate's bytes."""
 
-    found: Found
+    found: RunEntries
     ended: RunEnded
     sha256: str
     released: ReleasedTable
@@ -55,7 +55,7 @@ class Issued:
     """A release folder and the certificate in it."""
 
     folder: Path
-    certificate: Certificate
+    certificate: UncheckedCertificate
 
 
 def certified_run(index: Index, beginning: str) -> CertifiedRun:
@@ -67,16 +67,16 @@ def certified_run(index: Index, beginning: str) -> CertifiedRun:
     certified = certified_as(found)
     if certified is not None:
         return certified
-    ended = found.ended
+    ended = found.ending
     if ended is None or ended.outcome != "certified":
         became = "never ended" if ended is None else f"is {ended.outcome}"
         raise _no_certificate(f"the run has no certificate: it {became}", beginning)
     raise _no_certificate("the run was a rehearsal, not for publication: it has a statement, but no certificate", beginning)
 
 
-def certified_as(found: Found) -> CertifiedRun | None:
+def certified_as(found: RunEntries) -> CertifiedRun | None:
     """A run with its certificate; None for one that has none."""
-    ended = found.ended
+    ended = found.ending
     if ended is None or ended.outcome != "certified" or ended.not_for_publication:
         return None
     if ended.certificate is None or ended.released is None:
@@ -101,7 +101,7 @@ def issued_in(run: CertifiedRun, given: Path | None, keyring: Keyring) -> Issued
     try:
         certificate = certificate_of(content)
         issued_at = datetime.fromisoformat(str(certificate.predicate.get("issued_at")))
-        keyring.checked(certificate.sealed, purpose="certificates", signed_at=issued_at)
+        keyring.require_valid_signer(certificate.sealed, purpose="certificates", signed_at=issued_at)
     except (NotAnEnvelope, KeyRefused, ValueError) as error:
         raise _other_certificate(path, where, f"the certificate does not verify: {error}") from None
     return Issued(folder, certificate)
@@ -147,7 +147,7 @@ def tell(*sentences: str) -> None:
     """Print lines on stdout, whatever is in them made harmless."""
     console = terminal(soft_wrap=True)
     for sentence in sentences:
-        console.print(shown(sentence))
+        console.print(escape_terminal(sentence))
 
 
 def writable(folder: Path) -> None:

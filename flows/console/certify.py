@@ -12,12 +12,12 @@ from typing import Any
 
 from rich.console import Console
 
-from flows.console.inert import shown
 from flows.console.terminal import terminal
 from flows.console.wide import tell_many_columns
 from flows.console.words import criterion_in_words
 from flows.progress import Lines, listener
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 
 SECONDS_TO_CONNECT, SECONDS_TO_ANSWER = 10, 60
@@ -45,20 +45,20 @@ def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = Fa
     from flows.console.keys import asked
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.signing.keys import signing_key
-    from tasks.ingest.external import placed
+    from tasks.ingest.external import relocate_errors
     from tasks.ingest.sources import reachable
 
     for source in filter(None, (release.source, release.released)):
         reachable(source)  # a missing source is told before Prefect starts
     for i, file in enumerate(release.intruder.files):
-        with placed(f"intruder.files[{i}]"):
+        with relocate_errors(f"intruder.files[{i}]"):
             reachable(file)
     _check_output(output, release.name)
     Ledger.current().refuse_clock_behind()
     signing_key(ask=asked())  # a locked key is asked for now, or told, and not after the work
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     console = terminal(stderr=True, soft_wrap=True)
-    console.print(f"sdcert: release {release.name} ({shown(str(path))})")
+    console.print(f"sdcert: release {release.name} ({escape_terminal(str(path))})")
     tell_many_columns(len(release.attributes))
     lines = Lines(console)
     token = listener.set(lines)
@@ -147,7 +147,7 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
     manifest = manifest_of(scorecard["run"])
 
     def say(text: str) -> None:
-        console.print(shown(text))
+        console.print(escape_terminal(text))
 
     say("")
     for sentence in manifest["summary"]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
 from flows.console.cautions import cautions
-from flows.console.inert import shown
 from flows.console.parameters import with_parameters
 from flows.console.terminal import terminal
 from flows.console.wide import tell_many_columns
-from flows.questions import NOT_LIMITED, OpenQuestion, without_questions
+from flows.questions import NOT_LIMITED, OpenQuestion, extract_questions
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.schema import Role
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def print_plan(path: Path) -> int:
     console = terminal(soft_wrap=True)
 
     def say(text: str) -> None:
-        console.print(shown(text))
+        console.print(escape_terminal(text))
 
-    _, questions = without_questions(read_document(path))
+    _, questions = extract_questions(read_document(path))
     try:
         release = load_draft(path)
         try:
@@ -59,7 +59,7 @@ def print_plan(path: Path) -> int:
     say(f"Plan of release {release.name} (series {release.lineage}), {examined.rows:,} rows from {examined.source}")
     say("")
     source, *rest = plan(release, examined.intruders)
-    for stage, what in (source, *examined.files, *rest):
+    for stage, what in (source, *examined.files, *rest, *_insiders(release, examined)):
         say(f"  {stage:<9} {what}")
     say("")
     say("Attributes:")
@@ -88,7 +88,7 @@ def _say_open(say: Callable[[str], None], path: Path, questions: tuple[OpenQuest
 
 def _fate(attribute: Attribute, examined: _Examined, release: ReleaseSpec) -> str:
     masked = "masked" if attribute.name in examined.masked else "unmasked"
-    if not attribute.published:
+    if not attribute.is_published:
         return "published as a keyed pseudonym" if attribute.name in examined.pseudonymised else "not published"
     if release.model is not None:
         return f"{masked}; not published, a model may be taught by it"
@@ -112,7 +112,7 @@ class _Examined:
 
 def _unmasked_keys(examined: _Examined) -> list[str]:
     """A warning for quasi-identifiers that no mask touches."""
-    keys = examined.schema.with_role(Role.QUASI_IDENTIFIER)
+    keys = examined.schema.find_by_role(Role.QUASI_IDENTIFIER)
     open_ = [name for name in keys if name not in examined.masked]
     if not open_:
         return []
@@ -139,29 +139,32 @@ def _examined(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -> _Exa
     from flows.limits import refuse_silence
     from flows.release import known_of
     from tasks.attack.linkage.holding import held
+    from tasks.attack.omissions import refuse_unknown_intruders
     from tasks.attack.threat import intruders
     from tasks.classify.methods import classify
-    from tasks.ingest.methods import typed_and_validated
+    from tasks.ingest.methods import ingest_raw_table
     from tasks.ingest.sources import read
     from tasks.mask.categories.advice import better_matrices
     from tasks.mask.elsewhere.adoption import adopt
-    from tasks.mask.methods import refuse_unfit, resolved_steps
+    from tasks.mask.methods import refuse_unfit, resolve_steps
     from tasks.mask.pseudonyms import Pseudonyms
     from tasks.score.local_privacy import refuse_limit_without_pram
     from tasks.score.policy import check_policy
 
     raw = read(release.source)
     tell_many_columns(raw.table.num_columns)
-    found = typed_and_validated(raw, release.ingest_plan)
+    found = ingest_raw_table(raw, release.ingest_plan)
     schema = classify(found.data, release.classify_plan)
-    check_policy(release.policy, known_of(release, schema))
+    known = known_of(release, schema)
+    check_policy(release.policy, known)
+    refuse_unknown_intruders(release.omit, known.intruders or ())
     refuse_limit_without_pram(release.policy, schema, release.steps)
     if not any(question.alone and question.place[0] == "policy" for question in questions):  # a line is still to be written
         open_kinds = {str(question.place[1]): question.question for question in questions if question.place[0] == NOT_LIMITED}
         answered = release.not_limited.model_copy(update=open_kinds)
         refuse_silence(release.model_copy(update={NOT_LIMITED: answered}), schema, found.data)
-    published, notes = found.data.select(schema.published), found.report.notes
-    steps = resolved_steps(release.masking or (), schema, "masking")
+    published, notes = found.data.select(schema.release_columns), found.report.notes
+    steps = resolve_steps(release.masking or (), schema, "masking")
     refuse_unfit(_left(found.data, schema, release.control_share), schema, steps)
     notes = (*notes, *better_matrices(found.data, schema, steps))
     mechanisms: tuple[Mechanism, ...] = steps
@@ -179,7 +182,7 @@ def _examined(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -> _Exa
     if release.model is None:
         who = intruders(release.intruder, schema, None if release.of_nobody else published)
         held(found.data, schema, release.intruder.holds)
-    masked = frozenset(name for step in mechanisms for name in step.masked)
+    masked = frozenset(name for step in mechanisms for name in step.target_attributes)
     replaced = frozenset(name for step in steps if isinstance(step, Pseudonyms) for name in step.attributes)
     plan_of_files = tuple(("ingest", f"{name}, {what}") for name, what in (*people, *((one.name, what) for one, what in files)))
     who = (*who, *(holder for holder, _ in files))
@@ -211,16 +214,16 @@ def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps:
 
 def _people_outside(release: ReleaseSpec, original: Microdata, schema: Schema) -> Microdata | None:
     """People who are not in the source, where the release file names a table of them."""
-    from tasks.ingest.external import placed
+    from tasks.ingest.external import relocate_errors
     from tasks.ingest.methods import ingest
-    from tasks.mask.control import fitted_control
+    from tasks.mask.control import harmonise_control
 
     plan = release.control_plan
     if plan is None:
         return None
-    with placed("control"):
+    with relocate_errors("control"):
         read = ingest(plan)
-    return fitted_control(original, read.data, schema, release.key)
+    return harmonise_control(original, read.data, schema, release.key)
 
 
 def _asked_of_each(release: ReleaseSpec, original: Microdata, schema: Schema, outside: Microdata | None) -> int | None:
@@ -282,13 +285,12 @@ def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[st
         rows.append(("train", _model_in_words(release.model)))
     if intruders:
         rows.append(("intruder", _declared_in_words(intruders[0], release.intruder.targets)))
-    names = _listed([intruder.name for intruder in intruders])
+    names = _listed([intruder.name for intruder in intruders], several=release.intruder.insiders is not None)
     rows += [("attack", f"{with_parameters(attack)} by {names}") for attack in release.attacks_to_run]
     asks = "who is in the file" if release.model is None else "who taught the model"
     rows += [("attack", f"{_asking_in_words(attack)} on {asks}") for attack in release.membership_attacks]
     rows += [
-        ("attack", f"{omission.attack} may be absent{_of_whom(omission.intruder)}: {omission.reason}")
-        for omission in release.omit
+        ("attack", f"{omission.attack} is omitted{_of_whom(omission.intruder)}: {omission.reason}") for omission in release.omit
     ]
     added = "".join(f"; {with_parameters(measure)}" for measure in release.measures)
     rows.append(("score", f"the measures that always run{added}"))
@@ -330,11 +332,35 @@ def _declared_in_words(declared: Intruder, targets: float) -> str:
     return "; ".join(told)
 
 
-def _listed(intruders: list[str]) -> str:
-    """The intruders by name, those of the knowledge curve as one."""
-    named = [name for name in intruders if not name.startswith("knowing:")]
-    fewer = len(intruders) - len(named)
-    return ", ".join([*named, *([f"and by who knows 1 to {fewer} of the declared intruder's attributes"] if fewer else [])])
+def _insiders(release: ReleaseSpec, examined: _Examined) -> list[tuple[str, str]]:
+    """How many insiders will attack, and which of them are chosen by what others find, where they may know several columns."""
+    from tasks.attack.insiders import count_greedy_sets, largest_complete_size
+    from tasks.attack.threat import INSIDER_ROLES
+
+    if release.intruder.insiders is None or not examined.intruders:
+        return []
+    know, columns = release.intruder.insiders_know, examined.schema.find_by_role(*INSIDER_ROLES)
+    complete, later = largest_complete_size(know, len(columns)), count_greedy_sets(know, len(columns))
+    n = later + sum(one.name.startswith("insider:") for one in examined.intruders)
+    told = f"{n} will attack, who know up to {know} of {len(columns)} other published columns: "
+    if not later:
+        return [("insiders", f"{told}all sets of up to {know}")]
+    every = "every single column" if complete == 1 else f"all sets of up to {complete}"
+    return [
+        ("insiders", f"{told}{every}, then {later} greedy sets, the worst so far and one more column; not proven the worst")
+    ]
+
+
+def _listed(intruders: list[str], *, several: bool) -> str:
+    """The intruders by name; those of the knowledge curve as one, and so are insiders who know `several` columns."""
+    from tasks.attack.insiders import SEPARATOR
+
+    larger = [name for name in intruders if several and name.startswith("insider:") and SEPARATOR in name]
+    fewer = sum(name.startswith("knowing:") for name in intruders)
+    named = [name for name in intruders if not name.startswith("knowing:") and name not in larger]
+    told = [f"{len(larger)} insiders who know several columns"] if larger else []
+    told += [f"and by who knows 1 to {fewer} of the declared intruder's attributes"] if fewer else []
+    return ", ".join([*named, *told])
 
 
 def _counted(count: int, noun: str) -> str:

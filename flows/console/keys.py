@@ -12,24 +12,24 @@ from typing import Any
 import typer
 from pydantic import TypeAdapter, ValidationError
 
-from flows.console.inert import shown
 from tasks.audit.ledger.entries import Purpose
 from tasks.audit.signing.changes import KeyChanges, Pending
 from tasks.audit.signing.envelope import TRUST, seal
-from tasks.audit.signing.keyring import KeyRecord, in_utc, key_records, trust_of_home, unnamed
+from tasks.audit.signing.keyring import KeyRecord, convert_to_utc, format_default_key_name, key_records, trust_of_home
 from tasks.audit.signing.keys import current_id, pem_path, record_of, signing_key
 from tasks.audit.signing.pem import (
     PEM_VARIABLE,
     Ask,
-    chosen_passphrase,
+    choose_passphrase,
     has_passphrase,
     id_of,
-    opened_environment,
+    open_environment_key,
     passphrase_given,
     variable_of,
 )
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.microdata.spec import Name, Reason
 from tasks.runtime.settings import Home, prepare_environment
@@ -166,7 +166,7 @@ def _new_passphrase(
         raise InputError(
             "no-terminal", "passphrase of the new key", what, "a terminal, or the passphrase in the environment", remedy
         )
-    return chosen_passphrase(ask, purpose=purpose)
+    return choose_passphrase(ask, purpose=purpose)
 
 
 def _found(home: Home, key: str) -> KeyRecord:
@@ -232,7 +232,7 @@ def _place(home: Home, record: KeyRecord) -> dict[str, Any]:
 
 def _in_environment(record: KeyRecord) -> bool:
     try:
-        private = opened_environment()
+        private = open_environment_key()
     except InputError:  # locked, or no key: `sdcert doctor` says what is wrong with it
         return False
     return private is not None and id_of(private) == record.claim.key_id
@@ -264,7 +264,7 @@ def _good_until(since: datetime | None) -> str:
 
 def _affected(changes: KeyChanges, record: KeyRecord, since: datetime | None) -> str:
     kind, what = ("ended", "certificate") if record.claim.purpose == "certificates" else ("approved", "approval")
-    number = changes.signed(record.claim.key_id, kind, since)
+    number = changes.count_signatures(record.claim.key_id, kind, since)
     return f"  affected {number:,} {what}{'' if number == 1 else 's'} in the ledger of this home"
 
 
@@ -273,7 +273,7 @@ def _print(home: Home, record: KeyRecord) -> None:
     _say(f"key {claim.key_id}")
     rows = {
         "for": f"{claim.purpose}; made {_day(claim.created_at)}",
-        "name": "" if claim.name == unnamed(claim.key_id) else claim.name,
+        "name": "" if claim.name == format_default_key_name(claim.key_id) else claim.name,
         "state": _state(record, is_current=claim.key_id == current_id(home)),
         "reason": record.reason or "",
         "private": _private(home, record),
@@ -302,9 +302,9 @@ def _private(home: Home, record: KeyRecord) -> str:
 
 
 def _day(when: datetime) -> str:
-    return f"{in_utc(when):%Y-%m-%d %H:%M %Z}"
+    return f"{convert_to_utc(when):%Y-%m-%d %H:%M %Z}"
 
 
 def _say(*lines: str) -> None:
     for line in lines:
-        sys.stdout.write(shown(line) + "\n")
+        sys.stdout.write(escape_terminal(line) + "\n")

@@ -33,7 +33,7 @@ from flows.console.certified import (
 from flows.console.keys import asked
 from flows.history import manifest_of
 from flows.publish import LATEST, Latest, settle_latest
-from tasks.audit.certificates.revocation import FILE, RevocationPredicate, sealed_revocation
+from tasks.audit.certificates.revocation import FILE, RevocationPredicate, sign_revocation
 from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
 from tasks.audit.ledger.entries import CertificateRevoked, ReleasedTable
 from tasks.audit.ledger.ledger import Ledger
@@ -62,7 +62,7 @@ def revoke_certificate(run: str, reason: str, *, folder: Path | None, others: bo
     certified = _certified(run)
     Ledger.current().refuse_clock_behind()
     if folder is not None:
-        folder = issued_in(certified, folder, Keyring.of_home(Home.current())).folder
+        folder = issued_in(certified, folder, Keyring.from_home(Home.current())).folder
     lines, failed = _revoked(certified, reason, folder or folder_of(certified))
     same = _others(certified)
     if others:
@@ -167,7 +167,7 @@ def _record(run: CertifiedRun, reason: str) -> None:
     """Sign the revocation, keep it, and append its entry."""
     refuse_unsound_ledger(Home.current())
     with signing(ask=asked()) as machine:
-        content = sealed_revocation(_subject(run.released), _said(run, reason), machine)
+        content = sign_revocation(_subject(run.released), _said(run, reason), machine)
         keep(run, content, KIND)
         Ledger.current().append(lambda _: _entry(run, reason, content), machine)
 

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flows.console.inert import shown
 from flows.scheduled.deployments import FILE, Deployments, load_deployments
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 from tasks.runtime.servers import refuse_damaged_database
 from tasks.runtime.settings import prepare_environment
@@ -128,5 +128,5 @@ def _moment(when: datetime) -> str:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"{shown(text)}\n")
+    sys.stderr.write(f"{escape_terminal(text)}\n")
     sys.stderr.flush()

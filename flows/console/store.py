@@ -14,13 +14,13 @@ from typing import Any
 
 from rich.progress import Progress
 
-from flows.console.inert import shown
 from flows.console.terminal import terminal
-from tasks.audit.keeping.collection import Plan, carry_out, plan
+from tasks.audit.keeping.collection import RemovalPlan, carry_out, plan
 from tasks.audit.keeping.inventory import Lying
 from tasks.audit.keeping.needs import History, KnownRun, Reason, history_of
-from tasks.audit.keeping.use import alone, in_use
-from tasks.audit.keeping.verification import Finding, Verified, verify
+from tasks.audit.keeping.use import alone, use_store
+from tasks.audit.keeping.verification import StoreFinding, Verified, verify
+from tasks.microdata.inert import escape_terminal
 from tasks.runtime.seals import ADDRESS
 from tasks.runtime.settings import prepare_environment
 
@@ -37,7 +37,7 @@ WHY: dict[Reason, str] = {
 def verify_store(*, as_json: bool) -> int:
     """Print one line per finding and a summary. Returns 1 if something is wrong, else 0."""
     home = prepare_environment()
-    with in_use(), _progress() as told:
+    with use_store(), _progress() as told:
         found = verify(home, history_of(home), told)
     if as_json:
         _print_json(_verified_as_dict(found))
@@ -61,7 +61,7 @@ def collect(*, yes: bool, older_than: int, as_json: bool) -> int:
     home = prepare_environment()
     age = timedelta(days=older_than)
     if not yes:
-        with in_use():
+        with use_store():
             past = history_of(home)
             found = plan(home, past.runs, now=datetime.now(UTC), younger_than=age)
         return _told(found, past, older_than, home.root, removed=False, hindered=_lost(past), as_json=as_json)
@@ -89,7 +89,9 @@ def _lost(past: History) -> str:
     return f"the manifest in {named} cannot be read, so what it needs is not known; restore it from a backup, or move it away"
 
 
-def _told(found: Plan, past: History, older_than: int, root: Path, *, removed: bool, hindered: str, as_json: bool) -> int:
+def _told(
+    found: RemovalPlan, past: History, older_than: int, root: Path, *, removed: bool, hindered: str, as_json: bool
+) -> int:
     if as_json:
         _print_json(_plan_as_dict(found, past, root, removed=removed, hindered=hindered))
         return int(bool(hindered))
@@ -102,14 +104,14 @@ def _told(found: Plan, past: History, older_than: int, root: Path, *, removed: b
     elif not any(found.files):
         say("There was nothing to remove." if removed else "There is nothing to remove.")
     elif removed:
-        say(f"Removed: {_size(found.freed_bytes)}.")
+        say(f"Removed: {_size(found.removal_bytes)}.")
     else:
         days = "" if older_than == DAYS else f" --older-than {older_than}"
         say(f"Nothing was removed. To remove what is listed first: sdcert store gc --yes{days}")
     return int(bool(hindered))
 
 
-def _tell_going(say: Callable[[str], None], found: Plan, older_than: int, *, removed: bool) -> None:
+def _tell_going(say: Callable[[str], None], found: RemovalPlan, older_than: int, *, removed: bool) -> None:
     groups: dict[str, Iterable[Lying]] = {
         f"artifacts that no kept run needs and that are older than {older_than} days": found.artifacts.values(),
         "records of the cache that point to such artifacts or to nothing, tell of a failure, or have no seal": found.records,
@@ -125,7 +127,7 @@ def _tell_going(say: Callable[[str], None], found: Plan, older_than: int, *, rem
         say("  nothing")
 
 
-def _tell_kept(say: Callable[[str], None], found: Plan, runs: tuple[KnownRun, ...], older_than: int) -> None:
+def _tell_kept(say: Callable[[str], None], found: RemovalPlan, runs: tuple[KnownRun, ...], older_than: int) -> None:
     say("What stays:")
     if found.needed or found.reasons:
         say(f"  {found.needed:>7,}  artifacts, for {len(found.reasons):,} of {_many(len(runs), 'run')}:")
@@ -139,7 +141,7 @@ def _tell_kept(say: Callable[[str], None], found: Plan, runs: tuple[KnownRun, ..
     say(f"           together {_size(found.kept_bytes)}; keys, seeds, manifests and the ledger are never touched")
 
 
-def _plan_as_dict(found: Plan, past: History, root: Path, *, removed: bool, hindered: str) -> dict[str, Any]:
+def _plan_as_dict(found: RemovalPlan, past: History, root: Path, *, removed: bool, hindered: str) -> dict[str, Any]:
     names = {run.run: (run.release, run.series) for run in past.runs}
 
     def paths(files: Iterable[Lying]) -> list[str]:
@@ -154,7 +156,7 @@ def _plan_as_dict(found: Plan, past: History, root: Path, *, removed: bool, hind
             "drafts": paths(found.drafts),
             "failures": paths(found.traces),
             "locks": paths(found.locks),
-            "bytes": found.freed_bytes,
+            "bytes": found.removal_bytes,
         },
         "kept": {
             "runs": [
@@ -168,7 +170,7 @@ def _plan_as_dict(found: Plan, past: History, root: Path, *, removed: bool, hind
     }
 
 
-def _tell_finding(say: Callable[[str], None], finding: Finding) -> None:
+def _tell_finding(say: Callable[[str], None], finding: StoreFinding) -> None:
     say(f"{finding.kind:<10} {finding.says}")
     if finding.runs:
         more = f" and {len(finding.runs) - _NAMED} more" if len(finding.runs) > _NAMED else ""
@@ -225,7 +227,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
 
 def _say() -> Callable[[str], None]:
     console = terminal(soft_wrap=True)
-    return lambda text: console.print(shown(text))
+    return lambda text: console.print(escape_terminal(text))
 
 
 def _print_json(content: dict[str, Any]) -> None:

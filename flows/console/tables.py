@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flows.console.inert import shown
 from flows.console.terminal import terminal
 from flows.console.words import criterion_in_words
 from flows.history import status_of
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
 from tasks.score.verdict_word import verdict_word
 
@@ -41,7 +41,7 @@ def print_runs(last: int, *, as_json: bool = False) -> int:
     console().print(table if found else "no run yet in this home: sdcert certify params/releases/anes96.yaml")
     for manifest in found:
         for fault in _faults(manifest):
-            console().print(f"{manifest['run']}  {shown(fault)}", soft_wrap=True)
+            console().print(f"{manifest['run']}  {escape_terminal(fault)}", soft_wrap=True)
     return 0
 
 
@@ -64,7 +64,10 @@ def _verdict(manifest: dict[str, Any], revoked: set[str]) -> str:
 def _worst_insider(manifest: dict[str, Any]) -> str:
     """The re-identification rate of the insider who finds most; `-` where no insider gave one, or none was written down."""
     worst = manifest.get("worst_insider")
-    return "-" if worst is None else f"{100 * worst['reidentification']:.2g} %"
+    if worst is None:
+        return "-"
+    found = f"{100 * worst['reidentification']:.2g} %"
+    return f"at least {found}" if worst.get("lower_bound") else found
 
 
 def _run_as_json(manifest: dict[str, Any], revoked: set[str]) -> dict[str, Any]:
@@ -77,6 +80,7 @@ def _run_as_json(manifest: dict[str, Any], revoked: set[str]) -> dict[str, Any]:
         "verdict": "revoked" if manifest["run"] in revoked else manifest.get("verdict") or status_of(manifest),
         "exceptions": manifest.get("exceptions", []),
         "worst_insider": manifest.get("worst_insider"),
+        "insider_curve": manifest.get("insider_curve"),
         "computed": sum(not stage["cached"] for stage in stages),
         "cached": sum(stage["cached"] for stage in stages),
         "faults": _faults(manifest),

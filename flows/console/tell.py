@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 from pydantic import ValidationError
 
-from flows.console.inert import shown
 from flows.telling.addresses import address_of_mail, address_of_webhook, forbid_redirects, refuse_internal
 from flows.telling.events import BY_DEFAULT, KINDS
 from flows.telling.file import (
@@ -24,8 +23,9 @@ from flows.telling.file import (
 )
 from flows.telling.outbox import SECONDS_PER_MESSAGE, Outbox, send_by_block
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
-from tasks.runtime.limits import within
+from tasks.runtime.limits import run_with_timeout
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
@@ -96,7 +96,7 @@ def test_receivers(name: str | None) -> int:
     with _server():
         for one in receivers:
             try:
-                within(SECONDS_PER_MESSAGE, lambda block=one.block: send_by_block(block, subject, body))  # type: ignore[misc]  # bound now
+                run_with_timeout(SECONDS_PER_MESSAGE, lambda block=one.block: send_by_block(block, subject, body))  # type: ignore[misc]  # bound now
             except Exception as error:  # its text may hold the address
                 failed += 1
                 _say(f"{one.name}: NOT taken ({type(error).__name__}): is the address right, and does the receiver answer?")
@@ -221,4 +221,4 @@ def _automate(client: SyncPrefectClient, telling: Telling) -> None:
 
 def _say(*lines: str) -> None:
     for line in lines:
-        sys.stdout.write(shown(line) + "\n")
+        sys.stdout.write(escape_terminal(line) + "\n")

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from flows.console.inert import shown
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.runtime.server_guard import authorization, new_password
 from tasks.runtime.settings import prepare_environment
 
@@ -118,5 +118,5 @@ async def _refuse(scope: Message, send: Send, status: int, says: str) -> None:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"{shown(text)}\n")
+    sys.stderr.write(f"{escape_terminal(text)}\n")
     sys.stderr.flush()

@@ -47,11 +47,14 @@ def unlimited(scorecard: dict[str, Any], spec: dict[str, Any]) -> list[str]:
     if not any((figure["intruder"] or "").startswith(f"{INSIDER}:") for figure in scorecard["estimates"]):
         needless.add(("reidentification", INSIDER))
     steps = TypeAdapter(tuple[Masking, ...]).validate_json(json.dumps(spec.get("masking") or ()))
-    if any(step.values_move for step in steps):
+    if any(step.moves_values for step in steps):
         needless.add(("k_anonymity", DECLARED))
     if {("records_exposed", DECLARED), ("known_reidentification", DECLARED)} <= limited:
         needless.add(("max_record_risk", DECLARED))
-    missing = [with_units_named(words, unit) for what, words in WANTED.items() if what not in limited | needless]
+    know = ((spec.get("intruder") or {}).get("insiders") or {}).get("know", 1)
+    more = "one more" if know == 1 else f"up to {know} more"
+    wanted = ((what, words.replace("one more", more)) for what, words in WANTED.items() if what not in limited | needless)
+    missing = [with_units_named(words, unit) for _, words in wanted]
     return [*missing, *_found_for_certain(scorecard, limited, unit)]
 
 

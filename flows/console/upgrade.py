@@ -11,51 +11,55 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from flows.console.draft.edit import add_to_mapping, append_entry
-from flows.console.inert import shown
 from flows.console.terminal import terminal
-from flows.limits import classified, subject_of
-from flows.questions import DECIDE, NOT_LIMITED, without_questions
+from flows.limits import load_classified, subject_of
+from flows.questions import DECIDE, NOT_LIMITED, extract_questions
 from flows.release import load_draft, located
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 from tasks.runtime.files import write_whole
-from tasks.score.kinds import WHAT_IT_IS, Subject, can_be_limited, unanswered
+from tasks.score.kinds import WHAT_IT_IS, Subject, can_be_limited, find_unlimited_kinds, refuse_silence
 from tasks.score.measure import Kind
 
 
-def upgrade(path: Path) -> int:
+def upgrade(path: Path) -> None:
     """Write a question into a release file for each kind of disclosure that its policy leaves out.
 
     Every other line stays as it is. `certify` refuses the file until a person has answered; `check --answer` asks.
     Raises InputError as `check` does, and where the file cannot be written.
     """
-    open_ones = {question.question for question in without_questions(read_document(path))[1]}
+    open_ones = {question.question for question in extract_questions(read_document(path))[1]}
     release = load_draft(path)
     try:
-        schema, data = classified(release)
+        schema, data = load_classified(release)
         subject = subject_of(release, schema, data)
+        missing = find_unlimited_kinds(release.policy, subject)
+        left_out = {kind: what for kind, what in missing.items() if release.not_limited.reason(kind) is None}
+        if not left_out:  # reasons may stand where only a limit will do
+            refuse_silence(release.policy, release.not_limited, subject)
     except InputError as error:
         raise located(error, path) from None
-    left_out = {
-        kind: what for kind, what in unanswered(release.policy, subject).items() if release.not_limited.reason(kind) is None
-    }
     out, text, asked = terminal(soft_wrap=True), read_text_file(path, encoding="utf-8-sig"), 0
     for place, question in _questions(left_out, subject):
         if question not in open_ones:
             text, asked = _ask(text, place, question), asked + 1
     told = ", ".join(left_out)
     if not left_out:
-        out.print(shown(f"{path}: the policy answers every kind of disclosure that is asked; nothing was written"))
+        out.print(escape_terminal(f"{path}: the policy answers every kind of disclosure that is asked; nothing was written"))
     elif not asked:
-        out.print(shown(f"{path}: the questions on {told} stand in it already, and are not answered; nothing was written"))
+        out.print(
+            escape_terminal(f"{path}: the questions on {told} stand in it already, and are not answered; nothing was written")
+        )
     else:
         _write(path, text)
-        out.print(shown(f"{path}: {asked} open question{'s were' if asked > 1 else ' was'} written into it, on {told}"))
+        out.print(
+            escape_terminal(f"{path}: {asked} open question{'s were' if asked > 1 else ' was'} written into it, on {told}")
+        )
     if left_out:
         out.print("Answer each of them with a limit or a reason:")
-        out.print(f"  sdcert check --answer {shlex.quote(shown(str(path)))}")
-    return 0
+        out.print(f"  sdcert check --answer {shlex.quote(escape_terminal(str(path)))}")
 
 
 def _questions(left_out: Mapping[Kind, tuple[str, ...]], subject: Subject) -> Iterator[tuple[Kind | None, str]]:

@@ -10,18 +10,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from flows.console.inert import shown
 from flows.console.moments import moment
 from flows.console.terminal import terminal
 from flows.console.words import criterion_in_words
-from tasks.audit.certificates.verification import Verification, small_file, statement_in, verify_file
+from tasks.audit.certificates.verification import CertificateVerification, small_file, statement_in, verify_file
 from tasks.audit.signing.envelope import LARGEST_BYTES
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import open_regular_file
-from tasks.report.predicate import Claim, FileClaim, Predicate
+from tasks.report.predicate import Claim, CriterionClaim, FileClaim, OmissionClaim, Predicate
 from tasks.runtime.settings import Home
-from tasks.score.verdict_word import in_capitals, verdict_word
+from tasks.score.verdict_word import in_capitals
 
 BESIDE = ("certificate.json", "statement.json")
 T = TypeVar("T")
@@ -56,11 +56,11 @@ def verify(
     return 0 if found.matches else 1
 
 
-def _print(found: Verification, file: Path) -> None:
+def _print(found: CertificateVerification, file: Path) -> None:
     console = terminal(soft_wrap=True)
 
     def say(text: str) -> None:
-        console.print(shown(text))
+        console.print(escape_terminal(text))
 
     for check in found.checks:
         say(f"{'WARNING' if check.warning else _WORDS[check.matches]:<15} {check.what:<11} {check.says}")
@@ -71,12 +71,14 @@ def _print(found: Verification, file: Path) -> None:
             say(line)
 
 
-def conclusion(found: Verification, name: str) -> str:
+def conclusion(found: CertificateVerification, name: str) -> str:
     """One sentence."""
-    if found.predicate is not None and set(found.failed) in REFUSAL:
+    if found.predicate is not None and set(found.failures) in REFUSAL:
         return f"{name} is genuine: {_signature(found)}, and it says {_refusal(found.predicate)}: nothing is certified."
     if found.matches and found.predicate is not None:
-        warned = " BUT another certificate of the same data was revoked: ask the issuer." if found.warned else ""
+        warned = (
+            " BUT another certificate of the same data was revoked: ask the issuer." if found.has_revocation_warning else ""
+        )
         excepted = _excepted(found.predicate)
         of = f"the certificate of {found.predicate.release} (run {found.predicate.run})"
         if found.document is not None:
@@ -86,17 +88,16 @@ def conclusion(found: Verification, name: str) -> str:
             rest = "what else the file holds is not covered (see above)"
             return f"The table in {name} is what {of} speaks of; {rest}.{excepted}{warned}"
         return f"{name} is what {of} speaks of.{excepted}{warned}"
-    if found.failed == ("file",) and found.not_covered:
+    if found.failures == ("file",) and found.not_covered:
         return (
             f"Do not rely on it: {name} holds the certified table and more, which the certificate does not cover (see above)."
         )
-    return f"Do not rely on it: {name} and this certificate do not stand the check of {' and '.join(found.failed)}."
+    return f"Do not rely on it: {name} and this certificate do not stand the check of {' and '.join(found.failures)}."
 
 
 def _excepted(predicate: Predicate) -> str:
     """What the verdict excepts, as a sentence; empty where it excepts nothing."""
-    names = predicate.not_claimed.exceptions
-    return f" The release is {in_capitals(verdict_word(predicate.claim.verdict, names))}." if names else ""
+    return f" The release is {in_capitals(predicate.verdict_word)}." if predicate.not_claimed.exceptions else ""
 
 
 def kind_of(predicate: Predicate) -> str:
@@ -105,7 +106,7 @@ def kind_of(predicate: Predicate) -> str:
     return claimed.kind if isinstance(claimed, FileClaim) else "file"
 
 
-def _signature(found: Verification) -> str:
+def _signature(found: CertificateVerification) -> str:
     return next(check.says for check in found.checks if check.what == "signature")
 
 
@@ -129,12 +130,19 @@ def _claims(predicate: Predicate) -> Iterator[str]:
         yield f"  not limited: {one.kind}. {one.found} Reason given: {one.reason}"
     for omitted in denied.attacks_omitted:
         whom = "" if omitted.intruder is None else f" by {omitted.intruder}"
-        yield f"  may be absent: {omitted.attack}{whom} ({omitted.reason})"
+        needed = omitted.attack in denied.exceptions or not _gave_a_figure(claim, omitted)
+        yield f"  {'omitted' if needed else 'not omitted after all'}: {omitted.attack}{whom} ({omitted.reason})"
     for absent in denied.attacks_not_in_catalogue:
         only = " on this file (rehearsed)" if absent == MEMBERSHIP and _rehearsed(claim) else ""
         yield f"  not tried: {absent}{only}"
     if predicate.criteria_wp29.note is not None:
         yield f"  {predicate.criteria_wp29.note}"
+
+
+def _gave_a_figure(claim: Claim, omitted: OmissionClaim) -> bool:
+    """An omission stops no attack that can run: it then changed nothing."""
+    ok = (one for one in claim.attacks if one.status == "ok" and one.method == omitted.attack)
+    return any(omitted.intruder in (None, one.intruder) for one in ok)
 
 
 def _attacked_by(claim: Claim) -> str:
@@ -152,17 +160,24 @@ def _rehearsed(claim: Claim) -> list[str]:
 
 def _of_insiders(predicate: Predicate) -> Iterator[str]:
     """The worst figure of an insider under each limit on them: the attack model's own risks are the declared intruder's."""
-    found = predicate.attack_model.worst_insider
+    found, model = predicate.attack_model.worst_insider, predicate.attack_model
+    if model.insiders_know > 1:
+        greedy = model.insiders_all_sets_up_to != model.insiders_know
+        chosen = f"; sets of more than {model.insiders_all_sets_up_to} greedy, not proven the worst" if greedy else ""
+        yield f"Insiders know up to {model.insiders_know} published columns besides the quasi-identifiers{chosen}."
     if found is not None:
         whose = f"{found.intruder}, {found.attack}"
-        yield f"Worst insider: reidentification {found.reidentification:.4g} ({whose}), whether a line limits it or not."
+        figure = _figure(found.reidentification, at_least=found.lower_bound)
+        yield f"Worst insider: reidentification {figure} ({whose}), whether a line limits it or not."
     limited = [one for one in predicate.claim.criteria if (one.intruder or "").startswith("insider")]
-    worst: dict[str, tuple[float, str]] = {}
+    worst: dict[str, CriterionClaim] = {}
     for one in limited:
         if one.deciding_value is not None and one.direction == "at_most":
-            figure = (one.deciding_value, str(one.intruder))
-            worst[one.measure] = max(figure, worst.get(one.measure, figure))
-    told = [f"{measure} {value:.4g} ({intruder})" for measure, (value, intruder) in worst.items()]
+            worst[one.measure] = max(one, worst.get(one.measure, one), key=_value_and_intruder)
+    told = [
+        f"{measure} {_figure(one.deciding_value or 0.0, at_least=one.lower_bound)} ({one.intruder})"
+        for measure, one in worst.items()
+    ]
     if told:
         limits = f"Insiders under the policy's limits: {', '.join(told)}."
         yield f"{limits} The figures of the attack model are the declared intruder's alone."
@@ -170,7 +185,15 @@ def _of_insiders(predicate: Predicate) -> Iterator[str]:
         yield "Insiders were tried, and the policy sets them no limit: the figures are the declared intruder's."
 
 
-def _plain(found: Verification, file: Path, certificate: Path, at: datetime) -> dict[str, Any]:
+def _value_and_intruder(criterion: CriterionClaim) -> tuple[float, str]:
+    return criterion.deciding_value or 0.0, str(criterion.intruder)
+
+
+def _figure(value: float, *, at_least: bool) -> str:
+    return f"{'at least ' if at_least else ''}{value:.4g}"
+
+
+def _plain(found: CertificateVerification, file: Path, certificate: Path, at: datetime) -> dict[str, Any]:
     return {
         "matches": found.matches,
         "conclusion": conclusion(found, file.name),
@@ -187,7 +210,7 @@ def _plain(found: Verification, file: Path, certificate: Path, at: datetime) -> 
 
 def _keyring(paths: list[Path]) -> Keyring:
     if paths:
-        return Keyring.of_files(paths)
+        return Keyring.from_files(paths)
     keyring = _keyring_of_home()
     if not keyring.keys:
         what = "no public key is known here by which the certificate could be checked"
@@ -199,7 +222,7 @@ def _keyring(paths: list[Path]) -> Keyring:
 def _keyring_of_home() -> Keyring:
     home = Home.current()
     try:
-        return Keyring.of_home(home) if home.root.is_dir() else Keyring()
+        return Keyring.from_home(home) if home.root.is_dir() else Keyring()
     except OSError:  # somebody else's
         return Keyring()
 
@@ -224,7 +247,9 @@ def _refuse_signed(file: Path) -> None:
     which = f"{file.parent / there[0]}" if there else "the released file, or report.html"
     add = "" if file.name in BESIDE or kind.startswith(("an approval", "a revocation")) else f" --certificate {file}"
     remedy = f"name the file that it speaks of: sdcert verify {which}{add}"
-    raise InputError("certificate-given", "RELEASED_FILE", f"this is {kind}", "the released file", shown(remedy), str(file))
+    raise InputError(
+        "certificate-given", "RELEASED_FILE", f"this is {kind}", "the released file", escape_terminal(remedy), str(file)
+    )
 
 
 def _check_readable(path: Path, where: str, allowed: str) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 
 
 def criterion_in_words(line: dict[str, Any]) -> str:
-    """`reidentification 0.082 (limit at most 0.15), by transparency`"""
+    """`reidentification 0.082 (limit at most 0.15), by transparency`; a lower bound: `reidentification at least 0.37; ...`"""
     value = "has no figure" if line["deciding_value"] is None else f"{line['deciding_value']:.4g}"
     end = " (one-sided 95 % bound)" if line["deciding_bound"] in ("low", "high") else ""
+    if line.get("lower_bound"):
+        value, end = f"at least {value}", ""
     of = f" of {line['attribute']}" if line["attribute"] else ""
     found = "attack" if line["deciding_value"] is None else "found by"
     by = f", {found} {', '.join(filter(None, (line['attack'], line['intruder'])))}" if line["attack"] else ""

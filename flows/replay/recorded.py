@@ -20,7 +20,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.artifacts import Damaged, Ref, Store
-from tasks.runtime.draws import chosen_draw, current_pseudonym_key, draw_id, keep_seed, seed_of
+from tasks.runtime.draws import current_pseudonym_key, draw_id, keep_chosen_seed, keep_seed, seed_of
 from tasks.runtime.provenance import Provenance
 from tasks.runtime.records import Produced
 from tasks.runtime.settings import Home
@@ -138,7 +138,7 @@ def ending_of(run: str) -> RunEnded | None:
 
 def _signed_here(line: bytes) -> None:
     try:
-        Keyring.of_home(Home.current()).signer_of(open_envelope(line, ENTRY), purpose="certificates")
+        Keyring.from_home(Home.current()).signer_of(open_envelope(line, ENTRY), purpose="certificates")
     except (KeyRefused, NotAnEnvelope) as error:
         what, allowed = f"What the ledger says of this run is not to be relied on: {error}.", "an entry as it was signed"
         raise InputError("ledger-damaged", "ledger", what, allowed, "`sdcert audit verify` says what is wrong") from None
@@ -225,7 +225,7 @@ def _seed_is_there(run: Recorded, draw: str) -> None:
 def _restored(run: Recorded) -> str | None:
     """Put the seed that the manifest holds, or that was chosen, back where it was; returns the id of its draw."""
     if run.release.seed is not None:
-        return chosen_draw(run.release.seed)
+        return keep_chosen_seed(run.release.seed)
     if run.seed is None or re.fullmatch(r"([0-9a-f]{2})+", run.seed) is None or draw_id(bytes.fromhex(run.seed)) != run.draw:
         return None
     return keep_seed(bytes.fromhex(run.seed))

@@ -15,13 +15,13 @@ from flows.replay.comparison import Cause, Comparison, compare
 from flows.replay.recorded import ManifestChanged, bring_back_secrets, recorded
 from flows.replay.rerun import Places, rerun
 from flows.trail import asked_by
-from tasks.audit.keeping.use import in_use
+from tasks.audit.keeping.use import use_store
 from tasks.audit.ledger.entries import RunReplayed
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.signing.keys import signing, signing_key
 from tasks.report.predicate import MadeBy
 from tasks.runtime.artifacts import Store
-from tasks.runtime.provenance import made_by, provenance_of_process
+from tasks.runtime.provenance import provenance_of_process, summarise_provenance
 
 Outcome = Literal["identical", "differs", "failed"]
 
@@ -51,7 +51,7 @@ def replay(
     Raises InputError where the run cannot be replayed: it, its manifest, seed, a file that it read or the store's key is not
     there, or the key that signs the ledger cannot be opened.
     """
-    with in_use():
+    with use_store():
         try:
             run = recorded(name)
         except ManifestChanged as changed:
@@ -71,7 +71,7 @@ def replay(
 
 def write_down(done: Replayed) -> None:
     """Append to the ledger that a run was replayed, and what came of it."""
-    who, what = asked_by(), MadeBy(**made_by())
+    who, what = asked_by(), MadeBy(**summarise_provenance())
     told = RunReplayed(run=done.run, outcome=done.outcome, differs=done.differs, causes=done.causes, asked_by=who, made_by=what)
     with signing() as key:
         Ledger.current().append(told, key)

@@ -25,7 +25,7 @@ from flows.replay.recorded import WHERE, Recorded
 from flows.stages import carried_out
 from tasks.attack.linkage.external import FILE, FileSpec, names_of
 from tasks.attack.threat import attack_id
-from tasks.ingest.external import placed
+from tasks.ingest.external import relocate_errors
 from tasks.ingest.sources import SourceSpec, reachable
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
@@ -121,7 +121,7 @@ def rerun(run: Recorded, places: Places) -> Rerun:
         _refuse_absent(release.source, "source")
         _refuse_absent(release.released, "released")
         for i, (name, file) in enumerate(_files(release).items()):
-            with placed(f"intruder.files[{i}]"):
+            with relocate_errors(f"intruder.files[{i}]"):
                 _refuse_absent(file, f"file {name}=")
         try:
             done.made = carried_out(done, _as_attacked(run, release), done.attempted)
@@ -133,8 +133,12 @@ def rerun(run: Recorded, places: Places) -> Rerun:
 
 
 def _as_attacked(run: Recorded, release: ReleaseSpec) -> ReleaseSpec:
-    """The release with the attacks that the run carried out: earlier versions did not run what `omit` names."""
-    if release.attacks is not None or not release.omit or "score" not in run.stages:
+    """The release with the attacks that the run carried out.
+
+    Earlier versions did not run what `omit` names, nor the transparency attack on a table masked elsewhere in an unknown way.
+    """
+    runs_as_planned = not release.omit and release.released is None
+    if release.attacks is not None or runs_as_planned or "score" not in run.stages:
         return release
     ran = tuple(one for one in release.attacks_to_run if any(_is_of(stage, attack_id(one)) for stage in run.stages))
     return release.model_copy(update={"attacks": ran})

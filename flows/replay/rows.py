@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.microdata.table import Integers, Microdata, shared_codes
+from tasks.microdata.table import Integers, Microdata, encode_jointly
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def row_change(old: Microdata, new: Microdata, key: str | None = None) -> RowCha
         columns_removed=tuple(name for name in old.names if name not in new.names),
         columns_retyped=tuple(name for name in old.names if name in types and name not in common),
     )
-    columns = {name: shared_codes(old.column(name), new.column(name)) for name in common}
+    columns = {name: encode_jointly(old.column(name), new.column(name)) for name in common}
     matched = _by_key(columns[key]) if key in columns else None
     if matched is None:
         matched = _by_content(columns.values(), old.n, new.n)

@@ -15,7 +15,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.runtime.files import write_whole
-from tasks.runtime.processes import is_there, own_processes, started
+from tasks.runtime.processes import is_there, own_processes, read_process_start
 from tasks.runtime.settings import Home
 
 FILE = "asked-by.json"
@@ -41,7 +41,7 @@ class Asked:
     @classmethod
     def here(cls, flow_run: str, deployment: str | None, folder: Path) -> Asked:
         me = os.getpid()
-        return cls(flow_run, deployment, me, started(me), time.time(), folder.name)
+        return cls(flow_run, deployment, me, read_process_start(me), time.time(), folder.name)
 
     @property
     def path(self) -> Path:

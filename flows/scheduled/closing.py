@@ -12,7 +12,7 @@ from tasks.audit.ledger.entries import RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import Found
+from tasks.audit.lookup.rows import RunEntries
 from tasks.audit.signing.keys import signing
 from tasks.runtime.artifacts import Damaged, Ref, Store
 from tasks.runtime.tracking import Tracking
@@ -21,7 +21,7 @@ MOST = 200
 CLOCKS = timedelta(days=1)  # a clock may have been set meanwhile; it only bounds what is looked through
 
 
-def runs_of(flow_run: str, since: float) -> list[Found]:
+def runs_of(flow_run: str, since: float) -> list[RunEntries]:
     """The runs that a flow run of Prefect's asked for, newest first. since: when its process began, in seconds."""
     begun = datetime.fromtimestamp(since, UTC) - CLOCKS
     with Index.current() as index:
@@ -40,7 +40,7 @@ def close_unfinished(flow_run: str, since: float, code: str) -> list[str]:
         return []
     closed = []
     for found in runs_of(flow_run, since):
-        if found.ended is None and found.began is not None and _close(found.began, code):
+        if found.ending is None and found.began is not None and _close(found.began, code):
             closed.append(found.run)
     return closed
 
@@ -55,7 +55,7 @@ def _close(began: RunBegan, code: str) -> bool:
 
     def unless_it_ended(_: Ledger) -> RunEnded:
         with Index.current() as index:
-            if index.run(began.run).ended is not None:
+            if index.run(began.run).ending is not None:
                 raise _HasEnded
         return ended
 

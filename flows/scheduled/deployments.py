@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from tasks.microdata.document import read_document, validated
+from tasks.microdata.document import read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Slug, Spec
 
@@ -100,7 +100,7 @@ class Deployments(Spec):
 def load_deployments(path: Path) -> Deployments:
     """Read the file, its paths made absolute. InputError where it is wrong, or names a file that is not there."""
     document = read_document(path)
-    found = validated(Deployments, document)
+    found = validate_document(Deployments, document)
     folder = path.absolute().parent
     resolved = []
     for number, deployment in enumerate(found.deployments):

@@ -29,7 +29,7 @@ from flows.scheduled.endings import Broke, Ended, of_certify, of_check, of_sweep
 from flows.scheduled.served import Served
 from flows.telling.tell import tell_of, tell_waiting
 from tasks.microdata.errors import InputError, SdcertError
-from tasks.runtime.failures import StageFailure, guarded, write_private_trace
+from tasks.runtime.failures import StageFailure, hide_exceptions, write_private_trace
 
 RETRIES = 3
 FIRST_DELAY_SECONDS = 30  # then 60, 120
@@ -121,7 +121,7 @@ def in_a_process(words: list[str], says: Saying, limit_minutes: float) -> Ended:
     return says(_ran(words, limit_minutes))
 
 
-@guarded("process")
+@hide_exceptions("process")
 def _ran(words: list[str], limit_minutes: float) -> Outcome:
     me = flow_run.id
     outcome = run_in_process(words, limit_seconds=60 * limit_minutes, asked_by={"deployment": deployment.name, "flow_run": me})

@@ -147,7 +147,7 @@ class Keeper:
 
 
 def started(process: int) -> str:
-    """`tasks.runtime.processes.started`, which this file cannot import."""
+    """`tasks.runtime.processes.read_process_start`, which this file cannot import."""
     proc = Path("/proc")
     try:
         ticks = (proc / str(process) / "stat").read_text(errors="replace").rpartition(")")[2].split()[19]

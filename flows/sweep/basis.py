@@ -16,7 +16,7 @@ from tasks.attack.threat import holders
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.ingest.external import FilePlan, read_external, read_file
 from tasks.ingest.methods import ingest
-from tasks.mask.methods import resolved_steps
+from tasks.mask.methods import resolve_steps
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
@@ -52,7 +52,7 @@ class Basis:
 
     def refuse_unfit(self, release: ReleaseSpec) -> None:
         """InputError for a release whose steps name what the table does not have, or cannot mask."""
-        resolved_steps(release.masking or (), self._schema(release), "masking")
+        resolve_steps(release.masking or (), self._schema(release), "masking")
         self.holders_of(release)
 
     def holders_of(self, release: ReleaseSpec) -> tuple[FileHolder, ...]:

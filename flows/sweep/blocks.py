@@ -14,12 +14,12 @@ from flows.sweep.keep import Place
 from flows.sweep.made_by import made_by
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
-from tasks.sweep.evaluation import Group, Trial, without_curve
-from tasks.sweep.points import Point
+from tasks.sweep.evaluation import Trial, TrialGroup, drop_curve_and_files
+from tasks.sweep.points import SweepPoint
 
 SECONDS_PER_BLOCK = 2.0  # what a kill may lose, per worker
 MOST_GROUPS = 500
-GROUP: TypeAdapter[Group] = TypeAdapter(Group)
+GROUP: TypeAdapter[TrialGroup] = TypeAdapter(TrialGroup)
 TRIAL: TypeAdapter[Trial] = TypeAdapter(Trial)
 
 
@@ -27,19 +27,19 @@ TRIAL: TypeAdapter[Trial] = TypeAdapter(Trial)
 class Candidate:
     """One point with the keys of its trials, one per seed. reason: why it has none."""
 
-    point: Point
+    point: SweepPoint
     keys: tuple[str, ...] = ()
     reason: str | None = None
     schema: str = ""
-    group: Group | None = None
+    group: TrialGroup | None = None
 
-    def groups(self) -> Iterator[tuple[str, Group]]:
+    def groups(self) -> Iterator[tuple[str, TrialGroup]]:
         """Per seed its key, and the one trial of the point with that seed."""
         if self.group is None:
             return
         made, trial = self.group, self.group.trials[0]
         for seed, key in enumerate(self.keys):
-            yield key, Group(made.masking, seed, (Trial(key, *_parts(trial)),), made.keeps_row_order)
+            yield key, TrialGroup(made.masking, seed, (Trial(key, *_parts(trial)),), made.keeps_row_order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Job:
 
     pipeline: str
     schema: str
-    group: Group
+    group: TrialGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def block_name(sweep: str, number: int) -> str:
 
 
 def candidates_of(
-    points: Iterable[Point], basis: Basis, seeds: int, variant: Callable[[Point], ReleaseSpec]
+    points: Iterable[SweepPoint], basis: Basis, seeds: int, variant: Callable[[SweepPoint], ReleaseSpec]
 ) -> Iterator[Candidate]:
     """The points as releases; one that is wrong in itself has a reason and no trials. What is asked of all is kept once."""
     alike: dict[bytes, Trial] = {}
@@ -85,11 +85,13 @@ def candidates_of(
             yield Candidate(point, reason=error.public)
 
 
-def _candidate(point: Point, basis: Basis, seeds: int, release: ReleaseSpec, alike: dict[bytes, Trial]) -> Candidate:
+def _candidate(point: SweepPoint, basis: Basis, seeds: int, release: ReleaseSpec, alike: dict[bytes, Trial]) -> Candidate:
     schema = basis.schema_of(release.classify_plan)
-    trial = Trial("", release.attacks_to_run, without_curve(release.intruder), release.measures, basis.holders_of(release))
+    trial = Trial(
+        "", release.attacks_to_run, drop_curve_and_files(release.intruder), release.measures, basis.holders_of(release)
+    )
     trial = alike.setdefault(TRIAL.dump_json(trial, by_alias=True), trial)
-    group = Group(release.masking or (), 0, (trial,), release.keep_row_order is not None)
+    group = TrialGroup(release.masking or (), 0, (trial,), release.keep_row_order is not None)
     depends_on = {"base": basis.key, "schema": schema, "group": GROUP.dump_python(group, mode="json", by_alias=True)}
     asked = canonical(depends_on)
     keys = tuple(basis.digest(b"%d:%b" % (seed, asked)) for seed in range(seeds))
@@ -98,7 +100,7 @@ def _candidate(point: Point, basis: Basis, seeds: int, release: ReleaseSpec, ali
 
 def jobs_of(candidates: Iterable[Candidate], held: Callable[[str], bool]) -> list[Job]:
     """What is left to compute, trials that share a masked table together; a trial that two points share is there once."""
-    together: dict[Any, tuple[str, str, Group, dict[str, Trial]]] = {}
+    together: dict[Any, tuple[str, str, TrialGroup, dict[str, Trial]]] = {}
     for candidate in candidates:
         for key, group in candidate.groups():
             if held(key):
@@ -107,7 +109,7 @@ def jobs_of(candidates: Iterable[Candidate], held: Callable[[str], bool]) -> lis
             entry = together.setdefault(masked, (candidate.point.pipeline, candidate.schema, group, {}))
             entry[3].setdefault(key, group.trials[0])
     return [
-        Job(pipeline, schema, Group(group.masking, group.seed, tuple(trials.values()), group.keeps_row_order))
+        Job(pipeline, schema, TrialGroup(group.masking, group.seed, tuple(trials.values()), group.keeps_row_order))
         for pipeline, schema, group, trials in together.values()
     ]
 
@@ -126,7 +128,7 @@ def blocks_of(jobs: Iterable[Job], seconds: Callable[[Job], float], first: int) 
         yield Block(first, tuple(gathered))
 
 
-def _masking(group: Group) -> str:
+def _masking(group: TrialGroup) -> str:
     return "\n".join(step.model_dump_json(by_alias=True) for step in group.masking)
 
 

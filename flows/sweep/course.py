@@ -18,10 +18,10 @@ from flows.sweep.plan import Costs, Plan, plan_of, samples_of, timed
 from flows.sweep.record import Record
 from flows.sweep.variants import variant
 from tasks.microdata.table import Floats
-from tasks.sweep.frontier import on_the_map
-from tasks.sweep.points import Point
+from tasks.sweep.frontier import compute_map_coordinates
+from tasks.sweep.points import SweepPoint
 from tasks.sweep.results import Results
-from tasks.sweep.search import Search
+from tasks.sweep.search import FrontierSearch
 from tasks.sweep.views import loss_of, risk_of
 
 FEW = 100  # jobs; one of them may take down every block of them
@@ -120,12 +120,12 @@ class Course:
             self._next = list(candidates_of(points, self.basis, self.seeds, partial(variant, self.sweep)))
         return self._next
 
-    def _points(self) -> Iterator[Sequence[Point]]:
+    def _points(self) -> Iterator[Sequence[SweepPoint]]:
         strategy = self.sweep.spec.strategy
         if not isinstance(strategy, Frontier):
             yield tuple(self.sweep.points())
             return
-        search = Search(self.sweep.spaces, seed=strategy.seed, size=strategy.generation)
+        search = FrontierSearch(self.sweep.spaces, seed=strategy.seed, size=strategy.generation)
         while len(self.candidates) < strategy.points:
             risk, loss = self._found()
             new = search.generation([candidate.point for candidate in self.candidates], risk, loss)
@@ -137,9 +137,9 @@ class Course:
         """Risk and loss of every point so far."""
         if not self.candidates:
             return np.empty(0), np.empty(0)
-        results = Results.of(self.table())
+        results = Results.from_table(self.table())
         risk, loss = risk_of(results, self.sweep.spec.risk), loss_of(results, self.sweep.spec.loss)
-        return on_the_map(results.over_seeds(risk.values), results.over_seeds(loss.values))
+        return compute_map_coordinates(results.aggregate_seeds(risk.values), results.aggregate_seeds(loss.values))
 
     def _left(self, candidates: Sequence[Candidate]) -> list[Job]:
         return jobs_of(candidates, lambda key: key in self.held or key in self.lost)

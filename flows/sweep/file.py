@@ -15,7 +15,7 @@ from tasks.microdata.document import Document
 from tasks.microdata.spec import Name, Public, Slug, Spec
 from tasks.sweep.axes import AxisSpec
 from tasks.sweep.parts import Place
-from tasks.sweep.points import LARGEST, Point, Space, grid, n_points, random
+from tasks.sweep.points import LARGEST, Space, SweepPoint, grid, n_points, random
 from tasks.sweep.views import FigureLoss, LossView, RiskView, WorstRisk
 
 Axes = Annotated[dict[Name, AxisSpec], Field(default_factory=dict, max_length=20)]
@@ -120,7 +120,7 @@ class Sweep:
         strategy = self.spec.strategy
         return n_points(self.spaces, None if isinstance(strategy, Grid) else strategy.points)
 
-    def points(self) -> Iterator[Point]:
+    def points(self) -> Iterator[SweepPoint]:
         """The points of a grid or random sweep. ValueError for a frontier, whose points come from what was found before."""
         match self.spec.strategy:
             case Grid():

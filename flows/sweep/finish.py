@@ -18,8 +18,9 @@ from flows.sweep.file import Frontier, Grid, Random, SweepSpec
 from flows.sweep.promote import Kept, promoted
 from flows.sweep.promote import Told as Origin
 from flows.sweep.record import PAGE, TABLE
-from tasks.sweep.frontier import Region, frontier, on_the_map, policy_region
-from tasks.sweep.page.data import Told, page_data
+from tasks.sweep.evaluation import TrialGroup
+from tasks.sweep.frontier import Region, Required, compute_map_coordinates, find_required, frontier, policy_region
+from tasks.sweep.page.data import SweepDescription, page_data
 from tasks.sweep.page.render import render
 from tasks.sweep.results import Results
 from tasks.sweep.views import loss_of, risk_of
@@ -70,12 +71,13 @@ def ended(course: Course) -> Ended:
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
     course.basis.place.write(f"{course.record.id}/{TABLE}", buffer.getvalue())
-    results = Results.of(table)
+    results = Results.from_table(table)
     risk, loss = risk_of(results, course.sweep.spec.risk), loss_of(results, course.sweep.spec.loss)
-    risks, losses = on_the_map(results.over_seeds(risk.values), results.over_seeds(loss.values))
+    risks, losses = compute_map_coordinates(results.aggregate_seeds(risk.values), results.aggregate_seeds(loss.values))
     points = {candidate.point.number: candidate.point for candidate in course.candidates}
     best = [(int(results.points[i]), risks[i], losses[i]) for i in np.flatnonzero(frontier(risks, losses))]
-    decided = policy_region(results, course.sweep.base.policy)
+    groups = {candidate.point.number: candidate.group for candidate in course.candidates}
+    decided = policy_region(results, course.sweep.base.policy, lambda number: _required_of(groups[number]))
     regions = dict(zip(results.points.tolist(), decided, strict=True))
     members = (OnFrontier(n, points[n].pipeline, dict(points[n].values), float(r), float(at), regions[n]) for n, r, at in best)
     statuses, reasons = results.texts("status"), results.texts("reason")
@@ -94,10 +96,17 @@ def ended(course: Course) -> Ended:
     )
 
 
+def _required_of(group: TrialGroup | None) -> Required:
+    """The attacks that the steps of a point require; none of a point that is wrong in itself, which has no figures."""
+    if group is None:
+        return {}
+    return find_required(group.trials[0].attacks, group.masking, keeps_row_order=group.keeps_row_order)
+
+
 def _page(course: Course, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
     """Write the page; it is left out where it would have nothing to show."""
     spec, facts = course.sweep.spec, course.record.facts
-    told = Told(
+    told = SweepDescription(
         name=spec.name,
         id=course.record.id,
         base=course.sweep.base.name,

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from flows.sweep.basis import Basis
 from flows.sweep.blocks import Candidate
-from tasks.sweep.layout import Kept, Line, TrialStatus, table_of
+from tasks.sweep.layout import StoredFigure, TrialRow, TrialStatus, table_of
 
 Rows = Mapping[str, "Found"]
 LOST: TrialStatus = "failed"
@@ -29,15 +29,15 @@ class Found:
     seconds: float
 
 
-class Packed(Mapping[str, Kept]):
+class Packed(Mapping[str, StoredFigure]):
     """A read-only mapping whose keys are shared with others of the same kind."""
 
     __slots__ = ("_places", "_values")
 
-    def __init__(self, places: dict[str, int], values: tuple[Kept, ...]) -> None:
+    def __init__(self, places: dict[str, int], values: tuple[StoredFigure, ...]) -> None:
         self._places, self._values = places, values
 
-    def __getitem__(self, key: str) -> Kept:
+    def __getitem__(self, key: str) -> StoredFigure:
         return self._values[self._places[key]]
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -63,7 +63,7 @@ def found_of(basis: Basis, wanted: set[str]) -> dict[str, Found]:
     return found
 
 
-def lines_of(candidates: Iterable[Candidate], seeds: int, found: Rows, lost: Mapping[str, str]) -> Iterator[Line]:
+def lines_of(candidates: Iterable[Candidate], seeds: int, found: Rows, lost: Mapping[str, str]) -> Iterator[TrialRow]:
     """One line per trial, also where there is no result: the mean over the other seeds would pass for the point's.
 
     lost: why a key has no result although it was tried.
@@ -71,7 +71,7 @@ def lines_of(candidates: Iterable[Candidate], seeds: int, found: Rows, lost: Map
     for candidate in candidates:
         for seed in range(seeds):
             result = _result(candidate, seed, found, lost)
-            yield Line(
+            yield TrialRow(
                 point=candidate.point.number,
                 pipeline=candidate.point.pipeline,
                 seed=seed,

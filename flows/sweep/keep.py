@@ -27,9 +27,9 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.parquet_files import read_parquet
 from tasks.microdata.regular_files import open_regular_file
 from tasks.microdata.table import Microdata
-from tasks.runtime.places import Place as SharedPlace
+from tasks.runtime.places import SharedStorage as SharedPlace
 from tasks.runtime.settings import Home
-from tasks.sweep.evaluation import Row
+from tasks.sweep.evaluation import TrialResult
 
 RESULT = pa.schema(
     [
@@ -79,7 +79,7 @@ class Place(SharedPlace):
     def put_json(self, name: str, content: Any) -> None:
         self.write(name, canonical(content))
 
-    def put_rows(self, base: str, rows: Iterable[Row]) -> None:
+    def put_rows(self, base: str, rows: Iterable[TrialResult]) -> None:
         """Keep the results of a block in one file, synced once."""
         rows = list(rows)
         columns = {

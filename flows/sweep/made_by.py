@@ -11,7 +11,7 @@ from functools import cache
 
 from tasks.microdata.fingerprint import TASKS, files_of, fingerprint
 from tasks.microdata.regular_files import read_text_file
-from tasks.runtime.provenance import installed, lock_file
+from tasks.runtime.provenance import list_installed_packages, lock_file
 
 ROOMS = ("microdata", "ingest", "classify", "mask", "attack", "score")
 _FILES = (*files_of(ROOMS), TASKS / "sweep" / "evaluation.py", TASKS / "sweep" / "layout.py")
@@ -23,5 +23,5 @@ def made_by() -> str:
     """SHA-256 over all that a figure depends on besides its inputs. About 0.2 s once a process."""
     lock = lock_file()
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    parts = [CODE, python, *installed(), read_text_file(lock) if lock.exists() else "no lock"]
+    parts = [CODE, python, *list_installed_packages(), read_text_file(lock) if lock.exists() else "no lock"]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

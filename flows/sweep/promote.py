@@ -14,15 +14,15 @@ import pyarrow.compute as pc
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from flows.console.draft.text import comment, dumped, quoted
-from flows.console.inert import shown
 from flows.sweep.file import SweepSpec, Template
 from flows.sweep.spec import designed
 from tasks.microdata.canonical import canonical
-from tasks.microdata.document import Document, validated
+from tasks.microdata.document import Document, validate_document
 from tasks.microdata.errors import InputError
-from tasks.sweep.axes import Assignment, Axis, Value, among
-from tasks.sweep.parts import Parts, with_values
-from tasks.sweep.points import Point, Space
+from tasks.microdata.inert import escape_terminal
+from tasks.sweep.axes import Assignment, Axis, Value, is_one_of
+from tasks.sweep.parts import Parts, replace_values
+from tasks.sweep.points import Space, SweepPoint
 
 LONGEST_NAME = 100
 MOST_DETOUR = 20  # characters by which a relative path may be longer than the absolute one
@@ -60,13 +60,13 @@ class Kept:
     def of(cls, files: Mapping[str, str]) -> Kept:
         document = Document(Path(files["file_path"]), json.loads(files["file"]), {})
         base = Document(Path(files["base_path"]), json.loads(files["base"]), {})
-        return cls(document, base, *designed(validated(SweepSpec, document), document, base))
+        return cls(document, base, *designed(validate_document(SweepSpec, document), document, base))
 
     def template(self, pipeline: str) -> Template:
         return next(template for template in self.templates if template.pipeline == pipeline)
 
 
-def point_of(table: pa.Table, number: int, spaces: tuple[Space, ...]) -> Point:
+def point_of(table: pa.Table, number: int, spaces: tuple[Space, ...]) -> SweepPoint:
     """The point with this number, read off the table of a sweep.
 
     Raises InputError for a number that the table does not have, and for a point none of whose trials has figures.
@@ -84,17 +84,17 @@ def point_of(table: pa.Table, number: int, spaces: tuple[Space, ...]) -> Point:
     space = next(space for space in spaces if space.pipeline == row["pipeline"])
     found = ((axis.path, _value(axis, row.get(AXIS + axis.path))) for axis in space.axes)
     values: Assignment = tuple((path, value) for path, value in found if value is not None)
-    return Point(number, space.pipeline, values)
+    return SweepPoint(number, space.pipeline, values)
 
 
-def promoted(files: Kept, point: Point, told: Told, folder: Path) -> str:
+def promoted(files: Kept, point: SweepPoint, told: Told, folder: Path) -> str:
     """The release file of a point, as YAML with comments, to stand in `folder`.
 
     It is the base release as it was when the sweep ran, with the point's masking, intruder, attacks and measures; of the same
     series, so that attempts are counted together; without a seed. Paths lead from `folder` to where they led before.
     """
     content = _content(files, point, told, folder)
-    axes = "".join(f", {path} {shown(canonical(value).decode())}" for path, value in point.values)
+    axes = "".join(f", {path} {escape_terminal(canonical(value).decode())}" for path, value in point.values)
     words = {"point": point.number, "name": told.name, "id": told.id, "tried": f"{told.points_tried:,}"}
     words["base"] = files.base.content["name"]
     root = CommentedMap({quoted(key): _yaml(part) for key, part in content.items()})
@@ -107,9 +107,9 @@ def promoted(files: Kept, point: Point, told: Told, folder: Path) -> str:
     return dumped(root, plain=_prints(content))
 
 
-def _content(files: Kept, point: Point, told: Told, folder: Path) -> dict[str, Any]:
+def _content(files: Kept, point: SweepPoint, told: Told, folder: Path) -> dict[str, Any]:
     template, base = files.template(point.pipeline), files.base.content
-    parts = with_values(template.content, dict(point.values))
+    parts = replace_values(template.content, dict(point.values))
     parts["masking"] = [_step_moved(step, _mover(template.folder, folder)) for step in parts["masking"]]
     move = _mover(files.base.path.parent, folder)
     if (parts.get("intruder") or {}).get("files"):
@@ -167,7 +167,7 @@ def _value(axis: Axis, cell: Any) -> Value | None:
         return None
     if axis.continuous:
         return float(cell)
-    return next((one for one in axis.choices if among(one, (cell,)) or canonical(one).decode() == cell), None)
+    return next((one for one in axis.choices if is_one_of(one, (cell,)) or canonical(one).decode() == cell), None)
 
 
 def _yaml(part: Any) -> Any:

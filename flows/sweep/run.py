@@ -19,7 +19,7 @@ from flows.sweep.means import Means
 from flows.sweep.pool import Pool
 from flows.sweep.work import run_block
 from tasks.microdata.errors import InputError
-from tasks.runtime.failures import StageFailure, guarded
+from tasks.runtime.failures import StageFailure, hide_exceptions
 
 RETRIES = 2
 OTHER_CODE = "other-code"
@@ -41,14 +41,14 @@ def _may_mend(task: Any, run: Any, state: Any) -> bool:
     persist_result=False,
     log_prints=False,
 )
-@guarded("sweep-block")
+@hide_exceptions("sweep-block")
 def compute_block(place: str, sweep: str, number: int) -> int:
     """Compute one block of a sweep; returns how many trials it has."""
     return _computed(place, sweep, number)
 
 
 @flow(name="sweep", persist_result=False)
-@guarded("sweep")
+@hide_exceptions("sweep")
 def follow_sweep(sweep: str) -> None:
     """Compute what is left of a sweep that this process has planned."""
     _followed(sweep)

@@ -16,7 +16,7 @@ from flows.sweep.file import Sweep as Sweep
 from flows.sweep.file import SweepSpec as SweepSpec
 from flows.sweep.file import Template as Template
 from flows.sweep.variants import refuse_impossible, refuse_unfit_value
-from tasks.microdata.document import EXAMPLE, Document, dotted, read_document, validated
+from tasks.microdata.document import EXAMPLE, Document, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.sweep.axes import Axis, AxisSpec, axis
 from tasks.sweep.parts import Parts, Place, kind_of, place_of
@@ -67,7 +67,7 @@ def schema_of_sweep_files() -> dict[str, Any]:
 
 def _validated(document: Document) -> SweepSpec:
     try:
-        return validated(SweepSpec, document)
+        return validate_document(SweepSpec, document)
     except InputError as error:
         raise _about_a_sweep(error) from None
 
@@ -109,7 +109,7 @@ def _space(spec: SweepSpec, i: int, template: Template, document: Document) -> S
     _refuse_overlap(own, common, document)
     found = tuple(_axis(path, one, template, document, places[path]) for path, one in _axes(spec, i))
     try:
-        return Space.of(template.pipeline, found)
+        return Space.from_axes(template.pipeline, found)
     except InputError as error:
         path, when = error.where.removesuffix(".when"), error.where.endswith(".when")
         raise _moved(error, document, (*places[path], *(["when"] if when else []))) from None
@@ -185,7 +185,7 @@ def _at(document: Document, place: Place, what: str, allowed: str, remedy: str, 
 def _moved(error: InputError, document: Document, place: Place) -> InputError:
     """The error of an axis, with its place in the sweep file."""
     return dataclasses.replace(
-        error, code="sweep-file", where=f"{document.path}, line {document.line_of(place)}: {dotted(place)}"
+        error, code="sweep-file", where=f"{document.path}, line {document.line_of(place)}: {format_dotted_path(place)}"
     )
 
 

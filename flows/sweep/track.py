@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flows.sweep.file import Sweep
-from tasks.microdata.document import dotted
+from tasks.microdata.document import format_dotted_path
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.public_paths import cut_at_private, is_public_path
 from tasks.microdata.table import Floats
@@ -25,7 +25,7 @@ from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
 from tasks.score.public_shares import FEWEST
 from tasks.score.rounding import DECIMALS, ERRORS, STATISTICS, classes_of, digits, is_share_of_people, rounded
-from tasks.sweep.layout import AXIS, BESIDE, Subject
+from tasks.sweep.layout import AXIS, BESIDE, FigureSubject
 from tasks.sweep.parts import Parts, steps_of
 from tasks.sweep.results import Results
 
@@ -87,7 +87,7 @@ def is_public_axis(path: str) -> bool:
 
 def public_axis(path: str) -> str:
     """The path up to where it could name a value: `masking[0].recode.town.map["Ys"]` is `masking[0].recode.town.map`."""
-    return dotted(cut_at_private(Parts, steps_of(path)))
+    return format_dotted_path(cut_at_private(Parts, steps_of(path)))
 
 
 def public_table(table: pa.Table, rows: int) -> pa.Table:
@@ -96,7 +96,7 @@ def public_table(table: pa.Table, rows: int) -> pa.Table:
     rows: of the source. Shares of people are shown by classes of so many, because the table does not hold how many there were.
     """
     table = table.drop_columns([name for name in table.column_names if name.startswith(AXIS) and not is_public_axis(name)])
-    results = Results.of(table)
+    results = Results.from_table(table)
     parts = {measure: _parts(results, measure) for measure in ERRORS}
     for name, subject in results.figures.items():
         exact = results.values(name)
@@ -113,9 +113,9 @@ def public_table(table: pa.Table, rows: int) -> pa.Table:
 
 def means_of(table: pa.Table, points: list[int]) -> dict[int, dict[str, float]]:
     """The mean over the seeds of every figure of some points that have it under all of them."""
-    results = Results.of(table)
+    results = Results.from_table(table)
     places = {number: int(np.searchsorted(results.points, number)) for number in points}
-    means = {name: results.over_seeds(results.values(name)).mean for name in results.figures}
+    means = {name: results.aggregate_seeds(results.values(name)).mean for name in results.figures}
     return {
         number: {name: float(mean[place]) for name, mean in means.items() if not np.isnan(mean[place])}
         for number, place in places.items()
@@ -128,7 +128,7 @@ def _parts(results: Results, measure: str) -> Floats:
     return np.sum([~np.isnan(results.values(name)) for name in own], axis=0, dtype=np.float64) if own else np.zeros(1)
 
 
-def _by_class(exact: Floats, values: Floats, subject: Subject, end: str, rows: int) -> Floats:
+def _by_class(exact: Floats, values: Floats, subject: FigureSubject, end: str, rows: int) -> Floats:
     """What is shown of shares of people, or of the ends of their intervals; end: `low:`, `high:`, or empty for the share."""
     if rows < FEWEST:
         return np.full(len(values), np.nan)
@@ -143,7 +143,7 @@ def _by_class(exact: Floats, values: Floats, subject: Subject, end: str, rows: i
     return found if few is None else np.array([value if np.isnan(value) else rounded(value, few) for value in found])
 
 
-def _public(values: Floats, subject: Subject, parts: Floats | None) -> Floats:
+def _public(values: Floats, subject: FigureSubject, parts: Floats | None) -> Floats:
     several = np.zeros(len(values), dtype=bool) if parts is None else np.broadcast_to(parts >= 2, values.shape)
     places = DECIMALS if subject.measure in STATISTICS else None
     by_parts = {many: _digits(subject, 2 if many else 1) for many in (False, True)}
@@ -155,7 +155,7 @@ def _public(values: Floats, subject: Subject, parts: Floats | None) -> Floats:
     )
 
 
-def _digits(subject: Subject, parts: int) -> int | None:
+def _digits(subject: FigureSubject, parts: int) -> int | None:
     """How many digits are public where so many attributes have the figure."""
     others = tuple(Estimate(measure=subject.measure, attribute=f"{i}", value=0.0, unit="") for i in range(parts))
     return digits(subject.measure, subject.attribute, others)

@@ -10,23 +10,23 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from flows.release import ReleaseSpec, known_of
+from flows.release import ReleaseSpec, known_of, with_omitted_attacks
 from flows.sweep.file import Sweep, Template
 from tasks.attack.threat import check_attacks
-from tasks.mask.coding.recoding import with_mappings
-from tasks.microdata.document import Document, dotted, message_of, place_in_document, validated, value_at
+from tasks.mask.coding.recoding import load_mappings
+from tasks.microdata.document import Document, format_dotted_path, message_of, place_in_document, validate_document, value_at
 from tasks.microdata.errors import InputError
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.score.policy import check_policy
 from tasks.sweep.axes import Axis, Value
-from tasks.sweep.parts import Parts, Place, place_of, steps_of, with_values
-from tasks.sweep.points import Point
+from tasks.sweep.parts import Parts, Place, place_of, replace_values, steps_of
+from tasks.sweep.points import SweepPoint
 
 SAMPLE = 200  # points of a pipeline that are looked at when its file is read
 _UNWRITTEN = Path("point")
 
 
-def variant(sweep: Sweep, point: Point) -> ReleaseSpec:
+def variant(sweep: Sweep, point: SweepPoint) -> ReleaseSpec:
     """The release of one point: the base, masked and attacked as the point says. It is a rehearsal: nothing is published.
 
     Raises InputError for a point that is wrong in itself, as far as this shows without the table: parameters that do not fit
@@ -35,13 +35,14 @@ def variant(sweep: Sweep, point: Point) -> ReleaseSpec:
     template = sweep.template(point.pipeline)
     parts = _parts(template, point)
     changed: dict[str, Any] = {name: getattr(parts, name) for name in Parts.model_fields}
-    changed["masking"] = with_mappings(parts.masking, template.folder, "masking")
-    files = tuple(file.resolved(sweep.base_document.path.parent) for file in parts.intruder.files)
+    changed["masking"] = load_mappings(parts.masking, template.folder, "masking")
+    files = tuple(file.resolve_path(sweep.base_document.path.parent) for file in parts.intruder.files)
     changed["intruder"] = parts.intruder.model_copy(update={"files": files})
     rehearsal = {"seed": None, "not_for_publication": True}
     release = sweep.base.model_copy(update={**changed, **rehearsal})
     keeps_row_order = release.keep_row_order is not None
     check_attacks(release.attacks_to_run, release.omit, release.steps, keeps_row_order=keeps_row_order)
+    release = with_omitted_attacks(release)
     check_policy(release.policy, known_of(release))
     return release
 
@@ -53,21 +54,21 @@ def refuse_impossible(sweep: Sweep, pipeline: str, fits: Callable[[ReleaseSpec],
     does not fit its table, once that is known.
     """
     template, space = sweep.template(pipeline), sweep.space(pipeline)
-    first = Point(0, pipeline, space.assigned(lambda axis: axis.at(0.0)))
+    first = SweepPoint(0, pipeline, space.assign_values(lambda axis: axis.get_value_at(0.0)))
     problem = _problem(sweep, first, fits)
     if problem is None:
         return
     rng = stream(bytes(SEED_BYTES), "points that are looked at")
     for _ in range(SAMPLE):
-        values = space.assigned(lambda axis: axis.at(float(rng.random())))
-        if _problem(sweep, Point(0, pipeline, values), fits) is None:
+        values = space.assign_values(lambda axis: axis.get_value_at(float(rng.random())))
+        if _problem(sweep, SweepPoint(0, pipeline, values), fits) is None:
             return
     raise _located(problem, sweep, template, first)
 
 
 def refuse_unfit_value(template: Template, axis: Axis, value: Value, document: Document, place: Place) -> None:
     """InputError for a value that its parameter can never have, whatever the others are. place: of the value in the file."""
-    content = with_values(template.content, {axis.path: value})
+    content = replace_values(template.content, {axis.path: value})
     wanted = place_of(axis.path)
     try:
         Parts.model_validate_json(json.dumps(content))
@@ -80,16 +81,16 @@ def refuse_unfit_value(template: Template, axis: Axis, value: Value, document: D
                 raise InputError("sweep-file", document.where(place), what, message_of(detail), remedy, value) from None
 
 
-def _parts(template: Template, point: Point) -> Parts:
-    content = with_values(template.content, dict(point.values))
+def _parts(template: Template, point: SweepPoint) -> Parts:
+    content = replace_values(template.content, dict(point.values))
     try:
-        return validated(Parts, Document(_UNWRITTEN, content, {}))
+        return validate_document(Parts, Document(_UNWRITTEN, content, {}))
     except InputError as error:
         where = error.where.partition(": ")[2]
         raise dataclasses.replace(error, code="point", where=where) from None
 
 
-def _problem(sweep: Sweep, point: Point, fits: Callable[[ReleaseSpec], object]) -> InputError | None:
+def _problem(sweep: Sweep, point: SweepPoint, fits: Callable[[ReleaseSpec], object]) -> InputError | None:
     try:
         fits(variant(sweep, point))
     except InputError as error:
@@ -97,7 +98,7 @@ def _problem(sweep: Sweep, point: Point, fits: Callable[[ReleaseSpec], object]) 
     return None
 
 
-def _located(error: InputError, sweep: Sweep, template: Template, point: Point) -> InputError:
+def _located(error: InputError, sweep: Sweep, template: Template, point: SweepPoint) -> InputError:
     """The error with the file and line that its place in the release comes from: an axis, the pipeline, or the base."""
     place = steps_of(error.where) or ("masking",)
     axis = next((path for path, _ in point.values if place[: len(place_of(path))] == place_of(path)), None)
@@ -110,4 +111,4 @@ def _located(error: InputError, sweep: Sweep, template: Template, point: Point) 
 
 
 def _told(error: InputError, document: Document, place: Place) -> InputError:
-    return dataclasses.replace(error, where=f"{document.path}, line {document.line_of(place)}: {dotted(place)}")
+    return dataclasses.replace(error, where=f"{document.path}, line {document.line_of(place)}: {format_dotted_path(place)}")

@@ -26,7 +26,7 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import content_address
 from tasks.runtime.settings import PRIVATE
-from tasks.sweep.evaluation import Files, Row, evaluate
+from tasks.sweep.evaluation import ExternalFiles, TrialResult, evaluate
 
 
 def run_block(url: str, sweep: str, number: int) -> int:
@@ -67,11 +67,11 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _computed(url: str, base: str, job: dict[str, Any]) -> list[Row]:
+def _computed(url: str, base: str, job: dict[str, Any]) -> list[TrialResult]:
     table, source = _table(url, base)
     group = GROUP.validate_json(canonical(job["group"]))
     names = {holder.table for trial in group.trials for holder in trial.holders}
-    files = Files({name: _file(url, base, name) for name in names}, content_address)
+    files = ExternalFiles({name: _file(url, base, name) for name in names}, content_address)
     return evaluate(table, _schema(url, base, job["schema"]), group, source=source, files=files)
 
 

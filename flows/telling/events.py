@@ -149,4 +149,4 @@ def event_of(kind: Kind | None = None, *, run: str | None = None, **known: Any) 
 
 def _ended(run: str) -> RunEnded | None:
     with Index.current() as index:
-        return index.run(run).ended if index.begin_so(run) == [run] else None
+        return index.run(run).ending if index.begin_so(run) == [run] else None

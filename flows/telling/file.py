@@ -15,9 +15,9 @@ from pydantic import Field, StringConstraints
 from ruamel.yaml import YAML
 
 from flows.telling.events import BY_DEFAULT, Kind
-from tasks.microdata.document import read_document, validated
+from tasks.microdata.document import read_document, validate_document
 from tasks.microdata.spec import Spec
-from tasks.runtime.files import locked, write_whole
+from tasks.runtime.files import hold_file_lock, write_whole
 from tasks.runtime.settings import Home
 
 FILE = "telling.yaml"
@@ -49,7 +49,7 @@ class Telling(Spec):
     def current(cls) -> Telling:
         """What the home's file says; nobody where there is none. Raises InputError: it cannot be read."""
         path = Home.current().root / FILE
-        return validated(cls, read_document(path)) if path.is_file() else cls()
+        return validate_document(cls, read_document(path)) if path.is_file() else cls()
 
     def with_block(self, block: str) -> Receiver | None:
         return next((one for one in self.receivers if one.block == block), None)
@@ -79,7 +79,7 @@ def block_of(name: str) -> str:
 
 def _changed(name: str, receiver: Receiver | None) -> Telling:
     home = Home.current()
-    with locked(home.locks / "telling.lock"):
+    with hold_file_lock(home.locks / "telling.lock"):
         others = tuple(one for one in Telling.current().receivers if one.name != name)
         telling = Telling(receivers=(*others, *(() if receiver is None else (receiver,))))
         written = io.StringIO()

@@ -22,8 +22,8 @@ from flows.telling.file import FILE, Block, Telling
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Spec
-from tasks.runtime.files import append_line, locked, write_whole
-from tasks.runtime.limits import within
+from tasks.runtime.files import append_line, hold_file_lock, write_whole
+from tasks.runtime.limits import run_with_timeout
 from tasks.runtime.settings import Home
 
 MOST, OLDEST = 200, timedelta(days=14)
@@ -127,7 +127,7 @@ class Outbox:
         lock = Home(self.folder.parent).locks / f"tell.{block.replace('/', '.')}.lock"
         sent, until = 0, time.monotonic() + SECONDS_PER_RECEIVER
         try:
-            with locked(lock, timeout_seconds=5):
+            with hold_file_lock(lock, timeout_seconds=5):
                 for path, message in self._waiting_for(block, until):
                     self._sent(path, message)
                     sent += 1
@@ -146,7 +146,7 @@ class Outbox:
             yield found
 
     def _sent(self, path: Path, message: Message) -> None:
-        within(self.limit_seconds, lambda: self.send(message.block, message.subject, message.body))
+        run_with_timeout(self.limit_seconds, lambda: self.send(message.block, message.subject, message.body))
         write_whole(self._mark(message), b"")
         path.unlink(missing_ok=True)
 

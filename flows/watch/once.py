@@ -16,9 +16,8 @@ from typing import Any, Literal
 
 from prefect import flow
 
-from flows.console.inert import shown
 from flows.course import looked_at
-from flows.limits import REFUSALS
+from flows.limits import REFUSALS, refuse_silence_of_decided
 from flows.publish import settle_latest
 from flows.release import ReleaseSpec
 from flows.trail import ASKED_BY_FLOW_RUN
@@ -29,18 +28,20 @@ from flows.watch.look import Away, There, Version, is_away, what_is_there
 from flows.watch.past import Tried, past_of
 from flows.watch.quarantine import Quarantined
 from flows.watch.spec import Watch
-from tasks.audit.keeping.use import in_use
+from tasks.audit.keeping.use import use_store
 from tasks.ingest.task import ingest_source
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.runtime.artifacts import Store
-from tasks.runtime.caching import prepared
+from tasks.runtime.caching import prepare_task
 from tasks.runtime.draws import current_draw
-from tasks.runtime.failures import StageFailure, guarded
+from tasks.runtime.failures import StageFailure, hide_exceptions
 from tasks.runtime.files import try_lock
 from tasks.runtime.settings import Home
 
 Certify = Callable[[ReleaseSpec], dict[str, str]]
 Event = Literal["certified", "refused", "undecided", "quarantined", "review_due"]
+DECIDED = ("unchanged", "refused_before", "revoked_before", "review_due")
 AT_REST = {"source-changed", "released-changed"}
 UNREACHABLE = {"no-server", "ledger-busy"}
 UNREAD = {"file-name", "file-too-large"}  # nothing of such a file is read
@@ -98,7 +99,7 @@ def look_once(watch: Watch, certify: Certify, *, again: bool = False, now: datet
     Raises InputError for what is wrong with the release file or the home, and StageFailure where something broke.
     """
     blank = Looked(watch=watch.spec.name, release=watch.release.name, series=watch.release.lineage, action="nothing", reason="")
-    with _alone(watch.release.lineage) as mine, in_use():
+    with _alone(watch.release.lineage) as mine, use_store():
         if not mine:
             return replace(blank, action="busy", reason="another look of the series is going on")
         try:
@@ -116,6 +117,8 @@ def _looked(watch: Watch, certify: Certify, blank: Looked, *, again: bool, now: 
     late = overdue(past, now)
     looked = replace(_told(blank, look, there, past), review_due=None if late is None else late.run)
     if version is None or not (look.action == "certify" or (look.action == "review_due" and watch.spec.review == "certify")):
+        if version is not None and look.action in DECIDED:  # by a run that may be older than the rule
+            refuse_silence_of_decided(watch.release.model_copy(update={"source": version.source}))
         return looked
     return _carried_out(watch, version, _declaring(watch.release, past, here), certify, looked)
 
@@ -173,10 +176,10 @@ def _address(release: ReleaseSpec, digest: str) -> str | None:
 
 
 @flow(name="look", persist_result=False)
-@guarded("look")
+@hide_exceptions("look")
 def table_address(plan: str, digest: str) -> str | None:
     """The address of a source's table by the cached stage, so that a run that follows need not read it again."""
-    state: Any = prepared(ingest_source, "ingest", refresh=False)(plan, digest, return_state=True)
+    state: Any = prepare_task(ingest_source, "ingest", refresh=False)(plan, digest, return_state=True)
     return state.result()["data"] if state.is_completed() else None
 
 
@@ -278,7 +281,7 @@ def _quarantined(watch: Watch, version: Version, error: InputError, run: str | N
         watch=watch.spec.name,
         release=watch.release.name,
         series=watch.release.lineage,
-        label=shown(version.label),
+        label=escape_terminal(version.label),
         code=error.public,
         reason=str(error),
         run=run,

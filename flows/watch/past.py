@@ -8,7 +8,7 @@ from datetime import datetime
 from tasks.audit.ledger.entries import AttemptMade, Outcome
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import Found, adopted_of
+from tasks.audit.lookup.rows import RunEntries, extract_adopted_digest
 
 DECIDED = ("certified", "refused", "undecided")
 
@@ -52,8 +52,8 @@ def past_of(series: str) -> tuple[Tried, ...]:
     return tuple(sorted(found, key=lambda one: one.order))
 
 
-def _tried(found: Found) -> Tried:
-    ended, attempt = found.ended, found.attempts[-1] if found.attempts else None
+def _tried(found: RunEntries) -> Tried:
+    ended, attempt = found.ending, found.attempts[-1] if found.attempts else None
     named = found.began or ended
     return Tried(
         run=found.run,
@@ -75,6 +75,6 @@ def _of_attempt(attempt: AttemptMade | None) -> dict[str, str | None]:
     return {
         "source": attempt.source,
         "source_file": attempt.source_file,
-        "adopted": adopted_of(attempt),
+        "adopted": extract_adopted_digest(attempt),
         "draw": attempt.draw,
     }

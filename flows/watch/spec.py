@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from flows.release import ReleaseSpec, load_release
-from tasks.microdata.document import EXAMPLE, Document, read_document, validated
+from tasks.microdata.document import EXAMPLE, Document, read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Slug, Spec
 
@@ -76,7 +76,7 @@ def load_watch(path: Path) -> Watch:
     """Read and check a watch file and its release file; no data is touched. InputError says what is wrong, and what to do."""
     document = read_document(path)
     try:
-        spec = validated(WatchSpec, document)
+        spec = validate_document(WatchSpec, document)
     except InputError as error:
         raise _about_a_watch(error) from None
     base = path.absolute().parent

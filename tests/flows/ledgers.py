@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from tasks.audit.ledger.entries import AskedBy, CertificateRevoked, Entry, KeyChanged, KeyClaim, LedgerOpened, RunBegan
-from tasks.audit.ledger.head import Head, written
+from tasks.audit.ledger.head import Head, serialise_head
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.merkle import leaf_hash
 from tasks.audit.signing.envelope import ENTRY, seal
@@ -89,17 +89,17 @@ def rewritten(ledger: Ledger, events: list[object], key: SigningKey, ledger_id: 
     head, content = Head(ledger_id), b""
     for event in [LedgerOpened(key=key.claim), *events]:
         line = sealed_line(event, key, head)
-        head, content = head.after(ledger_id, leaf_hash(line), len(line) + 1), content + line + b"\n"
+        head, content = head.add_leaf(ledger_id, leaf_hash(line), len(line) + 1), content + line + b"\n"
     ledger.path.write_bytes(content)
-    ledger.head_path.write_bytes(written(head))
+    ledger.head_path.write_bytes(serialise_head(head))
 
 
 def forge_head(ledger: Ledger) -> None:
     """Let head.json fit whatever whole lines the file has."""
     head = Head(json.loads(ledger.head_path.read_bytes())["ledger"])
     for line in ledger.lines():
-        head = head.after(head.ledger, line.leaf, len(line.content) + 1)
-    ledger.head_path.write_bytes(written(head)) if head.size else ledger.head_path.unlink()
+        head = head.add_leaf(head.ledger, line.leaf, len(line.content) + 1)
+    ledger.head_path.write_bytes(serialise_head(head)) if head.size else ledger.head_path.unlink()
 
 
 def write_private(key: SigningKey, path: Path) -> Path:

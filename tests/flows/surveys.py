@@ -34,7 +34,7 @@ def coded_survey(rows: int = 1500, seed: int = 11) -> Microdata:
     for i in range(17):
         answer = 0.7 * latent + rng.normal(size=rows)
         columns[f"ANSWER{i + 1}"] = np.digitize(answer, [-1.2, -0.4, 0.4, 1.2]) + 1
-    return Microdata.of(columns)
+    return Microdata.from_columns(columns)
 
 
 def _codes(rng: np.random.Generator, count: int, low: int, high: int) -> np.ndarray:

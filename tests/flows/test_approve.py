@@ -17,7 +17,7 @@ from tasks.audit.certificates.approval import read_approval
 from tasks.audit.certificates.beside import NotValid
 from tasks.audit.certificates.revocation import read_revocation
 from tasks.audit.lookup.index import Index
-from tasks.audit.signing.keyring import Keyring, revoked_certificates
+from tasks.audit.signing.keyring import Keyring, read_revoked_certificates
 from tasks.audit.signing.keys import create_key, signing_key
 from tasks.runtime.settings import Home
 
@@ -63,7 +63,7 @@ def recorded():
 
 
 def read(issued, name: str = "approval-1.json"):
-    return read_approval((issued.folder / name).read_bytes(), issued.sha256, Keyring.of_home(Home.current()))
+    return read_approval((issued.folder / name).read_bytes(), issued.sha256, Keyring.from_home(Home.current()))
 
 
 def test_a_person_approves(sdcert, issued, bob):
@@ -273,14 +273,14 @@ def test_a_revocation_is_told_everywhere(sdcert, issued, bob, tmp_path):
     approve(sdcert)
     code, out, _ = revoke(sdcert)
     assert (code, "cannot be undone" in out) == (0, True)
-    found = read_revocation((issued.folder / "revocation.json").read_bytes(), issued.sha256, Keyring.of_home(Home.current()))
+    found = read_revocation((issued.folder / "revocation.json").read_bytes(), issued.sha256, Keyring.from_home(Home.current()))
     assert (found.said.reason, found.said.certificate) == ("the source was wrong", issued.sha256)
     (entry,) = recorded().revocations
     assert (entry.certificate, entry.revocation) == (issued.sha256, found.sha256)
-    (noted,) = revoked_certificates(Home.current())
+    (noted,) = read_revoked_certificates(Home.current())
     assert (noted.sha256, noted.reason) == (issued.sha256, "the source was wrong")
     assert sdcert("keys", "export", "--trust", "--output", tmp_path / "trust.json")[0] == 0
-    assert Keyring.of_files([tmp_path / "trust.json"]).revocation_of(issued.sha256) == noted
+    assert Keyring.from_files([tmp_path / "trust.json"]).revocation_of(issued.sha256) == noted
 
 
 def test_a_revoked_certificate_is_not_approved(sdcert, issued, bob):
@@ -303,7 +303,7 @@ def test_moving_the_folder_away_keeps_no_certificate_alive(sdcert, issued, tmp_p
     issued.folder.rename(tmp_path / "moved")
     code, out, _ = revoke(sdcert)
     assert (code, "beside the certificate" in out) == (0, True)
-    assert revoked_certificates(Home.current())
+    assert read_revoked_certificates(Home.current())
     assert revoke(sdcert, "--folder", tmp_path / "moved")[0] == 0
     assert (tmp_path / "moved" / "revocation.json").is_file()
 
@@ -321,7 +321,7 @@ def test_a_crash_after_the_entry_is_finished_by_the_same_command(sdcert, issued,
     (issued.folder / "revocation.json").write_text("{}")  # of somebody else
     assert revoke(sdcert)[0] == 0
     assert json.loads((issued.folder / "revocation.json").read_bytes())["payload"]
-    assert revoked_certificates(Home.current())
+    assert read_revoked_certificates(Home.current())
 
 
 @pytest.mark.parametrize("act", [approve, revoke])
@@ -335,7 +335,7 @@ def test_a_reader_who_is_gone_stops_nothing(sdcert, issued, bob, act, monkeypatc
         assert act(sdcert)[0] == 0
     assert len(recorded().approvals if act is approve else recorded().revocations) == 1
     assert (issued.folder / ("approval-1.json" if act is approve else "revocation.json")).is_file()
-    assert len(revoked_certificates(Home.current())) == (act is revoke)
+    assert len(read_revoked_certificates(Home.current())) == (act is revoke)
 
 
 @pytest.mark.parametrize("act", [approve, revoke])
@@ -378,7 +378,7 @@ def test_it_says_at_once_by_which_keys_an_approval_counts(sdcert, issued, bob, t
     for words, counts in ((["export"], False), (["export", "--trust"], True)):
         path = tmp_path / f"{len(words)}.keys"
         assert sdcert("keys", *words, "-o", path)[0] == 0
-        keyring = Keyring.of_files([path])
+        keyring = Keyring.from_files([path])
         approval = (issued.folder / "approval-1.json").read_bytes()
         if counts:
             assert read_approval(approval, issued.sha256, keyring).said.by == "Bob Board"

@@ -213,6 +213,15 @@ def test_show_says_everything_of_a_run(audit, home):
         assert audit("show", name)[:2] == (0, out)
 
 
+def test_show_keeps_the_letters_of_what_the_verdict_excepts(audit, home):
+    revoked = {"kind": "revoked", "run": RUN, "certificate": digest(RUN, "certificate"), "revocation": digest("r"),
+               "reason": "wrong frame", "asked_by": {"user": "amara", "host": "office"}}  # fmt: skip
+    write_trail(home, [began(RUN), attempt(RUN), ended(RUN, exceptions=["membership", "row_position"]), revoked])
+    code, out, _ = audit("show", RUN)
+    assert code == 0
+    assert "CERTIFIED EXCEPT membership, row_position; REVOKED" in out
+
+
 def test_show_takes_numbers_and_refuses_what_is_ambiguous(audit, home):
     write_trail(home, [began("20260101T090000Z-aaaaaa"), began("20260101T090000Z-bbbbbb")])
     for name in ("1", "#1"):

@@ -53,12 +53,12 @@ def test_codes_weights_and_regions_are_asked_about_and_not_averaged():
     ],
 )
 def test_what_numbers_may_be_instead(name, values, kind):
-    data = Microdata.of({name: np.tile(np.array(list(values)), 8)})
+    data = Microdata.from_columns({name: np.tile(np.array(list(values)), 8)})
     assert kind_of_numbers(data, facts_of(data, name)) == kind
 
 
 def test_numbers_that_hardly_repeat_are_numbers():
-    data = Microdata.of({"x": np.arange(0, 4000, 10)})
+    data = Microdata.from_columns({"x": np.arange(0, 4000, 10)})
     assert kind_of_numbers(data, facts_of(data, "x")) is None
 
 
@@ -69,7 +69,7 @@ def test_a_weight_that_tells_records_apart_is_not_published_unless_somebody_says
     weights = {"same": np.full(400, 1.5), "two": np.repeat([1.5, 2.5], 200), "all": 1 + rng.random(400)}
     roles = {}
     for which, values in weights.items():
-        columns = drafted(Microdata.of({**base, "final_wgt": values}))[1]
+        columns = drafted(Microdata.from_columns({**base, "final_wgt": values}))[1]
         roles[which] = columns["final_wgt"].attribute.role
         assert ("analyses" in " ".join(columns["final_wgt"].decide)) == (which == "all")
     assert roles == {"same": Role.WEIGHT, "two": Role.WEIGHT, "all": Role.WITHHELD}
@@ -81,7 +81,7 @@ def test_every_masked_column_stands_in_a_line_on_the_loss_that_can_fail():
     largest = {"sse_percent": 100, "largest_marginal_difference": 1, "categories_lost": 1, "category_association_difference": 1}
     assert {name for name in limits if name in largest} == set(largest)
     assert all(limits[name] < end for name, end in largest.items())
-    numeric = Microdata.of({"age": np.arange(300) % 60, "income": np.arange(300) * 7.5})
+    numeric = Microdata.from_columns({"age": np.arange(300) % 60, "income": np.arange(300) * 7.5})
     measures = [line.fields["measure"] for line in drafted(numeric)[0].policy]
     assert "largest_marginal_difference" in measures
     assert "category_association_difference" not in measures
@@ -89,7 +89,7 @@ def test_every_masked_column_stands_in_a_line_on_the_loss_that_can_fail():
 
 def test_where_nearly_all_is_lost_the_limit_can_still_fail_and_is_asked_about():
     rng = np.random.default_rng(5)
-    draft, _ = drafted(Microdata.of({f"x{i}": rng.normal(size=120) for i in range(40)}))
+    draft, _ = drafted(Microdata.from_columns({f"x{i}": rng.normal(size=120) for i in range(40)}))
     line = next(line for line in draft.policy if line.fields["measure"] == "sse_percent")
     assert line.fields["at_most"] < 100
     assert "still worth publishing" in line.fields["decide"]

@@ -95,6 +95,24 @@ def test_the_worst_over_the_attacks_is_shown_and_public_figures_alone(keep, caps
     assert not any(secret in out for secret in ("0.123456789", "5eed", "123456789", "/secret"))
 
 
+def test_a_lower_bound_says_so_and_is_not_called_the_best(keep, home, capsys):
+    for name, bound in (("20261101T000000Z-aaaaaa", True), ("20261102T000000Z-bbbbbb", False)):
+        decided = criterion(0.26) | {"lower_bound": bound}
+        keep(name, criteria=[decided])
+        status = {"status": "not_followed", "high": 1.0} if bound else {}
+        figure = estimate("reidentification", 0.26 if bound else 0.5, attack="consistency", intruder="declared")
+        plain = {**json.loads(TypeAdapter(Estimate).dump_json(figure)), "parameters": {}, **status}
+        (home / "runs" / name / "scorecard.json").write_text(json.dumps({"estimates": [plain]}))
+    assert run(["compare", "20261101", "20261102"]) == 0
+    out = " ".join(capsys.readouterr().out.replace("\u202f", " ").split())
+    assert "reidentification, declared intruder at least 26 % 50 %" in out
+    assert "not compared: a lower bound" in out
+    assert "26 % *" not in out
+    assert run(["compare", "20261101", "20261102", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["risks"][0]["lower_bounds"] == said["policy"][0]["lower_bounds"] == [0]
+
+
 def test_a_share_of_people_is_shown_on_its_side_of_the_limit(keep, home, capsys):
     """0.26 of 100 people is in the class that is shown as 30 of them, and 0.28 is a limit that it keeps."""
     line = {"measure": "reidentification", "at_most": 0.28}

@@ -11,7 +11,7 @@ from flows.sweep.keep import Place
 from flows.sweep.record import done_of, records_in
 from flows.watch.past import past_of
 from tasks.microdata.errors import InputError
-from tasks.runtime.draws import chosen_draw, current_draw, draw_of, pseudonym_key_of, seed_of
+from tasks.runtime.draws import current_draw, draw_of, keep_chosen_seed, pseudonym_key_of, seed_of
 
 GARBLED = [b"", b"\n", b"\xff\xfe\x00", b"../../etc/passwd", b"0" * 31]
 
@@ -70,10 +70,10 @@ def test_a_key_of_pseudonyms_that_was_changed_is_not_used(home):
 
 
 def test_a_chosen_seed_that_was_emptied_is_written_again(home):
-    draw = chosen_draw(7)
+    draw = keep_chosen_seed(7)
     (home / "draws" / "seeds" / draw).chmod(0o600)
     (home / "draws" / "seeds" / draw).write_bytes(b"")
-    assert seed_of(chosen_draw(7))
+    assert seed_of(keep_chosen_seed(7))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"nonsense", b"[" * 100_000])

@@ -9,7 +9,7 @@ import pytest
 from flows.console.doctor.elsewhere import findings_of_elsewhere
 from tasks.runtime import shared
 from tasks.runtime.artifacts import Store
-from tasks.runtime.places import Place
+from tasks.runtime.places import SharedStorage
 
 
 def told(home) -> list[tuple[str, str, str]]:
@@ -32,11 +32,11 @@ def test_a_database_that_does_not_answer_is_told_without_its_password(home, monk
 
 
 def test_a_shared_place_and_its_key_are_looked_at_and_left_alone(home, monkeypatch):
-    monkeypatch.setattr(shared, "_checked", shared._checked.__wrapped__)
+    monkeypatch.setattr(shared, "_check_storage", shared._check_storage.__wrapped__)
     url = f"memory://{uuid.uuid4().hex}"
     monkeypatch.setenv("SDCERT_STORE_URL", url)
     assert told(home) == [("ok", "SDCERT_STORE_URL", "the shared place answers; no home has used it yet")]
-    assert Place(url, "").sizes("") == {}
+    assert SharedStorage(url, "").sizes("") == {}
     Store()
     assert told(home)[0][0] == "ok"
     assert "the key of this home" in told(home)[0][2]

@@ -21,7 +21,7 @@ from outcomes import folder_of, newest_manifest, statement_in
 
 from tasks.microdata.document import read_document
 from tasks.microdata.estimate import id_parts
-from tasks.runtime.tracking import LONGEST_NAME, encoded, open_client
+from tasks.runtime.tracking import LONGEST_NAME, encode_name, open_client
 
 EXAMPLES = int(os.environ.get("SDCERT_NAMES", "2"))
 SEED = int(os.environ.get("SDCERT_NAMES_SEED", "22"))
@@ -110,10 +110,10 @@ def _mlflow_has(scorecard, manifest):
     (found,) = client.search_runs([experiment.experiment_id], f"tags.`sdcert.run` = '{manifest['run']}'")
     ids = [one["id"] for one in scorecard["estimates"]]
     assert len(set(ids)) == len(ids)
-    assert {encoded(one["id"]) for one in scorecard["estimates"] if one["value"] is not None} <= set(found.data.metrics)
+    assert {encode_name(one["id"]) for one in scorecard["estimates"] if one["value"] is not None} <= set(found.data.metrics)
     short = {_decoded(name) for name in found.data.metrics if len(name) < LONGEST_NAME - 10}
     for one in scorecard["estimates"]:
-        if one["value"] is not None and len(encoded(one["id"])) < LONGEST_NAME - 10:
+        if one["value"] is not None and len(encode_name(one["id"])) < LONGEST_NAME - 10:
             assert one["id"] in short
             parts = [
                 one[field] for field in ("measure", "attack", "intruder", "attribute", "subgroup") if one[field] is not None

@@ -18,12 +18,12 @@ from flows.console.answer import answer_questions
 from flows.console.draft import expected
 from flows.console.draft.rules import draft_of
 from flows.console.draft.text import text_of
-from flows.console.inert import shown
 from flows.console.wide import tell_many_columns
 from flows.release import load_draft
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 
@@ -40,7 +40,7 @@ ANY_NAME = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="
 def survey(rows: int = ROWS, seed: int = 3) -> Microdata:
     rng = np.random.default_rng(seed)
     income = np.round(np.exp(rng.normal(8, 0.6, rows)), 2)
-    return Microdata.of(
+    return Microdata.from_columns(
         {
             "person_id": np.arange(rows) * 7 + 100_001,
             "household id": rng.integers(1000, 1000 + rows // 3, rows),
@@ -103,7 +103,7 @@ def test_what_replaces_the_values_is_told_of_the_scales_that_are_there():
 
 def _categories(count: int, rows: int = 3000) -> Microdata:
     """A column of so many text categories, beside one of numbers."""
-    return Microdata.of({"town": [f"town {i % count}" for i in range(rows)], "age": np.arange(rows) % 70})
+    return Microdata.from_columns({"town": [f"town {i % count}" for i in range(rows)], "age": np.arange(rows) % 70})
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,9 @@ def test_categories_are_grouped_as_long_as_the_method_takes_them(count, role, as
 
 def test_codes_of_digits_and_booleans_are_grouped_like_categories():
     rng = np.random.default_rng(8)
-    data = Microdata.of({"nace": rng.choice(["0111", "0112", "2030"], 90), "owner": rng.integers(0, 2, 90).astype(bool)})
+    data = Microdata.from_columns(
+        {"nace": rng.choice(["0111", "0112", "2030"], 90), "owner": rng.integers(0, 2, 90).astype(bool)}
+    )
     draft, columns = drafted(data)
     assert [columns[name].attribute.scale for name in data.names] == [Scale.CODE, Scale.NOMINAL]
     assert draft.masking[0].fields["attributes"] == ["nace", "owner"]
@@ -163,7 +165,7 @@ def test_a_column_whose_gaps_hide_nobody_is_not_published():
     data = survey()
     ages = [None if i < 4 else float(v) for i, v in enumerate(data.floats("age"))]
     incomes = [None if i % 5 == 0 else float(v) for i, v in enumerate(data.floats("income"))]
-    columns = drafted(Microdata.of({"age": ages, "income": incomes, "educ": data.column("educ")}))[1]
+    columns = drafted(Microdata.from_columns({"age": ages, "income": incomes, "educ": data.column("educ")}))[1]
     assert [columns[name].attribute.role for name in ("age", "income")] == [Role.WITHHELD, Role.QUASI_IDENTIFIER]
     assert "gaps" in " ".join(columns["age"].why)
 
@@ -173,7 +175,7 @@ def test_a_column_of_categories_is_told_to_make_its_gaps_a_category():
     data = survey()
     parties = [None if i < 4 else str(v) for i, v in enumerate(data.column("party").to_pylist())]
     incomes = [None if i % 5 == 0 else float(v) for i, v in enumerate(data.floats("income"))]
-    draft, columns = drafted(Microdata.of({"party": parties, "income": incomes, "educ": data.column("educ")}))
+    draft, columns = drafted(Microdata.from_columns({"party": parties, "income": incomes, "educ": data.column("educ")}))
     assert [columns[name].attribute.role for name in ("party", "income")] == [Role.WITHHELD, Role.QUASI_IDENTIFIER]
     assert "a category of their own" in columns["party"].hints[-1]
     assert draft.masking[0].fields["attributes"] == ["income", "educ"]
@@ -190,7 +192,7 @@ def test_no_value_of_the_source_is_written():
 
 def _with_columns(names: tuple[str, ...]) -> Microdata:
     rng = np.random.default_rng(5)
-    return Microdata.of({name: rng.integers(0, 50, 40) for name in names})
+    return Microdata.from_columns({name: rng.integers(0, 50, 40) for name in names})
 
 
 def _reads_back(data: Microdata, path) -> None:
@@ -224,14 +226,14 @@ def test_any_name_reads_back(names, tmp_path_factory):
 def test_a_name_in_a_relation_is_escaped_in_the_comment(tmp_path):
     rng = np.random.default_rng(0)
     values = rng.integers(0, 1000, 60)
-    data = Microdata.of({"a\nrole: b": values, "copy": values * 2.0, "c": rng.integers(0, 9, 60)})
+    data = Microdata.from_columns({"a\nrole: b": values, "copy": values * 2.0, "c": rng.integers(0, 9, 60)})
     text = text_of(drafted(data)[0])
     assert "\\nrole: b" in text
     _reads_back(data, tmp_path / "release.yaml")
 
 
 def test_shown_escapes_what_does_not_print():
-    assert shown("a\n\x1b[0m\u202e é 😀 10\u202f%") == "a\\n\\x1b[0m\\u202e é 😀 10\u202f%"
+    assert escape_terminal("a\n\x1b[0m\u202e é 😀 10\u202f%") == "a\\n\\x1b[0m\\u202e é 😀 10\u202f%"
 
 
 @pytest.mark.parametrize("length", [301, 5000])

@@ -161,11 +161,11 @@ def test_sentences_that_repeat_are_asked_whether_they_are_free_text():
     said = ["I did not like the long wait there", "They were all very kind to me", "Nothing at all to say about it"]
     many = [f"{said[i % 3]} on visit {i % 60}" for i in range(200)]
     ages = np.arange(200) % 50
-    few = drafted(Microdata.of({"age": ages, "remark": [said[i % 3] for i in range(200)]}))[1]["remark"]
+    few = drafted(Microdata.from_columns({"age": ages, "remark": [said[i % 3] for i in range(200)]}))[1]["remark"]
     assert few.attribute.role is Role.QUASI_IDENTIFIER
     assert few.decide[0].startswith("is this free text")
     for cells in (many, [f"{text} {i}" for i, text in enumerate(many)]):
-        draft, columns = drafted(Microdata.of({"age": ages, "remark": cells}))
+        draft, columns = drafted(Microdata.from_columns({"age": ages, "remark": cells}))
         assert columns["remark"].attribute.role is Role.WITHHELD
         assert "is this free text" in columns["remark"].hints[0]
         assert "remark: {role: withheld, scale: free_text}" in text_of(draft)
@@ -183,7 +183,7 @@ def test_the_loss_limit_of_categories_is_one_that_their_groups_keep():
     }
     quarter = {"quarter": [f"q{i % 4}" for i in range(400)]}
     tables = {"few": few, "quarter": quarter}
-    asked = {name: line_on(Microdata.of(cells), "cells_changed") for name, cells in tables.items()}
+    asked = {name: line_on(Microdata.from_columns(cells), "cells_changed") for name, cells in tables.items()}
     assert asked["few"].fields == {"measure": "cells_changed", "at_most": 0.5}  # (100 + 200) / 800 at most
     assert asked["quarter"].fields["at_most"] == 0.75
     assert "still worth publishing" in asked["quarter"].fields["decide"]
@@ -192,7 +192,7 @@ def test_the_loss_limit_of_categories_is_one_that_their_groups_keep():
 
 def test_the_loss_limit_of_numbers_is_about_numbers():
     numbers = {"age": np.arange(200) % 70, "town": [f"town {i % 5}" for i in range(200)]}
-    mixed, alone = (Microdata.of(numbers).select(names) for names in (["age", "town"], ["age"]))
+    mixed, alone = (Microdata.from_columns(numbers).select(names) for names in (["age", "town"], ["age"]))
     assert [line_on(one, "sse_percent").fields["at_most"] for one in (mixed, alone)] == [40, 40]
     assert [line_on(one, "categories_lost") is not None for one in (mixed, alone)] == [True, False]
 
@@ -201,7 +201,7 @@ def test_the_loss_limit_of_a_wide_table_is_one_that_its_groups_keep():
     """Twenty columns that have nothing in common cost the numbers beside them more than the usual limit."""
     rng = np.random.default_rng(3)
     words = {f"c{j}": rng.choice([f"w{i}" for i in range(5)], 300) for j in range(20)}
-    data = Microdata.of({**words, "x": rng.normal(size=300), "y": rng.normal(size=300)})
+    data = Microdata.from_columns({**words, "x": rng.normal(size=300), "y": rng.normal(size=300)})
     draft, columns = drafted(data)
     line, step = line_on(data, "sse_percent"), Microaggregation.model_validate_json(json.dumps(draft.masking[0].fields))
     schema = Schema(tuple(column.attribute for column in columns.values()))
@@ -216,7 +216,7 @@ def test_the_loss_limit_is_the_usual_one_where_no_row_is_without_gaps():
         "x": [None if i % 2 else float(i) for i in range(100)],
         "y": [float(i % 30) if i % 2 else None for i in range(100)],
     }
-    assert line_on(Microdata.of(gapped), "sse_percent").fields == {"measure": "sse_percent", "at_most": 40}
+    assert line_on(Microdata.from_columns(gapped), "sse_percent").fields == {"measure": "sse_percent", "at_most": 40}
 
 
 def test_an_absent_table_is_told_in_words_of_the_command(folder, capsys):

@@ -173,13 +173,13 @@ class TestMaking:
 
     def test_the_key_of_the_environment(self, call, own, monkeypatch):
         private = Ed25519PrivateKey.generate()
-        monkeypatch.setenv(pem.PEM_VARIABLE, pem.written(private, None).decode())
+        monkeypatch.setenv(pem.PEM_VARIABLE, pem.serialise_private_key(private, None).decode())
         code, out, _ = call("keys", "create", "--name", "Office")
         assert (code, "in SDCERT_SIGNING_KEY" in out) == (0, True)
         assert [key["private_key"] for key in listed(call).values()] == ["environment"]
         code, out, _ = call("keys", "rotate")
         assert (code, "unset SDCERT_SIGNING_KEY" in out) == (0, True)
-        assert pem.written(private, None).decode().splitlines()[1] not in out
+        assert pem.serialise_private_key(private, None).decode().splitlines()[1] not in out
 
     def test_nothing_to_rotate(self, call):
         code, _, err = call("keys", "rotate")
@@ -209,7 +209,7 @@ class TestRevoking:
         assert f"made: key {current_id(own)}" in out
         assert "affected 0 certificates" in out
         assert "export --trust" in out
-        assert Keyring.of_home(own).known(old).reason == "the laptop was stolen"
+        assert Keyring.from_home(own).find_key(old).reason == "the laptop was stolen"
 
     @pytest.mark.parametrize(
         ("words", "told"),
@@ -234,7 +234,7 @@ class TestRevoking:
     @pytest.mark.parametrize(("number", "told"), [(0, "0 certificates in"), (1, "1 certificate in"), (2, "2 certificates in")])
     def test_how_many_are_affected(self, number, told, call, own, monkeypatch):
         call("keys", "create")
-        monkeypatch.setattr(KeyChanges, "signed", lambda *_: number)
+        monkeypatch.setattr(KeyChanges, "count_signatures", lambda *_: number)
         assert told in call("keys", "revoke", current_id(own), "--reason", "stolen")[1]
 
     def test_an_approver(self, call, own):
@@ -253,7 +253,7 @@ class TestExporting:
         assert load_pem_public_key(out.encode())
         assert call("keys", "export", current_id(own)[:8], "-o", tmp_path / "key.pem")[0] == 0
         assert (tmp_path / "key.pem").read_text() == out
-        assert Keyring.of_files([tmp_path / "key.pem"]).keys[0].key_id == current_id(own)
+        assert Keyring.from_files([tmp_path / "key.pem"]).keys[0].key_id == current_id(own)
 
     def test_no_file_is_written_over(self, call, tmp_path):
         call("keys", "create")
@@ -267,7 +267,7 @@ class TestExporting:
         call("keys", "create")
         call("keys", "rotate")
         assert call("keys", "export", "--trust", *more, "-o", tmp_path / "trust.json")[0] == 0
-        exported, there = Keyring.of_files([tmp_path / "trust.json"]), Keyring.of_home(own)
+        exported, there = Keyring.from_files([tmp_path / "trust.json"]), Keyring.from_home(own)
         assert [(one.claim, one.retired_at) for one in exported.keys] == [(one.claim, one.retired_at) for one in there.keys]
 
     def test_what_does_not_go_together(self, call):
@@ -325,7 +325,7 @@ class TestDoctor:
 
     def test_the_environment(self, call, own, monkeypatch):
         call("keys", "create", "--for", "approvals", "--name", "Ana")
-        monkeypatch.setenv(pem.PEM_VARIABLE, pem.written(Ed25519PrivateKey.generate(), None).decode())
+        monkeypatch.setenv(pem.PEM_VARIABLE, pem.serialise_private_key(Ed25519PrivateKey.generate(), None).decode())
         assert of_doctor(own)[0][0] == "fail"
         monkeypatch.setenv(pem.PEM_VARIABLE, pem_path(own, current_id(own)).read_text())
         assert of_doctor(own)[0][0] == "ok"

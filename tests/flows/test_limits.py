@@ -9,8 +9,8 @@ from outcomes import folder_of, newest_manifest, statement_in
 from release_files import REASON, RELEASE, survey
 
 from flows.console.answer import answer_questions
-from flows.questions import without_questions
-from tasks.microdata.document import dotted, read_document
+from flows.questions import extract_questions
+from tasks.microdata.document import format_dotted_path, read_document
 
 RATE = {"measure": "reidentification", "at_most": 0.4}
 TAIL = {"measure": "records_exposed", "at_most": 0.9}
@@ -35,8 +35,8 @@ def test_a_silent_policy_is_refused_before_an_attempt_and_upgraded(sdcert, tmp_p
     assert not (tmp_path / "releases").exists()
     assert sdcert("check", "--upgrade", path).code == 0
     after = path.read_text()
-    asked = without_questions(read_document(path))[1]
-    assert [dotted(one.place) for one in asked] == [
+    asked = extract_questions(read_document(path))[1]
+    assert [format_dotted_path(one.place) for one in asked] == [
         "policy[1]", "not_limited.insiders", "not_limited.inference", "not_limited.membership"
     ]  # fmt: skip
     assert sdcert("check", path).code == 0  # it lists the questions
@@ -59,8 +59,8 @@ def test_an_upgrade_leaves_every_other_line_and_comment_as_it_was(sdcert, tmp_pa
     assert sdcert("check", "--upgrade", path).code == 0
     after = path.read_text().splitlines()
     assert [line for line in after if line in before] == before
-    asked = without_questions(read_document(path))[1]
-    assert [dotted(one.place) for one in asked] == ["not_limited.insiders", "not_limited.inference", "policy[1]"]
+    asked = extract_questions(read_document(path))[1]
+    assert [format_dotted_path(one.place) for one in asked] == ["not_limited.insiders", "not_limited.inference", "policy[1]"]
 
 
 PLAIN = "".join(f"{name}: {json.dumps(value)}\n" for name, value in {**RELEASE, "policy": [RATE, TAIL]}.items())
@@ -154,3 +154,32 @@ def test_the_word_names_what_is_excepted_wherever_it_stands(sdcert, tmp_path):
     listed = json.loads(sdcert("runs", "--json").out)[0]
     assert (listed["verdict"], listed["exceptions"]) == ("certified", ["insiders", "inference", "membership"])
     assert listed["worst_insider"]["intruder"] == "insider:vote"
+
+
+@pytest.mark.parametrize("not_limited", [("identity", *KINDS), KINDS], ids=["reasons alone", "identity left out"])
+def test_an_upgrade_clears_no_file_that_check_refuses(sdcert, tmp_path, not_limited):
+    """Identity needs a limit, whatever reason stands for it; the message names file and line."""
+    loss = {"measure": "sse_percent", "at_most": 90}
+    path = _release(tmp_path, policy=[loss], not_limited=dict.fromkeys(not_limited, REASON))
+    checked, upgraded = sdcert("check", path), sdcert("check", "--upgrade", path)
+    assert checked.code == 2
+    if "identity" in not_limited:
+        assert (upgraded.code, upgraded.err) == (2, checked.err)
+        assert f"{path}, line " in upgraded.err
+        assert "all clear" not in upgraded.out
+    else:
+        assert upgraded.code == 0
+        assert sdcert("certify", path).code == 2
+
+
+def test_upgrade_and_answer_do_both(sdcert, tmp_path):
+    """Nobody sits at this terminal: the questions are written, and asking them is refused."""
+    path = _release(tmp_path, policy=[RATE, TAIL])
+    ran = sdcert("check", "--upgrade", "--answer", path)
+    assert ran.code == 2
+    assert "3 open questions were written into it" in ran.out
+    assert "nobody sits at this terminal" in ran.err
+    assert len(extract_questions(read_document(path))[1]) == 3
+    whole = _release(tmp_path, policy=[RATE, TAIL], not_limited=dict.fromkeys(KINDS, REASON))
+    ran = sdcert("check", "--upgrade", "--answer", whole)
+    assert (ran.code, "no question is open" in ran.out, "Plan of release" in ran.out) == (0, True, True)

@@ -16,10 +16,10 @@ from outcomes import ROOT, Ran
 from release_files import survey, write_release
 
 from flows.cli import run
-from flows.console.inert import shown
 from flows.console.terminal import terminal
 from flows.issue import _page_key, as_markdown
 from flows.progress import Lines
+from tasks.microdata.inert import escape_terminal
 
 STEERING = ("[red]x[/oops]", "[link=http://x]x[/link]", ":smile:", "[/]", "\\[x]", "[bold")
 MARKDOWN = ("[x](http://x)", "![x](y)", "<img src=x onerror=alert(1)>", "**x**", "_x_ `x`", "# x", "- x", "https://x.example",
@@ -64,7 +64,7 @@ def test_the_page_in_prefect_shows_names_as_they_are(name):
     reader = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     (paragraph,) = reader.parse(f"x {as_markdown(name)}")[1:-1]
     assert {child.type for child in paragraph.children} <= {"text", "text_special"}
-    assert "".join(child.content for child in paragraph.children) == f"x {shown(name)}"
+    assert "".join(child.content for child in paragraph.children) == f"x {escape_terminal(name)}"
 
 
 @given(st.text("a0.-_", min_size=1, max_size=4), st.text("a0.-_", min_size=1, max_size=4))

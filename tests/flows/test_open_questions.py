@@ -13,8 +13,9 @@ from ruamel.yaml import YAML
 from flows.cli import run
 from flows.console.answer import answer_questions
 from flows.console.draft.edit import append_entry, delete_entry, replace_entry
-from flows.questions import without_questions
-from flows.release import ReleaseSpec, load_draft, load_release, schema_of_release_files
+from flows.questions import extract_questions
+from flows.release import ReleaseSpec, load_draft, load_release
+from flows.schemas import schema_of_release_files
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
 
@@ -124,14 +125,16 @@ def test_answers_are_written_and_nothing_else_changes(asked, capsys):
         "k: 5",
         "nonsense", "at_most: 4", "",  # two that do not fit, and the proposal
         "{measure: sse_percent, at_most: 60}",
-        "{measure: records_exposed, at_most: 0.4}",  # a limit instead of a reason
+        "{measure: records_exposed, at_most: 0.4}", "delete", "at_most: 0.2",  # three that say nothing on membership
+        "{measure: membership_advantage, at_most: 1}",  # and one that cannot fail
+        "{measure: membership_advantage, at_most: 0.2}",  # a limit instead of a reason
     )  # fmt: skip
     answer_questions(asked, given)
     content = read_document(asked).content
     assert content["attributes"] == {"vote": {"role": "quasi_identifier"}, "age": {"scale": "ordinal"},
                                      "popul": {"role": "withheld"}}  # fmt: skip
     assert content["masking"] == [{"method": "microaggregation", "attributes": ["age", "educ", "vote"], "k": 5}]
-    assert [line["measure"] for line in content["policy"]] == ["reidentification", "sse_percent", "records_exposed"]
+    assert [line["measure"] for line in content["policy"]] == ["reidentification", "sse_percent", "membership_advantage"]
     assert "not_limited" not in content
     assert load_release(asked).policy[1].at_most == 60
     text = asked.read_text()
@@ -145,13 +148,13 @@ def test_answers_are_written_and_nothing_else_changes(asked, capsys):
     ):
         assert comment in text
     out = capsys.readouterr().out
-    assert out.count("That does not fit.") == 2
+    assert out.count("That does not fit.") == 6
     assert out.rstrip().endswith("no questions left open")
 
 
 def test_what_is_left_for_later_stays_open_and_what_was_answered_is_kept(asked, capsys):
     answer_questions(asked, answers("later", "1", "quit"))
-    _, questions = without_questions(read_document(asked))
+    _, questions = extract_questions(read_document(asked))
     assert [one.about for one in questions][:2] == ["attributes.vote (line 8)", "attributes.age (line 10)"]
     assert len(questions) == 6
     assert "6 questions left open" in capsys.readouterr().out
@@ -242,3 +245,80 @@ def test_a_question_on_another_line_hides_no_silence(sdcert, tmp_path):
     path.write_text(json.dumps({**RELEASE, "policy": [*RELEASE["policy"], asked]}))
     ran = sdcert("check", path)
     assert (ran.code, "membership" in ran.err) == (2, True)
+
+
+PAIR = {**RELEASE["attributes"], "town": {"role": "confidential", "scale": "numeric"}}
+FOUND, TOLD = "measure: reidentification, at_most: 0.2, intruder: insider", "measure: linked_value_disclosed, at_most: 0.9"
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "right"),
+    [
+        ("insiders", f"{FOUND}:vote", FOUND),
+        ("insiders", FOUND.replace("0.2", "0.25"), FOUND),
+        ("inference", f"{TOLD}, attribute: vote", TOLD),
+        ("inference", TOLD.replace("0.9", "1"), TOLD),
+        ("membership", "measure: reidentification, at_most: 0.1", "everybody is in it"),
+        *(("inference", word, "they publish it themselves") for word in ("delete", "no", "`why`", "null", "at_most: 0.2")),
+    ],
+)
+def test_an_answer_that_check_would_refuse_is_asked_again(kind, wrong, right, tmp_path, capsys, home):
+    """A quarter of the records is released, so that a limit of a quarter cannot fail."""
+    (tmp_path / "survey.csv").write_text(survey())
+    path = tmp_path / "release.yaml"
+    masking = [*({**step, "attributes": ["age", "income"]} for step in RELEASE["masking"])]
+    masking += [{"method": "sampling", "share": 0.5}, {"method": "sampling", "share": 0.5}]
+    content = {**RELEASE, "attributes": PAIR, "masking": masking, "not_limited": {kind: {"decide": "which limit?"}}}
+    path.write_text(json.dumps(content))
+    answer_questions(path, answers(wrong, right))
+    assert capsys.readouterr().out.count("That does not fit.") == 1
+    after = read_document(path).content
+    assert "decide" not in json.dumps(after)
+    assert (kind in after.get("not_limited", {})) == (not right.startswith("measure"))
+
+
+def test_a_proposed_limit_that_cannot_fail_is_not_kept(tmp_path, capsys, home):
+    (tmp_path / "survey.csv").write_text(survey())
+    path = tmp_path / "release.yaml"
+    line = {"measure": "records_exposed", "at_most": 1, "decide": "is that enough?"}
+    path.write_text(json.dumps({**RELEASE, "policy": [*RELEASE["policy"], line]}))
+    answer_questions(path, answers("", "at_most: 0.9"))
+    assert "That limit cannot fail" in capsys.readouterr().out
+    assert read_document(path).content["policy"][1] == {"measure": "records_exposed", "at_most": 0.9}
+
+
+SHIFTED = """\
+name: asked
+source: {table: survey.csv}
+attributes: {age: {role: quasi_identifier, scale: numeric}}
+masking:
+  - decide: "which first?"
+  - {method: microaggregation, attributes: [age], k: 3}
+  - decide: "which then?"
+  - STEP
+policy:
+  - decide: "which limit?"
+  - LINE
+"""
+
+
+GROUPS = "{method: microaggregation, attributes: [age], k: 3}"
+LIMIT = "{measure: reidentification, at_most: 0.4}"
+
+
+@pytest.mark.parametrize(
+    ("step", "line", "where"),
+    [
+        (GROUPS.replace("3", "0"), LIMIT, "line 8: masking[3].k"),
+        (GROUPS.replace("age", "agge"), LIMIT, "line 8: masking[3]"),
+        (GROUPS, LIMIT.replace("0.4", "4"), "line 11: policy[1].at_most"),
+        (GROUPS, LIMIT.replace("at_most", "at_mots"), "line 11: policy[1]"),
+        (GROUPS, LIMIT.replace("}", ", attack: none}"), "line 11: policy[1].attack"),
+    ],
+)
+def test_an_error_behind_a_question_names_its_own_line_and_number(step, line, where, tmp_path, capsys, home):
+    (tmp_path / "survey.csv").write_text(survey())
+    path = tmp_path / "release.yaml"
+    path.write_text(SHIFTED.replace("STEP", step).replace("LINE", line))
+    assert run(["check", str(path)]) == 2
+    assert f"release.yaml, {where}" in capsys.readouterr().err

@@ -25,7 +25,7 @@ from flows.cli import run
 sys.exit(run(sys.argv[1:]))
 """
 PLACES = {
-    "ingest": ("tasks.ingest.task", "typed_and_validated"),
+    "ingest": ("tasks.ingest.task", "ingest_raw_table"),
     "classify": ("tasks.classify.task", "classify"),
     "mask": ("tasks.mask.task", "mask"),
     "attack": ("tasks.attack.task", "attack"),

@@ -15,8 +15,8 @@ from flows.sweep.spec import load_sweep
 from flows.sweep.variants import variant
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
-from tasks.sweep.evaluation import without_curve
-from tasks.sweep.layout import Line, table_of
+from tasks.sweep.evaluation import drop_curve_and_files
+from tasks.sweep.layout import TrialRow, table_of
 
 TOLD = Told("s", "s-0123456789ab", 14)
 ODD = 'a "town": {[x]}, # yes'
@@ -59,7 +59,7 @@ def table(sweep, **status):
     """The table of a sweep, with one figure for each trial."""
     return table_of(
         [
-            Line(
+            TrialRow(
                 point=point.number,
                 pipeline=point.pipeline,
                 seed=seed,
@@ -171,7 +171,7 @@ def test_files_of_the_intruder_are_found_from_the_new_place_and_no_sweep_reads_t
     files = load_release(path).intruder.files
     assert Path(files[0].table).resolve() == (tmp_path / "params" / "releases" / "register.csv").resolve()
     assert (files[1].dataset, files[1].table) == ("census", None)
-    assert without_curve(load_release(path).intruder).files == ()
+    assert drop_curve_and_files(load_release(path).intruder).files == ()
 
 
 def test_files_that_the_base_and_the_pipeline_name_are_found_from_the_new_place(project, tmp_path):

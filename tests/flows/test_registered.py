@@ -125,7 +125,7 @@ def _found(number, outcome, gone):
     from datetime import UTC, datetime
 
     from tasks.audit.ledger.entries import Entry, RunEnded
-    from tasks.audit.lookup.rows import Found
+    from tasks.audit.lookup.rows import RunEntries
 
     run = f"run-{number}"
     word = "refused" if outcome == "r" else "certified"
@@ -134,4 +134,4 @@ def _found(number, outcome, gone):
     events = [ended, *([CertificateRevoked(**said, asked_by=AskedBy(user="a", host="b"))] if gone else [])]
     common = {"ledger": "0" * 32, "previous": "0" * 64, "at": datetime.now(UTC)}
     numbers = range(2 * number, 2 * number + len(events))
-    return Found(run, tuple((n, Entry(index=n, event=event, **common)) for n, event in zip(numbers, events, strict=True)))
+    return RunEntries(run, tuple((n, Entry(index=n, event=event, **common)) for n, event in zip(numbers, events, strict=True)))

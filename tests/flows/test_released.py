@@ -3,10 +3,12 @@
 import csv
 
 import pytest
+import yaml
 from outcomes import ROOT, folder_of, newest_manifest, scorecard_of, statement_in
 from release_files import survey, write_release
 
 LENIENT = [{"measure": "reidentification", "at_most": 1.0}]
+UNDECLARED = [{"attack": "transparency", "reason": "the tool that masked the table is not known"}]
 # made by sdcMicro 5.8.1 from census.csv: sse_percent, linkage by the release's scale, by the original's, truth among nearest
 GOLDEN = {
     "mdav3": (5.6922, 0.2920, 0.2932, 0.8759),
@@ -40,6 +42,7 @@ def census(sdcert, tmp_path, reference):
             "intruder": {"curve": False},
             "policy": LENIENT,
             "not_for_publication": True,
+            "omit": [] if "mechanism" in released else UNDECLARED,
         }
         path = write_release(tmp_path / "project", change, text=text)
         ran = sdcert("certify", path, "--output", tmp_path / "releases")
@@ -91,7 +94,10 @@ def small(tmp_path, *, keep=lambda i: True, spoil=lambda line: line, **released)
     text = "\n".join([masked[0], *reversed(masked[1:])]) + "\n"
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "masked.csv").write_text(spoil(text))
-    change = {"masking": None, "released": {"table": "masked.csv", "align": "key", **released}, "policy": LENIENT}
+    elsewhere = {"table": "masked.csv", "align": "key", **released}
+    policy = [{"measure": measure, "at_most": 0.7} for measure in ("reidentification", "records_exposed")]  # can fail at 75 %
+    change = {"masking": None, "released": elsewhere, "policy": policy, "omit": UNDECLARED}
+    change["intruder"] = {"knows": ["age"]}  # what is published unchanged finds everybody
     return write_release(tmp_path / "project", change)
 
 
@@ -107,6 +113,20 @@ def test_the_key_aligns_and_is_not_published(sdcert, tmp_path):
     assert "cells_changed|income" not in found
     statement = statement_in(folder_of(tmp_path, manifest))
     assert statement["predicate"]["seed_entropy_bits"] == "not assessed"
+
+
+def test_a_mechanism_that_nobody_declared_leaves_identity_undecided(sdcert, tmp_path):
+    path = small(tmp_path)
+    assert sdcert("certify", path, "--output", tmp_path / "releases").code == 0
+    assert newest_manifest()["exceptions"][-1] == "transparency"
+    document = yaml.safe_load(path.read_text())
+    del document["omit"]
+    path.write_text(yaml.safe_dump(document))
+    ran = sdcert("certify", path, "--output", tmp_path / "releases")
+    assert ran.code == 1, ran.err
+    scorecard = scorecard_of(tmp_path, newest_manifest())
+    assert {one["decision"] for one in scorecard["criteria"]} == {"undecided"}
+    assert "nobody declared how the table was masked in age" in scorecard["criteria"][0]["reason"]
 
 
 def test_absent_records_count_as_not_found(sdcert, tmp_path):

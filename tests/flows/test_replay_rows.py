@@ -12,11 +12,13 @@ from flows.replay.rows import RowChange, row_change
 from tasks.microdata.table import Microdata
 from tasks.runtime.provenance import provenance_of_process
 
-OLD = Microdata.of({"id": [1, 2, 3, 4], "age": [30.0, None, 50.0, 60.0], "vote": ["yes", "no", "no", None]})
+OLD = Microdata.from_columns({"id": [1, 2, 3, 4], "age": [30.0, None, 50.0, 60.0], "vote": ["yes", "no", "no", None]})
 
 
 def table(rows):
-    return Microdata.of({"id": [r[0] for r in rows], "age": [float(r[1]) for r in rows], "vote": [r[2] for r in rows]})
+    return Microdata.from_columns(
+        {"id": [r[0] for r in rows], "age": [float(r[1]) for r in rows], "vote": [r[2] for r in rows]}
+    )
 
 
 def test_the_same_table_has_not_changed():
@@ -25,14 +27,14 @@ def test_the_same_table_has_not_changed():
 
 
 def test_a_changed_cell_is_counted_in_its_column():
-    new = Microdata.of({"id": [1, 2, 3, 4], "age": [30.0, 41.0, 50.0, None], "vote": ["yes", "no", "yes", None]})
+    new = Microdata.from_columns({"id": [1, 2, 3, 4], "age": [30.0, 41.0, 50.0, None], "vote": ["yes", "no", "yes", None]})
     expected = RowChange(changed=3, columns=(("age", 2), ("vote", 1)))
     assert row_change(OLD, new) == row_change(OLD, new, "id") == expected
     assert str(expected) == "3 rows changed, in age (2), vote (1)"
 
 
 def test_rows_that_came_and_went_are_told_from_changed_ones_by_the_key():
-    new = Microdata.of({"id": [4, 5, 1], "age": [60.0, 20.0, 31.0], "vote": [None, "no", "yes"]})
+    new = Microdata.from_columns({"id": [4, 5, 1], "age": [60.0, 20.0, 31.0], "vote": [None, "no", "yes"]})
     assert row_change(OLD, new, "id") == RowChange(added=1, removed=2, changed=1, columns=(("age", 1),))
     without_a_key = row_change(OLD, new)
     assert without_a_key == RowChange(added=2, removed=3)
@@ -44,7 +46,7 @@ def test_a_key_that_does_not_tell_rows_apart_is_not_used():
 
 
 def test_columns_that_came_went_or_changed_their_type():
-    new = Microdata.of({"id": ["1", "2", "3", "4"], "age": [30.0, None, 50.0, 60.0], "town": [1, 2, 3, 4]})
+    new = Microdata.from_columns({"id": ["1", "2", "3", "4"], "age": [30.0, None, 50.0, 60.0], "town": [1, 2, 3, 4]})
     found = row_change(OLD, new, "id")
     assert found == RowChange(columns_added=("town",), columns_removed=("vote",), columns_retyped=("id",))
     assert str(found) == "1 column (town) added; 1 column (vote) removed; 1 column (id) of another type"

@@ -10,7 +10,7 @@ from certified_runs import RUN, issue
 from flows.cli import run
 from flows.console import revoke as revoking
 from tasks.audit.lookup.index import Index
-from tasks.audit.signing.keyring import Keyring, revoked_certificates
+from tasks.audit.signing.keyring import Keyring, read_revoked_certificates
 from tasks.microdata.errors import InputError
 from tasks.runtime.settings import Home
 
@@ -50,15 +50,15 @@ def test_other_certificates_of_the_same_data_are_named_and_stand(sdcert, issued,
     assert f"survey, run {OTHER}" in out
     assert f"sdcert revoke {RUN} --reason TEXT --all" in out
     assert not (again.folder / "revocation.json").exists()
-    (noted,) = revoked_certificates(Home.current())
+    (noted,) = read_revoked_certificates(Home.current())
     assert noted.table == hashlib.sha256((issued.folder / "released.csv").read_bytes()).hexdigest()
-    ring = Keyring.of_home(Home.current())
+    ring = Keyring.from_home(Home.current())
     assert ring.revocations_of_data("0" * 64, str(noted.content_address)) == (noted,)
     assert ring.revocation_of(again.sha256) is None
     code, out, _ = revoke(sdcert, "--all")
     assert (code, "revoked before" in out, "NOT revoked" in out) == (0, True, False)
     assert (again.folder / "revocation.json").is_file()
-    assert {one.sha256 for one in revoked_certificates(Home.current())} == {issued.sha256, again.sha256}
+    assert {one.sha256 for one in read_revoked_certificates(Home.current())} == {issued.sha256, again.sha256}
     code, out, _ = sdcert("revoke", OTHER, "--reason", "another reason")
     assert (code, "NOT revoked" in out, "revoked before" in out) == (0, False, True)
 
@@ -68,7 +68,7 @@ def test_one_that_cannot_be_laid_keeps_none_of_the_others_from_being_revoked(sdc
     code, out, err = revoke(sdcert, "--all")
     assert (code, "could not be laid beside it" in err, out.count("This cannot be undone.")) == (2, True, 2)
     assert (again.folder / "revocation.json").is_file()
-    assert len(revoked_certificates(Home.current())) == 2
+    assert len(read_revoked_certificates(Home.current())) == 2
 
 
 def test_what_was_revoked_is_told_even_where_another_could_not_be(sdcert, issued, again, monkeypatch):

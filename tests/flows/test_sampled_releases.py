@@ -35,7 +35,11 @@ def predicate_of(tmp_path, manifest):
 
 def test_a_sample_by_strata_with_pseudonyms(certify, sdcert, tmp_path, home):
     text = regional()
-    change = {"attributes": ATTRIBUTES, "masking": [SAMPLE, MEANS, pseudonyms("release")]}
+    policy = [
+        {"measure": "reidentification", "at_most": 0.4},
+        {"measure": "records_exposed", "at_most": 0.4},
+    ]  # of half at most
+    change = {"attributes": ATTRIBUTES, "masking": [SAMPLE, MEANS, pseudonyms("release")], "policy": policy}
     checked = sdcert("check", write_release(tmp_path / "project", change, text=text))
     assert checked.code == 0, checked.err
     assert "person_id            identifier        code      published as a keyed pseudonym" in checked.out
@@ -125,7 +129,7 @@ def test_pseudonyms_of_a_series_survive_a_new_draw_and_the_others_do_not(certify
     ],
 )
 def test_check_and_certify_refuse_the_same(certify, sdcert, tmp_path, masking, code):
-    text, change = regional(), {"attributes": ATTRIBUTES, "masking": masking}
+    text, change = regional(), {"attributes": ATTRIBUTES, "masking": masking, "not_for_publication": True}
     checked = sdcert("check", write_release(tmp_path / "project", change, text=text))
     ran, _ = certify(change, text=text)
     assert (checked.code, ran.code) == (2, 2)

@@ -331,8 +331,8 @@ def test_a_clock_that_is_set_makes_no_living_flow_run_a_lost_one(home, monkeypat
     folder = home / "scheduled" / "here"
     folder.mkdir(parents=True)
     Asked.here(str(uuid4()), "weekly", folder).remember()
-    monkeypatch.setenv(servers.OWNER, f"{os.getpid()}:{processes.started(os.getpid())}")
-    assert keeper.started(os.getpid()) == processes.started(os.getpid())
+    monkeypatch.setenv(servers.OWNER, f"{os.getpid()}:{processes.read_process_start(os.getpid())}")
+    assert keeper.started(os.getpid()) == processes.read_process_start(os.getpid())
     with subprocess.Popen([sys.executable, "-S", "-c", WAIT]) as process:
         try:
             booted = psutil._pslinux.boot_time()

@@ -12,7 +12,7 @@ from release_files import write_release
 from s3 import ACCOUNT, SECRET
 
 from tasks.runtime.artifacts import Store
-from tasks.runtime.places import Place
+from tasks.runtime.places import SharedStorage
 
 pytestmark = pytest.mark.slow
 REHEARSAL = {"seed": 7, "not_for_publication": True}
@@ -83,5 +83,5 @@ def test_a_second_home_is_served_what_the_first_computed_and_draws_for_no_series
 
 def test_of_two_that_claim_a_series_at_once_the_first_has_it(bucket):
     for content in (b"first", b"second"):
-        Place(bucket, "SDCERT_STORE_URL").create("series/x", content)
-    assert Place(bucket, "SDCERT_STORE_URL").read("series/x") == b"first"
+        SharedStorage(bucket, "SDCERT_STORE_URL").create("series/x", content)
+    assert SharedStorage(bucket, "SDCERT_STORE_URL").read("series/x") == b"first"

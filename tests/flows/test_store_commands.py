@@ -14,7 +14,7 @@ from small_homes import path_of, put, put_cache_record, put_run
 from trails import runs, write_trail
 
 from flows.cli import run
-from tasks.audit.keeping.use import alone, in_use
+from tasks.audit.keeping.use import alone, use_store
 
 AGES = 2000.0
 SECRET = b"the seed that nobody may see...."
@@ -82,7 +82,7 @@ def test_a_run_that_failed_leaves_a_store_that_is_sound(certify, sdcert, home):
 def test_a_run_in_progress_hinders_a_collection_and_is_named(command, home):
     orphan = put("an orphan", days=AGES)
     put_run("20280301T120000Z-aaaaaa", [], status="running", process=os.getpid())
-    with in_use():
+    with use_store():
         code, told = command("store", "gc", "--older-than", "0", "--yes")
         assert command("store", "gc", "--older-than", "0")[0] == 0
         assert command("store", "verify")[0] == 0
@@ -96,7 +96,7 @@ def test_a_run_that_begins_during_a_collection_waits_for_its_end(home):
     began = threading.Event()
 
     def a_run() -> None:
-        with in_use():
+        with use_store():
             began.set()
 
     with alone() as free:

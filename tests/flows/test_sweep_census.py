@@ -10,7 +10,7 @@ import pytest
 import yaml
 from sweep_files import table_of
 
-from tasks.sweep.frontier import frontier, on_the_map
+from tasks.sweep.frontier import compute_map_coordinates, frontier
 from tasks.sweep.results import Results
 from tasks.sweep.views import LiteratureLoss, LiteratureRisk, WorstRisk, loss_of, risk_of
 
@@ -24,7 +24,7 @@ AXES = {
 def at_the_frontier(results: Results, view: LiteratureRisk | WorstRisk) -> list[str]:
     """The pipelines of the points at the frontier, by growing risk."""
     risk, loss = risk_of(results, view), loss_of(results, LiteratureLoss())
-    risks, losses = on_the_map(results.over_seeds(risk.values), results.over_seeds(loss.values))
+    risks, losses = compute_map_coordinates(results.aggregate_seeds(risk.values), results.aggregate_seeds(loss.values))
     assert not np.isnan(risks).any()
     on = np.flatnonzero(frontier(risks, losses))
     pipelines = np.asarray(results.texts("pipeline"), dtype=object)[results.first]
@@ -43,7 +43,7 @@ def test_rank_swapping_stands_at_the_frontier_of_the_literature_and_falls_off_on
     ran = sdcert("sweep", tmp_path / "part.yaml", "--workers", "2", "--json")
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
-    results = Results.of(table_of(home, found["id"]))
+    results = Results.from_table(table_of(home, found["id"]))
     assert (results.n_points, results.n_trials) == (10, 20)
     literature = at_the_frontier(results, LiteratureRisk())
     assert literature.count("rank-swapping") >= 2

@@ -5,17 +5,17 @@ from __future__ import annotations
 from flows.console.sweep.sweep import time_in_words
 from flows.sweep.blocks import Candidate, Job
 from flows.sweep.plan import AT_ONCE, SECONDS_TO_BEGIN, Costs, plan_of
-from tasks.sweep.evaluation import Group
-from tasks.sweep.points import Point
+from tasks.sweep.evaluation import TrialGroup
+from tasks.sweep.points import SweepPoint
 
 
 def jobs(pipeline: str, trials: int) -> list[Job]:
     """As many jobs of one trial each; only how many trials they have is looked at."""
-    return [Job(pipeline, "", Group((), seed, ("a trial",), False)) for seed in range(trials)]
+    return [Job(pipeline, "", TrialGroup((), seed, ("a trial",), False)) for seed in range(trials)]
 
 
 def plan(costs: Costs, left: list[Job], *, workers: int = 2, in_all: int | None = None):
-    known = [Candidate(Point(number, "a", ())) for number in range(10)]
+    known = [Candidate(SweepPoint(number, "a", ())) for number in range(10)]
     return plan_of(known, left, costs, seeds=1, held=0, workers=workers, in_all=in_all)
 
 

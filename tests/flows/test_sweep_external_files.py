@@ -19,7 +19,7 @@ from flows.sweep.spec import load_sweep, refuse_pipelines
 from flows.sweep.variants import variant
 from flows.sweep.work import run_block
 from tasks.microdata.errors import InputError
-from tasks.sweep.layout import Line, table_of
+from tasks.sweep.layout import TrialRow, table_of
 from tasks.sweep.results import Results
 from tasks.sweep.views import FigureRisk, WorstRisk, risk_of
 
@@ -59,12 +59,12 @@ def test_the_file_is_read_once_and_every_point_is_attacked_with_it(planned, monk
     rows = list(basis.place.rows(basis.key, {key for one in candidates for key in one.keys}))
     assert [row["status"] for row in rows] == ["ok", "ok"]
     lines = [
-        Line(
+        TrialRow(
             point=i, pipeline="mdav", seed=0, axes={}, status="ok", reason=None, figures=json.loads(row["figures"]), seconds=1.0
         )
         for i, row in enumerate(rows)
     ]
-    results = Results.of(table_of(lines))
+    results = Results.from_table(table_of(lines))
     mine, worst, asked = (
         risk_of(results, view)
         for view in (FigureRisk(measure="reidentification", intruder="declared"), WorstRisk(),
@@ -77,8 +77,8 @@ def test_the_file_is_read_once_and_every_point_is_attacked_with_it(planned, monk
 def test_the_worst_risk_counts_who_holds_a_file():
     names = ("declared", "insider:vote", "file:register")
     figures = {f"reidentification|distance_linkage|{who}": value for who, value in zip(names, (0.1, 0.9, 0.3), strict=True)}
-    line = Line(point=0, pipeline="p", seed=0, axes={}, status="ok", reason=None, figures=figures, seconds=1.0)
-    results = Results.of(table_of([line]))
+    line = TrialRow(point=0, pipeline="p", seed=0, axes={}, status="ok", reason=None, figures=figures, seconds=1.0)
+    results = Results.from_table(table_of([line]))
     views = (WorstRisk(), WorstRisk(include_insiders=True), FigureRisk(measure="reidentification"))
     assert [float(risk_of(results, view).values[0]) for view in views] == [0.3, 0.9, 0.3]
     asked = [FigureRisk(measure="reidentification", intruder=who) for who in ("declared", "insider", "file", "file:register")]

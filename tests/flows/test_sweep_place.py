@@ -13,11 +13,11 @@ from flows.sweep.keep import Place, results_name
 from flows.sweep.record import records_in
 from tasks.microdata.errors import InputError, PlaceAway
 from tasks.microdata.table import Microdata
-from tasks.sweep.evaluation import Row
+from tasks.sweep.evaluation import TrialResult
 
 ROWS = [
-    Row("a", "ok", None, {"sse_percent": 0.1 + 0.2, "k_anonymity": {"status": "not_applicable"}}, 0.25),
-    Row("b", "skipped", "too-few-rows at masking[0].k", {}, 0.0),
+    TrialResult("a", "ok", None, {"sse_percent": 0.1 + 0.2, "k_anonymity": {"status": "not_applicable"}}, 0.25),
+    TrialResult("b", "skipped", "too-few-rows at masking[0].k", {}, 0.0),
 ]
 
 
@@ -41,7 +41,7 @@ def test_what_was_written_is_read_again(place):
 
 
 def test_a_table_comes_back_with_gaps_types_and_texts(place):
-    table = Microdata.of(
+    table = Microdata.from_columns(
         {"whole": pa.array([1, None, 3]), "text": pa.array(["a", "", None]), "real": pa.array([0.1, None, -0.0])}
     )
     place.put_table("base", table)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from outcomes import folder_of, scorecard_of, statement_in
 from release_files import REASON
+
+from tasks.microdata.errors import NotFollowed
 
 COLUMNS = ["age", "income", "town"]
 SWAP_AND_GROUP = [  # the groups are made of values that nobody knows
@@ -41,7 +44,7 @@ def test_it_leaves_identity_undecided_unless_it_is_omitted(certify, sdcert, tmp_
     verified = sdcert("verify", folder / "released.csv")
     assert verified.code == 0
     assert f"CERTIFIED EXCEPT {', '.join(excepted)}" in verified.out
-    assert f"may be absent: transparency by declared ({REASON})" in " ".join(verified.out.split())
+    assert f"omitted: transparency by declared ({REASON})" in " ".join(verified.out.split())
 
 
 def test_an_omission_of_an_attack_that_ran_excepts_nothing(certify, tmp_path):
@@ -53,15 +56,18 @@ def test_an_omission_of_an_attack_that_ran_excepts_nothing(certify, tmp_path):
     assert figures["reidentification|transparency|declared"] == "ok"
 
 
-def test_a_lower_bound_refuses_what_is_too_large_for_the_whole_attack(certify, tmp_path, monkeypatch):
+def test_a_lower_bound_refuses_what_is_too_large_for_the_whole_attack(certify, sdcert, tmp_path, monkeypatch):
     import tasks.attack.consistency.consistency as consistency
 
-    monkeypatch.setattr(consistency, "MOST_KEPT", 60)  # pairs: more than 30 targets leave, fewer than all 80
+    def refuse(*_):
+        raise NotFollowed("too many pairs")
+
+    monkeypatch.setattr(consistency, "_left", refuse)
     change = {
         "masking": SWAP_AND_GROUP[:1],
         "policy": [{**line, "at_most": 0.6} for line in POLICY],
         "attacks": [{"method": name} for name in ("distance_linkage", "transparency")]
-        + [{"method": "consistency", "sampled_orbits": 30}],
+        + [{"method": "consistency", "sampled_orbits": 300}],
         "omit": [{"attack": "consistency", "reason": REASON}],
     }
     ran, manifest = certify(change)
@@ -69,11 +75,86 @@ def test_a_lower_bound_refuses_what_is_too_large_for_the_whole_attack(certify, t
     scorecard = scorecard_of(tmp_path, manifest)
     rate = next(one for one in scorecard["estimates"] if one["id"] == "reidentification|consistency|declared")
     assert rate["status"] == "not_followed"
-    assert "the orbits of 30 records, drawn at random, give lower bounds" in rate["reason"]
+    assert "the orbits of 80 records, drawn at random, give lower bounds" in rate["reason"]
     assert scorecard["verdict"] == "refused"
+    assert "links at least" in ran.out
+    insider = manifest["worst_insider"]  # rounded for the public, another attack may find as many
+    assert (insider["reidentification"], insider["lower_bound"]) == (1.0, insider["attack"] == "consistency")
+    assert "at least" in sdcert("runs").out
+    model = statement_in(folder_of(tmp_path, manifest))["predicate"]["attack_model"]
+    assert (model["average_risk_is_lower_bound"], model["worst_insider"]) == (True, insider)
     found = scorecard["criteria"][0]
+    assert found["lower_bound"] is True
     assert (found["attack"], found["decision"]) == ("consistency", "fail")
     assert found["reason"].startswith("a lower bound is beyond the limit")
     page = (folder_of(tmp_path, manifest) / "report.html").read_text()
     assert "not followed" in page
-    assert "the orbits of 30 records" in page
+    assert "the orbits of 80 records" in page
+
+
+CHAIN = [
+    {"method": "noise", "kind": "independent", "attributes": ["age", "income"], "sd_percent": 30},
+    {"method": "microaggregation", "attributes": ["age", "income"], "k": 3},
+]
+
+
+def test_one_key_that_is_not_masked_hides_no_law_that_is_lost(certify, tmp_path):
+    ran, manifest = certify({"masking": CHAIN, "policy": [{**line, "at_most": 1.0} for line in POLICY]})
+    assert ran.code == 1, ran.err
+    scorecard = scorecard_of(tmp_path, manifest)
+    assert {one["decision"] for one in scorecard["criteria"] if one["limit"] == 1} == {"undecided"}
+    assert "noise, then microaggregation" in scorecard["criteria"][0]["reason"]
+    rate = next(one for one in scorecard["estimates"] if one["id"] == "reidentification|transparency|declared")
+    assert rate["status"] == "not_followed"
+    assert rate["low"] == rate["value"] > 0
+
+
+WEAK = {
+    "transparency": [{"method": "transparency", "id": "together", "matching": "one_to_one"}],
+    "transparency by its own name": [{"method": "transparency", "matching": "one_to_one"}],
+    "distance_linkage": [{"method": "distance_linkage", "id": "back", "direction": "to_original"}],
+}
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_an_omitted_attack_runs_beside_an_explicit_list_in_its_full_form(certify, tmp_path, name):
+    """So does one of which the list has a weak form: that answers nothing."""
+    omitted = name.partition(" ")[0]
+    rest = [{"method": one} for one in ("distance_linkage", "transparency") if one != omitted]
+    change = {"attacks": [*rest, *WEAK[name]], "omit": [{"attack": omitted, "reason": REASON}]}
+    ran, manifest = certify(change)
+    assert ran.code == 0, ran.err
+    assert omitted not in manifest["exceptions"]
+    figures = {one["id"]: one["status"] for one in scorecard_of(tmp_path, manifest)["estimates"]}
+    called = f"{omitted}_required" if " by " in name else omitted
+    assert figures[f"reidentification|{called}|declared"] == "ok"
+
+
+def test_a_share_that_hides_a_partition_is_excepted(certify):
+    ran, manifest = certify({"intruder": {"records": 0.99}, "policy": [{"measure": "reidentification", "at_most": 1.0}]})
+    assert ran.code == 0, ran.err
+    assert manifest["exceptions"][-1] == "transparency"
+    assert "Somebody who holds all records could follow more of the masking" in ran.out
+    assert "the intruder is declared to hold 99 % of the records" in ran.out
+
+
+@pytest.mark.parametrize("intruder", ["insider", "file", "declared", "insider:vote"])
+def test_omissions_name_intruders_who_exist(certify, sdcert, intruder):
+    ran, _ = certify({"omit": [{"attack": "transparency", "intruder": intruder, "reason": REASON}]})
+    assert ran.code == (2 if intruder == "file" else 0), ran.err
+    assert ("there is no intruder `file`" in ran.err) == (intruder == "file")
+
+
+def test_an_omission_of_nobody_is_refused(certify):
+    ran, _ = certify({"omit": [{"attack": "transparency", "intruder": "insider:shoe", "reason": REASON}]})
+    assert ran.code == 2
+    assert "there is no intruder `insider:shoe`" in ran.err
+    assert "insider:vote" in ran.err
+
+
+def test_a_sample_of_few_orbits_is_refused(certify):
+    names = ("distance_linkage", "transparency")
+    attacks = [{"method": one} for one in names] + [{"method": "consistency", "sampled_orbits": 299}]
+    ran, _ = certify({"masking": SWAP_AND_GROUP[:1], "attacks": attacks})
+    assert ran.code == 2
+    assert "300 to 100,000 targets" in ran.err

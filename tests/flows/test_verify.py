@@ -50,7 +50,7 @@ def test_a_certified_file_matches(verify, release):
     assert "released.csv is what the certificate of golden (run 20261121T093100Z-000001) speaks of." in lines
     assert "  pass      reidentification 0.083; limit at most 0.15, found by distance_linkage, declared" in lines
     assert "  This is not a determination of anonymity in law." in lines
-    assert "  may be absent: transparency (shown in an earlier edition)" in lines
+    assert "  omitted: transparency (shown in an earlier edition)" in lines
 
 
 def test_another_file_does_not(verify, release, tmp_path):
@@ -58,8 +58,7 @@ def test_another_file_does_not(verify, release, tmp_path):
     other.write_bytes((release / "released.csv").read_bytes().replace(b"58", b"59"))
     words = ("--certificate", release / "certificate.json", "--key", release / "sdcert.pem", *WHEN)
     code, out, _ = verify(other, *words)
-    assert code == 1
-    assert "DOES NOT MATCH  file" in out
+    assert (code, "DOES NOT MATCH  file" in out) == (1, True)
     assert "Do not rely on it: other.csv and this certificate do not stand the check of file." in out
     assert "limit at most" not in out
 
@@ -210,6 +209,34 @@ def test_the_worst_insider_is_named(verify, release, lines, told):
     key = signed_release(release, limit)
     code, out, _ = verify(release / "released.csv", "--key", key, *WHEN)
     assert (code, told in out) == (0, True)
+
+
+def test_a_lower_bound_is_told_as_one(verify, release):
+    def mark(value):
+        said = value["predicate"]
+        said["attack_model"]["worst_insider"] = {
+            "intruder": "insider:vote", "attack": "consistency", "reidentification": 0.37, "lower_bound": True
+        }  # fmt: skip
+        limit = {"intruder": "insider:vote", "limit": 0.5, "lower_bound": True, "deciding_value": 0.37, "deciding_bound": "low"}
+        said["claim"]["criteria"].append(said["claim"]["criteria"][0] | {"measure": "reidentification", **limit})
+
+    key = signed_release(release, mark)
+    code, out, _ = verify(release / "released.csv", "--key", key, *WHEN)
+    assert code == 0
+    assert "Worst insider: reidentification at least 0.37 (insider:vote, consistency)" in out
+    assert "Insiders under the policy's limits: reidentification at least 0.37 (insider:vote)." in out
+    assert "reidentification at least 0.37; limit at most 0.5" in out
+
+
+@pytest.mark.parametrize(("status", "word"), [("ok", "not omitted after all"), ("not_followed", "omitted")])
+def test_an_omission_of_an_attack_that_gave_a_figure_is_none(verify, release, status, word):
+    def attack(value):
+        claims = value["predicate"]["claim"]["attacks"]
+        claims.append(claims[0] | {"attack": "transparency", "method": "transparency", "status": status})
+
+    key = signed_release(release, attack)
+    code, out, _ = verify(release / "released.csv", "--key", key, *WHEN)
+    assert (code, f"  {word}: transparency (shown in an earlier edition)" in out) == (0, True)
 
 
 def test_as_json(verify, release):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from release_files import RELEASE, survey
-from watches import Certifier, drop, failure, watch_of, write_watch
+from watches import Certifier, drop, failure, never, watch_of, write_watch
 
 from flows.course import looked_at
 from flows.stages import carried_out
@@ -22,8 +22,8 @@ from tasks.ingest.task import ingest_source, source_digest
 from tasks.microdata.errors import InputError
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import draw_of
-from tasks.runtime.failures import StageFailure, guarded
-from tasks.runtime.files import locked
+from tasks.runtime.failures import StageFailure, hide_exceptions
+from tasks.runtime.files import hold_file_lock
 from tasks.runtime.settings import Home
 
 THREE_YEARS = timedelta(days=3 * 365)
@@ -39,10 +39,6 @@ def watch(own, tmp_path, monkeypatch):
 
     monkeypatch.setattr(once, "_address", address)
     return watch_of(tmp_path)
-
-
-def never(_):
-    pytest.fail("it was run")
 
 
 def test_a_version_is_certified_once(watch, tmp_path):
@@ -266,7 +262,7 @@ def test_processes_that_are_killed_in_their_run(own, tmp_path):
 
 def test_one_look_of_a_series_at_a_time(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
-    with locked(Home.current().locks / "watch-survey.lock"):
+    with hold_file_lock(Home.current().locks / "watch-survey.lock"):
         found = look_once(watch, never)
     assert (found.action, found.exit_code) == ("busy", 0)
     assert look_once(watch, Certifier(["certified"])).verdict == "certified"
@@ -376,7 +372,7 @@ def test_what_comes_in_the_place_of_a_version_before_it_is_read_is_not_certified
 
     def certify(release):
         dropped.write_text(survey(99))
-        return guarded("certify")(carried_out)(None, release, None)
+        return hide_exceptions("certify")(carried_out)(None, release, None)
 
     found = look_once(watch, certify)
     assert (found.action, found.code, quarantine.records()) == ("away", "source-changed at source", [])

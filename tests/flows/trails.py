@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from securesystemslib.signer import CryptoSigner
 
 from tasks.audit.ledger.entries import Entry
-from tasks.audit.ledger.head import Head, written
+from tasks.audit.ledger.head import Head, serialise_head
 from tasks.audit.ledger.merkle import leaf_hash
 from tasks.audit.signing.envelope import ENTRY, seal
 
@@ -119,8 +119,8 @@ def write_trail(home: Path, events: Iterable[dict[str, Any]], *, ledger: str = "
     with path.open("wb") as file:
         for line in lines(events, signer, ledger=ledger):
             file.write(line + b"\n")
-            head = head.after(ledger, leaf_hash(line), len(line) + 1)
-    (path.parent / "head.json").write_bytes(written(head))
+            head = head.add_leaf(ledger, leaf_hash(line), len(line) + 1)
+    (path.parent / "head.json").write_bytes(serialise_head(head))
     return path
 
 

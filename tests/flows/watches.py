@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from certified_runs import POLICY
 from ledgers import ASKED, MADE
 from release_files import WRITTEN, survey, write_release
@@ -103,10 +104,15 @@ def failure(stage: str, code: str, where: str = "survey.csv: column age") -> Exc
     from tasks.runtime import failures
 
     error = InputError(code, where, "what is wrong: zanzibar-quux", "what is right", "mend it", "zanzibar-quux")
-    return failures._kept_apart(stage, error)
+    return failures._store_exception(stage, error)
 
 
 def _digest(release: ReleaseSpec) -> str:
     from tasks.ingest.task import source_digest
 
     return source_digest(release.source)
+
+
+def never(_: object) -> None:
+    """In place of what certifies: nothing may be run."""
+    pytest.fail("it was run")

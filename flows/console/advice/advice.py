@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from flows.console.advice.masks import attributes_of, stronger, weaker
-from flows.console.inert import shown
-from tasks.microdata.words import listed
+from tasks.attack.insiders import SEPARATOR
+from tasks.microdata.inert import escape_terminal
+from tasks.microdata.words import join_with_and
 from tasks.report.words.numbers import beside_limit, limit_in_unit
 from tasks.score.catalogue import LINKAGE, LOCAL_PRIVACY, LOSS, MEASURES, MODEL_ACCURACY
 from tasks.score.membership.figures import UNLIKE
@@ -51,7 +52,7 @@ def _on_sampling(intruder: dict[str, Any]) -> str:
 def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
     place = f"policy line {line['line'] + 1}"
     if line["decision"] == "undecided":
-        yield f"{place} ({line['measure']}) could not be decided: {shown(line['reason'])}."
+        yield f"{place} ({line['measure']}) could not be decided: {escape_terminal(line['reason'])}."
         if MEASURES[line["measure"]].of_membership or MEASURES[line["measure"]].only_of_model:
             if line["reason"] and UNLIKE in line["reason"]:
                 yield (
@@ -107,7 +108,7 @@ def _on_a_model(line: dict[str, Any], place: str) -> str:
 
 
 def _on_rows_of_nobody(line: dict[str, Any], place: str) -> str:
-    told = f"{line['measure']}{' of ' + shown(line['attribute']) if line['attribute'] else ''}"
+    told = f"{line['measure']}{' of ' + escape_terminal(line['attribute']) if line['attribute'] else ''}"
     if line["measure"] in _LOSS:
         return (
             f"The synthetic table is too far from the source ({told}): make it anew {ELSEWHERE}, by a model that keeps more of "
@@ -128,15 +129,41 @@ def _by_position(spec: dict[str, Any]) -> set[str]:
 
 def _on_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
     unit = MEASURES[line["measure"]].unit
-    for name, value in _insiders_beyond(line, figures, spec).items():
+    beyond = _insiders_beyond(line, figures, spec)
+    several = _know_several(beyond, spec)
+    if several:
+        decided = (line["intruder"] or "").partition(":")[2]
+        names = decided if decided in several else next(iter(several))
+        yield _on_several(names, several[names], line, place)
+    for name, value in beyond.items():
+        if name in several:
+            continue
         told = f"{beside_limit(value, line['limit'], unit)}; limit {limit_in_unit(line['limit'], unit)}"
         yield (
-            f"{shown(name)} is published {_fate(name, spec)}, and somebody who knows it as well finds too much "
+            f"{escape_terminal(name)} is published {_fate(name, spec)}, and somebody who knows it as well finds too much "
             f"({line['measure']} {told}). "
             f"Treat it as known and mask it with the others: {_masked_with_others(name, spec)}. "
             "Or keep it out of the file: `role: withheld`. "
             f"Or raise the limit of {place}, if you can answer for that."
         )
+
+
+def _know_several(beyond: dict[str, float], spec: dict[str, Any]) -> dict[str, float]:
+    """The insiders beyond the limit who know several columns, worst first; a column's own name may hold the separator."""
+    if ((spec.get("intruder") or {}).get("insiders") or {}).get("know", 1) == 1:
+        return {}
+    return {names: value for names, value in beyond.items() if SEPARATOR in names}
+
+
+def _on_several(names: str, value: float, line: dict[str, Any], place: str) -> str:
+    unit = MEASURES[line["measure"]].unit
+    columns = join_with_and(escape_terminal(name) for name in names.split(SEPARATOR))
+    told = f"{beside_limit(value, line['limit'], unit)}; limit {limit_in_unit(line['limit'], unit)}"
+    return (
+        f"Somebody who knows {columns} together finds too much ({line['measure']} {told}). Treat some of these as known, "
+        "`role: quasi_identifier`, and mask them with the others; or keep some out of the file: `role: withheld`; or raise "
+        f"the limit of {place}, if you can answer for that."
+    )
 
 
 def _fate(name: str, spec: dict[str, Any]) -> str:
@@ -161,10 +188,12 @@ def _insiders_beyond(line: dict[str, Any], figures: list[dict[str, Any]], spec: 
 
 def _masked_with_others(name: str, spec: dict[str, Any]) -> str:
     if spec.get("released"):
-        return f"mask it {ELSEWHERE}, and declare it `role: quasi_identifier` under `attributes` (line `{shown(name)}`)"
+        return (
+            f"mask it {ELSEWHERE}, and declare it `role: quasi_identifier` under `attributes` (line `{escape_terminal(name)}`)"
+        )
     scale = next((a.get("scale") for a in spec["attributes"] if a["name"] == name), None)
     step = next((i for i, s in enumerate(_steps(spec)) if s["method"] == "microaggregation"), None)
-    role = f"give it `role: quasi_identifier` under `attributes` (line `{shown(name)}`)"
+    role = f"give it `role: quasi_identifier` under `attributes` (line `{escape_terminal(name)}`)"
     if step is None or scale == _UNGROUPABLE:
         return f"{role}, and name it in a masking step that takes its scale"
     grouping, named = _steps(spec)[step], f"masking step {step + 1} (microaggregation)"
@@ -191,7 +220,7 @@ def _on_losses(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[s
     unit = MEASURES[line["measure"]].unit
     parts = [f for f in figures if f["measure"] == line["measure"] and f["attribute"] and f["value"] is not None]
     worst = sorted(parts, key=lambda f: -f["value"])[:_NAMED] if MEASURES[line["measure"]].better == "lower" else []
-    most = ", ".join(f"{shown(f['attribute'])} {beside_limit(f['value'], line['limit'], unit)}" for f in worst)
+    most = ", ".join(f"{escape_terminal(f['attribute'])} {beside_limit(f['value'], line['limit'], unit)}" for f in worst)
     told = f" (most: {most})" if most else ""
     concerned = {line["attribute"]} if line["attribute"] else {f["attribute"] for f in parts}
     ways = "; or ".join(_weaker_masks(spec, concerned))
@@ -224,8 +253,8 @@ def _steps(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _of(line: dict[str, Any]) -> str:
-    return f"{shown(line['attribute'])} " if line["attribute"] else ""
+    return f"{escape_terminal(line['attribute'])} " if line["attribute"] else ""
 
 
 def _listed(names: list[str]) -> str:
-    return listed(map(shown, names))
+    return join_with_and(map(escape_terminal, names))

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from flows.console.inert import shown
 from tasks.mask.groups.partition import Partition
-from tasks.microdata.words import listed
+from tasks.microdata.inert import escape_terminal
+from tasks.microdata.words import join_with_and
 
 _APART = "individual_ranking"
 _BEST = "refined"
@@ -145,7 +145,7 @@ def _blocks(step: Fields) -> list[tuple[list[str], int]]:
 
 def _sizes(step: Fields) -> str:
     own = sorted({k for _, k in _blocks(step)} - {step["k"]})
-    return f"now {step['k']}" + (f", and {listed(list(map(str, own)))} in blocks" if own else "")
+    return f"now {step['k']}" + (f", and {join_with_and(list(map(str, own)))} in blocks" if own else "")
 
 
 def _makes_no_groups(step: Fields) -> bool:
@@ -177,7 +177,7 @@ def _sampled(step: Fields) -> str:
 
 def _ends(step: Fields) -> str:
     fields = {field for limits in (step.get("limits") or {}).values() for field in _ENDS if limits.get(field) is not None}
-    return f"`limits`: {listed([f'`{field}`' for field in _ENDS if field in fields])}" if fields else "`limits`"
+    return f"`limits`: {join_with_and([f'`{field}`' for field in _ENDS if field in fields])}" if fields else "`limits`"
 
 
 def _now(fields: Fields, field: str, also: str = "") -> str:
@@ -188,8 +188,8 @@ def _now(fields: Fields, field: str, also: str = "") -> str:
 
 def _each(step: Fields, field: str, also: str = "") -> str:
     """What the step says of each attribute, where it says little."""
-    each = [f"{shown(name)} {value:g}" for name, value in (step.get(field) or {}).items()]
-    now = f"now {listed(each)}" if 0 < len(each) <= _MOST else ""
+    each = [f"{escape_terminal(name)} {value:g}" for name, value in (step.get(field) or {}).items()]
+    now = f"now {join_with_and(each)}" if 0 < len(each) <= _MOST else ""
     told = "; ".join(part for part in (now, also) if part)
     return f" ({told})" if told else ""
 

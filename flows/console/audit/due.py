@@ -10,11 +10,11 @@ from itertools import starmap
 from typing import Any
 
 from flows.console.audit.lookup import opened, trust_in
-from flows.console.inert import shown
 from flows.console.moments import moment
 from flows.console.terminal import terminal
-from tasks.audit.keeping.due import Certificate, Due, Why, certificates, due, of_row
+from tasks.audit.keeping.due import Due, IssuedCertificate, Why, build_certificate, certificates, due
 from tasks.audit.lookup.index import Index
+from tasks.microdata.inert import escape_terminal
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION
 from tasks.runtime.settings import prepare_environment
 
@@ -37,14 +37,14 @@ def print_due(at: str | None, within: int, *, as_json: bool) -> int:
     console = terminal(soft_wrap=True)
 
     def say(text: str) -> None:
-        console.print(shown(text))
+        console.print(escape_terminal(text))
 
     _tell(say, known, current, replaced, when)
     return int(bool(current))
 
 
 def _tell(
-    say: Callable[[str], None], known: tuple[Certificate, ...], current: list[Due], replaced: list[Due], when: datetime
+    say: Callable[[str], None], known: tuple[IssuedCertificate, ...], current: list[Due], replaced: list[Due], when: datetime
 ) -> None:
     standing = sum(one.superseded_by is None for one in known)
     if not known:
@@ -82,12 +82,12 @@ def _why(one: Due) -> str:
     return " and ".join(_in_words(why, one.certificate) for why in one.why)
 
 
-def _in_words(why: Why, one: Certificate) -> str:
+def _in_words(why: Why, one: IssuedCertificate) -> str:
     review = "" if one.review_by is None else f"{one.review_by:%Y-%m-%d}"
     match why:
         case "key revoked":
             end = one.key_revoked
-            told = "revoked" if end is None else end.in_words()
+            told = "revoked" if end is None else end.describe()
             return f"the key that signed it ({(one.signer or '')[:16]}) was {told}: it verifies no more"
         case "past review":
             return f"its review was due by {review}"
@@ -98,7 +98,7 @@ def _in_words(why: Why, one: Certificate) -> str:
             return f"the attacks have grown stronger: catalogue {version} then, {ATTACK_CATALOGUE_VERSION} now"
 
 
-def _due(at: datetime, within: timedelta) -> tuple[tuple[Certificate, ...], list[Due], list[Due]]:
+def _due(at: datetime, within: timedelta) -> tuple[tuple[IssuedCertificate, ...], list[Due], list[Due]]:
     """All that stand at a moment, those of them that are due, and those of these that another has taken the place of.
 
     What the index says of those that count is compared with their entries; of the others nothing is read.
@@ -110,8 +110,10 @@ def _due(at: datetime, within: timedelta) -> tuple[tuple[Certificate, ...], list
         return found
 
 
-def _from(index: Index, at: datetime, within: timedelta) -> tuple[tuple[Certificate, ...], list[Due], list[Due]]:
-    known = certificates(starmap(of_row, index.certified()), at=at, revoked=trust_in(index).revoked)
+def _from(index: Index, at: datetime, within: timedelta) -> tuple[tuple[IssuedCertificate, ...], list[Due], list[Due]]:
+    known = certificates(
+        starmap(build_certificate, index.list_certified_runs()), at=at, revoked=trust_in(index).find_revocation
+    )
     found = due(known, at=at, within=within)
     current = [one for one in found if one.certificate.superseded_by is None]
     return known, current, [one for one in found if one.certificate.superseded_by is not None]
@@ -129,6 +131,6 @@ def _as_dict(one: Due) -> dict[str, Any]:
         "attack_catalogue_version": certificate.catalogue,
         "superseded_by": certificate.superseded_by,
         "key_id": certificate.signer,
-        "key_revoked": None if certificate.key_revoked is None else certificate.key_revoked.in_words(),
+        "key_revoked": None if certificate.key_revoked is None else certificate.key_revoked.describe(),
         "why": list(one.why),
     }

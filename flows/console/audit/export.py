@@ -28,15 +28,15 @@ from flows.console.audit.lookup import (
     when,
 )
 from flows.console.audit.show import sections
-from flows.console.inert import shown
 from tasks.audit.ledger.entries import Entry
-from tasks.audit.ledger.ledger import Ledger, Line
+from tasks.audit.ledger.ledger import Ledger, LedgerLine
 from tasks.audit.lookup.index import Index
-from tasks.audit.lookup.page import Section, Shown, Told, page
+from tasks.audit.lookup.page import PageOrigin, PageRun, Section, page
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import Found
+from tasks.audit.lookup.rows import RunEntries
 from tasks.audit.lookup.trust import Trust
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
@@ -79,7 +79,7 @@ class _Checked:
     def doubtful(self) -> int:
         return self.seen["doubtful"]
 
-    def runs(self, query: Query) -> Iterator[tuple[Found, Said, list[tuple[Line, Entry]]]]:
+    def runs(self, query: Query) -> Iterator[tuple[RunEntries, Said, list[tuple[LedgerLine, Entry]]]]:
         for found, lines in self.index.each(query):
             said = said_of(lines, self.trust)
             self.seen.update(runs=1, entries=len(lines), doubtful=said.doubtful, noted=said.noted)
@@ -94,7 +94,7 @@ def _page(checked: _Checked, query: Query) -> bytes:
         known = (head.ledger or "none yet", head.size, head.root)
     except InputError as error:
         known = ("damaged", checked.index.size, error.what)
-    told = Told(*known, when(datetime.now(UTC)), _of(query, len(runs)), checked.doubtful, checked.seen["noted"])
+    told = PageOrigin(*known, when(datetime.now(UTC)), _of(query, len(runs)), checked.doubtful, checked.seen["noted"])
     return page(told, runs).encode()
 
 
@@ -102,7 +102,7 @@ def _of(query: Query, runs: int) -> str:
     """Which runs the page holds, in words."""
     named = {"release": query.release, "series": query.series, "verdict": query.verdict, "data set": query.dataset,
              "touching": query.touching, "since": when(query.since), "until before": when(query.until)}  # fmt: skip
-    said = [f"{name} {shown(value)}" for name, value in named.items() if value]
+    said = [f"{name} {escape_terminal(value)}" for name, value in named.items() if value]
     many = "all runs"
     if query.last is not None and runs == query.last:
         many = "the newest run" if runs == 1 else f"the newest {runs:,} runs"
@@ -113,24 +113,24 @@ def _counted(n: int, what: str, many: str = "") -> str:
     return f"{n:,} {what if n == 1 else many or what + 's'}"
 
 
-def _shown(found: Found, said: Said) -> Shown:
+def _shown(found: RunEntries, said: Said) -> PageRun:
     release, series = name_of(found)
-    return Shown(
-        run=shown(found.run),
+    return PageRun(
+        run=escape_terminal(found.run),
         began=int(found.began_at.timestamp()),
-        release=shown(release),
-        series=shown(series),
+        release=escape_terminal(release),
+        series=escape_terminal(series),
         verdict=verdict_of(found),
-        words=shown(verdict_in_words(found)),
-        dataset=shown((found.began.dataset if found.began is not None else None) or ""),
-        asker=shown(asker_of(found)),
+        words=escape_terminal(verdict_in_words(found)),
+        dataset=escape_terminal((found.began.dataset if found.began is not None else None) or ""),
+        asker=escape_terminal(asker_of(found)),
         doubt="; ".join(said.doubts),
         note="; ".join(said.notes),
         sections=tuple(_sections(found)),
     )
 
 
-def _sections(found: Found) -> Iterator[Section]:
+def _sections(found: RunEntries) -> Iterator[Section]:
     numbers = ", ".join(str(number) for number, _ in found.entries)
     for title, facts in (*sections(found, private=False), ("Entries of the ledger", [("numbers", numbers)])):
         told = tuple((_inert(what), _inert(value)) for what, value in facts)
@@ -139,7 +139,7 @@ def _sections(found: Found) -> Iterator[Section]:
 
 
 def _inert(text: str) -> str:
-    return text if text.isprintable() else shown(text)
+    return text if text.isprintable() else escape_terminal(text)
 
 
 def _table(checked: _Checked, query: Query) -> bytes:
@@ -160,7 +160,7 @@ COLUMNS = ("run", "release", "series", "began_at", "ended_at", "verdict", "stage
 def _cell(value: Any) -> str:
     text = "" if value is None else "; ".join(map(str, value)) if isinstance(value, list) else str(value)
     text = json.dumps(value) if isinstance(value, bool) else text
-    return f"'{shown(text)}" if text.lstrip(" ").startswith(FORMULA) else shown(text)
+    return f"'{escape_terminal(text)}" if text.lstrip(" ").startswith(FORMULA) else escape_terminal(text)
 
 
 def _entries(checked: _Checked, query: Query) -> bytes:
@@ -205,7 +205,7 @@ def _write(path: Path, content: bytes, *, force: bool) -> None:
 def _tell(path: Path, checked: _Checked) -> None:
     told = _counted(checked.seen["entries"], "entry", "entries")
     told += f" of {_counted(checked.seen['runs'], 'run')}" if checked.seen["runs"] else ""
-    where = "" if path == STDOUT else f" to {shown(str(path))}"
+    where = "" if path == STDOUT else f" to {escape_terminal(str(path))}"
     sys.stderr.write(f"wrote {told}{where}\n")
     if checked.doubtful:
         sys.stderr.write(f"warning: {checked.doubtful:,} of them not to be believed: run `sdcert audit verify`\n")

@@ -28,12 +28,12 @@ from flows.console.audit.lookup import (
     verdict_in_words,
     when,
 )
-from flows.console.inert import shown
 from flows.console.tables import console, trimmed
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import Found, alike
+from tasks.audit.lookup.rows import RunEntries, alike
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file, read_file
 
 if TYPE_CHECKING:  # the readers of tables take seconds to import
@@ -78,9 +78,9 @@ def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> i
 def origin_of(index: Index, path: Path, query: Query) -> Origin:
     """Where a file comes from: issued as it is, the same data as a release, or the source of runs."""
     sha256 = _sha256(path)
-    if issued := index.issued(sha256):
+    if issued := index.find_issued_files(sha256):
         named = {(role, name): run for run, role, name in issued}  # the same bytes are of one kind, whichever run issued them
-        roles = dict.fromkeys(f"{_role(index, run, role)} ({shown(name)})" for (role, name), run in named.items())
+        roles = dict.fromkeys(f"{_role(index, run, role)} ({escape_terminal(name)})" for (role, name), run in named.items())
         return Origin(replace(query, sha256=sha256), f"byte for byte {' and '.join(roles)} of:")
     source = source_digest_of(path)
     if source is not None and index.count(Query(source_file=source)):
@@ -99,7 +99,7 @@ def _role(index: Index, run: str, role: str) -> str:
 
 
 def _released_a_model(index: Index, run: str) -> bool:
-    ended = index.run(run).ended
+    ended = index.run(run).ending
     return ended is not None and ended.released is not None and is_model(ended.released)
 
 
@@ -145,18 +145,18 @@ def _same_content(index: Index, path: Path, query: Query) -> Origin:
     for run, address in candidates[:_CANDIDATES]:
         same = _compared(content, path.name, index.run(run))
         if same is not None:
-            beyond = f"; the file also holds {'; '.join(map(shown, same.not_covered))}" if same.not_covered else ""
+            beyond = f"; the file also holds {'; '.join(map(escape_terminal, same.not_covered))}" if same.not_covered else ""
             words = f"other bytes, the same data (read as {same.read_as}{beyond}), released by:"
             return Origin(replace(query, content_address=address), words)
     return Origin(None, _nearest(index, path, [run for run, _ in candidates]))
 
 
-def _compared(content: bytes, name: str, found: Found) -> SameData | None:
+def _compared(content: bytes, name: str, found: RunEntries) -> SameData | None:
     """How a file was read to be the same data as a run's released table; None where it is other data."""
     from tasks.audit.certificates.same_content import OtherData, compare_content
     from tasks.report.predicate import FileClaim
 
-    table = None if found.ended is None else found.ended.released
+    table = None if found.ending is None else found.ending.released
     try:
         return None if table is None else compare_content(content, name, FileClaim.model_validate(table.model_dump()))
     except OtherData:
@@ -180,9 +180,11 @@ def _nearest(index: Index, path: Path, candidates: list[str]) -> str:
     told = "no release of this home has this content, and no run masked or adopted it"
     inside = path.resolve().parent.name
     if index.begin_so(inside) == [inside]:
-        told += f"; it lies in the folder of run {shown(inside)}, which issued no such file: it was changed, or put there"
+        told += (
+            f"; it lies in the folder of run {escape_terminal(inside)}, which issued no such file: it was changed, or put there"
+        )
     elif candidates:
-        runs = ", ".join(map(shown, candidates[:_TOLD]))
+        runs = ", ".join(map(escape_terminal, candidates[:_TOLD]))
         more = f" and {len(candidates) - _TOLD} more" if len(candidates) > _TOLD else ""
         of = f"the table of run {runs} has" if len(candidates) == 1 else f"the tables of runs {runs}{more} have"
         told += f"; {of} the same columns and as many rows"
@@ -191,7 +193,7 @@ def _nearest(index: Index, path: Path, candidates: list[str]) -> str:
     return told
 
 
-def _print(found: list[Found], said: list[Said], total: int, words: str) -> None:
+def _print(found: list[RunEntries], said: list[Said], total: int, words: str) -> None:
     out = console()
     if words:
         out.print(Text(words), soft_wrap=True)
@@ -201,7 +203,7 @@ def _print(found: list[Found], said: list[Said], total: int, words: str) -> None
         out.print(row, soft_wrap=True)
     for one, of_it in zip(found, said, strict=True):
         for line in of_it.lines():
-            out.print(Text(f"{shown(one.run)}  {line}"), soft_wrap=True)
+            out.print(Text(f"{escape_terminal(one.run)}  {line}"), soft_wrap=True)
     if total > len(found):
         out.print(
             Text(f"{len(found)} of {total:,} runs: `--last {total}` shows all, `audit export` writes them"), soft_wrap=True
@@ -212,16 +214,16 @@ def _print(found: list[Found], said: list[Said], total: int, words: str) -> None
         print_essentials(found[0])
 
 
-def _table(found: list[Found]) -> Table:
+def _table(found: list[RunEntries]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("run", "began (UTC)", "release", "verdict", "asked by"):
         table.add_column(column, no_wrap=column in ("run", "began (UTC)"), overflow="fold")
     for one in found:
         cells = (one.run, when(one.began_at), name_of(one)[0], verdict_in_words(one), asker_of(one))
-        table.add_row(*(Text(shown(cell)) for cell in cells))
+        table.add_row(*(Text(escape_terminal(cell)) for cell in cells))
     return table
 
 
-def _print_json(found: list[Found], said: list[Said], total: int, words: str) -> None:
+def _print_json(found: list[RunEntries], said: list[Said], total: int, words: str) -> None:
     runs = [in_brief(one, of_it) for one, of_it in zip(found, said, strict=True)]
     sys.stdout.write(json.dumps({"found": total, "shown": len(runs), "how": words, "runs": runs}, indent=1) + "\n")

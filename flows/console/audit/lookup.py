@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from flows.console.inert import shown
 from flows.console.moments import day_of, moment
 from tasks.audit.ledger.entries import Entry, ReleasedTable
-from tasks.audit.ledger.ledger import Line
+from tasks.audit.ledger.ledger import LedgerLine
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import VERDICTS, Query
-from tasks.audit.lookup.rows import Found, signer_of
-from tasks.audit.lookup.trust import Trust, in_words
+from tasks.audit.lookup.rows import RunEntries, signer_of
+from tasks.audit.lookup.trust import Trust, format_entry_notes
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.settings import Home
-from tasks.score.verdict_word import verdict_word
+from tasks.score.verdict_word import in_capitals, verdict_word
 
 PATIENCE_SECONDS = 1.0
 _BY_HAND = ("KeyboardInterrupt",)  # `interrupted` says it
@@ -95,15 +95,15 @@ def hint(index: Index, query: Query) -> str:
                           ("attribute", query.touching)):  # fmt: skip
         known = index.names(option) if value is not None else []
         if value is not None and value not in known:
-            near = shown(did_you_mean(value, known, ""))
+            near = escape_terminal(did_you_mean(value, known, ""))
             none = "run masked or published an attribute" if option == "attribute" else f"entry in the ledger has a {option}"
             return f"no {none} of this name{'; ' + near if near else ''}"
     return "no run of this home's ledger is like this" if index.size else "the ledger of this home has no entries yet"
 
 
-def verdict_of(found: Found) -> str:
+def verdict_of(found: RunEntries) -> str:
     """What became of a run: its outcome; or that it is running, was killed, or that nothing tells which (`never ended`)."""
-    return found.ended.outcome if found.ended is not None else _unended(found.run)
+    return found.ending.outcome if found.ending is not None else _unended(found.run)
 
 
 def _unended(run: str) -> str:
@@ -116,19 +116,26 @@ def _unended(run: str) -> str:
     return status if status in ("killed", "running") else "never ended"
 
 
-def verdict_in_words(found: Found) -> str:
-    """`certified`, `certified, revoked`, `refused (rehearsal)`, `failed at ingest: unknown-column`."""
-    ended, word = found.ended, verdict_of(found)
+def verdict_in_words(found: RunEntries, *, capitals: bool = False) -> str:
+    """`certified`, `certified, revoked`, `refused (rehearsal)`, `failed at ingest: unknown-column`.
+
+    capitals: but for what the verdict excepts, and for the code: `CERTIFIED EXCEPT membership; REVOKED`.
+    """
+    ended, word = found.ending, verdict_of(found)
     if ended is None:
-        return word
+        return word.upper() if capitals else word
     where = f" at {ended.stage}" if ended.stage else ""
     code = f": {ended.code}" if ended.code and ended.code not in _BY_HAND else ""
     rehearsal = " (rehearsal)" if ended.not_for_publication else ""
     word = verdict_word(word, ended.exceptions)
-    return f"{word}{where}{code}{rehearsal}{', revoked' if found.revocations else ''}"
+    stop = ";" if ended.exceptions else ","
+    revoked = f"{stop} revoked" if found.revocations else ""
+    if capitals:
+        word, where, rehearsal, revoked = in_capitals(word), where.upper(), rehearsal.upper(), revoked.upper()
+    return f"{word}{where}{code}{rehearsal}{revoked}"
 
 
-def asker_of(found: Found) -> str:
+def asker_of(found: RunEntries) -> str:
     """`steward at office`, or the deployment that asked."""
     if found.began is None:
         return ""
@@ -136,9 +143,9 @@ def asker_of(found: Found) -> str:
     return f"deployment {asked.deployment}" if asked.deployment else f"{asked.user} at {asked.host}"
 
 
-def name_of(found: Found) -> tuple[str, str]:
+def name_of(found: RunEntries) -> tuple[str, str]:
     """The release and the series of a run; empty where no entry says."""
-    said = found.ended or found.began
+    said = found.ending or found.began
     return (said.release, said.series) if said is not None else ("", "")
 
 
@@ -165,7 +172,7 @@ class Said:
         yield from (f"note: {said}" for said in self.notes)
 
 
-def said_of(lines: Iterable[tuple[Line, Entry | None]], trust: Trust) -> Said:
+def said_of(lines: Iterable[tuple[LedgerLine, Entry | None]], trust: Trust) -> Said:
     """What is to be said of lines: each one's form and signature, and what became of the key that signed it."""
     doubts, notes = {}, {}
     for line, entry in lines:
@@ -173,13 +180,13 @@ def said_of(lines: Iterable[tuple[Line, Entry | None]], trust: Trust) -> Said:
             doubts[line.index] = why
         elif note := trust.note(line, entry, signer_of(line.content)):
             notes[line.index] = note
-    told, noted = (tuple(map(shown, in_words(said))) for said in (doubts, notes))
+    told, noted = (tuple(map(escape_terminal, format_entry_notes(said))) for said in (doubts, notes))
     return Said(told, noted, len(doubts), len(notes))
 
 
 def trust_in(index: Index) -> Trust:
     """The keys of this home, and what its ledger says became of them."""
-    return Trust.of(keyring(), index.key_changes())
+    return Trust.from_keyring(keyring(), index.key_changes())
 
 
 def store_key() -> bytes | None:
@@ -193,9 +200,9 @@ def store_key() -> bytes | None:
 def keyring() -> Keyring:
     """The public keys of this home; where they are damaged, none: then no entry is believed, and all are shown."""
     try:
-        return Keyring.of_home(Home.current())
+        return Keyring.from_home(Home.current())
     except InputError as error:
-        sys.stderr.write(f"warning: no signature can be checked: {error.what} ({shown(error.where)})\n")
+        sys.stderr.write(f"warning: no signature can be checked: {error.what} ({escape_terminal(error.where)})\n")
         return Keyring()
 
 
@@ -204,17 +211,17 @@ def is_model(released: ReleasedTable) -> bool:
     return released.content_address == released.sha256
 
 
-def in_brief(found: Found, said: Said) -> dict[str, Any]:
+def in_brief(found: RunEntries, said: Said) -> dict[str, Any]:
     """A run as one flat object, for `--json` and CSV."""
     release, series = name_of(found)
-    ended, began = found.ended, found.began
+    ended, began = found.ending, found.began
     table = None if ended is None else ended.released
     return {
         "run": found.run,
         "release": release,
         "series": series,
         "began_at": found.began_at.isoformat(),
-        "ended_at": None if found.ended_at is None else found.ended_at.isoformat(),
+        "ended_at": None if found.end_time is None else found.end_time.isoformat(),
         "verdict": verdict_of(found),
         "stage": None if ended is None else ended.stage,
         "code": None if ended is None else ended.code,

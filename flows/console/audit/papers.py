@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.console.audit.lookup import store_key
 from flows.console.parameters import named_with_parameters
-from tasks.audit.lookup.rows import Found
+from tasks.audit.lookup.rows import RunEntries
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.settings import Home
 
@@ -26,9 +26,9 @@ _TOLD_APART = ("method", "attributes")
 class Papers:
     """The private manifest of a run. Nothing of one that is gone, or was changed since the ledger named it, is told."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: RunEntries) -> None:
         self.path = manifest_path(found.run)
-        self._named = None if found.ended is None else found.ended.manifest
+        self._named = None if found.ending is None else found.ending.manifest
 
     def source(self) -> str:
         """What the manifest calls the source; "" where it does not say."""

@@ -10,10 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.console.inert import shown
 from flows.console.terminal import terminal
 from flows.progress import Lines, listener
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 
 if TYPE_CHECKING:
     from flows.replay.changes import Changes
@@ -66,7 +66,7 @@ def _by_name(files: Sequence[str]) -> dict[str, Path]:
 def _print(done: Replayed) -> None:
     console = terminal(soft_wrap=True)
     for line in _lines(done):
-        console.print(shown(line))
+        console.print(escape_terminal(line))
 
 
 def _lines(done: Replayed) -> list[str]:

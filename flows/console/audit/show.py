@@ -23,15 +23,15 @@ from flows.console.audit.lookup import (
     when,
 )
 from flows.console.audit.papers import Papers, manifest_path
-from flows.console.inert import shown
 from flows.console.tables import console, trimmed
 from flows.console.words import criterion_in_words
 from tasks.audit.ledger.entries import CertificateRevoked, Entry, ReleaseApproved, ReleasedTable, RunEnded, RunReplayed
-from tasks.audit.ledger.ledger import Line
+from tasks.audit.ledger.ledger import LedgerLine
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import Found, run_of, signer_of
+from tasks.audit.lookup.rows import RunEntries, run_of, signer_of
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 
 WHERE = "sdcert audit show ID"
 SHORTEST_DIGEST, LONGEST_NUMBER = 8, 20
@@ -73,7 +73,7 @@ def _run_of_digest(index: Index, name: str) -> str | None:
     """The run that signed the certificate of this SHA-256, or of its beginning, or that issued a file of it."""
     if _DIGEST.fullmatch(name) is None:
         return None
-    issued = dict.fromkeys(run for run, _, _ in index.issued(name))
+    issued = dict.fromkeys(run for run, _, _ in index.find_issued_files(name))
     certified = dict.fromkeys(found.run for found in index.find(Query(certificate=name, last=3)))
     runs = list(issued or certified)
     if len(runs) > 1:
@@ -86,7 +86,7 @@ def _run_of_digest(index: Index, name: str) -> str | None:
 def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
     line, entry = index.entry(number)
     trust = trust_in(index)
-    why, note = shown(trust.doubt(line, entry)), shown(trust.note(line, entry, signer_of(line.content)))
+    why, note = escape_terminal(trust.doubt(line, entry)), escape_terminal(trust.note(line, entry, signer_of(line.content)))
     said = None if entry is None else entry.model_dump(mode="json")
     if as_json:
         told = {"number": number, "leaf": line.leaf.hex(), "doubt": why, "note": "" if why else note, "entry": said}
@@ -98,13 +98,13 @@ def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
     out.print(Text(f"NOT TO BE BELIEVED: {why}" if why else good), soft_wrap=True)
     run = None if entry is None else run_of(entry.event)
     if run is not None:
-        out.print(Text(f"About run {shown(run)}: `sdcert audit show {shown(run)}`"), soft_wrap=True)
+        out.print(Text(f"About run {escape_terminal(run)}: `sdcert audit show {escape_terminal(run)}`"), soft_wrap=True)
     if said is not None:
         out.print(Text(json.dumps(said, indent=1)), soft_wrap=True)
     return NOT_GOOD if why else GOOD
 
 
-def _print_json(found: Found, lines: list[tuple[Line, Entry | None]], of_it: Said) -> None:
+def _print_json(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], of_it: Said) -> None:
     entries = [
         {"number": line.index, "leaf": line.leaf.hex(), **entry.model_dump(mode="json")} for line, entry in lines if entry
     ]
@@ -112,12 +112,13 @@ def _print_json(found: Found, lines: list[tuple[Line, Entry | None]], of_it: Sai
     sys.stdout.write(json.dumps(said, indent=1) + "\n")
 
 
-def _print(found: Found, lines: list[tuple[Line, Entry | None]], said: Said) -> None:
+def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], said: Said) -> None:
     out = console()
     release, series = name_of(found)
     of_series = f" (series {series})" if series != release else ""
-    verdict, colon, code = verdict_in_words(found).partition(": ")
-    out.print(Text(shown(f"{found.run}  {release}{of_series}  {verdict.upper()}{colon}{code}")), soft_wrap=True)
+    out.print(
+        Text(escape_terminal(f"{found.run}  {release}{of_series}  {verdict_in_words(found, capitals=True)}")), soft_wrap=True
+    )
     for line in said.lines():
         out.print(Text(line), soft_wrap=True)
     for title, facts in sections(found, private=True):
@@ -129,10 +130,10 @@ def _print(found: Found, lines: list[tuple[Line, Entry | None]], said: Said) -> 
     )
 
 
-def print_essentials(found: Found) -> None:
+def print_essentials(found: RunEntries) -> None:
     """What a single hit of a search is about, and how to see the rest."""
     _section("", _essentials(found))
-    console().print(Text(f"\nThe rest: `sdcert audit show {shown(found.run)}`"), soft_wrap=True)
+    console().print(Text(f"\nThe rest: `sdcert audit show {escape_terminal(found.run)}`"), soft_wrap=True)
 
 
 def _section(title: str, facts: Facts) -> None:
@@ -143,47 +144,47 @@ def _section(title: str, facts: Facts) -> None:
     told.add_column(no_wrap=True)
     told.add_column(overflow="fold")
     for what, value in rows:
-        told.add_row(Text(f"  {shown(what)}"), Text(shown(value)))
+        told.add_row(Text(f"  {escape_terminal(what)}"), Text(escape_terminal(value)))
     console().print(Text(f"\n{title}" if title else ""), soft_wrap=True)
     for line in trimmed(console(), told):
         console().print(line, soft_wrap=True)
 
 
-def sections(found: Found, *, private: bool) -> Iterator[tuple[str, Facts]]:
+def sections(found: RunEntries, *, private: bool) -> Iterator[tuple[str, Facts]]:
     """What the ledger says of a run, what decided first: titles with facts. private: also what its private papers say.
 
     What each stage made is in the entries alone (`sdcert audit show --json`).
     """
     papers = Papers(found) if private else None
-    if found.ended is not None:
-        yield "What decided", (*_criteria(found.ended), *(papers.policy() if papers else ()))
+    if found.ending is not None:
+        yield "What decided", (*_criteria(found.ending), *(papers.policy() if papers else ()))
     yield "What happened since", _since(found)
     yield "Who asked", _asked(found)
     yield "What went in", _went_in(found, papers)
     if papers is not None:
         yield "The model", papers.model()
-    if found.ended is not None:
-        yield "What was done to the attributes", (*_attributes(found.ended), *(papers.masks() if papers else ()))
-        yield "What came out", _came_out(found.ended)
+    if found.ending is not None:
+        yield "What was done to the attributes", (*_attributes(found.ending), *(papers.masks() if papers else ()))
+        yield "What came out", _came_out(found.ending)
     yield "Attempts: written down before each masking", _attempts(found)
     yield "By which program", _program(found)
     if papers is not None:
         yield "Private papers", papers.where()
 
 
-def _essentials(found: Found) -> Iterator[tuple[str, str]]:
+def _essentials(found: RunEntries) -> Iterator[tuple[str, str]]:
     yield from _asked(found)
-    if found.ended is not None:
-        faults = [line for line in found.ended.criteria if line.get("decision") != "pass"]
-        yield "policy", f"{len(found.ended.criteria) - len(faults)} of {len(found.ended.criteria)} lines kept"
+    if found.ending is not None:
+        faults = [line for line in found.ending.criteria if line.get("decision") != "pass"]
+        yield "policy", f"{len(found.ending.criteria) - len(faults)} of {len(found.ending.criteria)} lines kept"
         yield from ((str(line.get("decision")), _criterion(line)) for line in faults)
-        yield from _came_out(found.ended)
+        yield from _came_out(found.ending)
     yield from _since(found)
 
 
-def _asked(found: Found) -> Iterator[tuple[str, str]]:
+def _asked(found: RunEntries) -> Iterator[tuple[str, str]]:
     yield "began", f"{when(found.began_at)} UTC"
-    yield from (("ended", f"{when(at)} UTC") for at in (found.ended_at,) if at is not None)
+    yield from (("ended", f"{when(at)} UTC") for at in (found.end_time,) if at is not None)
     if found.began is None:
         return
     asked = found.began.asked_by
@@ -192,7 +193,7 @@ def _asked(found: Found) -> Iterator[tuple[str, str]]:
     yield from (("flow run", name) for name in (asked.flow_run,) if name)
 
 
-def _went_in(found: Found, papers: Papers | None) -> Iterator[tuple[str, str]]:
+def _went_in(found: RunEntries, papers: Papers | None) -> Iterator[tuple[str, str]]:
     dataset = None if found.began is None else found.began.dataset
     yield from (("data set", name) for name in (dataset,) if name)
     yield from (("source", name) for name in ("" if papers is None else papers.source(),) if name and name != dataset)
@@ -203,14 +204,14 @@ def _went_in(found: Found, papers: Papers | None) -> Iterator[tuple[str, str]]:
         yield "as a table", source[1]
 
 
-def _program(found: Found) -> Iterator[tuple[str, str]]:
+def _program(found: RunEntries) -> Iterator[tuple[str, str]]:
     if found.began is not None:
         made = found.began.made_by
         yield "sdcert", f"{made.version}, Python {made.python}"
         yield from (("source files", made.code), ("requirements.lock", made.lock), ("installed", made.platform))
 
 
-def _attempts(found: Found) -> Iterator[tuple[str, str]]:
+def _attempts(found: RunEntries) -> Iterator[tuple[str, str]]:
     for one in found.attempts:
         yield f"number {one.attempts}", f"of series {one.series} on this source"
         yield from (("masking", one.masking), ("draw", f"{one.draw} (names the secret seed; it is not the seed)"),
@@ -261,7 +262,7 @@ def _taught(released: ReleasedTable) -> str:
     return f"predicts {released.columns[-1].name}; trained on " if released.columns else "trained on "
 
 
-def _since(found: Found) -> Iterator[tuple[str, str]]:
+def _since(found: RunEntries) -> Iterator[tuple[str, str]]:
     for _, entry in found.entries:
         match entry.event:
             case ReleaseApproved() as approved:
@@ -283,5 +284,5 @@ def _approval(approved: ReleaseApproved) -> str:
     return f"by {approved.by} as {approved.role} ({words}{flags}): {approved.reason}"
 
 
-def _entry_in_words(line: Line, entry: Entry | None) -> str:
+def _entry_in_words(line: LedgerLine, entry: Entry | None) -> str:
     return "cannot be read" if entry is None else f"{entry.event.kind:8}  {line.leaf.hex()}"

@@ -13,27 +13,27 @@ from typing import Any
 
 from rich.progress import Progress
 
-from flows.console.inert import shown
 from flows.console.keys import asked
 from flows.console.terminal import terminal
 from tasks.audit.keeping.returned import findings_of_records
-from tasks.audit.ledger.findings import Finding
+from tasks.audit.ledger.findings import LedgerFinding
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.proofs import (
     Checked,
-    Consistency,
-    Membership,
+    ConsistencyProof,
+    InclusionProof,
     check_proof,
     prove_entry,
     prove_since,
     read_proof,
-    written,
+    serialise_proof,
 )
-from tasks.audit.ledger.verification import Verification, verify_ledger
-from tasks.audit.ledger.witness import no_ledger, read_witness, tree_head, witnessed
+from tasks.audit.ledger.verification import LedgerVerification, verify_ledger
+from tasks.audit.ledger.witness import create_witness, no_ledger, read_witness, tree_head
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import signing_key
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 
@@ -54,7 +54,7 @@ def verify(witnesses: Sequence[Path], keys: Sequence[Path], proof: Path | None, 
     given = [read_witness(path) for path in witnesses]
     if _is_gone(ledger, witnessed=bool(given)):
         return _print(_gone(), (), as_json=as_json)
-    trusted = Keyring.of_files(keys) if keys else Keyring.of_home(Home.current())
+    trusted = Keyring.from_files(keys) if keys else Keyring.from_home(Home.current())
     with _bar(ledger.path) as progress:
         found = verify_ledger(ledger, trusted, given, progress)
     edited = tuple(findings_of_records(Home.current()))
@@ -68,7 +68,7 @@ def witness(output: Path | None) -> int:
     ledger = Ledger.current()
     if not ledger.exists():
         raise no_ledger()
-    content = witnessed(ledger, signing_key(create=False, ask=asked()))
+    content = create_witness(ledger, signing_key(create=False, ask=asked()))
     head, _ = tree_head(content)
     _hand_over(content + b"\n", output)
     _tell(
@@ -90,8 +90,8 @@ def prove(which: str | None, since: Path | None, output: Path | None) -> int:
     if not ledger.exists():
         raise no_ledger()
     proof, number = _made(ledger, which, since)
-    _hand_over(written(proof), output)
-    if isinstance(proof, Membership):
+    _hand_over(serialise_proof(proof), output)
+    if isinstance(proof, InclusionProof):
         _tell(f"entry {number} is in the ledger. The proof holds this entry in full: who asked, and at which computer")
     else:
         _tell(f"the ledger still begins with the {number:,} entries that the witness saw")
@@ -99,7 +99,7 @@ def prove(which: str | None, since: Path | None, output: Path | None) -> int:
     return SOUND
 
 
-def _made(ledger: Ledger, which: str | None, since: Path | None) -> tuple[Membership | Consistency, int]:
+def _made(ledger: Ledger, which: str | None, since: Path | None) -> tuple[InclusionProof | ConsistencyProof, int]:
     key = signing_key(create=False, ask=asked())
     if since is not None:
         return prove_since(ledger, since, key)
@@ -111,7 +111,7 @@ def _verify_proof(path: Path, keys: Sequence[Path], witnesses: Sequence[Path], *
         what, remedy = "a proof is checked by keys alone", "check the ledger with --witness, and the proof without"
         raise InputError("one-of-two", "sdcert audit verify", what, "--proof or --witness", remedy)
     proof = read_proof(path)
-    keyring = Keyring.of_files(keys) if keys else Keyring.of_home(Home.current())
+    keyring = Keyring.from_files(keys) if keys else Keyring.from_home(Home.current())
     if not keyring.keys:
         allowed = "the public key or the trust file of whoever gave the proof"
         raise InputError(
@@ -148,12 +148,12 @@ def _is_gone(ledger: Ledger, *, witnessed: bool) -> bool:
     raise no_ledger()
 
 
-def _gone() -> Verification:
+def _gone() -> LedgerVerification:
     says = "there is no ledger.jsonl, though this home has runs, a head.json, or a witness that speaks of one"
-    return Verification("", 0, 0, "", None, None, (Finding("missing", says),), 1, (), ())
+    return LedgerVerification("", 0, 0, "", None, None, (LedgerFinding("missing", says),), 1, (), ())
 
 
-def _print(found: Verification, missing: Sequence[str], *, as_json: bool) -> int:
+def _print(found: LedgerVerification, missing: Sequence[str], *, as_json: bool) -> int:
     if as_json:
         _write_json(_as_dict(found) | {"not_shown": list(missing)})
         return SOUND if found.sound else UNSOUND
@@ -175,7 +175,7 @@ def _print(found: Verification, missing: Sequence[str], *, as_json: bool) -> int
     return SOUND if found.sound else UNSOUND
 
 
-def _result(found: Verification) -> str:
+def _result(found: LedgerVerification) -> str:
     if found.sound:
         return "every entry is as it was signed, and follows the one before it"
     if all(finding.what == "record" for finding in found.findings):
@@ -183,11 +183,11 @@ def _result(found: Verification) -> str:
     return f"{found.n_findings:,} {'finding' if found.n_findings == 1 else 'findings'}: the ledger is not what was written"
 
 
-def _place(finding: Finding) -> str:
+def _place(finding: LedgerFinding) -> str:
     return "" if finding.byte is None else f" (byte {finding.byte:,})"
 
 
-def _as_dict(found: Verification) -> dict[str, Any]:
+def _as_dict(found: LedgerVerification) -> dict[str, Any]:
     dates = {name: value and value.isoformat() for name, value in (("first_at", found.first_at), ("last_at", found.last_at))}
     return {**asdict(found), **dates, "sound": found.sound}
 
@@ -226,12 +226,12 @@ def _bar(path: Path) -> Iterator[Any]:
 
 def _says() -> Any:
     console = terminal(soft_wrap=True)
-    return lambda text: console.print(shown(text))
+    return lambda text: console.print(escape_terminal(text))
 
 
 def _tell(*lines: str) -> None:
     for line in lines:
-        sys.stderr.write(f"{shown(line)}\n")
+        sys.stderr.write(f"{escape_terminal(line)}\n")
 
 
 def _write_json(value: Any) -> None:

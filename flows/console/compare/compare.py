@@ -6,7 +6,7 @@ import json
 import string
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -14,13 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.console.compare.specs import DASH, differences, masking_in_words
-from flows.console.inert import shown
 from flows.console.tables import console, known_revoked
 from flows.history import manifests, status_of
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.suggestion import did_you_mean
+from tasks.report.views.rows import mark_bound
 from tasks.report.words.numbers import in_unit, limit_in_unit
 from tasks.runtime.settings import Home
 from tasks.score.catalogue import LOSS, MEASURES
@@ -32,6 +33,7 @@ from tasks.score.verdict_word import in_capitals, verdict_word
 
 WHERE = "sdcert compare RUN"
 BEST = " *"
+BOUND = "not compared: a lower bound"
 RISKS = ("reidentification", "max_record_risk", "records_exposed", "linked_value_disclosed", "known_reidentification")
 MEMBERSHIP = ("membership_auc", "membership_advantage")
 ACCURACY = "model_accuracy"
@@ -76,7 +78,7 @@ class Run:
 class Row:
     """One line of the comparison. values: one a run, None where it has none. best: the places of the best, empty if equal.
 
-    remark: why the values are not compared, where they are not.
+    remark: why the values are not compared, where they are not. lower_bounds: the places of values that are lower bounds.
     """
 
     what: str
@@ -84,6 +86,7 @@ class Row:
     cells: tuple[str, ...]
     best: tuple[int, ...] = ()
     remark: str = ""
+    lower_bounds: tuple[int, ...] = ()
 
 
 def compare_runs(names: Sequence[str], *, as_json: bool) -> int:
@@ -155,7 +158,7 @@ def _manifest(name: str, known: list[dict[str, Any]]) -> dict[str, Any]:
     if not chosen.get("verdict"):
         earlier = next((m["run"] for m in of_release if m.get("verdict")), None)
         remedy = f"certify it again, or compare an earlier run: {earlier}" if earlier else "certify it again"
-        what = f"Run {chosen['run']} of {shown(chosen['release'])} has no figures: it is {_status_in_words(status)}."
+        what = f"Run {chosen['run']} of {escape_terminal(chosen['release'])} has no figures: it is {_status_in_words(status)}."
         raise InputError("unfinished-run", WHERE, what, "finished runs; `sdcert runs` shows which", remedy, name)
     return chosen
 
@@ -190,7 +193,8 @@ def _policy_rows(found: Sequence[Run]) -> Iterable[Row]:
         of_key = [of_run.get(key) for of_run in lines]
         values = tuple(None if line is None else line["deciding_value"] for line in of_key)
         cells = tuple(DASH if line is None else _decided(line, value) for line, value in zip(of_key, values, strict=True))
-        yield Row(_line_in_words(next(line for line in of_key if line)), values, cells)
+        bounds = tuple(place for place, line in enumerate(of_key) if line and line.get("lower_bound"))
+        yield Row(_line_in_words(next(line for line in of_key if line)), values, cells, lower_bounds=bounds)
 
 
 def _line_key(line: dict[str, Any]) -> tuple[Any, ...]:
@@ -205,20 +209,26 @@ def _line_in_words(line: dict[str, Any]) -> str:
     width = f", p = {line['p_percent']:g} %" if line["p_percent"] is not None else ""
     rate = line.get("false_positive_rate")
     width += f", {100 * rate:g} % of the others" if rate is not None else ""
-    of = f" of {shown(line['attribute'])}" if MEASURES[line["measure"]].about == "attribute" and line["attribute"] else ""
+    of = (
+        f" of {escape_terminal(line['attribute'])}"
+        if MEASURES[line["measure"]].about == "attribute" and line["attribute"]
+        else ""
+    )
     return f"{line['measure']}{of}{who}{width}: {line['direction'].replace('_', ' ')} {limit_in_unit(line['limit'], unit)}"
 
 
 def _decided(line: dict[str, Any], value: float | None) -> str:
-    return line["decision"] if value is None else f"{line['decision']} {in_unit(value, MEASURES[line['measure']].unit)}"
+    at_least = "at least " if line.get("lower_bound") else ""
+    figure = "" if value is None else f" {at_least}{in_unit(value, MEASURES[line['measure']].unit)}"
+    return f"{line['decision']}{figure}"
 
 
 def _risk_rows(found: Sequence[Run]) -> Iterable[Row]:
     for measure in RISKS:
         for who, told in ((DECLARED, "declared intruder"), (INSIDER, "worst insider")):
-            values = tuple(_worst(run.estimates, measure, who) for run in found)
-            if any(value is not None for value in values):
-                yield _row(f"{measure}, {told}", measure, values)
+            worst = tuple(_worst(run.estimates, measure, who) for run in found)
+            if any(one is not None for one in worst):
+                yield _risk_row(f"{measure}, {told}", measure, worst)
     for measure in ("k_anonymity", "uniques_released", "replicated_uniques"):
         values = tuple(_of_table(run.estimates, measure) for run in found)
         always = measure == "k_anonymity" and any(run.target is None for run in found)
@@ -226,6 +236,14 @@ def _risk_rows(found: Sequence[Run]) -> Iterable[Row]:
             yield _row(measure, measure, values)
     for measure in MEMBERSHIP:
         yield from _asked_rows(found, measure, "worst attack")
+
+
+def _risk_row(what: str, measure: str, worst: Sequence[Estimate | None]) -> Row:
+    """The worst figures of an attack; a lower bound says so, and is compared with nothing: nobody knows how much it leaves."""
+    bounds = tuple(place for place, one in enumerate(worst) if one is not None and one.is_lower_bound)
+    row = _row(what, measure, tuple(None if one is None else one.value for one in worst), BOUND if bounds else "")
+    cells = tuple(cell if one is None else mark_bound(one, cell) for one, cell in zip(worst, row.cells, strict=True))
+    return replace(row, cells=cells, lower_bounds=bounds)
 
 
 def _asked_rows(found: Sequence[Run], measure: str, told: str, remark: str = "") -> Iterable[Row]:
@@ -259,19 +277,21 @@ def _loss_rows(found: Sequence[Run]) -> Iterable[Row]:
             yield _row(measure.name, measure.name, values, remark)
 
 
-def _worst(estimates: Iterable[Estimate], measure: str, who: str) -> float | None:
+def _worst(estimates: Iterable[Estimate], measure: str, who: str) -> Estimate | None:
     """The worst figure over the attacks (and attributes) of one kind of intruder; None: it was not measured."""
     mine = (e for e in estimates if e.measure == measure and e.subgroup is None and (e.intruder or "").partition(":")[0] == who)
-    values = [e.value for e in mine if e.value is not None]
-    better = MEASURES[measure].better
-    return (min if better == "higher" else max)(values) if values else None
+    return _worst_of(mine, measure)
 
 
 def _worst_asked(estimates: Iterable[Estimate], measure: str) -> Estimate | None:
     """The worst figure over the attacks that ask who is in the file, or who taught the model; None: it was not measured."""
-    mine = [one for one in estimates if one.measure == measure and one.subgroup is None and one.value is not None]
+    return _worst_of((one for one in estimates if one.measure == measure and one.subgroup is None), measure)
+
+
+def _worst_of(figures: Iterable[Estimate], measure: str) -> Estimate | None:
+    """Of equal figures the first."""
     sign = -1 if MEASURES[measure].better == "higher" else 1
-    return max(mine, key=lambda one: sign * (one.value or 0.0), default=None)
+    return max((one for one in figures if one.value is not None), key=lambda one: sign * (one.value or 0.0), default=None)
 
 
 def _of_table(estimates: Iterable[Estimate], measure: str) -> float | None:
@@ -291,7 +311,7 @@ def _print(found: Sequence[Run], sections: dict[str, tuple[Row, ...]], changed: 
     out = console()
 
     def say(text: str) -> None:
-        out.print(Text(shown(text)), soft_wrap=True)
+        out.print(Text(escape_terminal(text)), soft_wrap=True)
 
     for run in found:
         manifest = run.manifest

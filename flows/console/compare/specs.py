@@ -7,7 +7,7 @@ import string
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from flows.console.inert import shown
+from tasks.microdata.inert import escape_terminal
 
 LEFT_OUT = frozenset(  # what names the release, or could tell a value or a place of the source
     {"name", "series", "seed", "source", "expect", "order", "missing", "categories", "hierarchy", "codebook"}
@@ -64,7 +64,9 @@ def _flat(content: Any, place: str) -> Iterator[tuple[str, Any]]:
     if isinstance(content, dict):
         for key, value in content.items():
             if key not in LEFT_OUT and value is not None:
-                yield from _flat(_by_name(value) if key == "attributes" else value, f"{place}.{shown(key)}".removeprefix("."))
+                yield from _flat(
+                    _by_name(value) if key == "attributes" else value, f"{place}.{escape_terminal(key)}".removeprefix(".")
+                )
     elif isinstance(content, list) and any(isinstance(part, dict | list) for part in content):
         for number, part in enumerate(content):
             yield from _flat(part, f"{place}[{number}]")
@@ -92,5 +94,5 @@ def _value(value: Any) -> str:
     text = (
         ", ".join(map(_value, value)) if isinstance(value, list) else f"{value:g}" if isinstance(value, float) else str(value)
     )
-    plain = shown(text)
+    plain = escape_terminal(text)
     return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}..."

@@ -21,8 +21,8 @@ from flows.console.doctor.home import Finding, fail, findings_of_home, fine, war
 from flows.console.doctor.keys import findings_of_keys
 from flows.console.doctor.schedules import findings_of_quarantine, findings_of_schedules
 from flows.console.doctor.trail import findings_of_trail
-from flows.console.inert import shown
 from flows.console.terminal import terminal
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import open_regular_file, read_text_file
 from tasks.microdata.words import join_first
 from tasks.runtime.settings import Home
@@ -64,7 +64,7 @@ def examine(*, as_json: bool) -> int:
     console = terminal(soft_wrap=True)
 
     def say(text: str) -> None:
-        console.print(shown(text))
+        console.print(escape_terminal(text))
 
     for finding in found:
         say(f"{finding.status:<5} {finding.topic:<12} {finding.says}")

@@ -29,10 +29,10 @@ def _index(address: str, root: Path) -> Finding:
     from sqlalchemy.exc import SQLAlchemyError
 
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.lookup.lines import Places
+    from tasks.audit.lookup.lines import LedgerLineReader
     from tasks.audit.lookup.server import engine_of
 
-    engine = engine_of(address, Places(Ledger(root / "ledger")))
+    engine = engine_of(address, LedgerLineReader(Ledger(root / "ledger")))
     try:
         with engine.connect() as connection:
             connection.execute(select(1))
@@ -45,10 +45,10 @@ def _index(address: str, root: Path) -> Finding:
 
 
 def _store(address: str, root: Path) -> Finding:
-    from tasks.runtime.places import Place
+    from tasks.runtime.places import SharedStorage
     from tasks.runtime.seals import MARK, mark_of
 
-    place, key = Place(address, STORE).readable(), root / "keys" / "store.key"
+    place, key = SharedStorage(address, STORE).readable(), root / "keys" / "store.key"
     try:
         mark = place.read(MARK) if place.exists(MARK) else None
     except PlaceAway as error:

@@ -18,15 +18,15 @@ from typing import Any, Literal
 import psutil
 
 from flows.history import manifests, status_of
-from tasks.audit.keeping.due import Certificate, certificates, due, of_entries
-from tasks.audit.keeping.inventory import abandoned, cache_records, drafts
+from tasks.audit.keeping.due import IssuedCertificate, certificates, collect_certificates, due
+from tasks.audit.keeping.inventory import cache_records, drafts, is_abandoned
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.rows import entry_of, signer_of
 from tasks.audit.lookup.trust import Trust
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
-from tasks.runtime.draws import is_pointer_sealed, named_in
+from tasks.runtime.draws import is_pointer_sealed, read_pointer_id
 from tasks.runtime.keyfile import read_key
 from tasks.runtime.seals import key_fits
 from tasks.runtime.servers import orphans
@@ -285,7 +285,7 @@ def _seeds(draws: Path, restore: str) -> Finding:
 
 
 def _has_seed(draws: Path, pointer: Path) -> bool:
-    named = named_in(pointer)
+    named = read_pointer_id(pointer)
     return bool(named) and (draws / "seeds" / named).is_file()
 
 
@@ -303,7 +303,7 @@ def _leftovers(root: Path) -> Iterator[Finding]:
         yield warn("runs", says, "run them again; what was computed is kept")
     else:
         yield fine("runs", "no run is shown as running whose process is gone")
-    left_files = sum(abandoned(file) for file in drafts(root))
+    left_files = sum(is_abandoned(file) for file in drafts(root))
     if left_files:
         says = f"{counted(left_files, 'file')} left by writers that were killed; there may be values or secrets inside"
         yield warn("drafts", says, "`sdcert store gc --yes` removes them")
@@ -328,8 +328,8 @@ def _certificates(root: Path) -> Finding:
     return fine("certificates", "none is past its date of review, older than the attacks of today, or of a revoked key")
 
 
-def _standing(home: Home, now: datetime) -> tuple[Certificate, ...]:
+def _standing(home: Home, now: datetime) -> tuple[IssuedCertificate, ...]:
     lines = [(line, entry) for line in Ledger(home.root / "ledger").lines() if (entry := entry_of(line.content)) is not None]
-    trust = Trust.of(Keyring.of_home(home), (one for one in lines if one[1].event.kind == "key"))
-    issued = of_entries((entry, signer_of(line.content)) for line, entry in lines)
-    return certificates(issued, at=now, revoked=trust.revoked)
+    trust = Trust.from_keyring(Keyring.from_home(home), (one for one in lines if one[1].event.kind == "key"))
+    issued = collect_certificates((entry, signer_of(line.content)) for line, entry in lines)
+    return certificates(issued, at=now, revoked=trust.find_revocation)

@@ -10,7 +10,7 @@ from flows.console.doctor.home import Finding, fail, fine, warn
 from tasks.audit.signing.changes import KeyChanges
 from tasks.audit.signing.keyring import KeyRecord, Keyring, key_records
 from tasks.audit.signing.keys import current_id, ledger_is_empty, open_key, pem_path, record_of, stranger, usable
-from tasks.audit.signing.pem import PASSPHRASE_VARIABLE, PEM_VARIABLE, has_passphrase, id_of, opened_environment
+from tasks.audit.signing.pem import PASSPHRASE_VARIABLE, PEM_VARIABLE, has_passphrase, id_of, open_environment_key
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.runtime.settings import Home
@@ -28,7 +28,7 @@ def findings_of_keys(root: Path) -> Iterator[Finding]:
             yield wrong
             return
         records = [record for _, record in key_records(home)]
-        Keyring.of_home(home)
+        Keyring.from_home(home)
         yield _current(home)
         yield from _incomplete(home, records)
         yield from _broken_off(home)
@@ -39,7 +39,7 @@ def findings_of_keys(root: Path) -> Iterator[Finding]:
 
 
 def _environment(home: Home) -> Finding | None:
-    private = opened_environment()
+    private = open_environment_key()
     if private is None:
         return fine(TOPIC, f"{PEM_VARIABLE} is set and empty: the keys of the private folder are used")
     if id_of(private) == current_id(home):

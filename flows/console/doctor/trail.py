@@ -8,7 +8,7 @@ from pathlib import Path
 from flows.console.doctor.home import LARGE_LEDGER_BYTES, Finding, fail, fine, warn
 from flows.history import has_runs
 from tasks.audit.ledger.head import Head
-from tasks.audit.ledger.ledger import Ledger, Line
+from tasks.audit.ledger.ledger import Ledger, LedgerLine
 from tasks.audit.lookup.rows import entry_of
 from tasks.audit.lookup.trust import Trust
 from tasks.audit.signing.keyring import Keyring
@@ -53,7 +53,7 @@ def _findings(ledger: Ledger, home: Home) -> Iterator[Finding]:
 
 def _last(ledger: Ledger, head: Head, home: Home) -> Finding:
     """The last lines by their form, number and signature. Whether a key had ended before is left to the whole check."""
-    trust = Trust(Keyring.of_home(home))
+    trust = Trust(Keyring.from_home(home))
     lines = list(_last_lines(ledger, head))
     wrong = [(line.index, why) for line in lines if (why := trust.doubt(line, entry_of(line.content)))]
     if wrong:
@@ -64,7 +64,7 @@ def _last(ledger: Ledger, head: Head, home: Home) -> Finding:
     return fine(TOPIC, f"{says}, the last {len(lines)} are as they were signed (`sdcert audit verify` checks all)")
 
 
-def _last_lines(ledger: Ledger, head: Head) -> Iterator[Line]:
+def _last_lines(ledger: Ledger, head: Head) -> Iterator[LedgerLine]:
     """The newest first, at most `LAST`, of the last mebibyte."""
     first = max(0, head.n_bytes - LAST_BYTES)
     with ledger.reading() as file:
@@ -75,4 +75,4 @@ def _last_lines(ledger: Ledger, head: Head) -> Iterator[Line]:
     place = head.n_bytes
     for number, piece in enumerate(reversed(whole[-LAST:]), start=1):
         place -= len(piece) + 1
-        yield Line(head.size - number, place, piece)
+        yield LedgerLine(head.size - number, place, piece)

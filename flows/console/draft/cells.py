@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.ingest.codebooks.codebook import AttributeSpec
-from tasks.ingest.columns.iso_cells import by_format, kind_of
+from tasks.ingest.columns.iso_cells import kind_of, parse_cells_by_format
 from tasks.ingest.columns.numerals import COMMA_NUMBER, NUMBER, is_missing_word, why_not_a_number
 from tasks.ingest.readers.raw import RawTable
 from tasks.microdata.schema import Scale
@@ -157,7 +157,7 @@ def _almost(cells: pa.Array) -> Reading | None:
 
 
 def _dates(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
-    fitting = [name for name, pattern in FORMATS.items() if _all(cells, pattern) and not by_format(cells, name)[1]]
+    fitting = [name for name, pattern in FORMATS.items() if _all(cells, pattern) and not parse_cells_by_format(cells, name)[1]]
     if len(fitting) == 1:
         found = declared.model_copy(update={"date_format": fitting[0], "scale": Scale.DATE})
         return Reading(declared=found, found=f"dates written as {_in_words(fitting[0])}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Literal
 
-from tasks.classify.evidence import ROWS_PER_CODE, Facts, named_like_code, named_like_weight
+from tasks.classify.evidence import ROWS_PER_CODE, Facts, is_code_name, is_weight_name
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.table import Microdata
 
@@ -45,11 +45,11 @@ def kind_of_numbers(data: Microdata, facts: Facts) -> Kind | None:
     """
     if facts.kind not in {"integer", "double"} or facts.n_distinct < 2:
         return None
-    if named_like_weight(facts.name) and facts.positive:
+    if is_weight_name(facts.name) and facts.positive:
         return "weight"
     if not facts.whole:
         return None
-    if named_like_code(facts.name):
+    if is_code_name(facts.name):
         return "few codes" if facts.few_codes else "code" if facts.n_distinct <= MOST_CATEGORIES else "many codes"
     repeats = facts.n_present >= ROWS_PER_CODE * facts.n_distinct
     return "code or number" if repeats and not facts.few_codes and _has_gaps(data, facts) else None

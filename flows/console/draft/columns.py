@@ -8,7 +8,7 @@ from typing import Any
 
 from flows.console.draft.cells import AGAIN, GROUP_IT, Reading, missing_codes, spelled
 from flows.console.draft.codes import kind_of_numbers, question_of
-from tasks.classify.evidence import Facts, facts_of, named_like_identifier, names_people
+from tasks.classify.evidence import Facts, classify_identifier_name, facts_of, names_people
 from tasks.classify.roles import attribute_of
 from tasks.ingest.columns.numerals import is_missing_word
 from tasks.mask.groups.block import MOST_CATEGORIES
@@ -148,7 +148,7 @@ def _drafted(facts: Facts, reading: Reading) -> Drafted:
 
 def _unpublished(facts: Facts, reading: Reading, error: InputError) -> Drafted:
     """What classify refuses to guess: free text, and what looks like an identifier."""
-    named = named_like_identifier(facts.name)
+    named = classify_identifier_name(facts.name)
     if facts.prose >= MOSTLY and (named is None or not names_people(named)):
         return _free_text(facts, reading)
     reason = error.what.rpartition("declared: ")[2].rstrip(".") if error.code == "undeclared-identifier" else f"it is {named}"

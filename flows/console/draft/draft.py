@@ -17,14 +17,14 @@ from flows.console.draft.cells import Reading, readings_of
 from flows.console.draft.rules import Draft, draft_of
 from flows.console.draft.start import start_for
 from flows.console.draft.text import text_of
-from flows.console.inert import shown
 from flows.console.terminal import terminal
 from flows.console.wide import tell_many_columns
 from tasks.ingest import sources
-from tasks.ingest.methods import IngestPlan, typed_and_validated
+from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.readers.datasets import DATASETS
 from tasks.ingest.sources import SourceSpec
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.schema import Role
 from tasks.microdata.spec import SLUG
 from tasks.microdata.suggestion import did_you_mean
@@ -119,7 +119,7 @@ def _read(source: SourceSpec) -> tuple[Microdata, dict[str, Reading]]:
     tell_many_columns(raw.table.num_columns)
     readings = readings_of(raw)
     declared = tuple(reading.declared for reading in readings.values() if reading.declared is not None)
-    return typed_and_validated(raw, IngestPlan(source=source, attributes=declared)).data, readings
+    return ingest_raw_table(raw, IngestPlan(source=source, attributes=declared)).data, readings
 
 
 def _as_written(source: SourceSpec, path: Path) -> dict[str, str]:
@@ -144,12 +144,12 @@ def _write(path: Path, text: str) -> None:
 def _say_what_was_drafted(draft: Draft, path: Path) -> None:
     say(f"Drafted {path} (release {draft.name}): {len(draft.columns)} columns.")
     for role in Role:
-        names = [shown(column.name) for column in draft.columns if column.attribute.role is role]
+        names = [escape_terminal(column.name) for column in draft.columns if column.attribute.role is role]
         if names:
             say(f"  {role:<17} {join_first(names, _NAMED)}")
     questions: dict[str, list[str]] = {}
     for name, question in draft.questions:
-        questions.setdefault(question, []).append(shown(name))
+        questions.setdefault(question, []).append(escape_terminal(name))
     if questions:
         say("\nFor you to decide (`decide` in the file):")
     for question, names in questions.items():

@@ -12,7 +12,7 @@ from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.images import joint_codes
 from tasks.mask.methods import mask
 from tasks.microdata.schema import Role, Schema
-from tasks.microdata.table import Integers, Microdata, shared_codes
+from tasks.microdata.table import Integers, Microdata, encode_jointly
 from tasks.score.aligned import Aligned
 from tasks.score.categories import category_estimates
 from tasks.score.loss import sse_percent
@@ -35,12 +35,12 @@ class Expected:
 
         Example: ten records that look alike, two of which have the same weight and eight one of their own: 0.9.
         """
-        (values,) = shared_codes(self.tables.original.column(name))
+        (values,) = encode_jointly(self.tables.original.column(name))
         together = joint_codes([self.groups, values + 1], self.tables.original.n)
         return len(np.unique(together)) / len(together)
 
 
-def expected_of(data: Microdata, columns: Sequence[Drafted], k: int) -> Expected | None:
+def estimate_effects(data: Microdata, columns: Sequence[Drafted], k: int) -> Expected | None:
     """Group up to 2,000 rows without gaps; None where too few rows are without, or no column that would be grouped varies."""
     grouped = [column for column in columns if column.groupable]
     gaps = np.logical_or.reduce([data.missing(column.name) for column in grouped])
@@ -58,9 +58,9 @@ def expected_of(data: Microdata, columns: Sequence[Drafted], k: int) -> Expected
     kept = [*names, *(one.name for one in weights)]
     released = Microdata(part.select(kept).arrow)
     for name in names:
-        released = released.with_column(name, shown.column(name))
+        released = released.replace_column(name, shown.column(name))
     tables = Aligned(part, released, Schema((*varying, *weights)), (step,))
-    groups = joint_codes([shared_codes(shown.column(name))[0] + 1 for name in names], part.n)
+    groups = joint_codes([encode_jointly(shown.column(name))[0] + 1 for name in names], part.n)
     found = (*sse_percent(tables), *marginal_difference(tables), *category_estimates(tables))
     figures = {one.measure: one.value for one in found if one.attribute is None and one.value is not None}
     return Expected(tables, groups, figures)

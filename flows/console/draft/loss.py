@@ -11,7 +11,7 @@ from flows.console.draft.columns import Drafted, Step
 from flows.console.draft.expected import Expected
 from flows.questions import DECIDE
 from tasks.microdata.schema import Scale
-from tasks.microdata.table import Microdata, shared_codes
+from tasks.microdata.table import Microdata, encode_jointly
 
 SSE_PERCENT = 40  # the limit of the loss of the numbers, unless the groups lose more
 CELLS_CHANGED = 0.5  # likewise, where there are no numbers
@@ -20,13 +20,17 @@ CATEGORIES_LOST = 0.1
 ASSOCIATION_DIFFERENCE = 0.1
 MARGIN = 1.2  # the release may lose so much more than some of its rows do: rows with gaps are grouped among few
 SLIGHT = 0.03  # and of a share so much more
+SET_ASIDE = 0.05  # and so much more where people are set aside, whoever they are: the groups are made of those that are left
 WORTH_IT = 0.5  # of the largest value of a measure: whether a table that loses more is worth publishing is a question
 TO_CHOOSE = "Choose it from what the table is for."
 TOO_MUCH = "If that is too much, lower `k` (more risk), publish fewer columns, or coarser ones; then lower this limit."
 
 
-def loss_lines(data: Microdata, grouped: Sequence[Drafted], expected: Expected | None) -> tuple[Step, ...]:
-    """The policy lines on the loss. grouped: the columns of the one step that masks."""
+def loss_lines(
+    data: Microdata, grouped: Sequence[Drafted], expected: Expected | None, *, has_control: bool
+) -> tuple[Step, ...]:
+    """The policy lines on the loss. grouped: the columns of the one step that masks. has_control: are people set aside?"""
+    slight = SLIGHT + (SET_ASIDE if has_control else 0)
     figures = {} if expected is None else expected.figures
     numbers = any(column.attribute.scale is Scale.NUMERIC for column in grouped)
     categories = any(column.categorical or column.attribute.scale is Scale.ORDINAL for column in grouped)
@@ -36,6 +40,7 @@ def loss_lines(data: Microdata, grouped: Sequence[Drafted], expected: Expected |
             "largest_marginal_difference",
             figures,
             LARGEST_MARGINAL_DIFFERENCE,
+            slight,
             "Of no masked column a share that is read off the release (of a category, or of the values up to a bound) "
             "is off by more.",
         )
@@ -43,8 +48,8 @@ def loss_lines(data: Microdata, grouped: Sequence[Drafted], expected: Expected |
     if categories:
         lost = "At most this share of the categories is shown by no row any more."
         related = "How strongly categories are related to other columns (Cramer's V) is off by at most this much on average."
-        found.append(_of_shares("categories_lost", figures, CATEGORIES_LOST, lost))
-        found.append(_of_shares("category_association_difference", figures, ASSOCIATION_DIFFERENCE, related))
+        found.append(_of_shares("categories_lost", figures, CATEGORIES_LOST, slight, lost))
+        found.append(_of_shares("category_association_difference", figures, ASSOCIATION_DIFFERENCE, slight, related))
     return tuple(found)
 
 
@@ -57,9 +62,9 @@ def _of_numbers(expected: float) -> Step:
     return _line("sse_percent", limit, expected, 100, (why, told))
 
 
-def _of_shares(measure: str, figures: dict[str, float], usual: float, why: str) -> Step:
+def _of_shares(measure: str, figures: dict[str, float], usual: float, slight: float, why: str) -> Step:
     expected = figures.get(measure, 0.0)
-    limit = max(usual, math.ceil(20 * (MARGIN * expected + SLIGHT)) / 20)
+    limit = max(usual, math.ceil(20 * (MARGIN * expected + slight)) / 20)
     told = TO_CHOOSE if limit == usual else f"The groups are expected to reach about {expected:.2f}. {TOO_MUCH}"
     return _line(measure, limit, expected, 1, (why, told))
 
@@ -87,7 +92,7 @@ def _of_cells(data: Microdata, grouped: Sequence[Drafted]) -> Step:
 def _share_changed(data: Microdata, column: Drafted) -> float:
     """The share of cells that differ if everybody is given the median or the mode: smaller groups are nearer to theirs."""
     if column.categorical:
-        counts = np.bincount(shared_codes(data.column(column.name).drop_null())[0])
+        counts = np.bincount(encode_jointly(data.column(column.name).drop_null())[0])
         return float(counts.sum() - counts.max()) / data.n
     values = data.floats(column.name)[~data.missing(column.name)]
     median = np.sort(values)[(len(values) - 1) // 2]

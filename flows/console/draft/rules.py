@@ -14,7 +14,8 @@ import numpy as np
 
 from flows.console.draft.cells import Reading
 from flows.console.draft.columns import Drafted, Step, drafted
-from flows.console.draft.expected import Expected, expected_of
+from flows.console.draft.expected import Expected, estimate_effects
+from flows.console.draft.kinds import MEMBERSHIP, MembershipLimit, limit_inference, propose_membership_limit
 from flows.console.draft.loss import MARGIN, loss_lines
 from flows.console.draft.start import GENERAL, Start
 from flows.questions import DECIDE
@@ -23,7 +24,7 @@ from tasks.classify.dependence import find_dependences
 from tasks.classify.finding import Dependence, column_of, screen_rows
 from tasks.classify.methods import refuse_incomparable
 from tasks.classify.pairs import pair_dependence
-from tasks.mask.images import joint_codes, row_codes
+from tasks.mask.images import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.table import Integers, Microdata
@@ -33,18 +34,12 @@ SMALLEST_K = 2
 ALWAYS_HOLDS = 0.9999  # less is a likeness that analysts want, and both columns are masked
 SHARE_OF_ROWS = 4  # k is at most a fourth of the rows
 MOST_COMPARED = 80  # columns; every pair of them is compared
-MEMBERSHIP = (
-    "May anybody be able to tell that a person is in these data? If it does no harm (everybody of a register is in them, say), "
-    "write in a sentence why it is not limited: it is signed, and stands beside the verdict. If it does, a line of the policy "
-    "limits it: `measure: membership_advantage, at_most: 0.2`, with `control: 0.2` at the top of the file, the share of the "
-    "people who are set aside so that it can be measured."
-)
 SAME = ("copy", "one_to_one", "rank_correlation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A release file before it is written down."""
+    """A release file before it is written down. control: the share of the people to set aside; None: nobody."""
 
     name: str
     source: dict[str, str]
@@ -52,7 +47,12 @@ class Draft:
     masking: tuple[Step, ...]
     policy: tuple[Step, ...]
     start: Start = GENERAL
-    not_limited: tuple[tuple[str, str], ...] = (("membership", MEMBERSHIP),)
+    control: float | None = None
+
+    @property
+    def not_limited(self) -> tuple[tuple[str, str], ...]:
+        """Kinds of disclosure that no line limits, each with the question why."""
+        return () if self.control is not None else (("membership", MEMBERSHIP),)
 
     @property
     def questions(self) -> tuple[tuple[str, str], ...]:
@@ -61,7 +61,9 @@ class Draft:
         In the order of the file.
         """
         of_columns = ((column.name, question) for column in self.columns for question in column.decide)
-        of_lines = ((step.fields["measure"], step.fields[DECIDE]) for step in self.policy if DECIDE in step.fields)
+        of_lines = (
+            (step.fields.get("measure", "policy"), step.fields[DECIDE]) for step in self.policy if DECIDE in step.fields
+        )
         return (*of_columns, *of_lines, *self.not_limited)
 
 
@@ -88,11 +90,13 @@ def draft_of(
         raise InputError("nothing-to-mask", "sdcert init TABLE", "No column of the table could be masked.",
                          "a table with at least one column that a person could be known by, and that varies",
                          "see `sdcert methods mask`, and write the release file by hand")  # fmt: skip
-    expected = expected_of(data, columns, k)
+    expected = estimate_effects(data, columns, k)
     told = tuple(_told(_without_telling_weight(column, expected, k, start)) for column in columns)
-    policy = _policy(data, told, k, expected, start)
+    membership = propose_membership_limit(data, _schema(told), [column.name for column in told if column.groupable], k)
+    control = None if membership is None else membership.control
+    policy = _policy(data, told, k, expected, start, membership)
     masking = (_grouping(grouped, k, start),)
-    return Draft(name=name, source=source, columns=told, masking=masking, policy=policy, start=start)
+    return Draft(name=name, source=source, columns=told, masking=masking, policy=policy, start=start, control=control)
 
 
 def _without_telling_weight(column: Drafted, expected: Expected | None, k: int, start: Start) -> Drafted:
@@ -183,7 +187,7 @@ def _shown_relation(found: Dependence) -> str:
         case "rank_correlation":
             return f"it has the order of `{found.masked[0]}`"
         case _:
-            return found.in_words()
+            return found.describe()
 
 
 def _without_rare_gaps(data: Microdata, columns: tuple[Drafted, ...], k: int) -> tuple[Drafted, ...]:
@@ -242,24 +246,14 @@ def _replacements(columns: Sequence[Drafted]) -> str:
     return "; ".join(words for words, there in told.items() if there)
 
 
-def _inference(data: Microdata, columns: tuple[Drafted, ...]) -> list[Step]:
-    """A line on confidential columns: their values are told a little more often than the most frequent value is right."""
-    names = [column.name for column in columns if column.attribute.role is Role.CONFIDENTIAL]
-    if not names:
-        return []
-    limit = round(min(0.95, max(_most_frequent(data, name) for name in names) + 0.1), 2)
-    why = (
-        f"A confidential value is told rightly of at most {limit:.0%} of the people; the most frequent value alone tells some."
-    )
-    return [Step({"measure": "linked_value_disclosed", "at_most": limit}, (why,))]
-
-
-def _most_frequent(data: Microdata, name: str) -> float:
-    """The share of the most frequent value of a column."""
-    return float(np.bincount(joint_codes([row_codes(data, (name,))], data.n)).max()) / data.n
-
-
-def _policy(data: Microdata, columns: tuple[Drafted, ...], k: int, expected: Expected | None, start: Start) -> tuple[Step, ...]:
+def _policy(
+    data: Microdata,
+    columns: tuple[Drafted, ...],
+    k: int,
+    expected: Expected | None,
+    start: Start,
+    membership: MembershipLimit | None,
+) -> tuple[Step, ...]:
     limit = _share_found(k, start)
     risk = max(start.risk, limit)
     first = f"Somebody who knows all quasi-identifiers of everybody finds at most {limit:.0%} of the people."
@@ -278,5 +272,9 @@ def _policy(data: Microdata, columns: tuple[Drafted, ...], k: int, expected: Exp
     if any(column.attribute.role in INSIDER_ROLES for column in columns):
         why = "Somebody who also knows one more published column (an insider) may find more, but no more than this."
         lines.append(Step({"measure": "reidentification", "at_most": _insider_limit(k, start), "intruder": "insider"}, (why,)))
-    lines += _inference(data, columns)
-    return (*lines, *loss_lines(data, [column for column in columns if column.groupable], expected))
+    lines += limit_inference(data, columns)
+    lines += [] if membership is None else [membership.line]
+    return (
+        *lines,
+        *loss_lines(data, [column for column in columns if column.groupable], expected, has_control=membership is not None),
+    )

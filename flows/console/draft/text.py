@@ -14,9 +14,9 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from flows.console.draft.columns import Drafted, Step
 from flows.console.draft.rules import Draft
-from flows.console.inert import shown
 from flows.questions import DECIDE, NOT_LIMITED
 from tasks.mask.groups.block import MOST_CATEGORIES
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.schema import Scale
 
 WIDTH = 120
@@ -49,6 +49,7 @@ POLICY = (
     "The limits are a start for the environment below. You answer for them: set them before you see a figure.",
 )
 NO_LIMIT = ("Kinds of disclosure that no line of the policy limits, each with the reason, which is signed.",)
+CONTROL = ("The share of the people who are set aside at random, and never released: with them membership is measured.",)
 CONTEXT = (
     "Where the release goes: public (anybody may get the file), licensed (named users under a contract) or enclave (a",
     "controlled room). What you leave out is `not assessed` in the statement: fill in, and take the # away.",
@@ -76,10 +77,15 @@ def text_of(draft: Draft) -> str:
     root["attributes"] = _attributes(draft.columns)
     root["masking"] = _steps(draft.masking)
     root["policy"] = _steps(draft.policy)
-    root[NOT_LIMITED] = CommentedMap({kind: CommentedMap({DECIDE: quoted(question)}) for kind, question in draft.not_limited})
+    if draft.control is not None:
+        root["control"] = draft.control
+        root.yaml_set_comment_before_after_key("control", before="\n" + comment(CONTROL))
+    if draft.not_limited:
+        root[NOT_LIMITED] = CommentedMap({kind: CommentedMap({DECIDE: quoted(asked)}) for kind, asked in draft.not_limited})
+        root.yaml_set_comment_before_after_key(NOT_LIMITED, before="\n" + comment(NO_LIMIT))
     root["context"] = CommentedMap(environment=draft.start.environment)
     root["publish"] = _flow({"format": "csv"})
-    for key, lines in (("attributes", ROLES), ("masking", MASKING), ("policy", POLICY), (NOT_LIMITED, NO_LIMIT)):
+    for key, lines in (("attributes", ROLES), ("masking", MASKING), ("policy", POLICY)):
         root.yaml_set_comment_before_after_key(key, before="\n" + comment(lines))
     root.yaml_set_comment_before_after_key("context", before="\n" + comment(POLICY_IS_OF) + "\n\n" + comment(CONTEXT))
     root["context"].yaml_set_comment_before_after_key("environment", before=comment(FIELDS), indent=2)
@@ -108,7 +114,7 @@ def _with_questions(fields: CommentedMap, questions: Sequence[str]) -> Commented
 def _declaration(column: Drafted) -> dict[str, Any]:
     fields: dict[str, Any] = {"role": str(column.attribute.role)}
     declared = column.reading.declared
-    if column.attribute.published or column.attribute.scale is Scale.FREE_TEXT:
+    if column.attribute.is_published or column.attribute.scale is Scale.FREE_TEXT:
         fields["scale"] = str(column.attribute.scale)
     if column.attribute.derived_from:
         fields["from"] = _list(column.attribute.derived_from)
@@ -155,7 +161,7 @@ def quoted(text: str) -> str:
 
 def comment(lines: Sequence[str]) -> str:
     """Each line wrapped, its unprintable characters escaped: nothing in a name can end the comment."""
-    wrapped = [part for line in lines for part in _wrapped(shown(line))]
+    wrapped = [part for line in lines for part in _wrapped(escape_terminal(line))]
     return "\n".join(wrapped)
 
 

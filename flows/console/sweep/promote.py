@@ -16,16 +16,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flows.console.inert import shown
 from flows.console.terminal import terminal
-from flows.limits import REFUSALS, classified, refuse_silence
+from flows.limits import REFUSALS, load_classified, refuse_silence
 from flows.release import ReleaseSpec, load_release
 from flows.sweep.keep import Place, default_place
 from flows.sweep.promote import Kept, Told, point_of, promoted
 from flows.sweep.record import TABLE, record_of
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.runtime.files import write_whole
-from tasks.sweep.frontier import policy_region
+from tasks.sweep.frontier import find_required, policy_region
 from tasks.sweep.results import Results
 
 READABLE = 0o644
@@ -60,7 +60,7 @@ def promote_point(sweep: str, point: int, output: Path, *, store: str | None, fo
 def _refuse_silence(release: ReleaseSpec) -> None:
     """Raises InputError where the base release limits less than is asked of a release; it is named by its field alone."""
     try:
-        refuse_silence(release, *classified(release))
+        refuse_silence(release, *load_classified(release))
     except InputError as error:
         if error.code not in REFUSALS:
             raise
@@ -78,8 +78,10 @@ def _table(place: Place, record: dict[str, Any]) -> pa.Table:
 
 def _warn(table: pa.Table, point: int, release: ReleaseSpec) -> None:
     """Say so where the sweep knows that the point does not keep the policy."""
-    own = Results.of(table.filter(pc.equal(table.column("point"), point)))
-    (region,) = policy_region(own, release.policy)
+    own = Results.from_table(table.filter(pc.equal(table.column("point"), point)))
+    keeps_row_order = release.keep_row_order is not None
+    required = find_required(release.attacks_to_run, release.steps, keeps_row_order=keeps_row_order)
+    (region,) = policy_region(own, release.policy, lambda _: required)
     if region != "inside":
         how = "did not keep" if region == "outside" else "is not known to keep"
         text = f"warning: in the sweep the point {how} the policy of {release.name} under every seed: it may well be refused"
@@ -119,6 +121,8 @@ def _write(path: Path, text: str) -> None:
 
 def _say(path: Path, told: Told, point: int) -> None:
     console = terminal(soft_wrap=True)
-    console.print(f"Wrote {shown(str(path))}: point {point} of {told.id}, one of {told.points_tried:,} that were tried.")
+    console.print(
+        f"Wrote {escape_terminal(str(path))}: point {point} of {told.id}, one of {told.points_tried:,} that were tried."
+    )
     console.print("Its figures in the sweep are those of a choice; certifying masks with a fresh seed and measures again:")
     console.print(f"  sdcert check {shlex.quote(str(path))}\n  sdcert certify {shlex.quote(str(path))}")

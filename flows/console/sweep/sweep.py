@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from flows.console.inert import shown
 from flows.console.sweep.told import as_dict, told
 from flows.console.terminal import terminal
 from flows.sweep.means import Means, place_url
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.runtime.files import try_lock
 from tasks.runtime.settings import Home, prepare_environment
 
@@ -46,14 +46,14 @@ def sweep_over(file: Path | None, resume: str | None, store: str | None, means: 
     console = terminal(stderr=True, soft_wrap=True)
 
     def say(text: str) -> None:
-        console.print(shown(text))
+        console.print(escape_terminal(text))
 
     from flows.sweep.keep import Place
-    from tasks.audit.keeping.use import in_use
+    from tasks.audit.keeping.use import use_store
 
     place = Place(place_url(store)).usable()
     path = _file_of(place, file, resume)
-    with in_use():
+    with use_store():
         sweep = _loaded(path)
         say(f"sdcert: sweep {sweep.spec.name} ({path})")
         with _planned(sweep, place, resume, say) as course:
@@ -249,7 +249,7 @@ class _Progress:
 
 def _on_stdout() -> Say:
     console = terminal(soft_wrap=True)
-    return lambda text: console.print(shown(text))
+    return lambda text: console.print(escape_terminal(text))
 
 
 def _duration(seconds: float) -> str:

@@ -6,8 +6,8 @@ import json
 import sys
 from typing import Any
 
-from flows.console.inert import shown
 from flows.sweep.means import place_url
+from tasks.microdata.inert import escape_terminal
 
 
 def print_sweeps(store: str | None, *, as_json: bool) -> int:
@@ -26,7 +26,15 @@ def print_sweeps(store: str | None, *, as_json: bool) -> int:
     for one in found:
         known = [f"{one[name]:,}" if one[name] is not None else "-" for name in ("points", "frontier")]
         done = f"{one['done']:,} of {one['trials']:,}" if one["trials"] is not None else f"{one['done']:,}"
-        table.add_row(shown(one["id"]), shown(one["name"]), known[0], done, known[1], shown(one["began"]), shown(one["state"]))
+        table.add_row(
+            escape_terminal(one["id"]),
+            escape_terminal(one["name"]),
+            known[0],
+            done,
+            known[1],
+            escape_terminal(one["began"]),
+            escape_terminal(one["state"]),
+        )
     console().print(table if found else "no sweep yet in this home: sdcert sweep params/sweeps/anes96.yaml")
     return 0
 

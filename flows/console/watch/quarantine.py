@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 
-from flows.console.inert import shown
 from flows.console.terminal import terminal
 from flows.watch import quarantine
+from tasks.microdata.inert import escape_terminal
 from tasks.runtime.settings import prepare_environment
 
 
@@ -27,7 +27,14 @@ def print_quarantine(*, as_json: bool) -> int:
     for column in ("id", "series", "version", "since", "times", "why"):
         table.add_column(column, no_wrap=column == "id")
     for one in found:
-        table.add_row(one.id, shown(one.series), shown(one.label), f"{one.at:%Y-%m-%d %H:%M}Z", str(one.times), shown(one.code))
+        table.add_row(
+            one.id,
+            escape_terminal(one.series),
+            escape_terminal(one.label),
+            f"{one.at:%Y-%m-%d %H:%M}Z",
+            str(one.times),
+            escape_terminal(one.code),
+        )
     console().print(table if found else "nothing is in quarantine in this home")
     return 0
 
@@ -44,7 +51,7 @@ def print_record(beginning: str) -> int:
         "",
         *one.reason.splitlines(),
     ):
-        console.print(shown(line))
+        console.print(escape_terminal(line))
     return 0
 
 
@@ -55,5 +62,5 @@ def retry_record(beginning: str) -> int:
     quarantine.retry(one)
     console = terminal(soft_wrap=True)
     says = f"{one.label}: the next look of watch {one.watch} tries it again, with the same draw, if it is still the newest"
-    console.print(shown(says))
+    console.print(escape_terminal(says))
     return 0

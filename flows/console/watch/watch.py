@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from flows.console.certify import certify_loaded, print_verdict
-from flows.console.inert import shown
 from flows.console.terminal import terminal
+from flows.limits import REFUSALS
 from flows.release import ReleaseSpec, located
 from flows.watch.spec import Watch, load_watch
 from tasks.microdata.errors import InputError
+from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.words import join_first
 from tasks.runtime.failures import StageFailure
@@ -34,6 +35,8 @@ def watch_once(path: Path, *, again: bool, as_json: bool) -> int:
     detach_temporary_server()
     try:
         looked = look_once(watch, lambda release: _certified(watch, release), again=again)
+    except InputError as error:
+        raise located(error, watch.release_file) if error.code in REFUSALS else error from None
     except StageFailure as failure:
         cause = failure.cause
         raise (located(cause, watch.release_file) if isinstance(cause, InputError) else failure) from None
@@ -41,7 +44,7 @@ def watch_once(path: Path, *, again: bool, as_json: bool) -> int:
     if looked.folder is not None:
         print_verdict(console, json.loads(read_text_file(Path(looked.folder) / "scorecard.json")), Path(looked.folder))
     for line in _lines(looked):
-        console.print(shown(line))
+        console.print(escape_terminal(line))
     if looked.error is not None:
         sys.stderr.write(f"error: {_error(looked.error, watch)}\n")
     if as_json:

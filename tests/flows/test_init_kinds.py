@@ -1,0 +1,84 @@
+"""What `sdcert init` drafts for each kind of disclosure: a line whose limit can fail, or a question."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from release_files import answer_as_proposed
+
+from flows.console.answer import _list_offers, answer_questions
+from flows.console.draft.cells import Reading
+from flows.console.draft.columns import drafted as draft_column
+from flows.console.draft.kinds import limit_inference
+from flows.console.draft.rules import draft_of
+from flows.console.draft.start import STARTS
+from flows.console.draft.text import text_of
+from flows.questions import DECIDE, LONGEST_QUESTION, OpenQuestion
+from flows.release import load_draft
+from tasks.microdata.schema import Role
+from tasks.microdata.table import Microdata
+
+
+def _confidential(**columns):
+    data = Microdata.from_columns(columns)
+    found = [draft_column(data, name, Reading()) for name in data.names]
+    return limit_inference(data, [column.changed("secret", role=Role.CONFIDENTIAL) for column in found])
+
+
+def test_each_confidential_column_has_a_line_from_its_own_most_frequent_value():
+    """Right of 60 % and of 20 %: one limit for both would let the second be told half of the time more than by guessing."""
+    lines = _confidential(vote=["a"] * 60 + ["b"] * 40, income=[float(i % 5) for i in range(100)])
+    assert [line.fields for line in lines] == [
+        {"measure": "linked_value_disclosed", "attribute": "vote", "at_most": 0.7},
+        {"measure": "linked_value_disclosed", "attribute": "income", "at_most": 0.3},
+    ]
+
+
+@pytest.mark.parametrize("name", ["ill", "a: b", '"q"', "x" * 300, "`x`", "\x1b[31mred", "\x07" * 300])
+@pytest.mark.parametrize("rare", [0, 1, 14, 15, 40])
+def test_a_limit_that_nearly_cannot_fail_is_a_question(name, rare):
+    (line,) = _confidential(**{name: ["no"] * (100 - rare) + ["yes"] * rare})
+    most = max(rare, 100 - rare) / 100
+    assert (DECIDE in line.fields) == (most + 0.1 > 0.95)
+    if DECIDE in line.fields:
+        assert set(line.fields) == {DECIDE}
+        assert len(line.fields[DECIDE]) <= LONGEST_QUESTION
+        offered = _list_offers(OpenQuestion(("policy", 0), line.fields[DECIDE], 1))
+        assert all(most < one["at_most"] < 1 and one["attribute"] == name for one in offered)
+        assert bool(offered) == (rare > 0 and "`" not in name and "\x07" not in name)
+    else:
+        assert line.fields["at_most"] == pytest.approx(most + 0.1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "environment", "has"), [(944, "public", False), (4500, "public", True), (4500, "enclave", False)]
+)
+def test_membership_is_limited_where_enough_people_can_be_set_aside(rows, environment, has, tmp_path):
+    """Of 944 rows the interval is as wide as the limit; groups of three tell nearly everybody who is in them."""
+    rng = np.random.default_rng(4)
+    mixed = rng.normal(size=(rows, 6)) @ rng.normal(size=(6, 6))
+    data = Microdata.from_columns({f"x{i}": np.round(mixed[:, i], 3) for i in range(6)})
+    draft = draft_of(data, {}, name="t", source={"table": "t.csv"}, start=STARTS[environment])
+    line = next((one.fields for one in draft.policy if one.fields["measure"] == "membership_advantage"), None)
+    assert ((line is not None), (draft.control is not None), draft.not_limited == ()) == (has, has, has)
+    path = tmp_path / "t.yaml"
+    path.write_text(text_of(draft))
+    release = load_draft(path)
+    assert release.control == draft.control
+    assert bool(release.membership_attacks) == has
+    if line is not None:
+        assert 0.15 <= line["at_most"] <= 0.5
+        assert round(rows * release.control_share) >= 800
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_drafted_limit_on_membership_is_kept(sdcert, reference, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "eia.csv").write_bytes((reference / "eia.csv").read_bytes())
+    assert sdcert("init", "eia.csv").code == 0
+    answer_questions(tmp_path / "eia.yaml", answer_as_proposed)
+    ran = sdcert("certify", "eia.yaml")
+    assert ran.code == 0, ran.out
+    assert "eia: CERTIFIED\n" in ran.out
+    assert "pass      membership_advantage" in ran.out
