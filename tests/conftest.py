@@ -147,7 +147,7 @@ def table():
     from tasks.microdata.table import Microdata
 
     def made(columns, *, scales=None, roles=None):
-        data = Microdata.of(columns)
+        data = Microdata.from_columns(columns)
         scales, roles = scales or {}, roles or {}
         attributes = (
             Attribute(name, roles.get(name, Role.QUASI_IDENTIFIER), scales.get(name, Scale.NUMERIC), "declared")
