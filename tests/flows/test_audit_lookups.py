@@ -164,7 +164,7 @@ def test_wrong_words_are_one_message_and_2(audit, issued, words):
     code, out, err = audit(*words)
     assert code == 2
     assert out == ""
-    assert err.startswith("error: ")
+    assert err.startswith("error: ") or "\nerror: " in err  # a slow machine notes first that it built the index
     assert "Traceback" not in err
 
 
