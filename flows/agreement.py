@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from flows.course import Made
 from flows.release import ReleaseSpec
+from flows.stage_runner import ReleaseArtifacts
 from tasks.microdata.errors import InputError
 from tasks.report.content import Content
 from tasks.runtime.artifacts import adapter_of
@@ -23,9 +23,14 @@ ATTACKS = ("attack ", "membership ")
 
 
 def refuse_disagreement(
-    release: ReleaseSpec, made: Made, measured: Score, content: Content, stages: dict[str, Any], inputs: dict[str, list[Any]]
+    release: ReleaseSpec,
+    made: ReleaseArtifacts,
+    measured: Score,
+    content: Content,
+    stages: dict[str, Any],
+    inputs: dict[str, list[Any]],
 ) -> None:
-    """Raises InputError where verdict, report and figures are not of one release. stages, inputs: as the journal has them."""
+    """Raises InputError where verdict, report and figures are not of one release. stages, inputs: as the recorder has them."""
     decided = decide(release.policy, measured.estimates, find_unfollowed(content.attacks, release.omit, content.mechanisms))
     if _serialize(decided) != _serialize(measured.verdict):
         raise _disagreement("the verdict in the store is not what the release's policy decides by the figures in the store")
@@ -38,7 +43,7 @@ def refuse_disagreement(
         raise _disagreement("a stage of this run was not given what the stages before it made")
 
 
-def _follow(made: Made, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> bool:
+def _follow(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> bool:
     """Was the report written of the score of the attacks on the very table (or model) that is released?"""
     scored, reported = set(_texts(inputs["score"])), set(_texts(inputs["report"]))
     attacks = [name for name in stages if name.startswith(ATTACKS)]
@@ -53,7 +58,7 @@ def _follow(made: Made, stages: dict[str, Any], inputs: dict[str, list[Any]]) ->
     )
 
 
-def _records_of(made: Made, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> str:
+def _records_of(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> str:
     """The records that were masked: those of the source, without the control that was set aside of them."""
     aside = stages["control"]["produced"].get("data") if "control" in stages else None
     return made.source if aside is None or made.source not in inputs["control"] else str(aside)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from flows.course import Made
 from flows.publish import CERTIFICATE, UNCERTIFIED, sha256
 from flows.release import ReleaseSpec
+from flows.stage_runner import ReleaseArtifacts
 from flows.trail import Trail
 from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.envelope import STATEMENT, seal
 from tasks.audit.signing.keys import SigningKey
+from tasks.microdata.refs import FileRef, TableRef
 from tasks.report.content import Content
 from tasks.report.page import Stamp
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, ColumnClaim, DocumentClaim, Sweep
 from tasks.report.publication import encode, file_name
 from tasks.report.statement import REVIEW_MONTHS, columns_of, columns_of_model, months_later, predicate, statement
-from tasks.runtime.artifacts import Ref, Store, content_address
+from tasks.runtime.artifacts import Store, content_address
 from tasks.runtime.draws import SEED_ENTROPY_BITS
 from tasks.train.card import ModelCard
 
@@ -41,13 +42,13 @@ class ReleasedFile:
     columns: tuple[ColumnClaim, ...]
 
     @classmethod
-    def of(cls, made: Made, release: ReleaseSpec) -> ReleasedFile:
+    def of(cls, made: ReleaseArtifacts, release: ReleaseSpec) -> ReleasedFile:
         """The file of a table or a model that was made."""
         store = Store()
         if made.card is not None:
-            content, card = store.file(Ref(made.released)), store.record(Ref(made.card), ModelCard)
+            content, card = store.file(FileRef(made.released)), store.record(made.card, ModelCard)
             return cls(MODEL_FILE, content, sha256(content), sha256(content), card.rows, columns_of_model(card))
-        table = store.table(Ref(made.released))
+        table = store.table(TableRef(made.released))
         name, content = file_name(release.publish.format), encode(table, release.publish.format)
         return cls(name, content, sha256(content), content_address(table), table.n, columns_of(table))
 

@@ -14,14 +14,15 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.issue import issue
 from flows.limits import refuse_silence
-from flows.record import Journal
+from flows.recorder import RunRecorder
 from flows.release import ReleaseSpec, known_of
-from flows.stages import carried_out
+from flows.stages import run_stages
 from flows.trail import ASKED_BY_FLOW_RUN
 from tasks.attack.omissions import refuse_unknown_intruders
 from tasks.audit.keeping.use import use_store
+from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
-from tasks.runtime.artifacts import Ref, Store
+from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import draw_of, keep_chosen_seed
 from tasks.runtime.failures import hide_exceptions
 from tasks.score.estimates import Score
@@ -34,12 +35,12 @@ ATTACKS_AT_ONCE = 2
 @hide_exceptions("certify")
 def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
     """Certify the release whose spec is stored under an address; returns the run, its verdict and its folder."""
-    release = Store().record(Ref(spec), ReleaseSpec)
-    with Journal(release, refresh=refresh) as journal:
-        attempted = partial(_attempted, journal, release, new_draw=new_draw)
-        made = carried_out(journal, release, attempted, partial(_examined, release))
-        refuse_limits_that_cannot_fail(release.policy, Store().record(Ref(made.score), Score).estimates)
-        return issue(journal, release, made, Path(output))
+    release = Store().record(RecordRef(spec), ReleaseSpec)
+    with RunRecorder(release, refresh=refresh) as recorder:
+        count_attempt = partial(_count_attempt, recorder, release, new_draw=new_draw)
+        made = run_stages(recorder, release, count_attempt, partial(_examine, release))
+        refuse_limits_that_cannot_fail(release.policy, Store().record(made.score, Score).estimates)
+        return issue(recorder, release, made, Path(output))
 
 
 def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
@@ -50,21 +51,23 @@ def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, 
         return certify(Store().put_record(release), output=output, refresh=refresh, new_draw=new_draw)
 
 
-def _examined(release: ReleaseSpec, schema: Schema, source: str) -> None:
+def _examine(release: ReleaseSpec, schema: Schema, source: TableRef) -> None:
     """Refuse a policy that is silent on a kind of disclosure, before an attempt is counted."""
     refuse_unknown_intruders(release.omit, known_of(release, schema).intruders or ())
-    refuse_silence(release, schema, Store().table(Ref(source)))
+    refuse_silence(release, schema, Store().table(source))
 
 
-def _attempted(journal: Journal, release: ReleaseSpec, source: str, source_file: str, masking: str, *, new_draw: bool) -> str:
+def _count_attempt(
+    recorder: RunRecorder, release: ReleaseSpec, source: TableRef, source_file: str, masking: str, *, new_draw: bool
+) -> str:
     """Write the attempt down before it is made; returns its draw."""
     if release.seed is None and not new_draw:
-        journal.trail.refuse_lost_draw()
+        recorder.trail.refuse_lost_draw()
     draw = (
         keep_chosen_seed(release.seed)
         if release.seed is not None
-        else draw_of(release.lineage, new=new_draw, earlier=journal.trail.last_draw)
+        else draw_of(release.lineage, new=new_draw, earlier=recorder.trail.last_draw)
     )
-    attempts = journal.trail.attempt(source=source, source_file=source_file, masking=masking, draw=draw)
-    journal.note(draw=draw, attempts=attempts)
+    attempts = recorder.trail.attempt(source=source, source_file=source_file, masking=masking, draw=draw)
+    recorder.note(draw=draw, attempts=attempts)
     return draw

@@ -15,10 +15,10 @@ from prefect.artifacts import create_markdown_artifact
 from flows.agreement import refuse_disagreement
 from flows.certificate import Ending, ReleasedFile
 from flows.console.words import criterion_in_words
-from flows.course import Made
 from flows.publish import Draft, as_json, drafted, settle_latest, sha256
-from flows.record import Journal
+from flows.recorder import RunRecorder
 from flows.release import ReleaseSpec
+from flows.stage_runner import ReleaseArtifacts
 from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.estimate import Estimate
@@ -29,7 +29,7 @@ from tasks.report.page import Stamp, stamped
 from tasks.report.predicate import DocumentClaim
 from tasks.report.views.exceptions import told_with_the_verdict
 from tasks.report.views.insider_curve import curve_as_json
-from tasks.runtime.artifacts import Ref, Store, adapter_of
+from tasks.runtime.artifacts import Store, adapter_of
 from tasks.runtime.draws import seed_of
 from tasks.runtime.files import write_whole
 from tasks.runtime.tracking import AT_LEAST
@@ -41,46 +41,46 @@ SCORECARD_SCHEMA = "1"
 _MARKDOWN = re.compile(r"[!-/:-@\[-`{-~]")  # all that a backslash makes plain
 
 
-def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> dict[str, str]:
+def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, output: Path) -> dict[str, str]:
     """Sign, write down and publish what a release leaves; returns the run, its verdict and its folder.
 
     The folder is complete before the ledger speaks of it, and appears after: nothing is published that is not written down.
     The table is among the files only if the release is certified. Full precision stays in the run's private folder.
     """
     store = Store()
-    measured, content = store.record(Ref(made.score), Score), store.record(Ref(made.page["content"]), Content)
-    refuse_disagreement(release, made, measured, content, journal.stages, journal.inputs)
+    measured, content = store.record(made.score, Score), store.record(made.page["content"], Content)
+    refuse_disagreement(release, made, measured, content, recorder.stages, recorder.inputs)
     verdict = content.verdict.verdict
     file = ReleasedFile.of(made, release) if content.certified else None
     chosen = release.sweep
     stamp = Stamp(
-        run=journal.run,
+        run=recorder.run_id,
         issued_at=datetime.now(UTC),
-        attempts=journal.trail.attempts,
+        attempts=recorder.trail.attempts,
         sweep=None if chosen is None else chosen.name,
         points_tried=None if chosen is None else chosen.points_tried,
         **(file.stamped if file else {}),
     )
     excepted = tuple(name for name, _ in content.exceptions)
-    scorecard = scorecard_of(release.name, journal.run, verdict, excepted, content.estimates, content.verdict.criteria)
+    scorecard = scorecard_of(release.name, recorder.run_id, verdict, excepted, content.estimates, content.verdict.criteria)
     scorecard |= _curve(content)
     documents = {
-        "report.html": stamped(store.page(Ref(made.page["page"])), stamp).encode(),
+        "report.html": stamped(store.page(made.page["page"]), stamp).encode(),
         "scorecard.json": as_json(scorecard),
     }
-    private = scorecard_of(release.name, journal.run, verdict, excepted, measured.estimates, measured.verdict.criteria)
+    private = scorecard_of(release.name, recorder.run_id, verdict, excepted, measured.estimates, measured.verdict.criteria)
     private |= _curve(replace(content, estimates=measured.estimates, edition="internal"))
-    write_whole(journal.folder / "scorecard.json", as_json(private))
-    write_whole(journal.folder / "report-internal.html", stamped(store.page(Ref(made.page["internal"])), stamp).encode())
-    with drafted(output.absolute(), release.name, journal.run) as draft:
+    write_whole(recorder.folder / "scorecard.json", as_json(private))
+    write_whole(recorder.folder / "report-internal.html", stamped(store.page(made.page["internal"]), stamp).encode())
+    with drafted(output.absolute(), release.name, recorder.run_id) as draft:
         for name, written in {**documents, **({file.name: file.content} if file else {})}.items():
             draft.add(name, written)
         told = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
         told |= {"summary": told_with_the_verdict(content), "worst_insider": _worst_insider(content)}
         told |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
-        manifest = journal.conclude(**told, folder=str(draft.final), seed=seed_of(made.draw).hex())
+        manifest = recorder.conclude(**told, folder=str(draft.final), seed=seed_of(made.draw).hex())
         ending = Ending(
-            trail=journal.trail,
+            trail=recorder.trail,
             release=release,
             content=content,
             stamp=stamp,
@@ -88,26 +88,26 @@ def issue(journal: Journal, release: ReleaseSpec, made: Made, output: Path) -> d
             file=file,
             documents=tuple(DocumentClaim(name=name, sha256=sha256(content)) for name, content in documents.items()),
             criteria=scorecard["criteria"],
-            stages=journal.stages,
+            stages=recorder.stages,
             manifest=manifest,
         )
-        journal.trail.ended(partial(_signed_into, draft, ending))
+        recorder.trail.ended(partial(_signed_into, draft, ending))
         folder = draft.appear()
-    _move_latest(journal, folder.parent, release.name)
-    _track(journal, content, folder, made.released, ending.statement_name)
+    _move_latest(recorder, folder.parent, release.name)
+    _track(recorder, content, folder, made.released, ending.statement_name)
     try:
-        _show_in_prefect(journal, scorecard, folder)
+        _show_in_prefect(recorder, scorecard, folder)
     except Exception as error:  # the folder stands: what Prefect shows of it cannot undo that
-        journal.note(interface=f"no page in Prefect: {type(error).__name__}")
-    return {"run": journal.run, "verdict": verdict, "exceptions": ",".join(excepted), "folder": str(folder)}
+        recorder.note(interface=f"no page in Prefect: {type(error).__name__}")
+    return {"run": recorder.run_id, "verdict": verdict, "exceptions": ",".join(excepted), "folder": str(folder)}
 
 
-def _move_latest(journal: Journal, parent: Path, release: str) -> None:
+def _move_latest(recorder: RunRecorder, parent: Path, release: str) -> None:
     """`latest` moves last: the ledger has spoken, and the folder is there."""
     try:
         settle_latest(parent, release)
     except OSError as error:  # the folder stands: a link that could not be made cannot undo that
-        journal.note(latest=f"not moved: {error.strerror or type(error).__name__}")
+        recorder.note(latest=f"not moved: {error.strerror or type(error).__name__}")
 
 
 def _signed_into(draft: Draft, ending: Ending, key: SigningKey) -> RunEnded:
@@ -158,24 +158,24 @@ def _plain(record: Estimate | Criterion) -> dict[str, Any]:
     return plain
 
 
-def _track(journal: Journal, content: Content, folder: Path, released: str, statement: str) -> None:
-    journal.tracking.estimates(content.estimates)
+def _track(recorder: RunRecorder, content: Content, folder: Path, released: str, statement: str) -> None:
+    recorder.tracking.estimates(content.estimates)
     worst = find_worst_insider(content)
     if worst is not None:
         at_least = AT_LEAST * worst.lower_bound
-        journal.tracking.metric(f"worst_insider|reidentification{at_least}", worst.reidentification)
-        journal.tracking.tag("sdcert.worst_insider", worst.intruder)
-    journal.tracking.tag("sdcert.verdict", content.verdict.verdict)
-    journal.tracking.tag("sdcert.verdict_word", content.word)
-    journal.tracking.tag("sdcert.released", released)
+        recorder.tracking.metric(f"worst_insider|reidentification{at_least}", worst.reidentification)
+        recorder.tracking.tag("sdcert.worst_insider", worst.intruder)
+    recorder.tracking.tag("sdcert.verdict", content.verdict.verdict)
+    recorder.tracking.tag("sdcert.verdict_word", content.word)
+    recorder.tracking.tag("sdcert.released", released)
     for name in ("report.html", "scorecard.json", statement):
-        journal.tracking.artifact(folder / name)
+        recorder.tracking.artifact(folder / name)
 
 
-def _show_in_prefect(journal: Journal, scorecard: dict[str, Any], folder: Path) -> None:
+def _show_in_prefect(recorder: RunRecorder, scorecard: dict[str, Any], folder: Path) -> None:
     """A page in Prefect's interface: the verdict and what decided it."""
     word = verdict_word(scorecard["verdict"], scorecard["exceptions"])
-    lines = [f"# {scorecard['release']}: {word}", "", f"Run `{journal.run}`, folder `{folder.name}`", ""]
+    lines = [f"# {scorecard['release']}: {word}", "", f"Run `{recorder.run_id}`, folder `{folder.name}`", ""]
     lines += [f"- **{line['decision']}**: {as_markdown(criterion_in_words(line))}" for line in scorecard["criteria"]]
     create_markdown_artifact("\n".join(lines), key=_page_key(scorecard["release"]), description="Verdict of a release")
 

@@ -76,6 +76,41 @@ def test_the_other_linters_see_a_fault(tmp_path, words, fault):
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 1
 
 
+SWAPPED = """
+from tasks.classify.methods import ClassifyPlan
+from tasks.classify.task import classify_attributes
+from tasks.mask.task import Steps, mask_table
+from tasks.microdata.refs import RecordRef, TableRef
+from tasks.microdata.schema import Schema
+
+
+def call_stages(data: TableRef, plan: RecordRef[ClassifyPlan], schema: RecordRef[Schema], steps: RecordRef[Steps]) -> None:
+    classify_attributes.bind({classify})
+    mask_table.bind({mask}, "draw", {order}, None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("classify", "mask", "order", "errors"),
+    [
+        ("data, plan", "data, schema, steps", '"shuffled"', 0),
+        ("plan, data", "data, schema, steps", '"shuffled"', 2),
+        ("data, plan", "data, steps, schema", '"shuffled"', 2),
+        ("data, plan", '"", schema, steps', '"shuffled"', 1),
+        ("data, plan", "data, schema, steps", '"sorted"', 1),
+        ("data", "data, schema, steps", '"shuffled"', 1),
+    ],
+)
+def test_the_type_checker_sees_swapped_arguments_of_a_stage(tmp_path, classify, mask, order, errors):
+    """One cache for all cases and for `make lint`, so that the project itself is read once."""
+    path = tmp_path / "swapped.py"
+    path.write_text(SWAPPED.format(classify=classify, mask=mask, order=order))
+    command = [str(BIN / "mypy"), "--config-file", str(ROOT / "pyproject.toml"), "--no-error-summary", str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert (len(found), all("swapped.py" in line for line in found)) == (errors, True), done.stdout + done.stderr
+
+
 def test_no_file_is_longer_than_400_lines():
     files = [path for room in ("flows", "tasks", "tests") for path in (ROOT / room).rglob("*.py")]
     assert files

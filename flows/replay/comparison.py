@@ -8,16 +8,17 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from flows.certificate import ReleasedFile
-from flows.models import FITTED_MODEL
+from flows.mask_stages import CONTROL_TABLE
+from flows.model_stages import FITTED_MODEL
 from flows.replay.changes import Changes
 from flows.replay.recorded import Recorded
 from flows.replay.rerun import Rerun, failure_in_words, without_token
 from flows.replay.rows import row_change
-from flows.stages import CONTROL_TABLE
 from tasks.attack.linkage.external import FILE
 from tasks.audit.ledger.entries import ReleasedTable
 from tasks.microdata.errors import SdcertError
-from tasks.runtime.artifacts import Damaged, Ref, Store
+from tasks.microdata.refs import TableRef
+from tasks.runtime.artifacts import Damaged, Store
 from tasks.runtime.failures import StageFailure
 
 Kind = Literal["data", "code", "lock", "packages", "platform", "inputs", "unknown", "unexplained"]
@@ -170,10 +171,10 @@ def _data(name: str, run: Recorded, again: Rerun) -> Cause:
     if run.stages[name][part] == now:
         return Cause("data", f"the file of {whose} has other bytes, and the same rows")
     try:
-        then = store.table(Ref(run.stages[name][part]))
+        then = store.table(TableRef(run.stages[name][part]))
     except Damaged:
         return Cause("data", f"{whose} has other content; which rows is not known, the store no longer has the earlier table")
-    return Cause("data", f"{whose}: {row_change(then, store.table(Ref(now)), key)}")
+    return Cause("data", f"{whose}: {row_change(then, store.table(TableRef(now)), key)}")
 
 
 def _whose(stage: str) -> str:
@@ -186,13 +187,13 @@ def _whose(stage: str) -> str:
 def _released_file(then: ReleasedTable, again: Rerun, changes: Changes) -> StageFound:
     if again.made is None:
         return StageFound(RELEASED_FILE, "not reached", causes=(Cause("inputs", "the replay ended before it"),))
-    file = ReleasedFile.of(again.made, again.run.release)
+    file = ReleasedFile.of(again.made, again.recorded.release)
     parts = {"sha256": file.sha256 == then.sha256, "content_address": file.content_address == then.content_address}
     unlike = tuple(name for name, same in parts.items() if not same)
     if not unlike:
         return StageFound(RELEASED_FILE, "identical")
-    made_by = next((name for name in ("model", "train", "mask") if name in again.run.stages), "mask")
-    if again.stages.get(made_by) != again.run.stages[made_by]:
+    made_by = next((name for name in ("model", "train", "mask") if name in again.recorded.stages), "mask")
+    if again.stages.get(made_by) != again.recorded.stages[made_by]:
         return StageFound(RELEASED_FILE, "follows", unlike, (Cause("inputs", made_by),))
     causes = tuple(_made_otherwise(again.rooms["report"], changes, True, False))
     return StageFound(RELEASED_FILE, "differs", unlike, causes)

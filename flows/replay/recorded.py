@@ -10,16 +10,17 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from flows.history import manifest_path, status_of
-from flows.record import KEY_MARK
+from flows.recorder import KEY_MARK
 from flows.release import ReleaseSpec
 from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.errors import InputError
+from tasks.microdata.refs import RecordRef
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.suggestion import did_you_mean
-from tasks.runtime.artifacts import Damaged, Ref, Store
+from tasks.runtime.artifacts import Damaged, Store
 from tasks.runtime.draws import current_pseudonym_key, draw_id, keep_chosen_seed, keep_seed, seed_of
 from tasks.runtime.provenance import Provenance
 from tasks.runtime.records import Produced
@@ -203,7 +204,7 @@ def _unreadable(run: str, why: str) -> InputError:
 
 def _provenance(address: str) -> Provenance | None:
     try:
-        return Store().record(Ref(address), Provenance)
+        return Store().record(RecordRef(address), Provenance)
     except (Damaged, ValidationError):
         return None
 

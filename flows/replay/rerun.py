@@ -14,27 +14,26 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from prefect import Task
-
-from flows.course import Made
 from flows.progress import listener
 from flows.release import ReleaseSpec
 from flows.replay.recorded import WHERE, Recorded
-from flows.stages import carried_out
+from flows.stage_runner import ReleaseArtifacts
+from flows.stages import run_stages
 from tasks.attack.linkage.external import FILE, FileSpec, names_of
 from tasks.attack.threat import attack_id
 from tasks.ingest.external import relocate_errors
 from tasks.ingest.sources import SourceSpec, reachable
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
-from tasks.runtime.caching import rooms_of
 from tasks.runtime.failures import StageFailure
 from tasks.runtime.records import Produced
 from tasks.runtime.settings import Home
+from tasks.runtime.stages import StageCall
 
 ATTACKS_AT_ONCE = 2
+Outputs = TypeVar("Outputs", bound=Mapping[str, object])
 _TOKEN = re.compile(r"(, line \d+)? \([0-9a-f]{16}\)")  # of a failure that keeps its traceback apart
 
 
@@ -44,56 +43,62 @@ class CameNoFurther(Exception):
 
 @dataclass(slots=True)
 class Rerun:
-    """What came of computing a run again. Runs the stages as a `Course`.
+    """What came of computing a run again. Runs the stages as a `StageRunner`.
 
-    stages, inputs: as the journal of a run keeps them. rooms: whose code each stage runs. failure: the error that ended it.
+    stages, inputs: as the recorder of a run keeps them. rooms: whose code each stage runs. failure: the error that ended it.
     made: what came of it, None where it ended before the last stage.
     """
 
-    run: Recorded
+    recorded: Recorded
     stages: dict[str, Produced] = field(default_factory=dict)
     inputs: dict[str, list[Any]] = field(default_factory=dict)
     rooms: dict[str, tuple[str, ...]] = field(default_factory=dict)
     failure: Exception | None = None
-    made: Made | None = None
+    made: ReleaseArtifacts | None = None
 
-    def stage(self, task: Task[..., Produced], name: str, *arguments: Any) -> Produced:
+    def run(self, name: str, call: StageCall[Outputs]) -> Outputs:
         """Compute one stage here and now."""
-        return self.together(task, name, {name: arguments})[0]
+        return self._compute_all(name, {name: call}, name)[0]
 
-    def together(
-        self, task: Task[..., Produced], title: str, jobs: dict[str, tuple[Any, ...]], *, each: int = 1
-    ) -> list[Produced]:
-        """Compute one stage for several names to arguments side by side; results in the order of the jobs."""
-        due = [name for name in jobs if name in self.run.stages or self.run.status == "failed"]
+    def run_all(self, title: str, calls: Mapping[str, StageCall[Outputs]], *, each: int = 1) -> list[Outputs]:
+        """Compute several stages side by side; results in the order of the calls."""
+        if not calls:
+            return []
+        due = sum(self._is_due(name) for name in calls)
+        return self._compute_all(title, calls, f"{title} ({each * due})")
+
+    def _compute_all(self, title: str, calls: Mapping[str, StageCall[Outputs]], line: str) -> list[Outputs]:
+        due = [name for name in calls if self._is_due(name)]
         if not due:
             raise CameNoFurther
-        line = title if list(jobs) == [title] else f"{title} ({each * len(due)})"
         listener.get().began(line)
         started = time.monotonic()
         with ThreadPoolExecutor(ATTACKS_AT_ONCE, thread_name_prefix=title) as pool:
-            running = [pool.submit(self._computed, task, name, jobs[name]) for name in due]
-            produced = [future.result() for future in running]
-        same = all(self.stages[name] == self.run.stages.get(name) for name in due)
+            running = [pool.submit(self._compute, name, calls[name]) for name in due]
+            outputs = [future.result() for future in running]
+        same = all(self.stages[name] == self.recorded.stages.get(name) for name in due)
         listener.get().ended(line, time.monotonic() - started, "identical" if same else "differs")
-        if not jobs.keys() <= self.run.stages.keys():
+        if not calls.keys() <= self.recorded.stages.keys():
             raise CameNoFurther
-        return produced
+        return outputs
+
+    def _is_due(self, name: str) -> bool:
+        return name in self.recorded.stages or self.recorded.status == "failed"
 
     def warn(self, notes: tuple[str, ...]) -> None:
         """A run that is over warns nobody."""
 
     def attempted(self, source: str, source_file: str, masking: str) -> str:
         """The draw of the run; no attempt is written down or counted."""
-        if self.run.draw is None:
+        if self.recorded.draw is None:
             raise CameNoFurther
-        return self.run.draw
+        return self.recorded.draw
 
-    def _computed(self, task: Task[..., Produced], name: str, arguments: tuple[Any, ...]) -> Produced:
-        self.inputs[name], self.rooms[name] = list(arguments), rooms_of(task)
-        produced: Produced = task.fn(*arguments)
-        self.stages[name] = produced
-        return produced
+    def _compute(self, name: str, call: StageCall[Outputs]) -> Outputs:
+        self.inputs[name], self.rooms[name] = list(call.arguments), call.stage.rooms
+        outputs = call.compute()
+        self.stages[name] = cast("Produced", outputs)
+        return outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,7 @@ def rerun(run: Recorded, places: Places) -> Rerun:
             with relocate_errors(f"intruder.files[{i}]"):
                 _refuse_absent(file, f"file {name}=")
         try:
-            done.made = carried_out(done, _as_attacked(run, release), done.attempted)
+            done.made = run_stages(done, _as_attacked(run, release), done.attempted)
         except CameNoFurther:
             pass
         except (StageFailure, InputError) as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import flows
-from flows.record import new_run_id
+from flows.recorder import new_run_id
 from flows.scheduled.asked import CODE_FILE, FOLDER, Asked
 from flows.scheduled.closing import close_unfinished
 from flows.scheduled.keeping import Ending, Kept

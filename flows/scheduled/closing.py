@@ -14,7 +14,8 @@ from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import RunEntries
 from tasks.audit.signing.keys import signing
-from tasks.runtime.artifacts import Damaged, Ref, Store
+from tasks.microdata.refs import RecordRef
+from tasks.runtime.artifacts import Damaged, Store
 from tasks.runtime.tracking import Tracking
 
 MOST = 200
@@ -73,6 +74,6 @@ def _close(began: RunBegan, code: str) -> bool:
 def _is_rehearsal(began: RunBegan) -> bool:
     """As its release file says; a run whose release file is lost, or of another version, is closed all the same."""
     try:
-        return Store().record(Ref(began.spec), ReleaseSpec).not_for_publication
+        return Store().record(RecordRef[ReleaseSpec](began.spec), ReleaseSpec).not_for_publication
     except (Damaged, ValidationError):
         return False

@@ -9,7 +9,8 @@ from pydantic import TypeAdapter, ValidationError
 from flows.history import manifest_of
 from flows.release import ReleaseSpec
 from tasks.microdata.canonical import canonical
-from tasks.runtime.artifacts import Damaged, Ref, Store
+from tasks.microdata.refs import RecordRef
+from tasks.runtime.artifacts import Damaged, Store
 
 _MORE = "; others are not assessed"
 
@@ -25,7 +26,7 @@ def release_key(release: ReleaseSpec) -> str:
 def recorded_key(spec: str, run: str) -> str | None:
     """The same of an earlier run: of what the ledger names, else of its private manifest; None where neither can be read."""
     try:
-        return release_key(Store().record(Ref(spec), ReleaseSpec))
+        return release_key(Store().record(RecordRef(spec), ReleaseSpec))
     except (Damaged, ValidationError):
         pass
     try:

@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from prefect import flow
 
-from flows.course import looked_at
 from flows.limits import REFUSALS, refuse_silence_of_decided
 from flows.publish import settle_latest
 from flows.release import ReleaseSpec
+from flows.stage_runner import expected_digests
 from flows.trail import ASKED_BY_FLOW_RUN
 from flows.watch import quarantine
 from flows.watch.decide import Look, decide, overdue
@@ -29,11 +29,12 @@ from flows.watch.past import Tried, past_of
 from flows.watch.quarantine import Quarantined
 from flows.watch.spec import Watch
 from tasks.audit.keeping.use import use_store
+from tasks.ingest.outputs import IngestOutputs
 from tasks.ingest.task import ingest_source
 from tasks.microdata.errors import InputError
 from tasks.microdata.inert import escape_terminal
+from tasks.microdata.refs import RecordRef
 from tasks.runtime.artifacts import Store
-from tasks.runtime.caching import prepare_task
 from tasks.runtime.draws import current_draw
 from tasks.runtime.failures import StageFailure, hide_exceptions
 from tasks.runtime.files import try_lock
@@ -179,8 +180,9 @@ def _address(release: ReleaseSpec, digest: str) -> str | None:
 @hide_exceptions("look")
 def table_address(plan: str, digest: str) -> str | None:
     """The address of a source's table by the cached stage, so that a run that follows need not read it again."""
-    state: Any = prepare_task(ingest_source, "ingest", refresh=False)(plan, digest, return_state=True)
-    return state.result()["data"] if state.is_completed() else None
+    state = ingest_source.bind(RecordRef(plan), digest).run("ingest", refresh=False)
+    outputs: IngestOutputs | None = state.result() if state.is_completed() else None
+    return None if outputs is None else outputs["data"]
 
 
 def _decided(watch: Watch, version: Version, here: Sequence[Tried], *, again: bool, now: datetime) -> Look:
@@ -242,11 +244,11 @@ def _excepted(done: dict[str, str]) -> tuple[str, ...]:
 def _as_seen(version: Version) -> Iterator[None]:
     """What comes in the place of the version before it is read is neither certified nor quarantined under its name."""
     known = {} if version.refusal is not None else {"source": version.source_file, "released": version.adopted}
-    token = looked_at.set({name: digest for name, digest in known.items() if digest is not None})
+    token = expected_digests.set({name: digest for name, digest in known.items() if digest is not None})
     try:
         yield
     finally:
-        looked_at.reset(token)
+        expected_digests.reset(token)
 
 
 def _not_to_be_run(version: Version, deaths: int) -> InputError | None:

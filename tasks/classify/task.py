@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from tasks.classify.methods import ClassifyPlan, classify
-from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.caching import stage
-from tasks.runtime.records import Produced
+from tasks.classify.outputs import ClassifyOutputs
+from tasks.microdata.refs import RecordRef, TableRef
+from tasks.runtime.artifacts import Store
+from tasks.runtime.stages import stage
 
 
 @stage("classify", rooms=("classify", "ingest"))
-def classify_attributes(data: str, plan: str) -> Produced:
-    """Decide what each attribute is, and refuse what must not be published. Returns `schema`."""
+def classify_attributes(data: TableRef, plan: RecordRef[ClassifyPlan]) -> ClassifyOutputs:
+    """Decide what each attribute is, and refuse what must not be published."""
     store = Store()
-    return {"schema": store.put_record(classify(store.table(Ref(data)), store.record(Ref(plan), ClassifyPlan)))}
+    return {"schema": store.put_record(classify(store.table(data), store.record(plan, ClassifyPlan)))}

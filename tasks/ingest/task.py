@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tasks.ingest.external import FilePlan, read_external, read_file, relocate_errors
 from tasks.ingest.methods import IngestPlan, ingest_raw_table
+from tasks.ingest.outputs import FileOutputs, IngestOutputs
 from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.sources import SourceSpec, parts, read
 from tasks.microdata.errors import InputError
-from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.caching import stage
-from tasks.runtime.records import Produced
+from tasks.microdata.refs import RecordRef
+from tasks.runtime.artifacts import Store
+from tasks.runtime.stages import stage
 
 
 def source_digest(source: SourceSpec) -> str:
@@ -22,10 +23,10 @@ def source_digest(source: SourceSpec) -> str:
 
 
 @stage("ingest", rooms=("ingest",))
-def ingest_source(plan: str, digest: str) -> Produced:
-    """Read, type and validate the source that had this digest. Returns `data` and `report`."""
+def ingest_source(plan: RecordRef[IngestPlan], digest: str) -> IngestOutputs:
+    """Read, type and validate the source that had this digest."""
     store = Store()
-    wanted = store.record(Ref(plan), IngestPlan)
+    wanted = store.record(plan, IngestPlan)
     raw = read(wanted.source)
     found = ingest_raw_table(raw, wanted)
     if _digest(wanted.source, raw) != digest:
@@ -40,10 +41,10 @@ def ingest_source(plan: str, digest: str) -> Produced:
 
 
 @stage("external", rooms=("ingest",))
-def ingest_file(plan: str, digest: str) -> Produced:
-    """Read a file of the intruder that had this digest; it is as private as the source. Returns `data` and `notes`."""
+def ingest_file(plan: RecordRef[FilePlan], digest: str) -> FileOutputs:
+    """Read a file of the intruder that had this digest; it is as private as the source."""
     store = Store()
-    wanted = store.record(Ref(plan), FilePlan)
+    wanted = store.record(plan, FilePlan)
     raw = read_file(wanted)
     found = read_external(raw, wanted)
     if _digest(wanted.source, raw) != digest:

@@ -11,11 +11,13 @@ from functools import partial
 
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.outputs import AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.ingest.methods import IngestReport
 from tasks.mask.categories.marginals import estimate_shares
 from tasks.mask.categories.promise import epsilon_of_a_record, randomisations
-from tasks.mask.methods import Mechanism
+from tasks.mask.outputs import Mechanisms
 from tasks.microdata.alignment import RowAlignment, read_alignment
+from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
@@ -23,12 +25,12 @@ from tasks.report.charts.data import ChartData, chart_data, drawn_by
 from tasks.report.charts.editions import Edition
 from tasks.report.charts.membership import Membership, membership
 from tasks.report.content import Content, public_edition
+from tasks.report.outputs import ReportOutputs
 from tasks.report.page import render
 from tasks.report.plan import ReportPlan
 from tasks.report.publication import refuse_formulas
-from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.caching import stage
-from tasks.runtime.records import Produced
+from tasks.runtime.artifacts import Store
+from tasks.runtime.stages import stage
 from tasks.score.estimates import Score
 from tasks.score.policy import DECLARED
 from tasks.train.card import ModelCard
@@ -39,64 +41,61 @@ ROOMS = ("report", "score", "attack", "train", "mask", "classify", "ingest")
 
 @stage("report", rooms=ROOMS)
 def write_report(
-    plan: str,
-    data: str,
-    validation: str,
-    schema: str,
-    masked: str,
-    released: str,
-    alignment: str,
-    mechanisms: str,
-    results: list[Produced],
-    score: str,
-    members: list[Produced],
-    people: Produced,
-    control: str,
-) -> Produced:
-    """Write both editions. members: what the membership attacks said of the people.
-
-    Returns `page` and `content` (public), and `internal`, the page that must stay private.
-    """
+    plan: RecordRef[ReportPlan],
+    data: TableRef,
+    validation: RecordRef[IngestReport],
+    schema: RecordRef[Schema],
+    masked: TableRef,
+    released: TableRef,
+    alignment: TableRef,
+    mechanisms: RecordRef[Mechanisms],
+    results: list[AttackOutputs],
+    score: RecordRef[Score],
+    members: list[MembershipOutputs],
+    people: PeopleOutputs | None,
+    control: TableRef | None,
+) -> ReportOutputs:
+    """Write both editions. members: what the membership attacks said of the people."""
     store = Store()
-    wanted = store.record(Ref(plan), ReportPlan)
-    measured = store.record(Ref(score), Score)
-    source, attributes = store.table(Ref(data)), store.record(Ref(schema), Schema)
-    table = store.table(Ref(released))
+    wanted = store.record(plan, ReportPlan)
+    measured = store.record(score, Score)
+    source, attributes = store.table(data), store.record(schema, Schema)
+    table = store.table(released)
     refuse_formulas(table, wanted.publish)
-    steps = store.record(Ref(mechanisms), tuple[Mechanism, ...])
+    steps = store.record(mechanisms, Mechanisms)
     full = replace(
         _described(store, wanted, measured, source, validation, attributes, steps, members, control, rows_out=table.n),
         omitted=wanted.omit,
-        attacks=tuple(store.record(Ref(produced["result"]), AttackResult) for produced in results),
+        attacks=tuple(store.record(produced["result"], AttackResult) for produced in results),
         randomised=randomisations(source, attributes, steps),
         epsilon_of_a_record=epsilon_of_a_record(source, attributes, steps),
         estimated_shares=tuple(estimate_shares(table, source, attributes, steps)),
     )
-    rows = read_alignment(store.table(Ref(alignment)), source.n)
-    drawn = partial(_charts, store, full, source, store.table(Ref(masked)), rows, results)
+    rows = read_alignment(store.table(alignment), source.n)
+    drawn = partial(_charts, store, full, source, store.table(masked), rows, results)
     curves = partial(_curves, store, full, source, members, people)
     return _written(store, full, lambda edition: replace(drawn(edition), membership=curves(edition)))
 
 
 @stage("report model", rooms=ROOMS)
 def write_model_report(
-    plan: str,
-    data: str,
-    validation: str,
-    schema: str,
-    mechanisms: str,
-    card: str,
-    score: str,
-    members: list[Produced],
-    people: Produced,
-    control: str,
-) -> Produced:
-    """Write both editions of the report on a model. Returns as `write_report`."""
+    plan: RecordRef[ReportPlan],
+    data: TableRef,
+    validation: RecordRef[IngestReport],
+    schema: RecordRef[Schema],
+    mechanisms: RecordRef[Mechanisms],
+    card: RecordRef[ModelCard],
+    score: RecordRef[Score],
+    members: list[MembershipOutputs],
+    people: PeopleOutputs,
+    control: TableRef | None,
+) -> ReportOutputs:
+    """Write both editions of the report on a model."""
     store = Store()
-    wanted = store.record(Ref(plan), ReportPlan)
-    measured, model = store.record(Ref(score), Score), store.record(Ref(card), ModelCard)
-    source, attributes = store.table(Ref(data)), store.record(Ref(schema), Schema)
-    steps = store.record(Ref(mechanisms), tuple[Mechanism, ...])
+    wanted = store.record(plan, ReportPlan)
+    measured, model = store.record(score, Score), store.record(card, ModelCard)
+    source, attributes = store.table(data), store.record(schema, Schema)
+    steps = store.record(mechanisms, Mechanisms)
     described = _described(
         store, wanted, measured, source, validation, attributes, steps, members, control, rows_out=model.rows
     )
@@ -110,26 +109,26 @@ def _described(
     plan: ReportPlan,
     measured: Score,
     source: Microdata,
-    validation: str,
+    validation: RecordRef[IngestReport],
     schema: Schema,
-    steps: tuple[Mechanism, ...],
-    members: list[Produced],
-    control: str,
+    steps: Mechanisms,
+    members: list[MembershipOutputs],
+    control: TableRef | None,
     *,
     rows_out: int,
 ) -> Content:
     """What there is to say of a release, be it a table or a model."""
     units = units_of(source, schema)
-    outside = store.table(Ref(control)).n if control else None
+    outside = None if control is None else store.table(control).n
     return Content(
         **{name: getattr(plan, name) for name in ReportPlan.model_fields if name not in NOT_TOLD},
-        ingest=store.record(Ref(validation), IngestReport),
+        ingest=store.record(validation, IngestReport),
         schema=schema,
         mechanisms=steps,
         attacks=(),
         estimates=measured.estimates,
         verdict=measured.verdict,
-        membership=tuple(store.record(Ref(produced["result"]), MembershipResult) for produced in members),
+        membership=tuple(store.record(produced["result"], MembershipResult) for produced in members),
         control=None if plan.control_table else outside,
         outside=outside if plan.control_table else None,
         rows_in=source.n,
@@ -138,11 +137,11 @@ def _described(
     )
 
 
-def _written(store: Store, full: Content, drawn: Callable[[Edition], ChartData]) -> Produced:
+def _written(store: Store, full: Content, drawn: Callable[[Edition], ChartData]) -> ReportOutputs:
     content = public_edition(full, drawn("public"))
     internal = replace(full, charts=drawn("internal"))
-    pages = {"page": store.put_page(render(content)), "internal": store.put_page(render(internal))}
-    return {**pages, "content": store.put_record(content)}
+    page, private = store.put_page(render(content)), store.put_page(render(internal))
+    return {"page": page, "internal": private, "content": store.put_record(content)}
 
 
 def _charts(
@@ -151,24 +150,27 @@ def _charts(
     source: Microdata,
     masked: Microdata,
     rows: RowAlignment,
-    results: list[Produced],
+    results: list[AttackOutputs],
     edition: Edition,
 ) -> ChartData:
     ran = [(produced, result) for produced, result in zip(results, content.attacks, strict=True) if result.status == "ok"]
-    outcomes = {one.attack: store.table(Ref(produced["outcomes"])) for produced, one in ran if one.intruder == DECLARED}
+    outcomes = {one.attack: store.table(produced["outcomes"]) for produced, one in ran if one.intruder == DECLARED}
     return chart_data(source, masked, rows, content.schema, frozenset(content.masked), outcomes, edition)
 
 
 def _curves(
-    store: Store, content: Content, source: Microdata, members: list[Produced], people: Produced, edition: Edition
+    store: Store,
+    content: Content,
+    source: Microdata,
+    members: list[MembershipOutputs],
+    people: PeopleOutputs | None,
+    edition: Edition,
 ) -> tuple[Membership, ...]:
     """The curve of each membership attack that ran: its scores of those who were asked about, and who of them is a member."""
     asked = [(result.attack, one) for result, one in zip(content.membership, members, strict=True) if "scores" in one]
-    if not asked:
+    if not asked or people is None:
         return ()
-    frame = store.table(Ref(people["frame"]))
+    frame = store.table(people["frame"])
     member, target = (frame.floats(name) == 1 for name in ("member", "target"))
     rule = drawn_by(source, content.schema, edition)
-    return tuple(
-        membership(attack, store.table(Ref(one["scores"])).floats("score"), member[target], rule) for attack, one in asked
-    )
+    return tuple(membership(attack, store.table(one["scores"]).floats("score"), member[target], rule) for attack, one in asked)

@@ -1,8 +1,8 @@
 """The store: immutable tables, records and pages, addressed by a keyed digest of their content.
 
-A stage hands the next one an address (`Ref`), never a frame. The digest is an HMAC under the store's own key: a plain hash of
-a private table would let anybody confirm a guess about it. Nothing here is pickled; an artifact is checked against its
-address whenever it is read.
+A stage hands the next one an address (`tasks.microdata.refs`), never a frame. The digest is an HMAC under the store's own key:
+a plain hash of a private table would let anybody confirm a guess about it. Nothing here is pickled; an artifact is checked
+against its address whenever it is read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hmac
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NewType, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
 from tasks.microdata.parquet_files import read_parquet
+from tasks.microdata.refs import FileRef, PageRef, RecordRef, Ref, TableRef
 from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file, read_file
 from tasks.microdata.table import Microdata, to_stored_integers
 from tasks.runtime.files import write_whole
@@ -28,7 +29,6 @@ from tasks.runtime.seals import digest_under, store_key
 from tasks.runtime.settings import Home
 from tasks.runtime.shared import open_shared_storage
 
-Ref = NewType("Ref", str)
 T = TypeVar("T")
 
 SUFFIX = {"table": ".parquet", "record": ".json", "page": ".html", "file": ".bin"}
@@ -60,10 +60,10 @@ class Store:
         self.root = home.store
         self.key = store_key(home)
 
-    def put_table(self, table: Microdata) -> Ref:
-        return self._put("table", self._table_address(table), lambda: _parquet(table))
+    def put_table(self, table: Microdata) -> TableRef:
+        return TableRef(self._put("table", self._table_address(table), lambda: _parquet(table)))
 
-    def table(self, ref: Ref) -> Microdata:
+    def table(self, ref: TableRef) -> Microdata:
         """Raises Damaged where the file is missing, unreadable, or not what the address says."""
         content = self._read(ref, "table")
         try:
@@ -73,46 +73,46 @@ class Store:
             raise Damaged(ref) from None
         return self._verify_address(ref, table, address)
 
-    def put_record(self, record: object, kind: Any = None) -> Ref:
+    def put_record(self, record: T, kind: Any = None) -> RecordRef[T]:
         """Store anything that pydantic can write as JSON; `kind` is its type where that is not its class."""
         content = adapter_of(kind or type(record)).dump_json(record, by_alias=True)
-        return self._put("record", self.digest(content), lambda: content)
+        return RecordRef(self._put("record", self.digest(content), lambda: content))
 
     @overload
-    def record(self, ref: Ref, kind: type[T]) -> T: ...
+    def record(self, ref: RecordRef[T], kind: type[T]) -> T: ...
 
     @overload
-    def record(self, ref: Ref, kind: Any) -> Any: ...  # a union or a tuple of specs
+    def record(self, ref: RecordRef[T], kind: Any) -> T: ...  # a union or a tuple of specs
 
-    def record(self, ref: Ref, kind: Any) -> Any:
+    def record(self, ref: RecordRef[T], kind: Any) -> Any:
         content = self._read(ref, "record")
         return adapter_of(kind).validate_json(self._verify_address(ref, content, self.digest(content)))
 
-    def put_page(self, text: str) -> Ref:
+    def put_page(self, text: str) -> PageRef:
         content = text.encode()
-        return self._put("page", self.digest(content), lambda: content)
+        return PageRef(self._put("page", self.digest(content), lambda: content))
 
-    def page(self, ref: Ref) -> str:
+    def page(self, ref: PageRef) -> str:
         content = self._read(ref, "page")
         return self._verify_address(ref, content, self.digest(content)).decode()
 
-    def put_file(self, content: bytes) -> Ref:
-        return self._put("file", self.digest(content), lambda: content)
+    def put_file(self, content: bytes) -> FileRef:
+        return FileRef(self._put("file", self.digest(content), lambda: content))
 
-    def file(self, ref: Ref) -> bytes:
+    def file(self, ref: FileRef) -> bytes:
         content = self._read(ref, "file")
         return self._verify_address(ref, content, self.digest(content))
 
-    def intact(self, ref: Ref) -> bool:
+    def intact(self, ref: str) -> bool:
         """Is the artifact there, and what its address says?"""
         try:
             match ref.partition(":")[0]:
                 case "table":
-                    self.table(ref)
+                    self.table(TableRef(ref))
                 case "page":
-                    self.page(ref)
+                    self.page(PageRef(ref))
                 case "file":
-                    self.file(ref)
+                    self.file(FileRef(ref))
                 case _:
                     content = self._read(ref, "record")
                     self._verify_address(ref, content, self.digest(content))
@@ -138,13 +138,13 @@ class Store:
             mac.update(piece)
         return mac.hexdigest()
 
-    def _path(self, ref: Ref) -> Path:
+    def _path(self, ref: str) -> Path:
         return self.root / name_of(ref)
 
-    def exists(self, ref: Ref) -> bool:
+    def exists(self, ref: str) -> bool:
         return self._path(ref).exists() if self.shared is None else self.shared.exists(name_of(ref))
 
-    def content(self, ref: Ref) -> bytes:
+    def content(self, ref: str) -> bytes:
         """The bytes of an artifact, not checked. Raises Damaged where there are none."""
         try:
             return read_file(self._path(ref), LARGEST_TABLE) if self.shared is None else self.shared.read(name_of(ref))
@@ -161,12 +161,12 @@ class Store:
             self.shared.write_checked(name_of(ref), content())
         return ref
 
-    def _read(self, ref: Ref, kind: str) -> bytes:
+    def _read(self, ref: str, kind: str) -> bytes:
         if not ref.startswith(f"{kind}:"):
             raise Damaged(ref)
         return self.content(ref)
 
-    def _verify_address(self, ref: Ref, content: T, address: str) -> T:
+    def _verify_address(self, ref: str, content: T, address: str) -> T:
         if not hmac.compare_digest(ref.partition(":")[2], address):
             raise Damaged(ref)
         return content

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import hashlib
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from prefect import Task, task
-from prefect.cache_policies import INPUTS, CachePolicy
+from prefect.cache_policies import CachePolicy
 from prefect.context import TaskRunContext
 from prefect.locking.protocol import LockManager
 from prefect.serializers import JSONSerializer, Serializer
-from prefect.transactions import IsolationLevel, get_transaction
+from prefect.transactions import get_transaction
 from pydantic import Field
-from threadpoolctl import threadpool_limits
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import files_of, fingerprint
 from tasks.microdata.regular_files import read_file, read_text_file
-from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.failures import hide_exceptions
+from tasks.runtime.artifacts import Store
 from tasks.runtime.files import try_lock
 from tasks.runtime.provenance import list_installed_packages, lock_file
-from tasks.runtime.records import LARGEST_RECORD, Produced, Returned, is_produced, parse_returned, read_returned, seal_result
+from tasks.runtime.records import LARGEST_RECORD, Returned, is_produced, parse_returned, read_returned, seal_result
 from tasks.runtime.seals import ADDRESS
 from tasks.runtime.settings import Home
 from tasks.runtime.shared import fetch_record, share_record
@@ -192,7 +187,7 @@ def _trustworthy(key: str, path: Path) -> bool:
     if found is None or not found.is_of(Home.current(), key):
         return False
     store = Store()
-    return all(store.intact(Ref(ref)) for ref in found.produced.values())
+    return all(store.intact(ref) for ref in found.produced.values())
 
 
 def _read_cached_result(path: Path) -> Returned | None:
@@ -201,59 +196,6 @@ def _read_cached_result(path: Path) -> Returned | None:
         return read_returned(read_file(path, LARGEST_RECORD))
     except OSError:
         return None
-
-
-def stage(name: str, rooms: tuple[str, ...]) -> Callable[[Callable[..., Produced]], Task[..., Produced]]:
-    """Make a function of addresses a cached task. It takes texts and returns a dict of addresses, nothing else.
-
-    rooms: the folders of `tasks/` whose code it runs, its own and those it imports; a test compares them with the imports.
-    """
-    policy = (INPUTS + Fingerprint(stage=name, rooms=tuple(sorted({*rooms, "microdata", "runtime"})))).configure(
-        lock_manager=FlockManager(), isolation_level=IsolationLevel.SERIALIZABLE
-    )
-
-    def wrap(function: Callable[..., Produced]) -> Task[..., Produced]:
-        cached = task(
-            name=name,
-            cache_policy=policy,
-            persist_result=True,
-            result_serializer=SealedResultSerializer(),
-            cache_result_in_memory=False,
-            retries=0,
-            log_prints=False,
-        )
-        return cached(hide_exceptions(name)(limit_to_one_thread(function)))
-
-    return wrap
-
-
-def limit_to_one_thread(function: Callable[..., Produced]) -> Callable[..., Produced]:
-    """The function with the threads of native libraries set to one, for good, each time before it runs.
-
-    Sums of products come out otherwise on two threads than on one. The environment alone does not see to it: a library reads it
-    when it is loaded, which may have been before, and a user may have set it. About 0.002 s.
-    """
-
-    @functools.wraps(function)
-    def call(*arguments: Any, **named: Any) -> Produced:
-        threadpool_limits(limits=1)
-        return function(*arguments, **named)
-
-    return call
-
-
-def rooms_of(cached: Task[..., Produced]) -> tuple[str, ...]:
-    """The folders of `tasks/` whose code a stage runs, its own and those it imports."""
-    policies = getattr(cached.cache_policy, "policies", ())
-    return tuple(room for policy in policies if isinstance(policy, Fingerprint) for room in policy.rooms)
-
-
-def prepare_task(cached: Task[..., Produced], name: str, *, refresh: bool) -> Task[..., Produced]:
-    """The task as one run calls it: named, its records in the home of this moment, computed anew where that is asked for.
-
-    The name holds names of columns. Prefect takes a text for a template and fills it in (`str.format`), so it gets a function.
-    """
-    return cached.with_options(task_run_name=lambda: name, result_storage=Home.current().records, refresh_cache=refresh)
 
 
 def _lock_path(key: str) -> Path:

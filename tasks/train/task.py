@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.randomness import stream
+from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
-from tasks.runtime.artifacts import Ref, Store, content_address
-from tasks.runtime.caching import stage
+from tasks.runtime.artifacts import Store, content_address
 from tasks.runtime.draws import seed_of
-from tasks.runtime.records import Produced
+from tasks.runtime.stages import stage
 from tasks.train.card import card_of
 from tasks.train.examples import ExampleEncoder, coding_of, coding_of_file, refuse_rare_classes
 from tasks.train.learners import RANDOM_STATES
 from tasks.train.model import answers_of, fit_model, refuse_silent
+from tasks.train.outputs import ModelOutputs
 from tasks.train.rare import refuse_rare_categories
 from tasks.train.skops_file import classes_of, frame_of, read_model, serialise_model
 from tasks.train.spec import WHERE, ModelSpec, file_content
 
+Purpose = Literal["release", "rehearsal"]
 ROOMS = ("train", "mask", "classify", "ingest")
 
 
 @stage("train", rooms=ROOMS)
-def train_model(table: str, schema: str, plan: str, purpose: str, draw: str) -> Produced:
-    """Train the model on a table, with the seed of a draw. purpose: `release`, or `rehearsal` of how it is made.
-
-    Returns `model`, its file, and `card`, what there is to say of it.
-    """
+def train_model(
+    table: TableRef, schema: RecordRef[Schema], plan: RecordRef[ModelSpec], purpose: Purpose, draw: str
+) -> ModelOutputs:
+    """Train the model on a table, with the seed of a draw: for release, or to rehearse how it is made."""
     store = Store()
-    training, attributes, spec = store.table(Ref(table)), store.record(Ref(schema), Schema), store.record(Ref(plan), ModelSpec)
+    training, attributes, spec = store.table(table), store.record(schema, Schema), store.record(plan, ModelSpec)
     rng = stream(seed_of(draw), "model", purpose, content_address(training))
     random_state = int(rng.integers(RANDOM_STATES))
     if spec.learner is None:
@@ -43,13 +44,13 @@ def train_model(table: str, schema: str, plan: str, purpose: str, draw: str) -> 
 
 
 @stage("adopt model", rooms=ROOMS)
-def adopt_model(table: str, schema: str, plan: str, digest: str) -> Produced:
+def adopt_model(table: TableRef, schema: RecordRef[Schema], plan: RecordRef[ModelSpec], digest: str) -> ModelOutputs:
     """Read a fitted model from the file that had this digest; `table` is what it was trained on, as the release file says.
 
-    Returns what `train_model` does. The file is written anew, with nothing in it but what the model needs.
+    The file is written anew, with nothing in it but what the model needs.
     """
     store = Store()
-    training, attributes, spec = store.table(Ref(table)), store.record(Ref(schema), Schema), store.record(Ref(plan), ModelSpec)
+    training, attributes, spec = store.table(table), store.record(schema, Schema), store.record(plan, ModelSpec)
     content = file_content(spec)
     if store.digest(content) != digest:
         what, remedy = "the file changed while it was read", "run again when it is complete"
@@ -63,7 +64,7 @@ def adopt_model(table: str, schema: str, plan: str, digest: str) -> Produced:
     return _store_model(store, spec, coding, model, training)
 
 
-def _store_model(store: Store, spec: ModelSpec, coding: ExampleEncoder, model: Any, training: Microdata) -> Produced:
+def _store_model(store: Store, spec: ModelSpec, coding: ExampleEncoder, model: Any, training: Microdata) -> ModelOutputs:
     file = serialise_model(model)
     return {"model": store.put_file(file), "card": store.put_record(card_of(spec, coding, model, file, training))}
 

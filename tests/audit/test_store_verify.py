@@ -15,7 +15,7 @@ from small_homes import NOW, aged, ended, home_in, path_of, put, put_cache_recor
 from tasks.audit.keeping.inventory import PLAIN
 from tasks.audit.keeping.needs import history, manifests_of
 from tasks.audit.keeping.verification import verify
-from tasks.runtime.artifacts import Damaged, Ref, Store
+from tasks.runtime.artifacts import Damaged, Store
 from tasks.runtime.draws import draw_of, keep_seed, pseudonym_key_of
 from tasks.runtime.settings import Home
 
@@ -197,8 +197,8 @@ def test_a_flipped_bit_is_found_or_changes_no_value(tmp_path_factory, seed):
         rewritten(ref, bytes(spoiled))
         aged(path_of(ref), 0, now=NOW)
         try:
-            value = Store().table(Ref(ref)).column("x").to_pylist()
+            value = Store().table(ref).column("x").to_pylist()
         except Damaged:
             value = None
-        assert Store().intact(Ref(ref)) == (value is not None)
+        assert Store().intact(ref) == (value is not None)
         assert value in (None, ["a value that is long enough to be told from others: é"])

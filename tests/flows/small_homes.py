@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tasks.audit.ledger.entries import Entry
 from tasks.microdata.table import Microdata
-from tasks.runtime.artifacts import Ref, Store
+from tasks.runtime.artifacts import Store
 from tasks.runtime.records import SERIALIZER, seal_result
 from tasks.runtime.settings import Home
 
@@ -99,4 +99,4 @@ def digest_of(run: str) -> str:
 
 
 def there(refs: list[str]) -> list[bool]:
-    return [Store().intact(Ref(ref)) for ref in refs]
+    return [Store().intact(ref) for ref in refs]

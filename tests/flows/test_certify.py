@@ -213,7 +213,7 @@ def test_interrupted_is_130(certify, tmp_path, monkeypatch):
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flows.certify._attempted", stop)
+    monkeypatch.setattr("flows.certify._count_attempt", stop)
     ran, manifest = certify()
     assert ran.code == 130
     assert manifest["status"] == "interrupted"

@@ -14,11 +14,11 @@ from outcomes import newest_manifest
 from pydantic import TypeAdapter
 
 from flows.agreement import refuse_disagreement
-from flows.course import Made
 from flows.release import ReleaseSpec
+from flows.stage_runner import ReleaseArtifacts
 from tasks.microdata.errors import InputError
 from tasks.report.content import Content
-from tasks.runtime.artifacts import Ref, Store
+from tasks.runtime.artifacts import Store
 from tasks.runtime.settings import Home
 from tasks.score.estimates import Score
 
@@ -116,14 +116,14 @@ def edit(records: Path, rng: random.Random) -> str:
 
 
 def told_of(manifest: dict[str, Any]) -> tuple[Any, ...]:
-    """What the end of a run is given: the release, what was made, the figures, the report's content, the journal's facts."""
+    """The arguments of the end of a run: release, artifacts, figures, content of the report, facts of the recorder."""
     stages, store = manifest["stages"], Store()
     release = TypeAdapter(ReleaseSpec).validate_json(json.dumps(manifest["spec"]))
     page, score = stages["report"]["produced"], stages["score"]["produced"]["score"]
     source, released = stages["ingest"]["produced"]["data"], stages["mask"]["produced"]["released"]
-    made = Made(source, released, score, page, manifest["draw"])
-    content = store.record(Ref(page["content"]), Content)
-    return release, made, store.record(Ref(score), Score), content, stages, manifest["inputs"]
+    made = ReleaseArtifacts(source, released, score, page, manifest["draw"])
+    content = store.record(page["content"], Content)
+    return release, made, store.record(score, Score), content, stages, manifest["inputs"]
 
 
 @pytest.mark.slow

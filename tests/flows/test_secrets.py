@@ -143,9 +143,9 @@ def test_the_canary_is_there_to_be_found(certify, home):
     private = {path: path.read_bytes() for path in (home / "runs").rglob("*") if path.is_file()}
     assert any(manifest["seed"].encode() in content for content in private.values())
     assert any("a seed" in leaks.secrets_of([home]).found_in(content) for content in private.values())
-    from tasks.runtime.artifacts import Ref, Store
+    from tasks.runtime.artifacts import Store
 
-    table = Store().table(Ref(manifest["stages"]["ingest"]["produced"]["data"]))
+    table = Store().table(manifest["stages"]["ingest"]["produced"]["data"])
     assert CANARY["income"] in table.floats("income")
 
 

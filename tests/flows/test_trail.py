@@ -161,7 +161,7 @@ def test_an_interrupted_run_is_written_down(certify, monkeypatch):
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flows.certify._attempted", stop)
+    monkeypatch.setattr("flows.certify._count_attempt", stop)
     ran, _ = certify()
     assert ran.code == 130
     assert last_ending().outcome == "interrupted"
@@ -201,7 +201,7 @@ def test_a_folder_that_does_not_appear_takes_no_verdict_back(certify, monkeypatc
 def test_a_key_rotated_in_mid_run_signs_what_follows(certify, sdcert, monkeypatch, tmp_path):
     import flows.certify
 
-    attempted = flows.certify._attempted
+    attempted = flows.certify._count_attempt
 
     def rotated(*words, **options):
         draw = attempted(*words, **options)
@@ -211,7 +211,7 @@ def test_a_key_rotated_in_mid_run_signs_what_follows(certify, sdcert, monkeypatc
         KeyChanges(Home.current(), None).rotate(passphrase=None)
         return draw
 
-    monkeypatch.setattr("flows.certify._attempted", rotated)
+    monkeypatch.setattr("flows.certify._count_attempt", rotated)
     ran, manifest = certify()
     assert ran.code == 0
     checked = sdcert("audit", "verify")

@@ -12,8 +12,8 @@ import pytest
 from release_files import RELEASE, survey
 from watches import Certifier, drop, failure, never, watch_of, write_watch
 
-from flows.course import looked_at
-from flows.stages import carried_out
+from flows.stage_runner import expected_digests
+from flows.stages import run_stages
 from flows.watch import once, quarantine
 from flows.watch.identity import release_key
 from flows.watch.once import look_once
@@ -35,7 +35,7 @@ def watch(own, tmp_path, monkeypatch):
 
     def address(release, digest):
         with suppress(StageFailure):
-            return ingest_source.fn(Store().put_record(release.ingest_plan), digest)["data"]
+            return ingest_source.bind(Store().put_record(release.ingest_plan), digest).compute()["data"]
 
     monkeypatch.setattr(once, "_address", address)
     return watch_of(tmp_path)
@@ -372,9 +372,9 @@ def test_what_comes_in_the_place_of_a_version_before_it_is_read_is_not_certified
 
     def certify(release):
         dropped.write_text(survey(99))
-        return hide_exceptions("certify")(carried_out)(None, release, None)
+        return hide_exceptions("certify")(run_stages)(None, release, None)
 
     found = look_once(watch, certify)
     assert (found.action, found.code, quarantine.records()) == ("away", "source-changed at source", [])
-    assert not looked_at.get()
+    assert not expected_digests.get()
     assert look_once(watch, Certifier(["certified"])).verdict == "certified"

@@ -16,7 +16,7 @@ from sqlalchemy import create_engine, text
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec
-from tasks.runtime.artifacts import Ref, Store, content_address
+from tasks.runtime.artifacts import Store, content_address
 
 COLUMNS = ("n", "x", "t", "flag", "code", "opinion")
 ROWS = [
@@ -105,14 +105,14 @@ def test_a_changed_row_of_a_database_is_another_source(home: Path, folder: Path,
     before = source_digest(source)
     assert source_digest(source) == before
     plan = Store().put_record(IngestPlan(source=source, attributes=DECLARED))
-    produced = ingest_source.fn(plan, before)
-    assert Store().table(Ref(produced["data"])).n == len(ROWS)
+    produced = ingest_source.bind(plan, before).compute()
+    assert Store().table(produced["data"]).n == len(ROWS)
     with sqlite3.connect(folder / "t.db") as database:
         database.execute("update t set x = 0.2 where n = 1")
     try:
         assert source_digest(source) != before
         with pytest.raises(StageFailure, match="source-changed"):
-            ingest_source.fn(plan, before)
+            ingest_source.bind(plan, before).compute()
     finally:
         with sqlite3.connect(folder / "t.db") as database:
             database.execute("update t set x = 0.1 where n = 1")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
-from tasks.runtime.artifacts import Damaged, Ref, Store, canonical, content_address
+from tasks.runtime.artifacts import Damaged, Store, canonical, content_address
 from tasks.runtime.keyfile import private_key
 from tasks.runtime.settings import Home
 
@@ -164,8 +164,8 @@ def test_what_is_no_file_or_has_no_end_is_damage_at_once(home, tmp_path, put, ki
 @pytest.mark.parametrize("ref", ["table:../../etc/passwd", "pickle:00", "table:", "record:ab/../cd", ""])
 def test_an_address_cannot_leave_the_store(home, ref):
     with pytest.raises(Damaged):
-        Store().table(Ref(ref))
-    assert not Store().intact(Ref(ref))
+        Store().table(ref)
+    assert not Store().intact(ref)
 
 
 def test_files_are_private_and_read_only(home):
@@ -205,7 +205,7 @@ def test_records_and_pages(home):
     with pytest.raises(Damaged):
         store.table(record)
     assert store.intact(page)
-    assert not store.intact(Ref("page:" + "0" * 64))
+    assert not store.intact("page:" + "0" * 64)
 
 
 def test_negative_zero_is_zero():

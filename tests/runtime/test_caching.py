@@ -11,11 +11,12 @@ from prefect.serializers import JSONSerializer
 from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import TASKS
 from tasks.microdata.table import Microdata
-from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.caching import FlockManager, SealedResultSerializer, prepare_task, stage, vet
+from tasks.runtime.artifacts import Store
+from tasks.runtime.caching import FlockManager, SealedResultSerializer, vet
 from tasks.runtime.failures import StageFailure
 from tasks.runtime.records import seal_result
 from tasks.runtime.settings import Home
+from tasks.runtime.stages import stage
 
 STAGES = ("ingest", "classify", "mask", "attack", "score", "report")
 calls: list[str] = []
@@ -31,7 +32,7 @@ def demonstrate(text: str) -> dict[str, str]:
 
 @flow(name="demonstration")
 def demonstration(text: str, refresh: bool = False) -> tuple[str, dict[str, str]]:
-    state = prepare_task(demonstrate, "demonstrate", refresh=refresh)(text, return_state=True)
+    state = demonstrate.bind(text).run("demonstrate", refresh=refresh)
     return state.name, state.result()
 
 
@@ -59,7 +60,7 @@ def test_the_second_call_is_cached(home, prefect):
 def test_the_name_of_a_run_is_no_template(home, prefect, name):
     @flow(name="named")
     def named() -> str:
-        state = prepare_task(demonstrate, name, refresh=True)("a", return_state=True)
+        state = demonstrate.bind("a").run(name, refresh=True)
         return str(state.state_details.task_run_id)
 
     with get_client(sync_client=True) as client:
@@ -75,13 +76,13 @@ def test_records_are_private(home, prefect):
 @pytest.mark.parametrize("what", ["gone", "damaged"])
 def test_a_record_whose_artifact_is_gone_or_damaged_is_computed_again(home, prefect, what):
     _, produced = demonstration("a")
-    path = Store()._path(Ref(produced["table"]))
+    path = Store()._path(produced["table"])
     path.unlink()
     if what == "damaged":
         path.write_bytes(b"PAR1 nothing")
     name, again = demonstration("a")
     assert (name, again) == ("Completed", produced)
-    assert Store().table(Ref(again["table"])).names == ("text",)
+    assert Store().table(again["table"]).names == ("text",)
 
 
 PICKLE = "gASVIAAAAAAAAACMBXBvc2l4lIwGc3lzdGVtlJOUjAVmYWxzZZSFlFKULg=="
@@ -224,9 +225,8 @@ def rooms_run_by(room: str) -> set[str]:
 @pytest.mark.parametrize("name", STAGES)
 def test_the_rooms_named_are_the_rooms_imported(name):
     module = __import__(f"tasks.{name}.task", fromlist=["task"])
-    (task,) = [value for value in vars(module).values() if getattr(value, "name", None) == name]
-    (policy,) = [part for part in task.cache_policy.policies if hasattr(part, "rooms")]
-    assert set(policy.rooms) == rooms_run_by(name)
+    (found,) = [value for value in vars(module).values() if getattr(value, "name", None) == name]
+    assert set(found.rooms) == rooms_run_by(name)
 
 
 def edited(path: Path, change) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tasks.runtime.caching import stage
+from tasks.runtime.stages import stage
 
 seen: list[set[int]] = []
 
@@ -18,5 +18,5 @@ def count_threads(text: str) -> dict[str, str]:
 def test_a_stage_computes_on_one_thread_though_the_libraries_have_more():
     with threadpool_limits(limits=2):
         assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {2}
-        count_threads.fn("a")
+        count_threads.bind("a").compute()
         assert seen == [{1}]

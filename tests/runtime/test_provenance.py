@@ -8,8 +8,7 @@ import time
 
 from tasks.microdata.fingerprint import files_of
 from tasks.report.predicate import MadeBy
-from tasks.runtime.artifacts import Ref, Store
-from tasks.runtime.caching import rooms_of
+from tasks.runtime.artifacts import Store
 from tasks.runtime.provenance import (
     ROOT,
     Provenance,
@@ -34,7 +33,7 @@ def test_every_source_file_is_named_with_its_digest():
 def test_the_files_of_a_stage_are_those_its_cache_key_is_made_of():
     from tasks.mask.task import mask_table
 
-    rooms = rooms_of(mask_table)
+    rooms = mask_table.rooms
     assert set(rooms) == {"mask", "classify", "ingest", "microdata", "runtime"}
     wanted = {path.relative_to(ROOT).as_posix() for path in files_of(rooms)}
     assert set(files_of_rooms(provenance_of_process().files, rooms)) == wanted
@@ -70,7 +69,7 @@ def test_the_digests_depend_on_what_they_name_and_on_nothing_else():
 def test_it_is_kept_under_one_address(home):
     address = put(Store())
     assert put(Store()) == address
-    assert Store().record(Ref(address), Provenance) == provenance_of_process()
+    assert Store().record(address, Provenance) == provenance_of_process()
 
 
 def test_it_is_cheap_and_the_same_in_another_process():

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tasks.audit.keeping.inventory import AN_HOUR, CacheRecord, Lying, StoreFiles, cache_records, is_draft, list_home_store
 from tasks.audit.keeping.needs import History, KnownRun, find_reachable_addresses, find_runs_to_keep, links_in
 from tasks.microdata.regular_files import read_file
-from tasks.runtime.artifacts import Ref, Store
+from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import draw_id, read_pointer_id
 from tasks.runtime.keyfile import read_key
 from tasks.runtime.seals import key_fits
@@ -127,7 +127,7 @@ def _find_damaged_artifacts(
 ) -> Iterator[StoreFinding]:
     store, of = Store(home), len(files.artifacts)
     for done, ref in enumerate(files.artifacts, 1):
-        if not store.intact(Ref(ref)) and files.exists(ref):
+        if not store.intact(ref) and files.exists(ref):
             says = f"{_short(ref)} is not what its address says: its file was changed or torn"
             yield StoreFinding("damaged", ref, says, _to_restore(needs.get(ref, ())), needs.get(ref, ()))
         told(done, of)

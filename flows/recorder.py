@@ -1,4 +1,4 @@
-"""The journal of one run: its private manifest, its progress, and what goes to MLflow, written when a stage ends.
+"""The recorder of one run: it runs the stages, and when one ends writes the private manifest and what goes to MLflow.
 
 The flow writes, not the cached task, so a run that was served from the cache is recorded as completely as a fresh one.
 """
@@ -10,14 +10,14 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
-from prefect import Task
 from prefect.client.schemas.objects import State
 
 from flows.clock import warnings_of_clock
@@ -30,17 +30,19 @@ from tasks.audit.keeping.use import use_store
 from tasks.microdata.regular_files import read_file
 from tasks.runtime import provenance
 from tasks.runtime.artifacts import Store
-from tasks.runtime.caching import platform_fingerprint, prepare_task
+from tasks.runtime.caching import platform_fingerprint
 from tasks.runtime.files import write_whole
 from tasks.runtime.processes import user_name
-from tasks.runtime.records import Produced
 from tasks.runtime.settings import Home
+from tasks.runtime.stages import StageCall
 from tasks.runtime.tracking import Tracking
+
+Outputs = TypeVar("Outputs", bound=Mapping[str, object])
 
 KEY_MARK = b"which key of the store"  # its digest tells a replay whether the key is still the run's
 
 
-def _record_of(state: State[Produced]) -> str | None:
+def _get_record_name(state: State[Any]) -> str | None:
     """The name of the record of the cache that says what a stage returned."""
     metadata = getattr(state.data, "metadata", None)
     return None if metadata is None or metadata.storage_key is None else Path(metadata.storage_key).name
@@ -51,11 +53,11 @@ def new_run_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
 
 
-class Journal:
+class RunRecorder:
     """Runs the stages of one release and writes down what they did. Use as a context."""
 
     def __init__(self, release: ReleaseSpec, *, refresh: bool) -> None:
-        self.run = new_run_id()
+        self.run_id = new_run_id()
         self.started = datetime.now(UTC)
         self.computed: list[str] = []
         self.cached: list[str] = []
@@ -64,7 +66,7 @@ class Journal:
         self._final = False
         self._later: dict[str, Any] = {}
         self._manifest: dict[str, Any] = {
-            "run": self.run,
+            "run": self.run_id,
             "release": release.name,
             "series": release.lineage,
             "status": "running",
@@ -79,17 +81,17 @@ class Journal:
             "inputs": {},
             "stages": {},
         }
-        self.trail = Trail(self.run, release)
-        self._tracking = Tracking(series=release.lineage, run=self.run)
+        self.trail = Trail(self.run_id, release)
+        self._tracking = Tracking(series=release.lineage, run=self.run_id)
         self._tracking.parameters(release.public())
         self._tracking.tag("sdcert.release", release.name)
 
     @property
     def folder(self) -> Path:
         """The private folder of this run."""
-        return Home.current().folder("runs", self.run)
+        return Home.current().folder("runs", self.run_id)
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> RunRecorder:
         self._in_use.enter_context(use_store())
         self._save()
         self.trail.began()
@@ -102,40 +104,43 @@ class Journal:
         with self._in_use:
             try:
                 if error is not None:
-                    self._failed(error)
+                    self._record_failure(error)
             finally:
                 self._finish("FINISHED" if error is None else "FAILED")
 
-    def stage(self, task: Task[..., Produced], name: str, *arguments: Any) -> Produced:
+    def run(self, name: str, call: StageCall[Outputs]) -> Outputs:
         """Run one stage and wait for it."""
         listener.get().began(name)
         started = time.monotonic()
-        produced = self._kept(name, self._run(task, name, arguments))
-        self._told(name, name, time.monotonic() - started, "cached" if name in self.cached else "computed")
-        return produced
+        outputs = self._record_outputs(name, self._run_call(name, call))
+        self._record_seconds(name, name, time.monotonic() - started, "cached" if name in self.cached else "computed")
+        return outputs
 
-    def together(
-        self, task: Task[..., Produced], title: str, jobs: dict[str, tuple[Any, ...]], *, each: int = 1
-    ) -> list[Produced]:
-        """Run one stage for several names to arguments side by side; results in the order of the jobs."""
-        of = each * len(jobs)
-        listener.get().began(f"{title} ({of})")
+    def run_all(self, title: str, calls: Mapping[str, StageCall[Outputs]], *, each: int = 1) -> list[Outputs]:
+        """Run several stages side by side; results in the order of the calls."""
+        if not calls:
+            return []
+        total = each * len(calls)
+        listener.get().began(f"{title} ({total})")
         started, cached_before = time.monotonic(), len(self.cached)
-        running = {name: self._prepared(task, name, arguments).submit(*arguments) for name, arguments in jobs.items()}
-        produced = []
+        running = {}
+        for name, call in calls.items():
+            self._record_inputs(name, call)
+            running[name] = call.prepare_task(name, refresh=self._refresh).submit(*call.arguments)
+        outputs = []
         for done, (name, future) in enumerate(running.items(), 1):
             try:
                 future.result(raise_on_failure=False)  # `wait` takes any TimeoutError for its own and ends too early
-                state: State[Produced] = future.state
+                state: State[Outputs] = future.state
             except TimeoutError:
-                state = self._run(task, name, jobs[name])
-            produced.append(self._kept(name, state))
+                state = self._run_call(name, calls[name])
+            outputs.append(self._record_outputs(name, state))
             served = each * (len(self.cached) - cached_before)
-            listener.get().went(title, each * done, of, time.monotonic() - started, cached=served)
+            listener.get().went(title, each * done, total, time.monotonic() - started, cached=served)
         cached = each * (len(self.cached) - cached_before)
-        how = "cached" if cached == of else f"{of - cached} computed{f', {cached} cached' if cached else ''}"
-        self._told(f"{title} ({of})", title, time.monotonic() - started, how)
-        return produced
+        how = "cached" if cached == total else f"{total - cached} computed{f', {cached} cached' if cached else ''}"
+        self._record_seconds(f"{title} ({total})", title, time.monotonic() - started, how)
+        return outputs
 
     def note(self, **facts: Any) -> None:
         """Add facts to the private manifest; once it is final, to a file beside it."""
@@ -167,31 +172,30 @@ class Journal:
     def tracking(self) -> Tracking:
         return self._tracking
 
-    def _prepared(self, task: Task[..., Produced], name: str, arguments: tuple[Any, ...]) -> Task[..., Produced]:
-        self._manifest["inputs"][name] = list(arguments)
-        return prepare_task(task, name, refresh=self._refresh)
+    def _record_inputs(self, name: str, call: StageCall[Outputs]) -> None:
+        self._manifest["inputs"][name] = list(call.arguments)
 
-    def _run(self, task: Task[..., Produced], name: str, arguments: tuple[Any, ...]) -> State[Produced]:
+    def _run_call(self, name: str, call: StageCall[Outputs]) -> State[Outputs]:
         """Run one stage in this thread, a second time where Prefect did not begin it in time.
 
         What a stage itself raises, a TimeoutError too, is in its state; one that is raised here is of Prefect's own engine.
         """
-        call = self._prepared(task, name, arguments)
+        self._record_inputs(name, call)
         try:
-            return call(*arguments, return_state=True)  # type: ignore[return-value]  # Prefect's stub forgets return_state
+            return call.run(name, refresh=self._refresh)
         except TimeoutError:
-            return call(*arguments, return_state=True)  # type: ignore[return-value]  # as above
+            return call.run(name, refresh=self._refresh)
 
-    def _kept(self, name: str, state: State[Produced]) -> Produced:
-        produced: Produced = state.result()
+    def _record_outputs(self, name: str, state: State[Outputs]) -> Outputs:
+        outputs: Outputs = state.result()
         cached = state.name == "Cached"
         (self.cached if cached else self.computed).append(name)
-        self._manifest["stages"][name] = {"cached": cached, "produced": produced, "record": _record_of(state)}
+        self._manifest["stages"][name] = {"cached": cached, "produced": outputs, "record": _get_record_name(state)}
         self._save()
         self._tracking.tag(f"sdcert.stage.{name}", "cached" if cached else "computed")
-        return produced
+        return outputs
 
-    def _told(self, line: str, stage: str, seconds: float, how: str) -> None:
+    def _record_seconds(self, line: str, stage: str, seconds: float, how: str) -> None:
         self._tracking.metric(f"seconds|{stage}", seconds)
         listener.get().ended(line, seconds, how)
 
@@ -199,7 +203,7 @@ class Journal:
         name, facts = (LATER, self._later) if self._final else (MANIFEST, self._manifest)
         write_whole(self.folder / name, json.dumps(facts, indent=1).encode())
 
-    def _failed(self, error: BaseException) -> None:
+    def _record_failure(self, error: BaseException) -> None:
         """Write down that no verdict came of it; an error here must not hide the one that was met.
 
         Once the ledger has the verdict, what broke off later cannot take it back: the release folder stands, or will appear.

@@ -1,0 +1,122 @@
+"""The stages that mask the source, or adopt a table that was masked elsewhere, and those that set a control aside."""
+
+from __future__ import annotations
+
+import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
+
+# isort: split
+from collections.abc import Callable
+from functools import partial
+
+from flows.release import ReleaseSpec
+from flows.stage_runner import MaskingArtifacts, StageRunner, assert_unchanged, store_part
+from flows.trail import last_pseudonym_key
+from tasks.ingest.external import relocate_errors
+from tasks.ingest.task import ingest_source, source_digest
+from tasks.mask.control import refuse_small_control
+from tasks.mask.elsewhere.adoption import AdoptionPlan
+from tasks.mask.outputs import MaskOutputs, Mechanisms
+from tasks.mask.pseudonyms import Pseudonyms
+from tasks.mask.task import RowOrder, Steps, adopt_table, fit_control, mask_table, set_aside_control
+from tasks.microdata.errors import InputError
+from tasks.microdata.refs import RecordRef, TableRef
+from tasks.microdata.schema import Schema
+from tasks.microdata.units import units_of
+from tasks.runtime.artifacts import Store
+from tasks.runtime.draws import pseudonym_key_of
+from tasks.train.task import model_digest
+
+CONTROL_TABLE = "ingest control"
+CountMasking = Callable[[str], str]  # what is attempted -> draw
+
+
+def mask_source(
+    runner: StageRunner, release: ReleaseSpec, data: TableRef, schema: RecordRef[Schema], count_attempt: CountMasking
+) -> MaskingArtifacts:
+    """Mask the table, or adopt the one that was masked elsewhere; the attempt is written down before it is made."""
+    control = _ingest_control(runner, release, data, schema)
+    if release.adoption_plan is not None:
+        return _adopt(runner, release, release.adoption_plan, data, schema, control, count_attempt)
+    share = release.control_share
+    if share is not None:  # before the attempt is counted
+        store = Store()
+        refuse_small_control(units_of(store.table(data), store.record(schema, Schema)), share)
+    steps = store_part(release.masking or (), Steps)
+    aside = () if share is None else (str(share),)
+    draw = count_attempt(_join_attempt(steps, *aside, control, *_list_model_parts(release)))
+    if share is not None:
+        parts = runner.run("control", set_aside_control.bind(data, schema, share, draw))
+        data, control = parts["data"], parts["control"]
+    if release.masking is None:
+        mechanisms: RecordRef[Mechanisms] = RecordRef(steps)
+        return MaskingArtifacts(draw, data, control, schema, None, mechanisms)
+    key = _get_pseudonym_key(release, draw)
+    table = runner.run("mask", mask_table.bind(data, schema, steps, draw, _get_row_order(release), key))
+    return _collect(runner, draw, data, control, schema, table)
+
+
+def _adopt(
+    runner: StageRunner,
+    release: ReleaseSpec,
+    plan: AdoptionPlan,
+    data: TableRef,
+    schema: RecordRef[Schema],
+    control: TableRef | None,
+    count_attempt: CountMasking,
+) -> MaskingArtifacts:
+    """Align a table that was masked elsewhere with the source."""
+    wanted, digest = store_part(plan), assert_unchanged("released", source_digest(plan.released))
+    draw = count_attempt(_join_attempt(wanted, digest, control))
+    table = runner.run("mask", adopt_table.bind(data, schema, wanted, digest, draw, _get_row_order(release)))
+    if source_digest(plan.released) != digest:
+        what, remedy = "the released table changed while it was read", "run again when it is complete"
+        raise InputError("released-changed", "released", what, "a table at rest", remedy)
+    return _collect(runner, draw, data, control, schema, table)
+
+
+def _collect(
+    runner: StageRunner,
+    draw: str,
+    data: TableRef,
+    control: TableRef | None,
+    schema: RecordRef[Schema],
+    table: MaskOutputs,
+) -> MaskingArtifacts:
+    runner.warn(Store().record(table["notes"], tuple[str, ...]))
+    return MaskingArtifacts(draw, data, control, schema, table, table["mechanisms"])
+
+
+def _join_attempt(*parts: str | None) -> str:
+    """What is attempted, as the ledger counts it: the parts that there are."""
+    return ":".join(part for part in parts if part is not None)
+
+
+def _get_row_order(release: ReleaseSpec) -> RowOrder:
+    return "shuffled" if release.keep_row_order is None else "kept"
+
+
+def _list_model_parts(release: ReleaseSpec) -> tuple[str, ...]:
+    """What is attempted of a model besides masking what it is trained on."""
+    if release.model is None:
+        return ()
+    return (store_part(release.model), *([] if release.model.file is None else [model_digest(release.model)]))
+
+
+def _ingest_control(runner: StageRunner, release: ReleaseSpec, data: TableRef, schema: RecordRef[Schema]) -> TableRef | None:
+    """The table of people who are not in the source, in its columns; None if none is named."""
+    plan = release.control_plan
+    if plan is None:
+        return None
+    with relocate_errors("control"):
+        digest = assert_unchanged("control", source_digest(plan.source))
+        read = runner.run(CONTROL_TABLE, ingest_source.bind(store_part(plan), digest))
+    return runner.run("control", fit_control.bind(data, schema, read["data"], release.key))["control"]
+
+
+def _get_pseudonym_key(release: ReleaseSpec, draw: str) -> str | None:
+    """The id of the series' key where pseudonyms are to stay the same in it; a chosen seed makes a key that is no secret."""
+    if not any(isinstance(step, Pseudonyms) and step.stable == "series" for step in release.steps):
+        return None
+    if release.seed is not None:
+        return draw
+    return pseudonym_key_of(release.lineage, earlier=partial(last_pseudonym_key, release.lineage))

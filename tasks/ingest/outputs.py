@@ -1,0 +1,22 @@
+"""What the ingest stages return, by address."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from tasks.ingest.methods import IngestReport
+from tasks.microdata.refs import RecordRef, TableRef
+
+
+class IngestOutputs(TypedDict):
+    """The typed and validated source, and the report on how it was read."""
+
+    data: TableRef
+    report: RecordRef[IngestReport]
+
+
+class FileOutputs(TypedDict):
+    """A file of the intruder, and notes for the steward on how it was read."""
+
+    data: TableRef
+    notes: RecordRef[tuple[str, ...]]

@@ -1,0 +1,38 @@
+"""What the masking stages return, by address."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from tasks.mask.methods import Mechanism
+from tasks.microdata.refs import RecordRef, TableRef
+
+Mechanisms = tuple[Mechanism, ...]
+
+
+class MaskOutputs(TypedDict):
+    """What became of the table.
+
+    masked: rows aligned with the original, as the evaluation sees them and the intruder does not. alignment: whose row each is.
+    released: the same rows in the order of the file, with pseudonyms: what is published. mechanisms: what an intruder may know
+    of how it was done. notes: what the steward should know.
+    """
+
+    masked: TableRef
+    alignment: TableRef
+    released: TableRef
+    mechanisms: RecordRef[Mechanisms]
+    notes: RecordRef[tuple[str, ...]]
+
+
+class SetAsideOutputs(TypedDict):
+    """data: what is masked and attacked from here on. control: the records that nobody is shown."""
+
+    data: TableRef
+    control: TableRef
+
+
+class ControlOutputs(TypedDict):
+    """People of another table as a control, in the columns of the source."""
+
+    control: TableRef

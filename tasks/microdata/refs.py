@@ -1,0 +1,41 @@
+"""Addresses of artifacts, each with the kind of what it names, so that the type checker tells one from another.
+
+Stages exchange addresses, never tables or records. An address is text (`table:<keyed digest>`): in a record of the cache or a
+manifest it is stored as such, and read back as plain text. The classes exist for the type checker.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Ref(str):
+    """The address of any artifact."""
+
+    __slots__ = ()
+
+
+class TableRef(Ref):
+    """The address of a table (`Microdata`)."""
+
+    __slots__ = ()
+
+
+class RecordRef(Ref, Generic[T]):
+    """The address of a record of type T."""
+
+    __slots__ = ()
+
+
+class PageRef(Ref):
+    """The address of a page (HTML)."""
+
+    __slots__ = ()
+
+
+class FileRef(Ref):
+    """The address of a file."""
+
+    __slots__ = ()

@@ -1,0 +1,14 @@
+"""What the score stages return, by address."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from tasks.microdata.refs import RecordRef
+from tasks.score.estimates import Score
+
+
+class ScoreOutputs(TypedDict):
+    """All figures and the verdict."""
+
+    score: RecordRef[Score]
