@@ -22,8 +22,8 @@ import typer
 from reference import reference
 from threadpoolctl import threadpool_limits
 
-from tasks.attack.learned.features import Kind, of_matrix
-from tasks.attack.learned.learn import held_out, learn
+from tasks.attack.learned.features import Kind, flatten_matrix
+from tasks.attack.learned.learn import evaluate_held_out, learn
 from tasks.attack.learned.neighbours import links_of
 from tasks.attack.learned.recount import recount
 from tasks.attack.learned.rows import problem
@@ -88,7 +88,7 @@ def percent(kind: Kind, parameters: Floats, searching: Floats, found: Floats) ->
 def euclidean_and_mahalanobis(searching: Floats, found: Floats) -> tuple[float, float]:
     """d2AM, and d2MD with the covariance of the differences of true pairs."""
     covariance = np.cov((searching - found).T)
-    form = of_matrix(np.asarray(np.linalg.inv(covariance), dtype=float))
+    form = flatten_matrix(np.asarray(np.linalg.inv(covariance), dtype=float))
     weights = np.ones(searching.shape[1])
     return percent(Kind.WEIGHTED_MEAN, weights, searching, found), percent(Kind.BILINEAR, form, searching, found)
 
@@ -200,7 +200,7 @@ def _large(name: str, searching: Floats, found: Floats, kind: Kind) -> dict[str,
     began = time.process_time()
     learned = learn(problem(kind, own, other), metric=len(own) > 10_000, rng=np.random.default_rng(0))
     used = time.process_time() - began
-    split = held_out(problem(kind, own, other), metric=len(own) > 10_000, rng=np.random.default_rng(1))
+    split = evaluate_held_out(problem(kind, own, other), metric=len(own) > 10_000, rng=np.random.default_rng(1))
     return {
         "file": name, "n": len(own), "kind": kind.value, "euclid": euclid, "learned": 100 * learned.rate, "s": used,
         "held out: euclid": 100 * split.euclidean, "held out: learned": 100 * split.other_half,

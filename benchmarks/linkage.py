@@ -106,11 +106,13 @@ def with_covariance(original: Floats, masked: Floats) -> npt.NDArray[np.int64]:
 
 def one_to_one(original: Floats, masked: Floats) -> npt.NDArray[np.int64]:
     """The assignment of all to all."""
-    from tasks.attack.linkage.assignment import assigned
+    from tasks.attack.linkage.assignment import list_assigned_classes
     from tasks.attack.linkage.distances import euclidean
 
     everybody = np.arange(len(original))
-    given: npt.NDArray[np.int64] = assigned(_search(original, masked, euclidean(ATTRIBUTES)), everybody, everybody)[1]
+    given: npt.NDArray[np.int64] = list_assigned_classes(
+        _search(original, masked, euclidean(ATTRIBUTES)), everybody, everybody
+    )[1]
     return given
 
 

@@ -27,7 +27,7 @@ from statsmodels.datasets import anes96
 from threadpoolctl import threadpool_limits
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
-from tasks.attack.membership.answers import asked, correct
+from tasks.attack.membership.answers import ask_about_targets, correct
 from tasks.attack.membership.frame import Frame, rehearsal
 from tasks.attack.membership.methods import (
     DEFAULT_MODEL_ATTACKS,
@@ -38,7 +38,7 @@ from tasks.attack.membership.methods import (
     attack_table,
     shadows_needed,
 )
-from tasks.attack.membership.shadows import shadow_pool, trained_shadows
+from tasks.attack.membership.shadows import shadow_pool, train_shadow_models
 from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
@@ -108,11 +108,11 @@ def of_models(name: str, seed: int) -> Iterator[dict[str, Any]]:
         encoded = mislabelled(coding_of(model, schema, data).examples(data), noise, seed)
         frame, rng = split(data, seed)
         learn, train = learn_with(spec), encoded.take(frame.member_rows)
-        answers = asked(frame, learn(train, seed), encoded, train)
+        answers = ask_about_targets(frame, learn(train, seed), encoded, train)
         began = time.process_time()
         needed = shadows_needed(DEFAULT_MODEL_ATTACKS)
         pools = {kind: shadow_pool(frame, k, kind, rng=rng) for kind, k in needed.items()}
-        taught = Taught(**{kind: trained_shadows(pool, encoded, learn) for kind, pool in pools.items()})
+        taught = Taught(**{kind: train_shadow_models(pool, encoded, learn) for kind, pool in pools.items()})
         training = time.process_time() - began
         right = correct(answers.probabilities, answers.labels)
         case = {"table": name, "model": learner, "seed": seed, "shadows, CPU s": training}
@@ -148,7 +148,7 @@ def of_shadows(shadows: int) -> Iterator[dict[str, Any]]:
         frame, rng = split(data, 1)
         pool = shadow_pool(frame, shadows, "inserted", rng=rng)
         began = time.process_time()
-        trained_shadows(pool, encoded, learn_with(learner))
+        train_shadow_models(pool, encoded, learn_with(learner))
         yield {"learner": name, "shadows": shadows, "CPU s": time.process_time() - began}
 
 

@@ -27,11 +27,19 @@ import typer
 from reference import reference
 from statsmodels.datasets import anes96
 
-from tasks.attack.probabilistic.attenuation import kept_by_files
-from tasks.attack.probabilistic.levels import SameBin, compared
-from tasks.attack.probabilistic.model import Model, assumed, by_files, plain, prevalence_of, supervised, tied
-from tasks.attack.probabilistic.patterns import counted, patterns_of
-from tasks.attack.probabilistic.posterior import distribution
+from tasks.attack.probabilistic.attenuation import estimate_retention
+from tasks.attack.probabilistic.levels import SameBin, create_pattern_comparison
+from tasks.attack.probabilistic.model import (
+    Model,
+    create_assumed_prior,
+    create_estimated_prior,
+    fit_supervised_model,
+    fit_tied_model,
+    plain,
+    prevalence_of,
+)
+from tasks.attack.probabilistic.patterns import count_patterns, patterns_of
+from tasks.attack.probabilistic.posterior import compute_pattern_posterior
 from tasks.attack.probabilistic.probabilistic_linkage import KEPT, Assumed, prior_of
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
@@ -80,28 +88,30 @@ def links(case: str, seed: int) -> Iterator[dict[str, Any]]:
     """Best-guess links of each estimate on one masked file, and what the attack claims of them."""
     data, schema = table(case)
     ladders = tuple((name, BINS) for name in data.names) if case.startswith("census") else ()
-    both = compared(data, masked(case, data, schema, seed), schema, data.names, ladders)
-    patterns, everybody = counted(both), np.arange(data.n)
+    both = create_pattern_comparison(data, masked(case, data, schema, seed), schema, data.names, ladders)
+    patterns, everybody = count_patterns(both), np.arange(data.n)
     prevalence = prevalence_of(data.n, data.n, data.n)
     models = {
-        "oracle": supervised(patterns, patterns.of_pairs(patterns_of(both, everybody, everybody))),
-        "tied": tied(patterns, prevalence, prior_of(Assumed(), both, patterns)),
-        "tied, kept alike everywhere": tied(patterns, prevalence, assumed(patterns, KEPT)),
-        "tied, kept estimated": tied(patterns, prevalence, by_files(patterns, kept_by_files(both, KEPT))),
+        "oracle": fit_supervised_model(patterns, patterns.count_occurrences(patterns_of(both, everybody, everybody))),
+        "tied": fit_tied_model(patterns, prevalence, prior_of(Assumed(), both, patterns)),
+        "tied, kept alike everywhere": fit_tied_model(patterns, prevalence, create_assumed_prior(patterns, KEPT)),
+        "tied, kept estimated": fit_tied_model(
+            patterns, prevalence, create_estimated_prior(patterns, estimate_retention(both, KEPT))
+        ),
         "plain": plain(patterns, prevalence),
     }
     if case.startswith("census"):
         every = tuple(combinations(data.names, 2))
-        models["tied, all pairs interact"] = tied(patterns, prevalence, assumed(patterns, KEPT), every)
+        models["tied, all pairs interact"] = fit_tied_model(patterns, prevalence, create_assumed_prior(patterns, KEPT), every)
     for name, model in models.items():
         yield {"case": case, "estimate": name, "seed": seed, **_figures(both, patterns, model, everybody)}
 
 
 def _figures(both: Any, patterns: Any, model: Model, everybody: Any) -> dict[str, float]:
-    found = distribution(both, patterns, model.log_ratio)
+    found = compute_pattern_posterior(both, patterns, model.log_ratio)
     hits = float(found.links.guesses(everybody).credit(everybody).sum())
     claimed = float(found.largest[both.own_of_record].sum())
-    return {"links": hits, "claimed": claimed, "at truth": float(found.at(everybody, everybody).sum())}
+    return {"links": hits, "claimed": claimed, "at truth": float(found.compute_probabilities(everybody, everybody).sum())}
 
 
 def speed(rows: int) -> dict[str, float]:
@@ -115,12 +125,12 @@ def speed(rows: int) -> dict[str, float]:
     released = mask(data, schema, (step,), seed=bytes(32), path=()).data
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began, cpu = time.perf_counter(), time.process_time()
-    both = compared(data, released, schema, data.names)
-    patterns = counted(both)
+    both = create_pattern_comparison(data, released, schema, data.names)
+    patterns = count_patterns(both)
     counting = time.process_time() - cpu
-    model = tied(patterns, prevalence_of(rows, rows, rows), assumed(patterns, KEPT))
+    model = fit_tied_model(patterns, prevalence_of(rows, rows, rows), create_assumed_prior(patterns, KEPT))
     estimating = time.process_time() - cpu - counting
-    distribution(both, patterns, model.log_ratio)
+    compute_pattern_posterior(both, patterns, model.log_ratio)
     used, wall = time.process_time() - cpu, time.perf_counter() - began
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     return {

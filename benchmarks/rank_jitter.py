@@ -127,7 +127,10 @@ def figures(scene: Scene, *, learned: bool) -> Iterator[tuple[str, float]]:
             continue
         yield name, scene.credit(links)
         if name != "one to one" and jittered:
-            yield f"{name} claimed", float((links.posterior or posterior(links)).claimed(np.arange(scene.data.n)).mean())
+            yield (
+                f"{name} claimed",
+                float((links.posterior or posterior(links)).compute_guess_probabilities(np.arange(scene.data.n)).mean()),
+            )
 
 
 def _learned(scene: Scene) -> float:

@@ -116,13 +116,13 @@ def watched() -> Iterator[Watch]:
 def swept(path: Path) -> dict[str, float]:
     """What a sweep with one worker took."""
     from flows.console.sweep.sweep import sweep_over
-    from flows.sweep.means import Means
+    from flows.sweep.compute_backend import ComputeBackend
 
     memory, wall, own = psutil.Process().memory_info().rss, time.perf_counter(), time.process_time()
     before = Watch({})
     before.look()
     with watched() as watch, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        code = sweep_over(path, None, None, Means(1), yes=True, as_json=True)
+        code = sweep_over(path, None, None, ComputeBackend(1), yes=True, as_json=True)
     assert code == 0
     return {
         "sweep s": time.perf_counter() - wall,

@@ -177,7 +177,7 @@ def known_law(case: str, seed: int, *, together: bool) -> tuple[dict[str, str | 
         "case": case,
         "links": data.n * credit(links),
         "claimed": float(held.largest[kinds].sum()),
-        "at truth": float(held.at(everybody, everybody).sum()),
+        "at truth": float(held.compute_probabilities(everybody, everybody).sum()),
         "squares": float(held.squares[kinds].sum()),
         "probabilistic": data.n * credit(link_by_probability(*files, plan, data.names).links),
     }

@@ -14,9 +14,9 @@ from flows.stage_runner import ReleaseArtifacts
 from tasks.microdata.errors import InputError
 from tasks.report.content import Content
 from tasks.runtime.artifacts import adapter_of
+from tasks.score.attack_coverage import find_unfollowed
 from tasks.score.estimates import Score
 from tasks.score.rounding import public, public_criteria
-from tasks.score.unfollowed import find_unfollowed
 from tasks.score.verdict import Verdict, decide
 
 ATTACKS = ("attack ", "membership ")

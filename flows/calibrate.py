@@ -16,7 +16,7 @@ from tasks.sweep.calibration.findings import CalibrationFinding, Effort
 PRELOADED = ["flows.calibrate"]
 
 
-def calibrated(
+def run_checks(
     checks: Sequence[CalibrationCheck], effort: Effort, workers: int
 ) -> Iterator[tuple[int, tuple[CalibrationFinding, ...]]]:
     """The place of each check and what it found, in the order in which they end. One worker: in this process.
@@ -25,13 +25,13 @@ def calibrated(
     """
     if workers == 1:
         for place, check in enumerate(checks):
-            yield place, _carried_out(check, effort)
+            yield place, _run_check(check, effort)
         return
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=begin_worker, initargs=(dict(os.environ),))
     try:
-        places = {pool.submit(_carried_out, check, effort): place for place, check in enumerate(checks)}
+        places = {pool.submit(_run_check, check, effort): place for place, check in enumerate(checks)}
         for done in as_completed(places):
             yield places[done], done.result()
     finally:
@@ -40,6 +40,6 @@ def calibrated(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _carried_out(check: CalibrationCheck, effort: Effort) -> tuple[CalibrationFinding, ...]:
+def _run_check(check: CalibrationCheck, effort: Effort) -> tuple[CalibrationFinding, ...]:
     with threadpool_limits(limits=1):  # sums of products come out otherwise on two threads than on one
         return carry_out(check, effort)

@@ -16,7 +16,7 @@ from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.refs import FileRef, TableRef
 from tasks.report.content import Content
 from tasks.report.page import Stamp
-from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, ColumnClaim, DocumentClaim, Sweep
+from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, ColumnClaim, DocumentClaim, SweepClaim
 from tasks.report.publication import encode, file_name
 from tasks.report.statement import REVIEW_MONTHS, columns_of, columns_of_model, months_later, predicate, statement
 from tasks.runtime.artifacts import Store, content_address
@@ -42,7 +42,7 @@ class ReleasedFile:
     columns: tuple[ColumnClaim, ...]
 
     @classmethod
-    def of(cls, made: ReleaseArtifacts, release: ReleaseSpec) -> ReleasedFile:
+    def from_artifacts(cls, made: ReleaseArtifacts, release: ReleaseSpec) -> ReleasedFile:
         """The file of a table or a model that was made."""
         store = Store()
         if made.card is not None:
@@ -57,17 +57,17 @@ class ReleasedFile:
         return (self.name, self.sha256, self.content_address)
 
     @property
-    def stamped(self) -> dict[str, str]:
+    def stamp_fields(self) -> dict[str, str]:
         return dict(zip(("released_file", "sha256", "content_address"), self.subject, strict=True))
 
     @property
-    def claimed(self) -> ReleasedTable:
+    def ledger_table(self) -> ReleasedTable:
         name, digest, address = self.subject
         return ReleasedTable(name=name, sha256=digest, content_address=address, rows=self.rows, columns=self.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class RunConclusion:
     """All that the end of a run says, but for what is known only while the ledger is held: the certificate before.
 
     documents: the files issued beside the table, the report first. source: address of the source's table.
@@ -87,12 +87,12 @@ class Ending:
     @property
     def statement_name(self) -> str:
         """What certifies nothing is not called a certificate: neither a refusal nor a rehearsal."""
-        return CERTIFICATE if self.content.certified and not self.release.not_for_publication else UNCERTIFIED
+        return CERTIFICATE if self.content.is_certified and not self.release.not_for_publication else UNCERTIFIED
 
-    def signed(self, key: SigningKey) -> tuple[bytes, RunEnded]:
+    def sign_statement(self, key: SigningKey) -> tuple[bytes, RunEnded]:
         """The signed statement, and the entry that names it. Call while the ledger is held."""
         with Index.current() as index:
-            previous = index.last_certificate_of(self.release.lineage)
+            previous = index.last_certificate_of(self.release.series_name)
         envelope = seal(self._statement(previous), STATEMENT, key.signer)
         return envelope, self._entry(sha256(envelope), previous)
 
@@ -113,7 +113,7 @@ class Ending:
             policy_version=self.release.policy_version,
             policy_author=self.release.policy_author,
             seed_entropy_bits=SEED_ENTROPY_BITS if secret else None,
-            sweep=None if chosen is None else Sweep(name=chosen.name, points_tried=chosen.points_tried),
+            sweep=None if chosen is None else SweepClaim(name=chosen.name, points_tried=chosen.points_tried),
         )
         report = self.documents[0]
         return statement(said, *((report.name, report.sha256) if self.file is None else self.file.subject))
@@ -122,10 +122,10 @@ class Ending:
         return RunEnded(
             run=self.trail.run,
             release=self.release.name,
-            series=self.release.lineage,
+            series=self.release.series_name,
             outcome=self.content.verdict.verdict,
             not_for_publication=self.release.not_for_publication,
-            released=None if self.file is None else self.file.claimed,
+            released=None if self.file is None else self.file.ledger_table,
             documents=self.documents,
             certificate=digest,
             previous_certificate=previous,
@@ -147,7 +147,7 @@ def _attributes(content: Content) -> tuple[MaskedAttribute, ...]:
             name=one.name,
             role=str(one.role),
             masks=tuple(step.method for step in content.steps_on(one.name)),
-            published=model is None and (one.is_published or one.name in content.pseudonymised),
+            published=model is None and (one.is_published or one.name in content.pseudonym_columns),
             taught=one.name in taught,
         )
         for one in content.schema.attributes

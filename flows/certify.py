@@ -15,11 +15,11 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.issue import issue
 from flows.limits import refuse_silence
 from flows.recorder import RunRecorder
-from flows.release import ReleaseSpec, known_of
+from flows.release import ReleaseSpec, collect_policy_names
 from flows.stages import run_stages
 from flows.trail import ASKED_BY_FLOW_RUN
 from tasks.attack.omissions import refuse_unknown_intruders
-from tasks.audit.keeping.use import use_store
+from tasks.audit.maintenance.use import use_store
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
@@ -47,13 +47,13 @@ def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, 
     """Store the spec and run the flow on its address, its runs tagged with the release and its series."""
     asked = os.environ.get(ASKED_BY_FLOW_RUN)
     by = (f"asked-by:{asked}",) if asked else ()
-    with tags(f"release:{release.name}", f"series:{release.lineage}", *by), use_store():
+    with tags(f"release:{release.name}", f"series:{release.series_name}", *by), use_store():
         return certify(Store().put_record(release), output=output, refresh=refresh, new_draw=new_draw)
 
 
 def _examine(release: ReleaseSpec, schema: Schema, source: TableRef) -> None:
     """Refuse a policy that is silent on a kind of disclosure, before an attempt is counted."""
-    refuse_unknown_intruders(release.omit, known_of(release, schema).intruders or ())
+    refuse_unknown_intruders(release.omit, collect_policy_names(release, schema).intruders or ())
     refuse_silence(release, schema, Store().table(source))
 
 
@@ -66,7 +66,7 @@ def _count_attempt(
     draw = (
         keep_chosen_seed(release.seed)
         if release.seed is not None
-        else draw_of(release.lineage, new=new_draw, earlier=recorder.trail.last_draw)
+        else draw_of(release.series_name, new=new_draw, earlier=recorder.trail.last_draw)
     )
     attempts = recorder.trail.attempt(source=source, source_file=source_file, masking=masking, draw=draw)
     recorder.note(draw=draw, attempts=attempts)

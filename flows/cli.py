@@ -246,13 +246,13 @@ def run(arguments: list[str]) -> int:
         alone = arguments == [] or arguments in [[group.name] for group in app.registered_groups]
         code: Any = app(args=[*arguments, *(["--help"] if alone else [])], prog_name="sdcert", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        return _interrupted()
+        return _report_interruption()
     except BrokenPipeError:
         return _unread(arguments)
     except (Exception, SystemExit) as error:
         return explain(error, arguments)
     if code == INTERRUPTED:  # typer turns Ctrl-C into this code by itself
-        return _interrupted()
+        return _report_interruption()
     return code if isinstance(code, int) else CERTIFIED
 
 
@@ -263,7 +263,7 @@ def _unread(arguments: list[str]) -> int:
     return BROKEN if verdict else CERTIFIED
 
 
-def _interrupted() -> int:
+def _report_interruption() -> int:
     sys.stderr.write("interrupted: a release folder appears whole or not at all; what was computed is kept for the next run\n")
     return INTERRUPTED
 
@@ -272,15 +272,15 @@ def explain(error: BaseException, arguments: list[str]) -> int:
     """Say what went wrong on stderr and return the exit code that it deserves."""
     real = getattr(error, "cause", None) or error
     if isinstance(real, SystemExit):  # rich says 1 where the reader of a pipe is gone; Prefect answers SIGTERM with another
-        return _unread(arguments) if real.code == 1 else _interrupted()
+        return _unread(arguments) if real.code == 1 else _report_interruption()
     if isinstance(real, InputError):
-        return _refused(real)
+        return _report_input_error(real)
     if isinstance(real, PlaceAway):
         sys.stderr.write(f"error: {real}\n  to do:   run again when it answers; what was finished is kept\n")
         return BROKEN
     if hasattr(real, "format_message"):  # a wrong command line: click's UsageError, which typer carries in its own copy
         see = _help_for(arguments)
-        from tasks.microdata.inert import escape_terminal
+        from tasks.microdata.escaping import escape_terminal
 
         said = "\n".join(map(escape_terminal, real.format_message().splitlines()))
         sys.stderr.write(f"error: {said}\n  to do:   {see}\n")
@@ -291,7 +291,7 @@ def explain(error: BaseException, arguments: list[str]) -> int:
 
     refused = find_system_refusal(error, Home.current().root)
     if refused is not None:
-        return _refused(refused)
+        return _report_input_error(refused)
     token = getattr(error, "token", None) or secrets.token_hex(8)
     try:
         home = prepare_environment()
@@ -308,8 +308,8 @@ def explain(error: BaseException, arguments: list[str]) -> int:
     return BROKEN
 
 
-def _refused(error: InputError) -> int:
-    from flows.scheduled.asked import note_code
+def _report_input_error(error: InputError) -> int:
+    from flows.scheduled.command_requests import note_code
 
     note_code(error.public)
     sys.stderr.write(f"error: {error}\n")

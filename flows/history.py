@@ -42,7 +42,7 @@ def manifests() -> list[dict[str, Any]]:
     return found
 
 
-def revoked_runs() -> set[str]:
+def find_revoked_runs() -> set[str]:
     """The runs whose certificate was revoked, as the ledger says. Raises InputError where the ledger cannot be read."""
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.lookup.index import Index

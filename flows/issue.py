@@ -13,21 +13,21 @@ from typing import Any
 from prefect.artifacts import create_markdown_artifact
 
 from flows.agreement import refuse_disagreement
-from flows.certificate import Ending, ReleasedFile
-from flows.console.words import criterion_in_words
-from flows.publish import Draft, as_json, drafted, settle_latest, sha256
+from flows.certificate import ReleasedFile, RunConclusion
+from flows.console.criterion_text import criterion_in_words
+from flows.publish import FolderDraft, as_json, draft_release_folder, settle_latest, sha256
 from flows.recorder import RunRecorder
 from flows.release import ReleaseSpec
 from flows.stage_runner import ReleaseArtifacts
 from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.signing.keys import SigningKey
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.inert import escape_terminal
 from tasks.report.attack_model import find_worst_insider
 from tasks.report.content import Content
-from tasks.report.page import Stamp, stamped
+from tasks.report.page import Stamp, stamp_page
 from tasks.report.predicate import DocumentClaim
-from tasks.report.views.exceptions import told_with_the_verdict
+from tasks.report.views.exceptions import summarise_for_terminal
 from tasks.report.views.insider_curve import curve_as_json
 from tasks.runtime.artifacts import Store, adapter_of
 from tasks.runtime.draws import seed_of
@@ -51,7 +51,7 @@ def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, o
     measured, content = store.record(made.score, Score), store.record(made.page["content"], Content)
     refuse_disagreement(release, made, measured, content, recorder.stages, recorder.inputs)
     verdict = content.verdict.verdict
-    file = ReleasedFile.of(made, release) if content.certified else None
+    file = ReleasedFile.from_artifacts(made, release) if content.is_certified else None
     chosen = release.sweep
     stamp = Stamp(
         run=recorder.run_id,
@@ -59,27 +59,27 @@ def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, o
         attempts=recorder.trail.attempts,
         sweep=None if chosen is None else chosen.name,
         points_tried=None if chosen is None else chosen.points_tried,
-        **(file.stamped if file else {}),
+        **(file.stamp_fields if file else {}),
     )
     excepted = tuple(name for name, _ in content.exceptions)
     scorecard = scorecard_of(release.name, recorder.run_id, verdict, excepted, content.estimates, content.verdict.criteria)
     scorecard |= _curve(content)
     documents = {
-        "report.html": stamped(store.page(made.page["page"]), stamp).encode(),
+        "report.html": stamp_page(store.page(made.page["page"]), stamp).encode(),
         "scorecard.json": as_json(scorecard),
     }
     private = scorecard_of(release.name, recorder.run_id, verdict, excepted, measured.estimates, measured.verdict.criteria)
     private |= _curve(replace(content, estimates=measured.estimates, edition="internal"))
     write_whole(recorder.folder / "scorecard.json", as_json(private))
-    write_whole(recorder.folder / "report-internal.html", stamped(store.page(made.page["internal"]), stamp).encode())
-    with drafted(output.absolute(), release.name, recorder.run_id) as draft:
+    write_whole(recorder.folder / "report-internal.html", stamp_page(store.page(made.page["internal"]), stamp).encode())
+    with draft_release_folder(output.absolute(), release.name, recorder.run_id) as draft:
         for name, written in {**documents, **({file.name: file.content} if file else {})}.items():
             draft.add(name, written)
         told = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
-        told |= {"summary": told_with_the_verdict(content), "worst_insider": _worst_insider(content)}
+        told |= {"summary": summarise_for_terminal(content), "worst_insider": _worst_insider(content)}
         told |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
         manifest = recorder.conclude(**told, folder=str(draft.final), seed=seed_of(made.draw).hex())
-        ending = Ending(
+        ending = RunConclusion(
             trail=recorder.trail,
             release=release,
             content=content,
@@ -91,7 +91,7 @@ def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, o
             stages=recorder.stages,
             manifest=manifest,
         )
-        recorder.trail.ended(partial(_signed_into, draft, ending))
+        recorder.trail.record_end(partial(_sign_into_draft, draft, ending))
         folder = draft.appear()
     _move_latest(recorder, folder.parent, release.name)
     _track(recorder, content, folder, made.released, ending.statement_name)
@@ -110,9 +110,9 @@ def _move_latest(recorder: RunRecorder, parent: Path, release: str) -> None:
         recorder.note(latest=f"not moved: {error.strerror or type(error).__name__}")
 
 
-def _signed_into(draft: Draft, ending: Ending, key: SigningKey) -> RunEnded:
+def _sign_into_draft(draft: FolderDraft, ending: RunConclusion, key: SigningKey) -> RunEnded:
     """Sign while the ledger is held, so that no other run of the series ends in between."""
-    statement, entry = ending.signed(key)
+    statement, entry = ending.sign_statement(key)
     draft.add(ending.statement_name, statement)
     return entry
 

@@ -9,7 +9,7 @@ from tasks.attack.linkage.external import names_of
 from tasks.classify.methods import classify
 from tasks.ingest.methods import ingest_raw_table
 from tasks.ingest.sources import read
-from tasks.mask.elsewhere.adoption import find_released_records
+from tasks.mask.external_release.adoption import find_released_records
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
@@ -34,7 +34,7 @@ def subject_of(release: ReleaseSpec, schema: Schema, data: Microdata) -> kinds.S
         release.steps,
         units,
         of_model=release.model is not None,
-        of_nobody=release.of_nobody,
+        of_nobody=release.is_fully_synthetic,
         membership_is_attacked=bool(release.membership_attacks),
         not_for_publication=release.not_for_publication,
         adopted_share=_compute_adopted_share(release, schema, data),
@@ -77,7 +77,7 @@ def refuse_silence_of_decided(release: ReleaseSpec) -> None:
 def _is_answered(release: ReleaseSpec, confidential: tuple[str, ...]) -> bool:
     """Would the policy pass, whatever attributes an insider knows? confidential: those of the table."""
     subject = kinds.Subject(
-        what="model" if release.model is not None else "synthetic table" if release.of_nobody else "masked table",
+        what="model" if release.model is not None else "synthetic table" if release.is_fully_synthetic else "masked table",
         confidential=confidential,
         insiders=(f"{INSIDER}:{ANY}",),
         file_holders=names_of(release.intruder.files),

@@ -14,7 +14,7 @@ from flows.trail import last_pseudonym_key
 from tasks.ingest.external import relocate_errors
 from tasks.ingest.task import ingest_source, source_digest
 from tasks.mask.control import refuse_small_control
-from tasks.mask.elsewhere.adoption import AdoptionPlan
+from tasks.mask.external_release.adoption import AdoptionPlan
 from tasks.mask.outputs import MaskOutputs, Mechanisms
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.task import RowOrder, Steps, adopt_table, fit_control, mask_table, set_aside_control
@@ -119,4 +119,4 @@ def _get_pseudonym_key(release: ReleaseSpec, draw: str) -> str | None:
         return None
     if release.seed is not None:
         return draw
-    return pseudonym_key_of(release.lineage, earlier=partial(last_pseudonym_key, release.lineage))
+    return pseudonym_key_of(release.series_name, earlier=partial(last_pseudonym_key, release.series_name))

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from flows.release import ReleaseSpec
 from flows.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunner, store_part
-from tasks.attack.membership.imitations import TOGETHER
 from tasks.attack.membership.methods import AnyModelAttack, attack_name, shadows_needed, teaching
+from tasks.attack.membership.shadow_training import TOGETHER
 from tasks.attack.membership.shadows import Teaching
 from tasks.attack.outputs import MembershipOutputs, PeopleOutputs, ShadowOutputs
 from tasks.attack.task import ask_model, infer_from_model, train_shadows

@@ -12,26 +12,26 @@ from rich.text import Text
 EVERY_SECONDS = 30.0
 
 
-class Listener(Protocol):
+class ProgressListener(Protocol):
     """Hears when a step of a flow begins and ends, and how far one of many parts is: `cached` of those done took no time."""
 
-    def began(self, step: str) -> None: ...
+    def begin_step(self, step: str) -> None: ...
 
-    def went(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None: ...
+    def advance_step(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None: ...
 
-    def ended(self, step: str, seconds: float, how: str) -> None: ...
+    def end_step(self, step: str, seconds: float, how: str) -> None: ...
 
 
 class Silent:
     """Nobody listens (a worker, a test)."""
 
-    def began(self, step: str) -> None:
+    def begin_step(self, step: str) -> None:
         return
 
-    def went(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
+    def advance_step(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
         return
 
-    def ended(self, step: str, seconds: float, how: str) -> None:
+    def end_step(self, step: str, seconds: float, how: str) -> None:
         return
 
 
@@ -50,12 +50,12 @@ class Lines:
         if self._status is not None:
             self._status.start()
 
-    def began(self, step: str) -> None:
+    def begin_step(self, step: str) -> None:
         self._told_at, self._first = 0.0, None
         if self._status is not None:
             self._status.update(Text(step))
 
-    def went(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
+    def advance_step(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
         told = f"{step}: {done} of {of}"
         if done > cached:
             told += f", about {_duration(self._seconds_each(done - cached, seconds) * (of - done))} left"
@@ -70,7 +70,7 @@ class Lines:
         before, then = self._first = self._first or (computed, seconds)
         return (seconds - then) / (computed - before) if computed > before else seconds / computed
 
-    def ended(self, step: str, seconds: float, how: str) -> None:
+    def end_step(self, step: str, seconds: float, how: str) -> None:
         self._console.print(f"{step:<34} {how:<9} {seconds:6.1f} s")
 
     def close(self) -> None:
@@ -82,4 +82,4 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-listener: ContextVar[Listener] = ContextVar("listener", default=Silent())  # noqa: B039  # Silent holds no state
+listener: ContextVar[ProgressListener] = ContextVar("listener", default=Silent())  # noqa: B039  # Silent holds no state

@@ -34,7 +34,7 @@ _RUN = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class FolderDraft:
     """A release folder that nobody sees yet. final: where it will appear. held: the open folder, for as long as it is written.
 
     Raises FileNotFoundError where another folder, or a link to one, has taken its place.
@@ -62,7 +62,7 @@ class Draft:
 
 
 @contextmanager
-def drafted(output: Path, release: str, run: str) -> Iterator[Draft]:
+def draft_release_folder(output: Path, release: str, run: str) -> Iterator[FolderDraft]:
     """A draft of `<output>/<release>/<run>/`. Raises InputError where the folder of the release is a link.
 
     What has not appeared at the end is removed, unless the ledger speaks of it already: then who looks next lets it appear.
@@ -75,7 +75,7 @@ def drafted(output: Path, release: str, run: str) -> Iterator[Draft]:
     folder = parent / f"{PARTIAL}{os.getpid()}-{run}"
     folder.mkdir(mode=0o700)
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    draft = Draft(folder, parent / run, held)
+    draft = FolderDraft(folder, parent / run, held)
     try:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,7 +111,7 @@ def clear_partial(parent: Path) -> None:
             continue
         if _is_written_down(draft, run):
             with suppress(OSError):  # another process was quicker
-                Draft(draft, parent / run).appear()
+                FolderDraft(draft, parent / run).appear()
         else:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -165,7 +165,7 @@ def settle_latest(parent: Path, release: str) -> Latest:
         before = str(link.readlink()) if link.is_symlink() else None
         if before is None and link.exists():
             return Latest(None, None)
-        wanted = _wanted(parent, release, before)
+        wanted = _choose_latest_run(parent, release, before)
         if wanted is None and before is not None:
             link.unlink()
             sync_folder(parent)
@@ -174,7 +174,7 @@ def settle_latest(parent: Path, release: str) -> Latest:
         return Latest(before, wanted)
 
 
-def _wanted(parent: Path, release: str, before: str | None) -> str | None:
+def _choose_latest_run(parent: Path, release: str, before: str | None) -> str | None:
     """Where `latest` is to point, given where it points."""
     with Index.current() as index:
         issued = {row["run"]: row for row, _ in index.list_certified_runs() if row["release"] == release}

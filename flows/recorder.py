@@ -23,10 +23,10 @@ from prefect.client.schemas.objects import State
 from flows.clock import warnings_of_clock
 from flows.history import LATER, MANIFEST
 from flows.progress import listener
-from flows.registered import state_of
 from flows.release import ReleaseSpec
+from flows.series_registry import state_of
 from flows.trail import Trail
-from tasks.audit.keeping.use import use_store
+from tasks.audit.maintenance.use import use_store
 from tasks.microdata.regular_files import read_file
 from tasks.runtime import provenance
 from tasks.runtime.artifacts import Store
@@ -68,7 +68,7 @@ class RunRecorder:
         self._manifest: dict[str, Any] = {
             "run": self.run_id,
             "release": release.name,
-            "series": release.lineage,
+            "series": release.series_name,
             "status": "running",
             "started_at": self.started.isoformat(),
             "process": os.getpid(),
@@ -82,7 +82,7 @@ class RunRecorder:
             "stages": {},
         }
         self.trail = Trail(self.run_id, release)
-        self._tracking = Tracking(series=release.lineage, run=self.run_id)
+        self._tracking = Tracking(series=release.series_name, run=self.run_id)
         self._tracking.parameters(release.public())
         self._tracking.tag("sdcert.release", release.name)
 
@@ -94,7 +94,7 @@ class RunRecorder:
     def __enter__(self) -> RunRecorder:
         self._in_use.enter_context(use_store())
         self._save()
-        self.trail.began()
+        self.trail.record_start()
         late = tuple(warnings_of_clock())
         if late:
             self.warn(late)
@@ -110,7 +110,7 @@ class RunRecorder:
 
     def run(self, name: str, call: StageCall[Outputs]) -> Outputs:
         """Run one stage and wait for it."""
-        listener.get().began(name)
+        listener.get().begin_step(name)
         started = time.monotonic()
         outputs = self._record_outputs(name, self._run_call(name, call))
         self._record_seconds(name, name, time.monotonic() - started, "cached" if name in self.cached else "computed")
@@ -121,7 +121,7 @@ class RunRecorder:
         if not calls:
             return []
         total = each * len(calls)
-        listener.get().began(f"{title} ({total})")
+        listener.get().begin_step(f"{title} ({total})")
         started, cached_before = time.monotonic(), len(self.cached)
         running = {}
         for name, call in calls.items():
@@ -136,7 +136,7 @@ class RunRecorder:
                 state = self._run_call(name, calls[name])
             outputs.append(self._record_outputs(name, state))
             served = each * (len(self.cached) - cached_before)
-            listener.get().went(title, each * done, total, time.monotonic() - started, cached=served)
+            listener.get().advance_step(title, each * done, total, time.monotonic() - started, cached=served)
         cached = each * (len(self.cached) - cached_before)
         how = "cached" if cached == total else f"{total - cached} computed{f', {cached} cached' if cached else ''}"
         self._record_seconds(f"{title} ({total})", title, time.monotonic() - started, how)
@@ -197,7 +197,7 @@ class RunRecorder:
 
     def _record_seconds(self, line: str, stage: str, seconds: float, how: str) -> None:
         self._tracking.metric(f"seconds|{stage}", seconds)
-        listener.get().ended(line, seconds, how)
+        listener.get().end_step(line, seconds, how)
 
     def _save(self) -> None:
         name, facts = (LATER, self._later) if self._final else (MANIFEST, self._manifest)
@@ -215,13 +215,13 @@ class RunRecorder:
         told = {"status": "interrupted" if stopped else "failed", "failure": f"{type(error).__name__}: {error}"}
         self._tracking.tag("sdcert.verdict", "none")
         try:
-            self.trail.failed(error, self.conclude(**told))
+            self.trail.record_failure(error, self.conclude(**told))
         except Exception as also:
             with suppress(OSError):  # no room: what was met first is told
                 self.note(ledger=f"not recorded: {type(also).__name__}: {also}")
 
     def _finish(self, status: str) -> None:
-        self._tracking.follow(partial(state_of, self.trail.release.lineage))
+        self._tracking.follow(partial(state_of, self.trail.release.series_name))
         problem = self._tracking.close(status)
         if problem is not None:
             with suppress(OSError):  # no room: the verdict stands all the same

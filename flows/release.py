@@ -10,8 +10,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from flows.meant import nearer
 from flows.questions import extract_questions, refuse_open_questions
+from flows.release_errors import refine_error
 from flows.sweep.origin import SweepOrigin
 from tasks.attack.linkage.external import names_of
 from tasks.attack.membership.methods import (
@@ -26,13 +26,13 @@ from tasks.attack.methods import Attack
 from tasks.attack.omissions import Omission
 from tasks.attack.threat import (
     IntruderSpec,
+    add_omitted_attacks,
     attack_id,
+    can_attack_synthetic_rows,
     check_attacks,
     default_attacks,
     intruders,
     links_files,
-    reads_rows_of_nobody,
-    with_omitted,
 )
 from tasks.classify.methods import ClassifyPlan
 from tasks.ingest.checks.expectations import Expectation
@@ -42,8 +42,8 @@ from tasks.ingest.methods import IngestPlan
 from tasks.ingest.sources import SourceSpec
 from tasks.mask.coding.recoding import load_mappings
 from tasks.mask.control import LARGEST_SHARE
-from tasks.mask.elsewhere.adoption import AdoptionPlan, ReleasedSpec
-from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.external_release.adoption import AdoptionPlan, ReleasedSpec
+from tasks.mask.external_release.released import Undeclared
 from tasks.mask.methods import Masking, Mechanism, targets
 from tasks.microdata.document import Document, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
@@ -127,7 +127,7 @@ class ReleaseSpec(Spec):
     not_for_publication: Public[bool] = False
 
     @model_validator(mode="after")
-    def _chosen_seed_is_for_rehearsal(self) -> ReleaseSpec:
+    def _refuse_published_seed(self) -> ReleaseSpec:
         if self.seed is not None and not self.not_for_publication:
             raise ValueError(
                 "a chosen seed can be guessed and undoes the masking: add `not_for_publication: true`, or remove it"
@@ -135,7 +135,7 @@ class ReleaseSpec(Spec):
         return self
 
     @model_validator(mode="after")
-    def _masked_here_or_elsewhere(self) -> ReleaseSpec:
+    def _require_one_masking(self) -> ReleaseSpec:
         if self.release is None and (self.masking is None) == (self.released is None):
             raise ValueError("a release has either `masking` (steps to carry out) or `released` (a table masked elsewhere)")
         if self.released is not None and self.released.align == "key" and self.key is None:
@@ -146,7 +146,7 @@ class ReleaseSpec(Spec):
     def _rows_of_nobody_are_asked_for_nobody(self) -> ReleaseSpec:
         intervals = [one.measure for one in self.measures if isinstance(one, RankIntervalDisclosure | SdIntervalDisclosure)]
         uniques = [one.measure for one in self.measures if isinstance(one, Uniques)]
-        if uniques and not self.of_nobody:
+        if uniques and not self.is_fully_synthetic:
             raise ValueError(f"`{uniques[0]}` is measured only where the rows belong to nobody (`released: {{align: none}}`)")
         for given, what in (
             (intervals, f"`measures` asks for {', '.join(intervals)}, which compare records with their own rows"),
@@ -154,7 +154,7 @@ class ReleaseSpec(Spec):
             (self.intruder.insiders, "`intruder.insiders` chooses insiders by whom they find, and no row here is anybody's"),
             (self.intruder.files, "the external files of the intruder are matched with the rows of their people"),
         ):
-            if given and self.of_nobody:
+            if given and self.is_fully_synthetic:
                 raise ValueError(f"{what}: take it out, because the rows of this table belong to nobody (`align: none`)")
         return self
 
@@ -213,7 +213,7 @@ class ReleaseSpec(Spec):
         return self
 
     @property
-    def lineage(self) -> str:
+    def series_name(self) -> str:
         """The series this release belongs to."""
         return self.series or self.name
 
@@ -254,7 +254,7 @@ class ReleaseSpec(Spec):
         return IngestPlan(source=self.control, attributes=self.attributes)
 
     @property
-    def of_nobody(self) -> bool:
+    def is_fully_synthetic(self) -> bool:
         """Is the table fully synthetic, so that its rows belong to nobody?"""
         return self.released is not None and self.released.align == "none"
 
@@ -266,7 +266,7 @@ class ReleaseSpec(Spec):
     @property
     def steps_to_face(self) -> tuple[Mechanism, ...]:
         """The steps that the attacks are planned for: of a table masked elsewhere also what nobody may have declared."""
-        elsewhere = self.released is not None and not self.of_nobody
+        elsewhere = self.released is not None and not self.is_fully_synthetic
         return (*self.steps, Undeclared(attributes=("undeclared",))) if elsewhere else self.steps
 
     @property
@@ -291,7 +291,7 @@ class ReleaseSpec(Spec):
         parts["intruder"] = self.intruder.model_copy(update={"files": ()})  # where they are is nobody's business
         told = {"control_table": self.control_plan is not None}
         elsewhere = {"masked_elsewhere": self.released is not None, "tool": self.released and self.released.tool}
-        return ReportPlan(**{**parts, **elsewhere, "series": self.lineage, "of_nobody": self.of_nobody, **told})
+        return ReportPlan(**{**parts, **elsewhere, "series": self.series_name, "of_nobody": self.is_fully_synthetic, **told})
 
 
 def load_release(path: Path) -> ReleaseSpec:
@@ -307,23 +307,23 @@ def load_release(path: Path) -> ReleaseSpec:
 def load_draft(path: Path) -> ReleaseSpec:
     """As `load_release`, but open questions (`decide`) are left out instead of refused."""
     try:
-        return _loaded(extract_questions(read_document(path))[0])
+        return _load_release_document(extract_questions(read_document(path))[0])
     except InputError as error:
-        raise nearer(error, path) from None
+        raise refine_error(error, path) from None
 
 
-def _loaded(document: Document) -> ReleaseSpec:
+def _load_release_document(document: Document) -> ReleaseSpec:
     path = document.path
     release = validate_document(ReleaseSpec, document)
     keeps_row_order = release.keep_row_order is not None
     try:
         if release.model is None:
             check_attacks(release.attacks_to_run, release.omit, release.steps_to_face, keeps_row_order=keeps_row_order)
-            release = with_omitted_attacks(release)
-        check_policy(release.policy, known_of(release))
+            release = include_omitted_attacks(release)
+        check_policy(release.policy, collect_policy_names(release))
         names_of(release.intruder.files)
     except InputError as error:
-        raise located(error, path) from None
+        raise locate_error(error, path) from None
     found = {name: source.resolve_path(path.parent) for name in ("source", "released") if (source := getattr(release, name))}
     if isinstance(release.control, SourceSpec):
         found["control"] = release.control.resolve_path(path.parent)
@@ -338,23 +338,23 @@ def _loaded(document: Document) -> ReleaseSpec:
             mechanism = load_mappings(found["released"].mechanism, path.parent, "released.mechanism")
             found["released"] = found["released"].model_copy(update={"mechanism": mechanism})
     except InputError as error:
-        raise located(error, path) from None
+        raise locate_error(error, path) from None
     attributes = release.attributes
     if release.codebook is not None:
         attributes = merge_codebook(attributes, load_codebook((path.parent / release.codebook).absolute()))
-    return release.model_copy(update={**found, "attributes": with_unit_keys(release, attributes)})
+    return release.model_copy(update={**found, "attributes": add_unit_roles(release, attributes)})
 
 
-def with_omitted_attacks(release: ReleaseSpec) -> ReleaseSpec:
+def include_omitted_attacks(release: ReleaseSpec) -> ReleaseSpec:
     """With the required attacks that `omit` names in `attacks`. Done when a file is read: records stay as they are."""
     if release.attacks is None:
         return release
     keeps_row_order = release.keep_row_order is not None
-    attacks = with_omitted(release.attacks, release.omit, release.steps_to_face, keeps_row_order=keeps_row_order)
+    attacks = add_omitted_attacks(release.attacks, release.omit, release.steps_to_face, keeps_row_order=keeps_row_order)
     return release.model_copy(update={"attacks": attacks})
 
 
-def with_unit_keys(release: ReleaseSpec, attributes: tuple[AttributeSpec, ...]) -> tuple[AttributeSpec, ...]:
+def add_unit_roles(release: ReleaseSpec, attributes: tuple[AttributeSpec, ...]) -> tuple[AttributeSpec, ...]:
     """The declared attributes, with the roles that `person` and `group` give."""
     named = {getattr(release, field): role for field, role in UNIT_KEYS.items() if getattr(release, field) is not None}
     declared = {attribute.name: attribute for attribute in attributes}
@@ -363,7 +363,7 @@ def with_unit_keys(release: ReleaseSpec, attributes: tuple[AttributeSpec, ...]) 
     return tuple(declared.values())
 
 
-def located(error: InputError, path: Path) -> InputError:
+def locate_error(error: InputError, path: Path) -> InputError:
     """The error with the release file and its line, where it speaks of a field of that file."""
     steps = re.findall(r"[^.\[\]: ]+", error.where)
     place = tuple(int(step) if step.isascii() and step.isdecimal() else step for step in steps)
@@ -376,7 +376,7 @@ def located(error: InputError, path: Path) -> InputError:
     return dataclasses.replace(error, where=f"{path}, line {document.line_of(place)}: {where}")
 
 
-def known_of(release: ReleaseSpec, schema: Schema | None = None) -> Known:
+def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> Known:
     """What a policy line may name: as far as the release file alone tells, or with the schema of its table."""
     known = Known(
         attacks=tuple(attack_id(attack) for attack in release.attacks_to_run),
@@ -385,8 +385,8 @@ def known_of(release: ReleaseSpec, schema: Schema | None = None) -> Known:
         not_of_files=tuple(attack_id(attack) for attack in release.attacks_to_run if not links_files(attack)),
         p_percent=_widths(release, "rank_interval_disclosure"),
         sd_percent=_widths(release, "sd_interval_disclosure"),
-        of_nobody=release.of_nobody,
-        not_of_nobody=tuple(attack_id(attack) for attack in release.attacks_to_run if not reads_rows_of_nobody(attack)),
+        of_nobody=release.is_fully_synthetic,
+        not_of_nobody=tuple(attack_id(attack) for attack in release.attacks_to_run if not can_attack_synthetic_rows(attack)),
     )
     if schema is None:
         return known

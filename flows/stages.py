@@ -10,11 +10,11 @@ from functools import partial
 
 from flows.mask_stages import mask_source
 from flows.model_stages import run_model_stages
-from flows.release import ReleaseSpec, known_of
+from flows.release import ReleaseSpec, collect_policy_names
 from flows.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunner, assert_unchanged, store_part
 from tasks.attack.insiders import compute_rate
 from tasks.attack.linkage.external import names_of, plan_of
-from tasks.attack.linkage.whose import refuse_unfit_file
+from tasks.attack.linkage.file_alignment import refuse_unfit_file
 from tasks.attack.membership.inference import scores_of
 from tasks.attack.membership.methods import AnyTableAttack, attack_name
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs, PeopleOutputs
@@ -104,7 +104,7 @@ def _check_source(
     store = Store()
     runner.warn(store.record(report, IngestReport).notes)
     attributes = store.record(schema, Schema)
-    check_policy(release.policy, known_of(release, attributes))
+    check_policy(release.policy, collect_policy_names(release, attributes))
     refuse_limit_without_pram(release.policy, attributes, release.steps)
 
 
@@ -132,7 +132,7 @@ def _attack(
     """
     store = Store()
     schema = store.record(masked.schema, Schema)
-    released = None if release.of_nobody else store.table(table["released"])  # no knowledge curve of rows of nobody
+    released = None if release.is_fully_synthetic else store.table(table["released"])  # no knowledge curve of rows of nobody
     attackers: list[tuple[Intruder, TableRef | None]] = [(one, None) for one in intruders(release.intruder, schema, released)]
     attackers += files
     results: list[AttackOutputs] = []

@@ -21,7 +21,7 @@ from tasks.audit.lookup.rows import RunEntries
 from tasks.audit.signing.keys import SigningKey, signing, signing_key
 from tasks.microdata.errors import SdcertError
 from tasks.microdata.regular_files import read_file
-from tasks.report.predicate import MadeBy, Recorded
+from tasks.report.predicate import LedgerClaim, MadeBy
 from tasks.report.statement import policy_digest
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import seed_of
@@ -46,18 +46,18 @@ class Trail:
         signing_key()  # a key that cannot be opened is told before anything is computed
         refuse_unsound_ledger(Home.current())  # and so is a ledger on which nothing can be built
         self.made_by = MadeBy(**summarise_provenance())
-        self.recorded: Recorded | None = None
+        self.recorded: LedgerClaim | None = None
         self.attempts = 0
         self._ledger = Ledger.current()
 
-    def began(self) -> None:
+    def record_start(self) -> None:
         began = RunBegan(
             run=self.run,
             release=self.release.name,
-            series=self.release.lineage,
+            series=self.release.series_name,
             spec=Store().put_record(self.release),
             dataset=self.release.source.dataset,
-            asked_by=asked_by(),
+            asked_by=identify_requester(),
             made_by=self.made_by,
         )
         self._append(began)
@@ -68,9 +68,9 @@ class Trail:
         A repetition of the same masking, draw and policy on the same table is no new attempt: nothing is drawn and nothing
         decided anew.
         """
-        series, policy = self.release.lineage, policy_digest(self.release.policy)
+        series, policy = self.release.series_name, policy_digest(self.release.policy)
 
-        def counted(_: Ledger) -> AttemptMade:
+        def create_attempt(_: Ledger) -> AttemptMade:
             with Index.current() as index:
                 earlier = attempts_on_source(index.attempts_of(series), source, source_file)
             self.attempts = len({_identity(one) for one in earlier} | {(source, masking, draw, policy)})
@@ -85,8 +85,8 @@ class Trail:
                 attempts=self.attempts,
             )
 
-        done = self._append(counted)
-        self.recorded = Recorded(
+        done = self._append(create_attempt)
+        self.recorded = LedgerClaim(
             ledger=done.entry.ledger,
             attempt_entry=done.index,
             attempt_digest=done.leaf,
@@ -107,23 +107,23 @@ class Trail:
     def last_draw(self) -> str | None:
         """The draw of the series' last attempt that was no rehearsal."""
         with Index.current() as index:
-            newest_first = (found for found, _ in index.each(Query(series=self.release.lineage)))
+            newest_first = (found for found, _ in index.each(Query(series=self.release.series_name)))
             return next(
                 (found.attempts[-1].draw for found in newest_first if found.attempts and not _is_rehearsal(found)), None
             )
 
-    def ended(self, ending: Callable[[SigningKey], RunEnded]) -> None:
+    def record_end(self, ending: Callable[[SigningKey], RunEnded]) -> None:
         """Write down what became of the run; `ending` says it, and may sign with the key, while nobody else can write.
 
         Raises InputError where the ledger is not what was written: nothing is signed then.
         """
 
-        def verified(_: Ledger) -> RunEnded:
+        def create_ending(_: Ledger) -> RunEnded:
             refuse_unsound_ledger(Home.current(), is_held=True)
             return ending(key)
 
         with signing() as key:
-            self._ledger.append(verified, key)
+            self._ledger.append(create_ending, key)
 
     @property
     def has_ended(self) -> bool:
@@ -134,12 +134,12 @@ class Trail:
         except (SdcertError, OSError):
             return False
 
-    def failed(self, error: BaseException, manifest: str) -> None:
+    def record_failure(self, error: BaseException, manifest: str) -> None:
         """The run ended without a verdict: where, and with which kind of error."""
         ended = RunEnded(
             run=self.run,
             release=self.release.name,
-            series=self.release.lineage,
+            series=self.release.series_name,
             outcome="failed" if isinstance(error, Exception) else "interrupted",
             not_for_publication=self.release.not_for_publication,
             stage=error.stage if isinstance(error, StageFailure) else None,
@@ -159,13 +159,13 @@ def last_pseudonym_key(series: str) -> str | None:
     with Index.current() as index:
         for found, _ in index.each(Query(series=series)):
             if found.ending is not None and found.ending.manifest is not None and not _is_rehearsal(found):
-                given = _given_to_mask(found.run, found.ending.manifest)
+                given = _read_mask_inputs(found.run, found.ending.manifest)
                 if len(given) == WITH_PSEUDONYM_KEY and given[-1]:
                     return str(given[-1])
     return None
 
 
-def _given_to_mask(run: str, digest: str) -> list[Any]:
+def _read_mask_inputs(run: str, digest: str) -> list[Any]:
     try:
         content = read_file(manifest_path(run))
         given = json.loads(content)["inputs"]["mask"] if Store().digest(content) == digest else []
@@ -174,7 +174,7 @@ def _given_to_mask(run: str, digest: str) -> list[Any]:
     return given if isinstance(given, list) else []
 
 
-def asked_by() -> AskedBy:
+def identify_requester() -> AskedBy:
     """The user and host of this process, and the deployment of Prefect's that started it, if one did.
 
     A deployment's flow run starts a command in a process of its own, and names itself there in two variables.

@@ -59,9 +59,9 @@ def run(
     What has been computed is not computed again: started again, a sweep goes on where it stopped. Nothing is published.
     """
     from flows.console.sweep.sweep import sweep_over
-    from flows.sweep.means import Means
+    from flows.sweep.compute_backend import ComputeBackend
 
-    means = Means.of(workers=workers, runner=runner, address=address)
+    means = ComputeBackend.from_options(workers=workers, runner=runner, address=address)
     return sweep_over(file, resume, store, means, yes=yes, as_json=as_json)
 
 

@@ -21,7 +21,7 @@ from flows.questions import DECIDE, NOT_LIMITED, OpenQuestion, extract_questions
 from tasks.ingest.codebooks.codebook import AttributeDeclaration
 from tasks.microdata.document import Document, Path_, format_dotted_path, read_document, value_at
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.schema import Role
 from tasks.microdata.spec import Spec

@@ -17,19 +17,19 @@ from pathlib import Path
 from uuid import uuid4
 
 from flows.clock import warnings_of_clock
-from flows.console.certified import (
+from flows.console.keys import find_passphrase_prompt
+from flows.console.run_certificates import (
     A_NAME,
     A_REASON,
     CertifiedRun,
-    certified_run,
+    check_release_folder,
     check_words,
-    issued_in,
-    keep,
-    kept,
+    get_statement_path,
+    refuse_unwritable_folder,
+    require_certified_run,
+    store_statement,
     tell,
-    writable,
 )
-from flows.console.keys import asked
 from tasks.audit.certificates.approval import (
     ApprovalPredicate,
     PolicyAuthor,
@@ -37,7 +37,7 @@ from tasks.audit.certificates.approval import (
     read_approval,
     sign_approval,
 )
-from tasks.audit.certificates.beside import NotValid, UncheckedCertificate
+from tasks.audit.certificates.certificate_statements import NotValid, UncheckedCertificate
 from tasks.audit.certificates.verification import small_file
 from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
 from tasks.audit.ledger.entries import ReleaseApproved
@@ -46,7 +46,7 @@ from tasks.audit.lookup.index import Index
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import SigningKey, signing, signing_key
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Name, Reason
 from tasks.runtime.files import sync_folder, write_whole
@@ -72,20 +72,20 @@ def approve_release(run: str, words: Words, *, key: str | None, folder: Path | N
         check_words("--by", Name, words.by, A_NAME)
     Ledger.current().refuse_clock_behind()
     with Index.current() as index:
-        certified = certified_run(index, run)
+        certified = require_certified_run(index, run)
         _refuse_revoked(certified)
-        issued = issued_in(certified, folder, Keyring.from_home(Home.current()))
-        writable(issued.folder)
-        person = signing_key("approvals", name=key, ask=asked())
-        approved = _by_key(certified, person)
+        issued = check_release_folder(certified, folder, Keyring.from_home(Home.current()))
+        refuse_unwritable_folder(issued.folder)
+        person = signing_key("approvals", name=key, ask=find_passphrase_prompt())
+        approved = _find_approval(certified, person)
         if approved is not None:
             _same_words(approved, words)
             lines = [f"{approved.by} approved this certificate before, with this key: nothing was signed again"]
         else:
-            said = _said(index, certified, issued.certificate, words, person)
-            approved = _recorded(certified, issued.certificate, said, person)
+            said = _create_approval_predicate(index, certified, issued.certificate, words, person)
+            approved = _record_approval(certified, issued.certificate, said, person)
             lines = _sentences(certified, approved)
-    path = _laid(certified, approved, issued.folder)
+    path = _place_approval_file(certified, approved, issued.folder)
     tell(*lines, f"  {path}", *_who_counts_it(path, certified.sha256), *(f"  warning: {text}" for text in warnings_of_clock()))
     return 0
 
@@ -113,7 +113,7 @@ def _refuse_revoked(run: CertifiedRun) -> None:
         raise InputError("revoked", "RUN", what, "a certificate that still stands", "certify the release again", run.run)
 
 
-def _by_key(run: CertifiedRun, person: SigningKey) -> ReleaseApproved | None:
+def _find_approval(run: CertifiedRun, person: SigningKey) -> ReleaseApproved | None:
     return next((one for one in run.found.approvals if one.key_id == person.key_id), None)
 
 
@@ -124,7 +124,7 @@ def _same_words(approved: ReleaseApproved, words: Words) -> None:
         raise InputError("approved-already", "RUN", f"{who}, in other words", "one approval a key", remedy)
 
 
-def _said(
+def _create_approval_predicate(
     index: Index, run: CertifiedRun, certificate: UncheckedCertificate, words: Words, person: SigningKey
 ) -> ApprovalPredicate:
     policy = certificate.predicate["claim"]["policy"]
@@ -156,23 +156,23 @@ def _policy_author(index: Index, run: CertifiedRun, policy: dict[str, str]) -> P
     return None if began is None else PolicyAuthor(name=began.asked_by.user, known_from="ledger")
 
 
-def _recorded(
+def _record_approval(
     run: CertifiedRun, certificate: UncheckedCertificate, said: ApprovalPredicate, person: SigningKey
 ) -> ReleaseApproved:
     """Keep the signed approval, then append its entry; nobody has revoked by then, and this key has not approved."""
     refuse_unsound_ledger(Home.current())
     content = sign_approval(certificate.statement["subject"], said, person)
-    keep(run, content, KIND)
-    with signing(ask=asked()) as machine:
+    store_statement(run, content, KIND)
+    with signing(ask=find_passphrase_prompt()) as machine:
         Ledger.current().append(lambda _: _entry(run, said, content, person), machine)
     return _entry_of(said, content, person)
 
 
 def _entry(run: CertifiedRun, said: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
     with Index.current() as index:
-        now = certified_run(index, run.run)
+        now = require_certified_run(index, run.run)
     _refuse_revoked(now)
-    if _by_key(now, person) is not None:
+    if _find_approval(now, person) is not None:
         what = "this key has approved the certificate a moment ago"
         raise InputError("approved-already", "RUN", what, "one approval a key", "nothing: it is approved")
     return _entry_of(said, content, person)
@@ -192,13 +192,13 @@ def _entry_of(said: ApprovalPredicate, content: bytes, person: SigningKey) -> Re
     )
 
 
-def _laid(run: CertifiedRun, approved: ReleaseApproved, folder: Path) -> Path:
+def _place_approval_file(run: CertifiedRun, approved: ReleaseApproved, folder: Path) -> Path:
     """The approval's file beside the certificate, which is made unless it is there."""
     for path in folder.glob(f"{KIND}-*.json"):
         if hashlib.sha256(small_file(path) or b"").hexdigest() == approved.approval:
             return path
     try:
-        return _new_file(folder, read_file(kept(run, KIND, approved.approval)))
+        return _new_file(folder, read_file(get_statement_path(run, KIND, approved.approval)))
     except OSError as error:
         what = f"the approval is in the ledger, but its file could not be laid beside the certificate ({error.strerror})"
         remedy = "mend that, and give the same command again"

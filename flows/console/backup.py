@@ -14,9 +14,9 @@ from typing import Any
 from rich.progress import DownloadColumn, Progress, SpinnerColumn
 
 from flows.console.terminal import terminal
-from tasks.audit.keeping.backup import back_up
-from tasks.audit.keeping.restoring import restore
-from tasks.microdata.inert import escape_terminal
+from tasks.audit.maintenance.backup import back_up
+from tasks.audit.maintenance.restoring import restore
+from tasks.microdata.escaping import escape_terminal
 from tasks.runtime.settings import PRIVATE, Home
 
 ELSEWHERE = {
@@ -35,7 +35,7 @@ def back_up_home(output: Path, *, as_json: bool) -> int:
         made = back_up(home, output.absolute(), told)
     left_out = [says for name, says in ELSEWHERE.items() if os.environ.get(name)]
     if as_json:
-        return _printed({"file": str(output.absolute()), **asdict(made), "not_in_it": left_out})
+        return _print_json({"file": str(output.absolute()), **asdict(made), "not_in_it": left_out})
     say = _say()
     say(f"{output}: {made.files:,} files, {made.bytes / 1e6:,.1f} MB; the ledger with {made.entries:,} entries")
     say("It holds source tables, seeds and private keys: whoever reads it can undo the masking, and sign as you.")
@@ -51,7 +51,7 @@ def restore_home(backup: Path, *, as_json: bool) -> int:
     with _progress("restoring") as told:
         made = restore(backup, home, told)
     if as_json:
-        return _printed({"home": str(home.root), **asdict(made)})
+        return _print_json({"home": str(home.root), **asdict(made)})
     say = _say()
     say(f"{home.root}: {made.files:,} files, {made.bytes / 1e6:,.1f} MB, each as its checksum says; {made.entries:,} entries")
     say("Now: sdcert audit verify; sdcert store verify; sdcert doctor")
@@ -73,6 +73,6 @@ def _say() -> Callable[[str], None]:
     return lambda text: console.print(escape_terminal(text))
 
 
-def _printed(content: dict[str, Any]) -> int:
+def _print_json(content: dict[str, Any]) -> int:
     sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     return 0

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from flows.console.terminal import terminal
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import prepare_environment
@@ -46,7 +46,7 @@ def calibrate_attacks(
     _refuse_unknown(attacks)
     _refuse_unwritable(output)
     chosen, effort = checks(tuple(attacks)), _effort(seeds, thorough=thorough)
-    found = _carried_out(chosen, effort, workers or len(os.sched_getaffinity(0)))
+    found = _collect_findings(chosen, effort, workers or len(os.sched_getaffinity(0)))
     document = json.dumps(_as_dict(found, effort), indent=1, sort_keys=True) + "\n"
     if output is not None:
         write_whole(output, document.encode(), mode=0o644)
@@ -83,15 +83,15 @@ def _refuse_unwritable(output: Path | None) -> None:
         raise InputError("output", "--output", what, allowed, "name another file", str(output))
 
 
-def _carried_out(checks: Sequence[CalibrationCheck], effort: Effort, workers: int) -> list[CalibrationFinding]:
+def _collect_findings(checks: Sequence[CalibrationCheck], effort: Effort, workers: int) -> list[CalibrationFinding]:
     """What all checks found, in the order of the checks, whichever ends first."""
-    from flows.calibrate import calibrated
+    from flows.calibrate import run_checks
 
     found: dict[int, tuple[CalibrationFinding, ...]] = {}
     with _Watched(len(checks)) as watched:
-        for place, findings in calibrated(checks, effort, workers):
+        for place, findings in run_checks(checks, effort, workers):
             found[place] = findings
-            watched.advanced(len(found))
+            watched.show_progress(len(found))
     return [one for place in sorted(found) for one in found[place]]
 
 
@@ -111,7 +111,7 @@ class _Watched:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def advanced(self, done: int) -> None:
+    def show_progress(self, done: int) -> None:
         self._bar.update(self._task, completed=done)
         now = time.monotonic()
         if not self._console.is_terminal and (done == self._of or now - self._said >= LINES_EVERY_SECONDS):

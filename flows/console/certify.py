@@ -12,12 +12,12 @@ from typing import Any
 
 from rich.console import Console
 
+from flows.console.criterion_text import criterion_in_words
 from flows.console.terminal import terminal
 from flows.console.wide import tell_many_columns
-from flows.console.words import criterion_in_words
 from flows.progress import Lines, listener
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 
 SECONDS_TO_CONNECT, SECONDS_TO_ANSWER = 10, 60
@@ -26,13 +26,13 @@ BYTES_INSIDE = 200  # of the names of a release folder and of what is written in
 
 def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, new_draw: bool) -> int:
     """Run the flow, tell how it goes on stderr, and end with the verdict, the deciding figures and the files."""
-    from flows.release import load_release, located
+    from flows.release import load_release, locate_error
     from tasks.runtime.failures import StageFailure
 
     try:
         done = certify_loaded(load_release(path), path, output, refresh=refresh, new_draw=new_draw)
     except StageFailure as failure:
-        raise (located(failure.cause, path) if isinstance(failure.cause, InputError) else failure) from None
+        raise (locate_error(failure.cause, path) if isinstance(failure.cause, InputError) else failure) from None
     scorecard = json.loads(read_text_file(Path(done["folder"]) / "scorecard.json"))
     if as_json:
         sys.stdout.write(json.dumps(scorecard, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
@@ -42,7 +42,7 @@ def certify_release(path: Path, output: Path, *, as_json: bool, refresh: bool, n
 
 def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
     """Run the flow on a release that was read from a file, and tell how it goes on stderr; returns what the flow does."""
-    from flows.console.keys import asked
+    from flows.console.keys import find_passphrase_prompt
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.signing.keys import signing_key
     from tasks.ingest.external import relocate_errors
@@ -55,7 +55,7 @@ def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = Fa
             reachable(file)
     _check_output(output, release.name)
     Ledger.current().refuse_clock_behind()
-    signing_key(ask=asked())  # a locked key is asked for now, or told, and not after the work
+    signing_key(ask=find_passphrase_prompt())  # a locked key is asked for now, or told, and not after the work
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     console = terminal(stderr=True, soft_wrap=True)
     console.print(f"sdcert: release {release.name} ({escape_terminal(str(path))})")
@@ -72,7 +72,7 @@ def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = Fa
 def _run(release: Any, output: Path, *, refresh: bool, new_draw: bool) -> dict[str, str]:
     from tasks.runtime.servers import detach_temporary_server, end_orphans
 
-    listener.get().began("starting Prefect")
+    listener.get().begin_step("starting Prefect")
     from flows.certify import certify_tagged  # prepares the environment before Prefect is imported
 
     end_orphans()
@@ -140,9 +140,9 @@ def _refuse_long_output(folder: Path, given: str) -> None:
 
 def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> None:
     from flows.console.advice.advice import advice
-    from flows.console.unlimited import unlimited
+    from flows.console.missing_limits import find_missing_limits
     from flows.history import manifest_of, manifest_path
-    from tasks.score.verdict_word import in_capitals, verdict_word
+    from tasks.score.verdict_word import capitalise_verdict, verdict_word
 
     manifest = manifest_of(scorecard["run"])
 
@@ -157,10 +157,10 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
         say(f"  {line['decision']:<10}{criterion_in_words(line)}")
         if line["decision"] == "undecided":
             say(f"            {line['reason']}")
-    for gap in unlimited(scorecard, manifest["spec"]):
+    for gap in find_missing_limits(scorecard, manifest["spec"]):
         say(f"  no limit  {gap}")
     say("")
-    word = in_capitals(verdict_word(scorecard["verdict"], scorecard.get("exceptions", ())))
+    word = capitalise_verdict(verdict_word(scorecard["verdict"], scorecard.get("exceptions", ())))
     say(f"{scorecard['release']}: {word}")
     for note in manifest.get("notes", []):
         say(f"warning: {note}")

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
-from flows.console.cautions import cautions
-from flows.console.parameters import with_parameters
+from flows.console.parameters import describe_method
+from flows.console.release_warnings import list_release_warnings
 from flows.console.terminal import terminal
 from flows.console.wide import tell_many_columns
 from flows.questions import NOT_LIMITED, OpenQuestion, extract_questions
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError, NotApplicable
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.schema import Role
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def print_plan(path: Path) -> int:
 
     Raises InputError as `load_release`, and for what a run would refuse when it has read the tables.
     """
-    from flows.release import load_draft, located
+    from flows.release import load_draft, locate_error
 
     console = terminal(soft_wrap=True)
 
@@ -49,14 +49,14 @@ def print_plan(path: Path) -> int:
     try:
         release = load_draft(path)
         try:
-            examined = _examined(release, questions)
+            examined = _examine_tables(release, questions)
         except InputError as error:
-            raise located(error, path) from None
+            raise locate_error(error, path) from None
     except InputError:
         _say_open(say, path, questions)
         raise
 
-    say(f"Plan of release {release.name} (series {release.lineage}), {examined.rows:,} rows from {examined.source}")
+    say(f"Plan of release {release.name} (series {release.series_name}), {examined.rows:,} rows from {examined.source}")
     say("")
     source, *rest = plan(release, examined.intruders)
     for stage, what in (source, *examined.files, *rest, *_insiders(release, examined)):
@@ -66,8 +66,8 @@ def print_plan(path: Path) -> int:
     for attribute in examined.schema.attributes:
         fate = _fate(attribute, examined, release)
         say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
-    unmasked = [] if release.model is not None else _unmasked_keys(examined)
-    for note in (*examined.notes, *unmasked, *cautions(release, examined.schema, examined.asked)):
+    unmasked = [] if release.model is not None else _warn_unmasked_keys(examined)
+    for note in (*examined.notes, *unmasked, *list_release_warnings(release, examined.schema, examined.asked)):
         say(f"warning: {note}")
     say("")
     _say_open(say, path, questions)
@@ -86,7 +86,7 @@ def _say_open(say: Callable[[str], None], path: Path, questions: tuple[OpenQuest
     say("")
 
 
-def _fate(attribute: Attribute, examined: _Examined, release: ReleaseSpec) -> str:
+def _fate(attribute: Attribute, examined: _Examination, release: ReleaseSpec) -> str:
     masked = "masked" if attribute.name in examined.masked else "unmasked"
     if not attribute.is_published:
         return "published as a keyed pseudonym" if attribute.name in examined.pseudonymised else "not published"
@@ -96,7 +96,7 @@ def _fate(attribute: Attribute, examined: _Examined, release: ReleaseSpec) -> st
 
 
 @dataclass(frozen=True, slots=True)
-class _Examined:
+class _Examination:
     """What reading the tables of a release file told."""
 
     source: str
@@ -110,7 +110,7 @@ class _Examined:
     asked: int | None = None
 
 
-def _unmasked_keys(examined: _Examined) -> list[str]:
+def _warn_unmasked_keys(examined: _Examination) -> list[str]:
     """A warning for quasi-identifiers that no mask touches."""
     keys = examined.schema.find_by_role(Role.QUASI_IDENTIFIER)
     open_ = [name for name in keys if name not in examined.masked]
@@ -135,17 +135,17 @@ def _left(data: Microdata, schema: Schema, control: float | None) -> Microdata:
     return data.take(rest)
 
 
-def _examined(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -> _Examined:
+def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -> _Examination:
     from flows.limits import refuse_silence
-    from flows.release import known_of
-    from tasks.attack.linkage.holding import held
+    from flows.release import collect_policy_names
+    from tasks.attack.linkage.holding import apply_holdings
     from tasks.attack.omissions import refuse_unknown_intruders
     from tasks.attack.threat import intruders
     from tasks.classify.methods import classify
     from tasks.ingest.methods import ingest_raw_table
     from tasks.ingest.sources import read
     from tasks.mask.categories.advice import better_matrices
-    from tasks.mask.elsewhere.adoption import adopt
+    from tasks.mask.external_release.adoption import adopt
     from tasks.mask.methods import refuse_unfit, resolve_steps
     from tasks.mask.pseudonyms import Pseudonyms
     from tasks.score.local_privacy import refuse_limit_without_pram
@@ -155,7 +155,7 @@ def _examined(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -> _Exa
     tell_many_columns(raw.table.num_columns)
     found = ingest_raw_table(raw, release.ingest_plan)
     schema = classify(found.data, release.classify_plan)
-    known = known_of(release, schema)
+    known = collect_policy_names(release, schema)
     check_policy(release.policy, known)
     refuse_unknown_intruders(release.omit, known.intruders or ())
     refuse_limit_without_pram(release.policy, schema, release.steps)
@@ -180,19 +180,19 @@ def _examined(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -> _Exa
         people = [("control", f"{release.control_plan.source.label}: {outside.n:,} rows of people who are not in the source")]
     who: tuple[Intruder, ...] = ()
     if release.model is None:
-        who = intruders(release.intruder, schema, None if release.of_nobody else published)
-        held(found.data, schema, release.intruder.holds)
+        who = intruders(release.intruder, schema, None if release.is_fully_synthetic else published)
+        apply_holdings(found.data, schema, release.intruder.holds)
     masked = frozenset(name for step in mechanisms for name in step.target_attributes)
     replaced = frozenset(name for step in steps if isinstance(step, Pseudonyms) for name in step.attributes)
     plan_of_files = tuple(("ingest", f"{name}, {what}") for name, what in (*people, *((one.name, what) for one, what in files)))
     who = (*who, *(holder for holder, _ in files))
-    asked = _asked_of_each(release, found.data, schema, outside)
-    return _Examined(found.report.source, found.data.n, schema, masked, replaced, who, (*notes, *told), plan_of_files, asked)
+    asked = _count_membership_targets(release, found.data, schema, outside)
+    return _Examination(found.report.source, found.data.n, schema, masked, replaced, who, (*notes, *told), plan_of_files, asked)
 
 
 def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
     """InputError for a model that cannot be trained on the table, or read from its file."""
-    from tasks.attack.membership.imitations import as_asked
+    from tasks.attack.membership.shadow_training import as_asked
     from tasks.train.examples import coding_of, coding_of_file, refuse_rare_classes
     from tasks.train.model import answers_of, refuse_silent
     from tasks.train.rare import refuse_rare_categories
@@ -226,9 +226,11 @@ def _people_outside(release: ReleaseSpec, original: Microdata, schema: Schema) -
     return harmonise_control(original, read.data, schema, release.key)
 
 
-def _asked_of_each(release: ReleaseSpec, original: Microdata, schema: Schema, outside: Microdata | None) -> int | None:
+def _count_membership_targets(
+    release: ReleaseSpec, original: Microdata, schema: Schema, outside: Microdata | None
+) -> int | None:
     """How many members, and as many others, attacks on membership ask about; None: there are no such attacks."""
-    from tasks.attack.membership.frame import asked_of_each
+    from tasks.attack.membership.frame import count_targets
     from tasks.mask.control import refuse_small_control
     from tasks.microdata.units import units_of
 
@@ -237,16 +239,16 @@ def _asked_of_each(release: ReleaseSpec, original: Microdata, schema: Schema, ou
     units = units_of(original, schema)
     if outside is not None:
         others = units_of(outside, schema).n_units
-        return asked_of_each(units.n_units, others, units.n_units + others)
+        return count_targets(units.n_units, others, units.n_units + others)
     share = release.control_share
     others = units.n_units // 2 if share is None else refuse_small_control(units, share)
-    return asked_of_each(units.n_units - others, others, units.n_units)
+    return count_targets(units.n_units - others, others, units.n_units)
 
 
 def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:
     """Who holds an external file of the intruder, and what there is in it; and notes."""
     from tasks.attack.linkage.external import plan_of
-    from tasks.attack.linkage.whose import refuse_unfit_file
+    from tasks.attack.linkage.file_alignment import refuse_unfit_file
     from tasks.attack.threat import holders
     from tasks.ingest.external import read_external, read_file
 
@@ -269,30 +271,31 @@ def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[st
     from tasks.score.kinds import KINDS
 
     order = "shuffled" if release.keep_row_order is None else f"in the source's order: {release.keep_row_order}"
-    expected = f"; {_counted(len(release.expect), 'expectation')}" if release.expect else ""
+    expected = f"; {_format_count(len(release.expect), 'expectation')}" if release.expect else ""
     rows = [("ingest", f"{release.source.label}{expected}")]
-    declared = f"{_counted(len(release.attributes), 'attribute')} declared; every other one by its evidence"
+    declared = f"{_format_count(len(release.attributes), 'attribute')} declared; every other one by its evidence"
     rows.append(("classify", declared if release.attributes else "every attribute by its evidence"))
     if release.control_share is not None:
         rows.append(("control", f"{100 * release.control_share:.3g} % set aside at random, and never released"))
-    rows += [("mask", with_parameters(step)) for step in release.masking or ()]
+    rows += [("mask", describe_method(step)) for step in release.masking or ()]
     if release.released is not None:
-        method = "; ".join(map(with_parameters, release.released.mechanism)) or "by a method that is not declared"
+        method = "; ".join(map(describe_method, release.released.mechanism)) or "by a method that is not declared"
         whose = f"aligned by {release.released.align}; masked {method}"
-        whose = "fully synthetic: its rows belong to nobody" if release.of_nobody else whose
+        whose = "fully synthetic: its rows belong to nobody" if release.is_fully_synthetic else whose
         rows.append(("mask", f"taken from {release.released.label}, {whose}"))
     if release.model is not None:
         rows.append(("train", _model_in_words(release.model)))
     if intruders:
-        rows.append(("intruder", _declared_in_words(intruders[0], release.intruder.targets)))
-    names = _listed([intruder.name for intruder in intruders], several=release.intruder.insiders is not None)
-    rows += [("attack", f"{with_parameters(attack)} by {names}") for attack in release.attacks_to_run]
+        rows.append(("intruder", _describe_declared_intruder(intruders[0], release.intruder.targets)))
+    names = _join_intruder_names([intruder.name for intruder in intruders], several=release.intruder.insiders is not None)
+    rows += [("attack", f"{describe_method(attack)} by {names}") for attack in release.attacks_to_run]
     asks = "who is in the file" if release.model is None else "who taught the model"
     rows += [("attack", f"{_asking_in_words(attack)} on {asks}") for attack in release.membership_attacks]
     rows += [
-        ("attack", f"{omission.attack} is omitted{_of_whom(omission.intruder)}: {omission.reason}") for omission in release.omit
+        ("attack", f"{omission.attack} is omitted{_format_intruder_suffix(omission.intruder)}: {omission.reason}")
+        for omission in release.omit
     ]
-    added = "".join(f"; {with_parameters(measure)}" for measure in release.measures)
+    added = "".join(f"; {describe_method(measure)}" for measure in release.measures)
     rows.append(("score", f"the measures that always run{added}"))
     rows += [("policy", _line_in_words(line)) for line in release.policy]
     reasons = ((kind, reason) for kind in KINDS if (reason := release.not_limited.reason(kind)) is not None)
@@ -308,23 +311,25 @@ def _asking_in_words(attack: AnyModelAttack | AnyTableAttack) -> str:
     from tasks.attack.membership.methods import AnyTableAttack, teaching
 
     idle = not isinstance(attack, AnyTableAttack) and teaching(attack) is None
-    return with_parameters(attack, without=("shadows",) if idle else ())
+    return describe_method(attack, without=("shadows",) if idle else ())
 
 
 def _model_in_words(spec: ModelSpec) -> str:
     if spec.learner is None:
         return f"nothing: the model in {Path(str(spec.file)).name} is released as it is, which predicts {spec.target}"
-    return f"{with_parameters(spec.learner)} on the {spec.trained_on} table, to predict {spec.target}"
+    return f"{describe_method(spec.learner)} on the {spec.trained_on} table, to predict {spec.target}"
 
 
-def _declared_in_words(declared: Intruder, targets: float) -> str:
+def _describe_declared_intruder(declared: Intruder, targets: float) -> str:
     """What the declared intruder knows, holds of it and of how many records; insiders hold the original values of as many."""
-    from tasks.attack.linkage.holding import in_words
+    from tasks.attack.linkage.holding import describe_holdings
 
     whose = "all records" if declared.records == 1 else f"{100 * declared.records:.3g} % of the records, drawn at random"
     told = [f"knows {', '.join(declared.knows)} of {whose}"]
     if declared.holds:
-        told.append(f"holds {in_words(declared.holds)} instead of the original values, in linkage (insiders: the originals)")
+        told.append(
+            f"holds {describe_holdings(declared.holds)} instead of the original values, in linkage (insiders: the originals)"
+        )
     if targets < 1:
         told.append(f"{100 * targets:.3g} % of these records are scored")
     if not declared.participation_known:
@@ -332,7 +337,7 @@ def _declared_in_words(declared: Intruder, targets: float) -> str:
     return "; ".join(told)
 
 
-def _insiders(release: ReleaseSpec, examined: _Examined) -> list[tuple[str, str]]:
+def _insiders(release: ReleaseSpec, examined: _Examination) -> list[tuple[str, str]]:
     """How many insiders will attack, and which of them are chosen by what others find, where they may know several columns."""
     from tasks.attack.insiders import count_greedy_sets, largest_complete_size
     from tasks.attack.threat import INSIDER_ROLES
@@ -351,7 +356,7 @@ def _insiders(release: ReleaseSpec, examined: _Examined) -> list[tuple[str, str]
     ]
 
 
-def _listed(intruders: list[str], *, several: bool) -> str:
+def _join_intruder_names(intruders: list[str], *, several: bool) -> str:
     """The intruders by name; those of the knowledge curve as one, and so are insiders who know `several` columns."""
     from tasks.attack.insiders import SEPARATOR
 
@@ -363,7 +368,7 @@ def _listed(intruders: list[str], *, several: bool) -> str:
     return ", ".join([*named, *told])
 
 
-def _counted(count: int, noun: str) -> str:
+def _format_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
@@ -375,5 +380,5 @@ def _line_in_words(line: Any) -> str:
     return f"{measure} {limit}{', ' + rest if rest else ''}"
 
 
-def _of_whom(intruder: str | None) -> str:
+def _format_intruder_suffix(intruder: str | None) -> str:
     return "" if intruder is None else f" for {intruder}"

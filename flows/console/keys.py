@@ -29,7 +29,7 @@ from tasks.audit.signing.pem import (
 )
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.microdata.spec import Name, Reason
 from tasks.runtime.settings import Home, prepare_environment
@@ -37,7 +37,7 @@ from tasks.runtime.settings import Home, prepare_environment
 SHORT = 16
 
 
-def asked() -> Ask | None:
+def find_passphrase_prompt() -> Ask | None:
     """Asks for the passphrase of a key, where somebody is there to answer."""
     return _hidden if sys.stdin.isatty() else None
 
@@ -83,7 +83,7 @@ def list_keys(*, as_json: bool) -> int:
 def rotate_key(*, passphrase: bool | None) -> int:
     """Make a new key for certificates; the old one names it."""
     changes = _changes()
-    if _finished(changes) == "rotate":
+    if _finish_pending_change(changes) == "rotate":
         return 0
     old = _current(changes.home)
     changes.current()
@@ -99,12 +99,16 @@ def revoke_key(key: str, reason: str, since: str | None, *, passphrase: bool | N
     _check(Reason, reason, "--reason", "a reason of 3 to 2,000 characters")
     when = None if since is None else _moment(since)
     changes = _changes()
-    _finished(changes)
-    record = _found(changes.home, key)
+    _finish_pending_change(changes)
+    record = _require_key(changes.home, key)
     is_current = changes.current().key_id == record.claim.key_id
     locked = _new_passphrase(passphrase, "certificates", like=record, home=changes.home) if is_current else None
     new = changes.revoke(record.claim.key_id, reason=reason, since=when, passphrase=locked)
-    _say(f"revoked: key {record.claim.key_id}", f"  now      {_good_until(when)}", _affected(changes, record, when))
+    _say(
+        f"revoked: key {record.claim.key_id}",
+        f"  now      {_good_until(when)}",
+        _describe_affected_signatures(changes, record, when),
+    )
     if new is not None:
         _tell_new(changes.home, new)
         _say_environment(new)
@@ -118,7 +122,9 @@ def export_keys(key: str | None, output: Path | None, *, trust: bool, seal: bool
     if (trust and key is not None) or (seal and not trust):
         what = "--trust exports all keys at once" if trust else "only a trust file (--trust) can be sealed"
         raise InputError("options", "sdcert keys export", what, "[KEY_ID], or --trust [--seal]", "leave one of the two out")
-    content = _trust(home, sealed=seal) if trust else (_found(home, key) if key else _current(home)).claim.public_key.encode()
+    content = (
+        _trust(home, sealed=seal) if trust else (_require_key(home, key) if key else _current(home)).claim.public_key.encode()
+    )
     if output is None:
         sys.stdout.write(content.decode())
         return 0
@@ -129,12 +135,12 @@ def export_keys(key: str | None, output: Path | None, *, trust: bool, seal: bool
 
 
 def _changes() -> KeyChanges:
-    changes = KeyChanges(prepare_environment(), asked())
+    changes = KeyChanges(prepare_environment(), find_passphrase_prompt())
     changes.ledger.refuse_clock_behind()
     return changes
 
 
-def _finished(changes: KeyChanges) -> str | None:
+def _finish_pending_change(changes: KeyChanges) -> str | None:
     """Finish a change that was broken off, and say so."""
     found: Pending | None = changes.finish()
     if found is None:
@@ -169,7 +175,7 @@ def _new_passphrase(
     return choose_passphrase(ask, purpose=purpose)
 
 
-def _found(home: Home, key: str) -> KeyRecord:
+def _require_key(home: Home, key: str) -> KeyRecord:
     """The key whose id begins like this."""
     records = [record for _, record in key_records(home)]
     found = [record for record in records if key and record.claim.key_id.startswith(key.lower())]
@@ -190,7 +196,11 @@ def _trust(home: Home, *, sealed: bool) -> bytes:
     value = trust_of_home(home, ledger or None).model_dump(mode="json")
     if not value["keys"]:
         _current(home)
-    return seal(value, TRUST, signing_key(create=False, ask=asked(), home=home).signer) if sealed else canonical(value)
+    return (
+        seal(value, TRUST, signing_key(create=False, ask=find_passphrase_prompt(), home=home).signer)
+        if sealed
+        else canonical(value)
+    )
 
 
 def _write_new(path: Path, content: bytes) -> None:
@@ -226,11 +236,11 @@ def _place(home: Home, record: KeyRecord) -> dict[str, Any]:
     try:
         content = read_file(pem_path(home, record.claim.key_id), LARGEST_NOTE)
     except OSError:
-        return {"private_key": "environment" if _in_environment(record) else "not here", "passphrase": None}
+        return {"private_key": "environment" if _is_environment_key(record) else "not here", "passphrase": None}
     return {"private_key": "file", "passphrase": has_passphrase(content)}
 
 
-def _in_environment(record: KeyRecord) -> bool:
+def _is_environment_key(record: KeyRecord) -> bool:
     try:
         private = open_environment_key()
     except InputError:  # locked, or no key: `sdcert doctor` says what is wrong with it
@@ -252,7 +262,7 @@ def _tell_new(home: Home, record: KeyRecord) -> None:
 
 
 def _say_environment(new: KeyRecord) -> None:
-    if os.environ.get(PEM_VARIABLE) and not _in_environment(new):
+    if os.environ.get(PEM_VARIABLE) and not _is_environment_key(new):
         _say(f"  to do    unset {PEM_VARIABLE}, or set it to the new key: the key in it signs nothing any more")
 
 
@@ -262,7 +272,7 @@ def _good_until(since: datetime | None) -> str:
     return f"what it says it signed before {since:%Y-%m-%d %H:%M %Z} stays good (a date that its holder writes)"
 
 
-def _affected(changes: KeyChanges, record: KeyRecord, since: datetime | None) -> str:
+def _describe_affected_signatures(changes: KeyChanges, record: KeyRecord, since: datetime | None) -> str:
     kind, what = ("ended", "certificate") if record.claim.purpose == "certificates" else ("approved", "approval")
     number = changes.count_signatures(record.claim.key_id, kind, since)
     return f"  affected {number:,} {what}{'' if number == 1 else 's'} in the ledger of this home"

@@ -17,20 +17,20 @@ from pathlib import Path
 from typing import Any
 
 from flows.clock import warnings_of_clock
-from flows.console.certified import (
+from flows.console.keys import find_passphrase_prompt
+from flows.console.run_certificates import (
     A_REASON,
     CertifiedRun,
-    asked_here,
-    certified_as,
-    certified_run,
+    check_release_folder,
     check_words,
+    find_certified_run,
     folder_of,
-    issued_in,
-    keep,
-    kept,
+    get_statement_path,
+    identify_local_user,
+    require_certified_run,
+    store_statement,
     tell,
 )
-from flows.console.keys import asked
 from flows.history import manifest_of
 from flows.publish import LATEST, Latest, settle_latest
 from tasks.audit.certificates.revocation import FILE, RevocationPredicate, sign_revocation
@@ -59,20 +59,20 @@ def revoke_certificate(run: str, reason: str, *, folder: Path | None, others: bo
     cannot be laid beside its certificate keeps none of the rest from being revoked.
     """
     check_words("--reason", Reason, reason, A_REASON)
-    certified = _certified(run)
+    certified = _load_certified_run(run)
     Ledger.current().refuse_clock_behind()
     if folder is not None:
-        folder = issued_in(certified, folder, Keyring.from_home(Home.current())).folder
-    lines, failed = _revoked(certified, reason, folder or folder_of(certified))
+        folder = check_release_folder(certified, folder, Keyring.from_home(Home.current())).folder
+    lines, failed = _revoke_run(certified, reason, folder or folder_of(certified))
     same = _others(certified)
     if others:
         for other in same:
             try:
-                more, fault = _revoked(other, reason, folder_of(other))
+                more, fault = _revoke_run(other, reason, folder_of(other))
             except InputError as error:  # what was done before must be told all the same
                 more, fault = [], error
             lines, failed = lines + more, failed or fault
-    lines += _registered({certified.ended.series, *(other.ended.series for other in same if others)})
+    lines += _update_registered_models({certified.ended.series, *(other.ended.series for other in same if others)})
     try:
         warnings = (f"  warning: {text}" for text in warnings_of_clock())
         tell(*lines, *(() if others else _still_standing(certified, same)), ELSEWHERE, *warnings)
@@ -82,12 +82,12 @@ def revoke_certificate(run: str, reason: str, *, folder: Path | None, others: bo
     return 0
 
 
-def _revoked(run: CertifiedRun, reason: str, folder: Path | None) -> tuple[list[str], InputError | None]:
+def _revoke_run(run: CertifiedRun, reason: str, folder: Path | None) -> tuple[list[str], InputError | None]:
     """Revoke one certificate; what there is to tell, and what could not be done once it was revoked."""
     said = "the certificate was revoked before; the first reason stands"
     if not run.found.revocations:
         _record(run, reason)
-        run, said = _certified(run.run), "the certificate is revoked. This cannot be undone."
+        run, said = _load_certified_run(run.run), "the certificate is revoked. This cannot be undone."
     lines, failed = _spread(run, folder)
     settled, fault = _settle_latest(run, folder)
     return [f"{run.release}, run {run.run}: {said}", *lines, *settled], failed or fault
@@ -125,9 +125,9 @@ def _parent_of(run: CertifiedRun) -> Path | None:
         return None
 
 
-def _registered(series: set[str]) -> Iterator[str]:
+def _update_registered_models(series: set[str]) -> Iterator[str]:
     """Let the registered models follow; those that cannot do it when their series runs next."""
-    from flows.registered import follow_now
+    from flows.series_registry import follow_now
 
     for one in sorted(series):
         problem = follow_now(one)
@@ -139,14 +139,14 @@ def _others(run: CertifiedRun) -> list[CertifiedRun]:
     """The other runs whose certificate is of the same data and still stands, newest first."""
     with Index.current() as index:
         same = index.find(Query(content_address=run.released.content_address, verdict="certified"))
-    certified = (certified_as(found) for found in same if found.run != run.run and not found.revocations)
+    certified = (find_certified_run(found) for found in same if found.run != run.run and not found.revocations)
     return [one for one in certified if one is not None]
 
 
 def _still_standing(run: CertifiedRun, others: list[CertifiedRun]) -> Iterator[str]:
     if not others:
         return
-    yield f"  NOT revoked: {_counted(len(others))} of the same data, which will verify as before:"
+    yield f"  NOT revoked: {_describe_other_certificates(len(others))} of the same data, which will verify as before:"
     for other in others[:SHOWN]:
         yield f"    {other.release}, run {other.run}"
     if len(others) > SHOWN:
@@ -154,36 +154,38 @@ def _still_standing(run: CertifiedRun, others: list[CertifiedRun]) -> Iterator[s
     yield f"  to revoke {'it' if len(others) == 1 else 'them'} too: sdcert revoke {run.run} --reason TEXT --all"
 
 
-def _counted(number: int) -> str:
+def _describe_other_certificates(number: int) -> str:
     return "another certificate" if number == 1 else f"{number:,} other certificates"
 
 
-def _certified(run: str) -> CertifiedRun:
+def _load_certified_run(run: str) -> CertifiedRun:
     with Index.current() as index:
-        return certified_run(index, run)
+        return require_certified_run(index, run)
 
 
 def _record(run: CertifiedRun, reason: str) -> None:
     """Sign the revocation, keep it, and append its entry."""
     refuse_unsound_ledger(Home.current())
-    with signing(ask=asked()) as machine:
-        content = sign_revocation(_subject(run.released), _said(run, reason), machine)
-        keep(run, content, KIND)
+    with signing(ask=find_passphrase_prompt()) as machine:
+        content = sign_revocation(_subject(run.released), _create_revocation_predicate(run, reason), machine)
+        store_statement(run, content, KIND)
         Ledger.current().append(lambda _: _entry(run, reason, content), machine)
 
 
 def _entry(run: CertifiedRun, reason: str, content: bytes) -> CertificateRevoked:
-    if _certified(run.run).found.revocations:
+    if _load_certified_run(run.run).found.revocations:
         what, remedy = (
             "the certificate was revoked a moment ago",
             "give the same command again: it shows the reason that stands",
         )
         raise InputError("revoked-already", "RUN", what, "one revocation", remedy, run.run)
     digest = hashlib.sha256(content).hexdigest()
-    return CertificateRevoked(run=run.run, certificate=run.sha256, revocation=digest, reason=reason, asked_by=asked_here())
+    return CertificateRevoked(
+        run=run.run, certificate=run.sha256, revocation=digest, reason=reason, asked_by=identify_local_user()
+    )
 
 
-def _said(run: CertifiedRun, reason: str) -> RevocationPredicate:
+def _create_revocation_predicate(run: CertifiedRun, reason: str) -> RevocationPredicate:
     now = datetime.now(UTC)
     return RevocationPredicate(certificate=run.sha256, run=run.run, release=run.release, at=now, reason=reason)
 
@@ -199,7 +201,7 @@ def _spread(run: CertifiedRun, folder: Path | None) -> tuple[list[str], InputErr
     at, revoked = next((one.at, one.event) for _, one in run.found.entries if isinstance(one.event, CertificateRevoked))
     table = {"table": run.released.sha256, "content_address": run.released.content_address}
     note_revoked(Home.current(), run.sha256, revoked.reason, at, **table)
-    path, reason = kept(run, KIND, revoked.revocation), f"  reason: {revoked.reason}"
+    path, reason = get_statement_path(run, KIND, revoked.revocation), f"  reason: {revoked.reason}"
     if not path.is_file():
         return [reason, f"  the signed revocation is not in the private folder any more: restore {path} from a backup"], None
     if folder is None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from flows.scheduled.deployments import FILE, Deployments, load_deployments
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 from tasks.runtime.servers import refuse_damaged_database
 from tasks.runtime.settings import prepare_environment
@@ -21,31 +21,31 @@ from tasks.runtime.settings import prepare_environment
 def serve_file(file: Path | None, port: int | None, limit: int | None) -> int:
     """Serve the deployments of a file until SIGINT or SIGTERM. Returns 0 when all has ended."""
     prepare_environment()
-    path = _found(file)
+    path = _require_deployment_file(file)
     found = load_deployments(path)
     if not os.environ.get("PREFECT_API_URL"):
         refuse_damaged_database()
     from flows.scheduled import serve as serving
-    from flows.scheduled.served import Served
+    from flows.scheduled.file_access import FileAccess
 
     begun, ended = threading.Event(), threading.Event()
     with serving.alone(), ExitStack() as stack:
-        _until_asked(begun, ended)
+        _install_signal_handlers(begun, ended)
         address = serving.address_of(port)
         os.environ["PREFECT_API_URL"] = address.api
-        kept: list[serving.Restarted] = []
+        kept: list[serving.RestartingProcess] = []
         password_file = serving.guard() if address.ours else None
         if address.ours:
-            _say(f"starting a Prefect server at {address.shown}")
+            _say(f"starting a Prefect server at {address.display_url}")
             kept.append(stack.enter_context(serving.server(address)))
         serving.remember(address, kept)
         _say(f"deploying {path}")
         serving.deploy(found, path.absolute().parent, address)
-        _tell(found, address.shown)
+        _tell(found, address.display_url)
         if password_file is not None:
             _tell_password(password_file)
         stack.callback(serving.tell_lost, _say)
-        served = Served.of(found, path.absolute().parent)
+        served = FileAccess.from_deployments(found, path.absolute().parent)
         for pool in found.pools:
             kept.append(stack.enter_context(serving.worker(pool, limit, address, served)))
         serving.remember(address, kept)
@@ -64,7 +64,7 @@ def serve_pages(port: int | None) -> int:
 
     begun, ended = threading.Event(), threading.Event()
     with serving.alone(), ExitStack() as stack:
-        _until_asked(begun, ended)
+        _install_signal_handlers(begun, ended)
         address = serving.address_of(port)
         if not address.ours:
             what, remedy = "this names a server of yours, which has pages of its own", "open its address in a browser"
@@ -73,7 +73,7 @@ def serve_pages(port: int | None) -> int:
         password_file = serving.guard()
         kept = [stack.enter_context(serving.server(address))]
         serving.remember(address, kept)
-        _say(f"to look: {address.shown}")
+        _say(f"to look: {address.display_url}")
         _tell_password(password_file)
         begun.set()
         _say("Ctrl-C or SIGTERM ends it; nothing is run")
@@ -83,8 +83,8 @@ def serve_pages(port: int | None) -> int:
 
 
 def _tell(found: Deployments, root: str) -> None:
-    from flows.scheduled.board import standings
     from flows.scheduled.serve import tell_lost
+    from flows.scheduled.server_client import standings
 
     tell_lost(_say)
     _say(f"to look: {root}")
@@ -100,7 +100,7 @@ def _tell_password(file: Path) -> None:
         _say(f"  {read_text_file(file)}")
 
 
-def _found(file: Path | None) -> Path:
+def _require_deployment_file(file: Path | None) -> Path:
     if file is not None:
         return file
     here, project = Path(FILE), Path(__file__).resolve().parents[2] / FILE
@@ -111,16 +111,16 @@ def _found(file: Path | None) -> Path:
     return found
 
 
-def _until_asked(begun: threading.Event, ended: threading.Event) -> None:
+def _install_signal_handlers(begun: threading.Event, ended: threading.Event) -> None:
     """The first signal asks for an orderly end, the second one ends at once."""
 
-    def asked(number: int, _: object) -> None:
+    def request_end(number: int, _: object) -> None:
         if ended.is_set() or not begun.is_set():
             raise KeyboardInterrupt
         ended.set()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, asked)
+        signal.signal(number, request_end)
 
 
 def _moment(when: datetime) -> str:

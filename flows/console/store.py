@@ -15,12 +15,12 @@ from typing import Any
 from rich.progress import Progress
 
 from flows.console.terminal import terminal
-from tasks.audit.keeping.collection import RemovalPlan, carry_out, plan
-from tasks.audit.keeping.inventory import Lying
-from tasks.audit.keeping.needs import History, KnownRun, Reason, history_of
-from tasks.audit.keeping.use import alone, use_store
-from tasks.audit.keeping.verification import StoreFinding, Verified, verify
-from tasks.microdata.inert import escape_terminal
+from tasks.audit.maintenance.collection import RemovalPlan, plan, remove_files
+from tasks.audit.maintenance.inventory import PrivateFile
+from tasks.audit.maintenance.retention import History, KnownRun, Reason, history_of
+from tasks.audit.maintenance.use import lock_store, use_store
+from tasks.audit.maintenance.verification import StoreFinding, StoreVerification, verify
+from tasks.microdata.escaping import escape_terminal
 from tasks.runtime.seals import ADDRESS
 from tasks.runtime.settings import prepare_environment
 
@@ -40,7 +40,7 @@ def verify_store(*, as_json: bool) -> int:
     with use_store(), _progress() as told:
         found = verify(home, history_of(home), told)
     if as_json:
-        _print_json(_verified_as_dict(found))
+        _print_json(_verification_as_dict(found))
         return int(bool(found.findings))
     say = _say()
     for kind in dict.fromkeys(finding.kind for finding in found.findings):
@@ -64,14 +64,16 @@ def collect(*, yes: bool, older_than: int, as_json: bool) -> int:
         with use_store():
             past = history_of(home)
             found = plan(home, past.runs, now=datetime.now(UTC), younger_than=age)
-        return _told(found, past, older_than, home.root, removed=False, hindered=_lost(past), as_json=as_json)
-    with alone() as free:
+        return _print_removal_plan(
+            found, past, older_than, home.root, removed=False, hindered=_explain_lost_history(past), as_json=as_json
+        )
+    with lock_store() as free:
         past = history_of(home)
         found = plan(home, past.runs, now=datetime.now(UTC), younger_than=age)
-        hindered = _lost(past) if free else _busy(past)
+        hindered = _explain_lost_history(past) if free else _busy(past)
         if not hindered:
-            carry_out(found)
-    return _told(found, past, older_than, home.root, removed=not hindered, hindered=hindered, as_json=as_json)
+            remove_files(found)
+    return _print_removal_plan(found, past, older_than, home.root, removed=not hindered, hindered=hindered, as_json=as_json)
 
 
 def _busy(past: History) -> str:
@@ -80,7 +82,7 @@ def _busy(past: History) -> str:
     return f"{what}; call this again when it has ended"
 
 
-def _lost(past: History) -> str:
+def _explain_lost_history(past: History) -> str:
     if past.doubt:
         return f"{past.doubt}, so what runs need is not known; restore it from a backup (`sdcert audit verify` says more)"
     if not past.unreadable:
@@ -89,7 +91,7 @@ def _lost(past: History) -> str:
     return f"the manifest in {named} cannot be read, so what it needs is not known; restore it from a backup, or move it away"
 
 
-def _told(
+def _print_removal_plan(
     found: RemovalPlan, past: History, older_than: int, root: Path, *, removed: bool, hindered: str, as_json: bool
 ) -> int:
     if as_json:
@@ -112,7 +114,7 @@ def _told(
 
 
 def _tell_going(say: Callable[[str], None], found: RemovalPlan, older_than: int, *, removed: bool) -> None:
-    groups: dict[str, Iterable[Lying]] = {
+    groups: dict[str, Iterable[PrivateFile]] = {
         f"artifacts that no kept run needs and that are older than {older_than} days": found.artifacts.values(),
         "records of the cache that point to such artifacts or to nothing, tell of a failure, or have no seal": found.records,
         "drafts of writers that were killed (they may hold values or secrets)": found.drafts,
@@ -144,7 +146,7 @@ def _tell_kept(say: Callable[[str], None], found: RemovalPlan, runs: tuple[Known
 def _plan_as_dict(found: RemovalPlan, past: History, root: Path, *, removed: bool, hindered: str) -> dict[str, Any]:
     names = {run.run: (run.release, run.series) for run in past.runs}
 
-    def paths(files: Iterable[Lying]) -> list[str]:
+    def paths(files: Iterable[PrivateFile]) -> list[str]:
         return [file.path.relative_to(root).as_posix() for file in files]
 
     return {
@@ -178,7 +180,7 @@ def _tell_finding(say: Callable[[str], None], finding: StoreFinding) -> None:
     say(f"{'':<10} to do: {finding.to_do}")
 
 
-def _summary(found: Verified, root: Path) -> Iterator[str]:
+def _summary(found: StoreVerification, root: Path) -> Iterator[str]:
     if not found.artifacts and not found.runs:
         yield f"The store in {root} is empty: nothing was released here yet."
         return
@@ -201,7 +203,7 @@ def _summary(found: Verified, root: Path) -> Iterator[str]:
         yield "Everything is what its address says, is readable by you alone, and is there where a run needs it."
 
 
-def _verified_as_dict(found: Verified) -> dict[str, Any]:
+def _verification_as_dict(found: StoreVerification) -> dict[str, Any]:
     return {
         "sound": not found.findings,
         "findings": [finding.as_dict() for finding in found.findings],

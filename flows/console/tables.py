@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flows.console.criterion_text import criterion_in_words
 from flows.console.terminal import terminal
-from flows.console.words import criterion_in_words
 from flows.history import status_of
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
 from tasks.score.verdict_word import verdict_word
 
@@ -28,7 +28,7 @@ def print_runs(last: int, *, as_json: bool = False) -> int:
     """The last runs, newest first: one line each, and below it what its policy found fault with."""
     from flows.history import manifests
 
-    found, revoked = manifests()[:last], known_revoked()
+    found, revoked = manifests()[:last], find_revoked_runs_or_warn()
     if as_json:
         told = [_run_as_json(manifest, revoked) for manifest in found]
         sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
@@ -45,12 +45,12 @@ def print_runs(last: int, *, as_json: bool = False) -> int:
     return 0
 
 
-def known_revoked() -> set[str]:
+def find_revoked_runs_or_warn() -> set[str]:
     """The runs whose certificate was revoked; a ledger that cannot be read is told, and keeps nothing from being listed."""
-    from flows.history import revoked_runs
+    from flows.history import find_revoked_runs
 
     try:
-        return revoked_runs()
+        return find_revoked_runs()
     except InputError as error:
         sys.stderr.write(f"warning: {error.what}: which certificates were revoked is not known\n")
         return set()
@@ -116,7 +116,7 @@ def print_methods(stage: str | None) -> int:
         remedy = did_you_mean(stage, STAGES, "choose one of these")
         raise InputError("no-such-stage", "sdcert methods STAGE", "no such stage", ", ".join(STAGES), remedy, stage)
     for name in STAGES if stage is None else (stage,):
-        rows = described(name)
+        rows = describe_methods(name)
         if stage is None:
             console().print(f"{name.upper()}\n")
         for row in rows:
@@ -136,7 +136,7 @@ def _print_method(named: tuple[str, str], does: tuple[str, str], *rest: tuple[st
     console().print()
 
 
-def described(stage: str) -> tuple[dict[str, str], ...]:
+def describe_methods(stage: str) -> tuple[dict[str, str], ...]:
     """One row per method of a stage."""
     match stage:
         case "mask":
@@ -144,7 +144,7 @@ def described(stage: str) -> tuple[dict[str, str], ...]:
         case "train":
             from tasks.train.learners import describe
         case "attack":
-            from tasks.attack.words import describe
+            from tasks.attack.descriptions import describe
         case "membership":
             from tasks.attack.membership.methods import describe
         case _:
@@ -167,7 +167,7 @@ def print_datasets() -> int:
     return 0
 
 
-def trimmed(out: Console, table: Table) -> Iterator[Text]:
+def trim_table(out: Console, table: Table) -> Iterator[Text]:
     """The lines of a table without the blanks that fill it up to the right."""
     with out.capture() as captured:
         out.print(table)

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import typer
 from pydantic import ValidationError
 
-from flows.telling.addresses import address_of_mail, address_of_webhook, forbid_redirects, refuse_internal
-from flows.telling.events import BY_DEFAULT, KINDS
-from flows.telling.file import (
+from flows.notifications.addresses import address_of_mail, address_of_webhook, forbid_redirects, refuse_internal
+from flows.notifications.events import BY_DEFAULT, KINDS
+from flows.notifications.outbox import SECONDS_PER_MESSAGE, Outbox, send_by_block
+from flows.notifications.receivers import (
     Receiver,
-    Telling,
+    ReceiverList,
     block_of,
-    with_receiver,
-    without_receiver,
+    delete_receiver,
+    save_receiver,
 )
-from flows.telling.outbox import SECONDS_PER_MESSAGE, Outbox, send_by_block
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.limits import run_with_timeout
 
@@ -57,7 +57,7 @@ def add_receiver(
             _existing(client, receiver.block, internal=internal)
         else:
             _save(name, address)
-        _automate(client, with_receiver(receiver))
+        _automate(client, save_receiver(receiver))
     _say(f"{name} is told of {', '.join(receiver.events)}", f"  block  {receiver.block}", f"  to do  sdcert tell test {name}")
     if address is not None and address.startswith("mailto:") and "@" in address.partition("?")[0]:
         _say("  note   mailto:// sends the password unencrypted: use mailtos:// if the server can")
@@ -66,12 +66,12 @@ def add_receiver(
 
 def list_receivers(*, as_json: bool) -> int:
     """The receivers, the messages that wait for them, and how many were given up."""
-    telling, outbox = Telling.current(), Outbox.current()
+    telling, outbox = ReceiverList.current(), Outbox.current()
     waiting = [message for _, message in outbox.waiting()]
     if as_json:
         told = [one.model_dump(mode="json") for one in telling.receivers]
         kept = [one.model_dump(mode="json", exclude={"body"}) for one in waiting]
-        found = {"receivers": told, "waiting": kept, "given_up": outbox.given_up()}
+        found = {"receivers": told, "waiting": kept, "given_up": outbox.count_discarded()}
         sys.stdout.write(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
         return 0
     if not telling.receivers:
@@ -80,14 +80,14 @@ def list_receivers(*, as_json: bool) -> int:
         _say(f"{one.name}: {', '.join(one.events)}", f"  block  {one.block}")
     for message in waiting:
         _say(f"waits since {message.since:%Y-%m-%d %H:%M} for {message.block}: {message.subject}")
-    if outbox.given_up():
-        _say(f"{outbox.given_up()} messages were given up, too old or too many: {outbox.given_up_file}")
+    if outbox.count_discarded():
+        _say(f"{outbox.count_discarded()} messages were given up, too old or too many: {outbox.discard_log}")
     return 0
 
 
 def test_receivers(name: str | None) -> int:
     """Send each a message that says it is a test, past the outbox; returns 1 if one did not take it."""
-    receivers = Telling.current().receivers if name is None else (_known(name),)
+    receivers = ReceiverList.current().receivers if name is None else (_require_receiver(name),)
     if not receivers:
         what, remedy = "nobody is told", "sdcert tell add NAME --webhook-env VAR, or --email-env VAR"
         raise InputError("no-receiver", "sdcert tell test", what, "a receiver", remedy)
@@ -106,8 +106,8 @@ def test_receivers(name: str | None) -> int:
 
 
 def remove_receiver(name: str) -> int:
-    receiver = _known(name)
-    telling = without_receiver(name)
+    receiver = _require_receiver(name)
+    telling = delete_receiver(name)
     Outbox.current().forget(receiver.block)
     with _server() as client:
         _automate(client, telling)
@@ -136,9 +136,9 @@ def _receiver(name: str, block: str, events: str | None) -> Receiver:
         ) from None
 
 
-def _known(name: str) -> Receiver:
-    telling = Telling.current()
-    found = telling.named(name)
+def _require_receiver(name: str) -> Receiver:
+    telling = ReceiverList.current()
+    found = telling.find_by_name(name)
     if found is None:
         names = [one.name for one in telling.receivers]
         remedy = did_you_mean(name, names, "`sdcert tell list` shows them")
@@ -213,7 +213,7 @@ def _delete(client: SyncPrefectClient, block: str) -> None:
         return
 
 
-def _automate(client: SyncPrefectClient, telling: Telling) -> None:
+def _automate(client: SyncPrefectClient, telling: ReceiverList) -> None:
     from flows.scheduled.automations import ensure_automations
 
     ensure_automations(client, [one.block for one in telling.receivers])

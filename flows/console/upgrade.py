@@ -14,10 +14,10 @@ from flows.console.draft.edit import add_to_mapping, append_entry
 from flows.console.terminal import terminal
 from flows.limits import load_classified, subject_of
 from flows.questions import DECIDE, NOT_LIMITED, extract_questions
-from flows.release import load_draft, located
+from flows.release import load_draft, locate_error
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 from tasks.runtime.files import write_whole
 from tasks.score.kinds import WHAT_IT_IS, Subject, can_be_limited, find_unlimited_kinds, refuse_silence
@@ -40,7 +40,7 @@ def upgrade(path: Path) -> None:
         if not left_out:  # reasons may stand where only a limit will do
             refuse_silence(release.policy, release.not_limited, subject)
     except InputError as error:
-        raise located(error, path) from None
+        raise locate_error(error, path) from None
     out, text, asked = terminal(soft_wrap=True), read_text_file(path, encoding="utf-8-sig"), 0
     for place, question in _questions(left_out, subject):
         if question not in open_ones:

@@ -10,18 +10,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from flows.console.moments import moment
+from flows.console.criterion_text import criterion_in_words
 from flows.console.terminal import terminal
-from flows.console.words import criterion_in_words
+from flows.console.timestamps import parse_timestamp
 from tasks.audit.certificates.verification import CertificateVerification, small_file, statement_in, verify_file
 from tasks.audit.signing.envelope import LARGEST_BYTES
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import open_regular_file
 from tasks.report.predicate import Claim, CriterionClaim, FileClaim, OmissionClaim, Predicate
 from tasks.runtime.settings import Home
-from tasks.score.verdict_word import in_capitals
+from tasks.score.verdict_word import capitalise_verdict
 
 BESIDE = ("certificate.json", "statement.json")
 T = TypeVar("T")
@@ -46,7 +46,7 @@ def verify(
     _refuse_signed(file)
     where = certificate or _certificate_beside(file)
     _check_readable(where, "--certificate", "a certificate as `sdcert certify` writes it")
-    keyring, as_of = _keyring(keys), moment(at, "--at")
+    keyring, as_of = _keyring(keys), parse_timestamp(at, "--at")
     content = _content(where)
     found = _read(file, lambda: verify_file(file, content, keyring, as_of, beside=where.parent, content_only=content_only))
     if as_json:
@@ -79,7 +79,7 @@ def conclusion(found: CertificateVerification, name: str) -> str:
         warned = (
             " BUT another certificate of the same data was revoked: ask the issuer." if found.has_revocation_warning else ""
         )
-        excepted = _excepted(found.predicate)
+        excepted = _describe_exceptions(found.predicate)
         of = f"the certificate of {found.predicate.release} (run {found.predicate.run})"
         if found.document is not None:
             what = kind_of(found.predicate)
@@ -95,9 +95,9 @@ def conclusion(found: CertificateVerification, name: str) -> str:
     return f"Do not rely on it: {name} and this certificate do not stand the check of {' and '.join(found.failures)}."
 
 
-def _excepted(predicate: Predicate) -> str:
+def _describe_exceptions(predicate: Predicate) -> str:
     """What the verdict excepts, as a sentence; empty where it excepts nothing."""
-    return f" The release is {in_capitals(predicate.verdict_word)}." if predicate.not_claimed.exceptions else ""
+    return f" The release is {capitalise_verdict(predicate.verdict_word)}." if predicate.not_claimed.exceptions else ""
 
 
 def kind_of(predicate: Predicate) -> str:
@@ -117,11 +117,11 @@ def _refusal(predicate: Predicate) -> str:
 def _claims(predicate: Predicate) -> Iterator[str]:
     claim, denied = predicate.claim, predicate.not_claimed
     issued, review = f"{predicate.issued_at:%Y-%m-%d}", f"{predicate.review_by:%Y-%m-%d}"
-    yield f"Claimed on {issued}, to be reviewed by {review}, {_attacked_by(claim)}:"
+    yield f"Claimed on {issued}, to be reviewed by {review}, {_describe_attacks(claim)}:"
     for criterion in claim.criteria:
         caution = _REHEARSED if REHEARSED_FIGURE in criterion.reason else None
         yield f"  {criterion.decision:<10}{criterion_in_words({**criterion.model_dump(), 'caution': caution})}"
-    yield from _of_insiders(predicate)
+    yield from _describe_insiders(predicate)
     if predicate.data.rows_belong_to == "nobody":
         yield "Its rows belong to nobody, as declared: it is fully synthetic, and who could be found again was not measured."
     yield "Not claimed:"
@@ -133,7 +133,7 @@ def _claims(predicate: Predicate) -> Iterator[str]:
         needed = omitted.attack in denied.exceptions or not _gave_a_figure(claim, omitted)
         yield f"  {'omitted' if needed else 'not omitted after all'}: {omitted.attack}{whom} ({omitted.reason})"
     for absent in denied.attacks_not_in_catalogue:
-        only = " on this file (rehearsed)" if absent == MEMBERSHIP and _rehearsed(claim) else ""
+        only = " on this file (rehearsed)" if absent == MEMBERSHIP and _list_rehearsed_attacks(claim) else ""
         yield f"  not tried: {absent}{only}"
     if predicate.criteria_wp29.note is not None:
         yield f"  {predicate.criteria_wp29.note}"
@@ -145,20 +145,20 @@ def _gave_a_figure(claim: Claim, omitted: OmissionClaim) -> bool:
     return any(omitted.intruder in (None, one.intruder) for one in ok)
 
 
-def _attacked_by(claim: Claim) -> str:
+def _describe_attacks(claim: Claim) -> str:
     """`attacked by transparency; rehearsed: closest_record`: an attack in a rehearsal was not one on this file."""
-    rehearsed = _rehearsed(claim)
+    rehearsed = _list_rehearsed_attacks(claim)
     told = [one.attack for one in claim.attacks if one.status == "ok" and one.attack not in rehearsed]
     ending = f"; rehearsed: {', '.join(rehearsed)}" if rehearsed else ""
     return f"attacked by {', '.join(dict.fromkeys(told)) or 'none'}{ending}"
 
 
-def _rehearsed(claim: Claim) -> list[str]:
+def _list_rehearsed_attacks(claim: Claim) -> list[str]:
     found = (one.attack for one in claim.attacks if one.status == "ok" and REHEARSED_ATTACK in one.settings)
     return list(dict.fromkeys(found))
 
 
-def _of_insiders(predicate: Predicate) -> Iterator[str]:
+def _describe_insiders(predicate: Predicate) -> Iterator[str]:
     """The worst figure of an insider under each limit on them: the attack model's own risks are the declared intruder's."""
     found, model = predicate.attack_model.worst_insider, predicate.attack_model
     if model.insiders_know > 1:

@@ -30,11 +30,11 @@ class Changes:
     packages: tuple[str, ...] = ()
     platform: tuple[str, ...] = ()
 
-    def of_rooms(self, rooms: tuple[str, ...]) -> tuple[str, ...]:
+    def list_room_files(self, rooms: tuple[str, ...]) -> tuple[str, ...]:
         """The changed files that a stage runs."""
         return files_of_rooms(self.files, rooms)
 
-    def in_words(self, files: tuple[str, ...]) -> dict[Kind, str]:
+    def describe_by_kind(self, files: tuple[str, ...]) -> dict[Kind, str]:
         """What has changed, by kind: some of the files, and all of the lock, of what is installed, and of the machine."""
         lock = self.pins or (("its hashes or comments",) if self.lock else ())
         told: dict[Kind, tuple[str, ...]] = {
@@ -46,7 +46,7 @@ class Changes:
         return {kind: join_first(names, _MANY) for kind, names in told.items() if names}
 
     @property
-    def of_flows(self) -> tuple[str, ...]:
+    def flow_files(self) -> tuple[str, ...]:
         """The changed files that decide what the stages are given."""
         return tuple(name for name in self.files if name.startswith("flows/"))
 

@@ -11,8 +11,8 @@ from flows.certificate import ReleasedFile
 from flows.mask_stages import CONTROL_TABLE
 from flows.model_stages import FITTED_MODEL
 from flows.replay.changes import Changes
-from flows.replay.recorded import Recorded
-from flows.replay.rerun import Rerun, failure_in_words, without_token
+from flows.replay.past_run import PastRun
+from flows.replay.rerun import Rerun, failure_in_words, strip_token
 from flows.replay.rows import row_change
 from tasks.attack.linkage.external import FILE
 from tasks.audit.ledger.entries import ReleasedTable
@@ -45,7 +45,7 @@ class StageFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ReplayComparison:
     """Every stage that the run came through, in its order, then the released file and how the run ended, where they apply.
 
     changes: what has changed since, whether it made a difference or not. remarks: what else a reader should know.
@@ -66,18 +66,18 @@ class Comparison:
         return tuple(dict.fromkeys(causes))
 
 
-def compare(run: Recorded, again: Rerun, changes: Changes, *, moved: tuple[str, ...] = ()) -> Comparison:
+def compare(run: PastRun, again: Rerun, changes: Changes, *, moved: tuple[str, ...] = ()) -> ReplayComparison:
     """Compare a run with its replay.
 
     moved: `source`, `released`, `file:<name>`: what was read from another place, so that its path is no difference.
     """
     found = tuple(_stage(name, run, again, changes, moved) for name in run.stages)
     if run.ended is not None and run.ended.released is not None:
-        found += (_released_file(run.ended.released, again, changes),)
-    return Comparison((*found, *_ending(run, again, changes)), changes, tuple(_remarks(run, again)))
+        found += (_compare_released_file(run.ended.released, again, changes),)
+    return ReplayComparison((*found, *_ending(run, again, changes)), changes, tuple(_remarks(run, again)))
 
 
-def _stage(name: str, run: Recorded, again: Rerun, changes: Changes, moved: tuple[str, ...]) -> StageFound:
+def _stage(name: str, run: PastRun, again: Rerun, changes: Changes, moved: tuple[str, ...]) -> StageFound:
     then, now = run.stages[name], again.stages.get(name)
     if now is None:
         return StageFound(name, "not reached", causes=(Cause("inputs", "the replay ended before it"),))
@@ -87,19 +87,19 @@ def _stage(name: str, run: Recorded, again: Rerun, changes: Changes, moved: tupl
     inputs = _inputs(name, run, again)
     if inputs.products:
         return StageFound(name, "follows", outputs, (Cause("inputs", ", ".join(inputs.products)),))
-    given = inputs.given - _moved(name, run, moved)
+    given = inputs.given - _find_moved_arguments(name, run, moved)
     data = tuple(_data(name, run, again) for place in given if place == _digest_place(name, run))
     plan = given - {_digest_place(name, run)}
-    return StageFound(name, "differs", outputs, (*data, *_made_otherwise(again.rooms[name], changes, bool(plan), bool(data))))
+    return StageFound(name, "differs", outputs, (*data, *_find_causes(again.rooms[name], changes, bool(plan), bool(data))))
 
 
-def _made_otherwise(rooms: tuple[str, ...], changes: Changes, plan: bool, explained: bool) -> Iterator[Cause]:
+def _find_causes(rooms: tuple[str, ...], changes: Changes, plan: bool, explained: bool) -> Iterator[Cause]:
     """What has changed of all that a stage depends on besides its inputs.
 
     plan: it was told something else to do, so that the flow counts as well. explained: another cause is known.
     """
-    files = (*(changes.of_flows if plan else ()), *changes.of_rooms(rooms))
-    causes = [Cause(kind, told) for kind, told in changes.in_words(files).items()]
+    files = (*(changes.flow_files if plan else ()), *changes.list_room_files(rooms))
+    causes = [Cause(kind, told) for kind, told in changes.describe_by_kind(files).items()]
     yield from causes
     if not changes.known:
         yield Cause("unknown", "what the run was made by was not kept, or the store has lost it")
@@ -117,7 +117,7 @@ class _Inputs:
     given: frozenset[int]
 
 
-def _inputs(name: str, run: Recorded, again: Rerun) -> _Inputs:
+def _inputs(name: str, run: PastRun, again: Rerun) -> _Inputs:
     """What a stage was given otherwise. A manifest that kept no inputs: whatever differs before the stage."""
     origin = {address: stage for stage, produced in run.stages.items() for address in produced.values()}
     if name not in run.inputs:
@@ -143,7 +143,7 @@ def _flat(arguments: Any) -> Iterator[str]:
             yield arguments
 
 
-def _digest_place(name: str, run: Recorded) -> int:
+def _digest_place(name: str, run: PastRun) -> int:
     """Which argument of a stage is the digest of a file that it reads; -1: it reads none."""
     if name in ("ingest", CONTROL_TABLE) or is_of_a_file(name):
         return 1
@@ -157,14 +157,18 @@ def is_of_a_file(name: str) -> bool:
     return name.startswith(f"ingest {FILE}:")
 
 
-def _moved(name: str, run: Recorded, moved: tuple[str, ...]) -> frozenset[int]:
+def _find_moved_arguments(name: str, run: PastRun, moved: tuple[str, ...]) -> frozenset[int]:
     """Which argument of a stage differs for no other reason than that a file is at another place."""
     place, file = _digest_place(name, run) - 1, {"ingest": "source", "mask": "released"}.get(name, name.removeprefix("ingest "))
     return frozenset({place}) if place >= 0 and file in moved else frozenset()
 
 
-def _data(name: str, run: Recorded, again: Rerun) -> Cause:
-    part, whose, key = "masked" if name == "mask" else "data", _whose(name), run.release.key if name == "ingest" else None
+def _data(name: str, run: PastRun, again: Rerun) -> Cause:
+    part, whose, key = (
+        "masked" if name == "mask" else "data",
+        _name_stage_file(name),
+        run.release.key if name == "ingest" else None,
+    )
     if name == FITTED_MODEL:
         return Cause("data", f"the file of {whose} has other bytes")
     store, now = Store(), again.stages[name][part]
@@ -177,17 +181,17 @@ def _data(name: str, run: Recorded, again: Rerun) -> Cause:
     return Cause("data", f"{whose}: {row_change(then, store.table(TableRef(now)), key)}")
 
 
-def _whose(stage: str) -> str:
+def _name_stage_file(stage: str) -> str:
     """What a stage reads from a file."""
     if is_of_a_file(stage):
         return f"the intruder's {stage.removeprefix('ingest ')}"
     return {"mask": "the released table", CONTROL_TABLE: "the control", FITTED_MODEL: "the model"}.get(stage, "the source")
 
 
-def _released_file(then: ReleasedTable, again: Rerun, changes: Changes) -> StageFound:
+def _compare_released_file(then: ReleasedTable, again: Rerun, changes: Changes) -> StageFound:
     if again.made is None:
         return StageFound(RELEASED_FILE, "not reached", causes=(Cause("inputs", "the replay ended before it"),))
-    file = ReleasedFile.of(again.made, again.recorded.release)
+    file = ReleasedFile.from_artifacts(again.made, again.recorded.release)
     parts = {"sha256": file.sha256 == then.sha256, "content_address": file.content_address == then.content_address}
     unlike = tuple(name for name, same in parts.items() if not same)
     if not unlike:
@@ -195,13 +199,13 @@ def _released_file(then: ReleasedTable, again: Rerun, changes: Changes) -> Stage
     made_by = next((name for name in ("model", "train", "mask") if name in again.recorded.stages), "mask")
     if again.stages.get(made_by) != again.recorded.stages[made_by]:
         return StageFound(RELEASED_FILE, "follows", unlike, (Cause("inputs", made_by),))
-    causes = tuple(_made_otherwise(again.rooms["report"], changes, True, False))
+    causes = tuple(_find_causes(again.rooms["report"], changes, True, False))
     return StageFound(RELEASED_FILE, "differs", unlike, causes)
 
 
-def _ending(run: Recorded, again: Rerun, changes: Changes) -> Iterator[StageFound]:
+def _ending(run: PastRun, again: Rerun, changes: Changes) -> Iterator[StageFound]:
     """How it ended, where the run or its replay ended otherwise than with its last stage."""
-    then = None if run.failure is None or run.status != "failed" else without_token(run.failure)
+    then = None if run.failure is None or run.status != "failed" else strip_token(run.failure)
     now = None if again.failure is None else failure_in_words(again.failure)
     further = bool(again.stages.keys() - run.stages.keys())
     if then == now or (now is None and not further):
@@ -215,16 +219,16 @@ def _ending(run: Recorded, again: Rerun, changes: Changes) -> Iterator[StageFoun
     stuck = _stuck(again if again.failure else run)
     told = f"the replay ended with {_public(again.failure)}" if again.failure else "the run failed, and its replay does not"
     rooms = again.rooms.get(stuck) or tuple({name.split("/")[1] for name in changes.files})
-    data = (Cause("data", f"{_whose(stuck)} has other content"),) if _other_data(stuck, run, again) else ()
-    yield StageFound(ENDING, "differs", (told,), (*data, *_made_otherwise(rooms, changes, True, bool(data))))
+    data = (Cause("data", f"{_name_stage_file(stuck)} has other content"),) if _other_data(stuck, run, again) else ()
+    yield StageFound(ENDING, "differs", (told,), (*data, *_find_causes(rooms, changes, True, bool(data))))
 
 
-def _stuck(run: Recorded | Rerun) -> str:
+def _stuck(run: PastRun | Rerun) -> str:
     """The stage in which a run ended; empty: between two."""
     return next((name for name in run.inputs if name not in run.stages), "")
 
 
-def _other_data(stage: str, run: Recorded, again: Rerun) -> bool:
+def _other_data(stage: str, run: PastRun, again: Rerun) -> bool:
     """Did a stage read a file with other content?"""
     place = _digest_place(stage, run)
     then, now = (inputs.get(stage, []) for inputs in (run.inputs, again.inputs))
@@ -241,11 +245,11 @@ def _public(error: Exception) -> str:
             return type(error).__name__
 
 
-def _remarks(run: Recorded, again: Rerun) -> Iterator[str]:
+def _remarks(run: PastRun, again: Rerun) -> Iterator[str]:
     """What a reader should know besides."""
     for name in ("ingest", CONTROL_TABLE, "mask", *(name for name in run.inputs if is_of_a_file(name))):
         if _other_data(name, run, again) and again.stages.get(name) == run.stages.get(name, {}):
-            yield f"the file of {_whose(name)} has other bytes than then, and the same content"
+            yield f"the file of {_name_stage_file(name)} has other bytes than then, and the same content"
     if run.ended is None:
         yield "the ledger does not say how this run ended: that its manifest is unchanged is not proved"
     if run.status in ("interrupted", "killed"):

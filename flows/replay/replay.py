@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Literal
 
 from flows.replay.changes import changes
-from flows.replay.comparison import Cause, Comparison, compare
-from flows.replay.recorded import ManifestChanged, bring_back_secrets, recorded
+from flows.replay.comparison import Cause, ReplayComparison, compare
+from flows.replay.past_run import ManifestChanged, bring_back_secrets, load_past_run
 from flows.replay.rerun import Places, rerun
-from flows.trail import asked_by
-from tasks.audit.keeping.use import use_store
+from flows.trail import identify_requester
 from tasks.audit.ledger.entries import RunReplayed
 from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.maintenance.use import use_store
 from tasks.audit.signing.keys import signing, signing_key
 from tasks.report.predicate import MadeBy
 from tasks.runtime.artifacts import Store
@@ -27,7 +27,7 @@ Outcome = Literal["identical", "differs", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     """What came of a replay. `failed`: it ended with an error that the run did not end with.
 
     comparison: None where the manifest is not the run's, so that nothing was computed.
@@ -37,12 +37,12 @@ class Replayed:
     outcome: Outcome
     differs: tuple[str, ...]
     causes: tuple[str, ...]
-    comparison: Comparison | None = None
+    comparison: ReplayComparison | None = None
 
 
 def replay(
     name: str, source: Path | None = None, released: Path | None = None, files: Mapping[str, Path] | None = None
-) -> Replayed:
+) -> ReplayResult:
     """Compute a run again, beside the cache, and compare it with what was written down. Writes nothing in the ledger.
 
     source, released: where the source and the adopted table are now, if they were moved. files: by name, where external files
@@ -53,29 +53,29 @@ def replay(
     """
     with use_store():
         try:
-            run = recorded(name)
+            run = load_past_run(name)
         except ManifestChanged as changed:
-            return Replayed(changed.run, "differs", ("manifest",), (str(changed),))
+            return ReplayResult(changed.run, "differs", ("manifest",), (str(changed),))
         bring_back_secrets(run)
         Store().put_record(run.release)  # the ledger names the release file by its address
         Ledger.current().refuse_clock_behind()
         signing_key()  # whoever cannot sign what came of it is told before the work, not after it
         places = Places(source, released, files or {})
         again = rerun(run, places)
-        moved = places.moved
+        moved = places.files_moved
         found = compare(run, again, changes(run.provenance, provenance_of_process()), moved=moved)
     failed = again.failure is not None and run.status != "failed"
     outcome: Outcome = "identical" if not found.differs else "failed" if failed else "differs"
-    return Replayed(run.run, outcome, found.differs, tuple(map(in_words, found.causes)), found)
+    return ReplayResult(run.run, outcome, found.differs, tuple(map(format_cause, found.causes)), found)
 
 
-def write_down(done: Replayed) -> None:
+def write_down(done: ReplayResult) -> None:
     """Append to the ledger that a run was replayed, and what came of it."""
-    who, what = asked_by(), MadeBy(**summarise_provenance())
+    who, what = identify_requester(), MadeBy(**summarise_provenance())
     told = RunReplayed(run=done.run, outcome=done.outcome, differs=done.differs, causes=done.causes, asked_by=who, made_by=what)
     with signing() as key:
         Ledger.current().append(told, key)
 
 
-def in_words(cause: Cause) -> str:
+def format_cause(cause: Cause) -> str:
     return f"{cause.kind}: {cause.text}"

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 
 from flows.progress import listener
 from flows.release import ReleaseSpec
-from flows.replay.recorded import WHERE, Recorded
+from flows.replay.past_run import WHERE, PastRun
 from flows.stage_runner import ReleaseArtifacts
 from flows.stages import run_stages
 from tasks.attack.linkage.external import FILE, FileSpec, names_of
@@ -49,7 +49,7 @@ class Rerun:
     made: what came of it, None where it ended before the last stage.
     """
 
-    recorded: Recorded
+    recorded: PastRun
     stages: dict[str, Produced] = field(default_factory=dict)
     inputs: dict[str, list[Any]] = field(default_factory=dict)
     rooms: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -71,13 +71,13 @@ class Rerun:
         due = [name for name in calls if self._is_due(name)]
         if not due:
             raise CameNoFurther
-        listener.get().began(line)
+        listener.get().begin_step(line)
         started = time.monotonic()
         with ThreadPoolExecutor(ATTACKS_AT_ONCE, thread_name_prefix=title) as pool:
             running = [pool.submit(self._compute, name, calls[name]) for name in due]
             outputs = [future.result() for future in running]
         same = all(self.stages[name] == self.recorded.stages.get(name) for name in due)
-        listener.get().ended(line, time.monotonic() - started, "identical" if same else "differs")
+        listener.get().end_step(line, time.monotonic() - started, "identical" if same else "differs")
         if not calls.keys() <= self.recorded.stages.keys():
             raise CameNoFurther
         return outputs
@@ -88,7 +88,7 @@ class Rerun:
     def warn(self, notes: tuple[str, ...]) -> None:
         """A run that is over warns nobody."""
 
-    def attempted(self, source: str, source_file: str, masking: str) -> str:
+    def use_past_draw(self, source: str, source_file: str, masking: str) -> str:
         """The draw of the run; no attempt is written down or counted."""
         if self.recorded.draw is None:
             raise CameNoFurther
@@ -110,26 +110,26 @@ class Places:
     files: Mapping[str, Path] = field(default_factory=dict)
 
     @property
-    def moved(self) -> tuple[str, ...]:
+    def files_moved(self) -> tuple[str, ...]:
         """`source`, `released`, `file:<name>`: which are at other places."""
         own = tuple(name for name in ("source", "released") if getattr(self, name) is not None)
         return (*own, *(f"{FILE}:{name}" for name in self.files))
 
 
-def rerun(run: Recorded, places: Places) -> Rerun:
+def rerun(run: PastRun, places: Places) -> Rerun:
     """Compute every stage again that the run computed, with its draw; its sources may have moved.
 
     Raises InputError where a source is not there, or a file is placed that the run did not read.
     """
     done = Rerun(run)
-    with moved(run.release, places) as release:
+    with link_moved_files(run.release, places) as release:
         _refuse_absent(release.source, "source")
         _refuse_absent(release.released, "released")
         for i, (name, file) in enumerate(_files(release).items()):
             with relocate_errors(f"intruder.files[{i}]"):
                 _refuse_absent(file, f"file {name}=")
         try:
-            done.made = run_stages(done, _as_attacked(run, release), done.attempted)
+            done.made = run_stages(done, _as_attacked(run, release), done.use_past_draw)
         except CameNoFurther:
             pass
         except (StageFailure, InputError) as error:
@@ -137,7 +137,7 @@ def rerun(run: Recorded, places: Places) -> Rerun:
     return done
 
 
-def _as_attacked(run: Recorded, release: ReleaseSpec) -> ReleaseSpec:
+def _as_attacked(run: PastRun, release: ReleaseSpec) -> ReleaseSpec:
     """The release with the attacks that the run carried out.
 
     Earlier versions did not run what `omit` names, nor the transparency attack on a table masked elsewhere in an unknown way.
@@ -155,26 +155,26 @@ def _is_of(stage: str, attack: str) -> bool:
 
 def failure_in_words(error: Exception) -> str:
     """A failure as a manifest writes it down, without what differs from one time to another."""
-    return without_token(f"{type(error).__name__}: {error}")
+    return strip_token(f"{type(error).__name__}: {error}")
 
 
-def without_token(failure: str) -> str:
+def strip_token(failure: str) -> str:
     return _TOKEN.sub("", failure)
 
 
 @contextmanager
-def moved(release: ReleaseSpec, places: Places) -> Iterator[ReleaseSpec]:
+def link_moved_files(release: ReleaseSpec, places: Places) -> Iterator[ReleaseSpec]:
     """The release with its sources at other places, under their old names: a report names its source by its file's name."""
     _refuse_unknown(release, places)
     with tempfile.TemporaryDirectory(prefix=".replay-", dir=Home.current().root) as folder:
         root = Path(folder)
         update: dict[str, Any] = {
-            name: _linked(getattr(release, name), place, root / name, name)
+            name: _link_file(getattr(release, name), place, root / name, name)
             for name, place in (("source", places.source), ("released", places.released))
             if place is not None
         }
         files = tuple(
-            file if name not in places.files else _linked(file, places.files[name], root / f"file-{i}", f"file {name}=")
+            file if name not in places.files else _link_file(file, places.files[name], root / f"file-{i}", f"file {name}=")
             for i, (name, file) in enumerate(_files(release).items())
         )
         update["intruder"] = release.intruder.model_copy(update={"files": files})
@@ -208,7 +208,7 @@ def _refuse_absent(one: SourceSpec | None, name: str) -> None:
         raise replace(error, remedy=f"if it was moved, `--{option}FILE` says where it is now") from None
 
 
-def _linked(source: SourceSpec | None, place: Path, folder: Path, name: str) -> SourceSpec:
+def _link_file(source: SourceSpec | None, place: Path, folder: Path, name: str) -> SourceSpec:
     if source is None or source.table is None:
         what = f"the {name} of this run is no file" if source is not None else "this run adopted no released table"
         raise InputError("no-such-option", WHERE, what, "a run that read a file", f"leave --{name} out", str(place))

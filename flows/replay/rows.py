@@ -29,12 +29,12 @@ class RowChange:
 
     def __str__(self) -> str:
         numbers = (("added", self.added), ("removed", self.removed))
-        parts = [f"{_counted(number, 'row')} {what}" for what, number in numbers if number]
+        parts = [f"{_format_count(number, 'row')} {what}" for what, number in numbers if number]
         if self.changed:
             where = ", ".join(f"{name} ({number})" for name, number in self.columns)
-            parts.append(f"{_counted(self.changed, 'row')} changed, in {where}")
+            parts.append(f"{_format_count(self.changed, 'row')} changed, in {where}")
         named = (("added", self.columns_added), ("removed", self.columns_removed), ("of another type", self.columns_retyped))
-        parts += [f"{_counted(len(names), 'column', names)} {what}" for what, names in named if names]
+        parts += [f"{_format_count(len(names), 'column', names)} {what}" for what, names in named if names]
         parts += ["the rows are in another order"] if self.reordered else []
         return "; ".join(parts) or "the same rows"
 
@@ -54,16 +54,16 @@ def row_change(old: Microdata, new: Microdata, key: str | None = None) -> RowCha
         columns_retyped=tuple(name for name in old.names if name in types and name not in common),
     )
     columns = {name: encode_jointly(old.column(name), new.column(name)) for name in common}
-    matched = _by_key(columns[key]) if key in columns else None
+    matched = _match_by_key(columns[key]) if key in columns else None
     if matched is None:
-        matched = _by_content(columns.values(), old.n, new.n)
-    return _told(header, columns, *matched)
+        matched = _match_by_content(columns.values(), old.n, new.n)
+    return _count_changes(header, columns, *matched)
 
 
 Matched = tuple[Integers, Integers, int, int]  # rows of the old and of the new that belong together, removed, added
 
 
-def _told(
+def _count_changes(
     header: RowChange, columns: dict[str, tuple[Integers, ...]], before: Integers, after: Integers, removed: int, added: int
 ) -> RowChange:
     differs = {name: old[before] != new[after] for name, (old, new) in columns.items()}
@@ -73,7 +73,7 @@ def _told(
     return replace(header, added=added, removed=removed, changed=changed, columns=counts, reordered=reordered)
 
 
-def _by_key(codes: tuple[Integers, ...]) -> Matched | None:
+def _match_by_key(codes: tuple[Integers, ...]) -> Matched | None:
     """Rows with the same key; None where a key is missing or repeated."""
     old, new = codes
     if any((one < 0).any() or len(np.unique(one)) < len(one) for one in codes):
@@ -82,14 +82,14 @@ def _by_key(codes: tuple[Integers, ...]) -> Matched | None:
     return before, after, len(old) - len(before), len(new) - len(after)
 
 
-def _by_content(columns: Iterable[tuple[Integers, ...]], n_old: int, n_new: int) -> Matched:
+def _match_by_content(columns: Iterable[tuple[Integers, ...]], n_old: int, n_new: int) -> Matched:
     """Equal rows belong together; what is left at the same places of two tables of one length was changed."""
     codes = _row_codes(columns, n_old + n_new)
     old, new = codes[:n_old], codes[n_old:]
     if n_old == n_new and 0 < np.count_nonzero(old != new) == _missing(old, new):
         rows = np.arange(n_old, dtype=np.int64)
         return rows, rows, 0, 0
-    before, after = _paired(old, new)
+    before, after = _pair_equal_rows(old, new)
     return before, after, n_old - len(before), n_new - len(after)
 
 
@@ -108,7 +108,7 @@ def _missing(old: Integers, new: Integers) -> int:
     return int(np.maximum(np.bincount(old, minlength=size) - np.bincount(new, minlength=size), 0).sum())
 
 
-def _paired(old: Integers, new: Integers) -> tuple[Integers, Integers]:
+def _pair_equal_rows(old: Integers, new: Integers) -> tuple[Integers, Integers]:
     """Rows with equal codes, paired one to one: the first with the first, the second with the second."""
     most = max(len(old), len(new)) + 1
     earlier, later = (codes * most + _occurrence(codes) for codes in (old, new))
@@ -125,6 +125,6 @@ def _occurrence(codes: Integers) -> Integers:
     return occurrence
 
 
-def _counted(number: int, thing: str, names: Sequence[str] = ()) -> str:
+def _format_count(number: int, thing: str, names: Sequence[str] = ()) -> str:
     told = f"{number:,} {thing}{'' if number == 1 else 's'}"
     return f"{told} ({', '.join(names)})" if names else told

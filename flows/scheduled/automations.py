@@ -47,7 +47,7 @@ def ensure_automations(
     blocks: the notification blocks that send (`slack-webhook/sdcert-stewards`); without any, only the last is made, and the
     others are removed. One that the server does not have is passed over: `sdcert tell test` says so.
     """
-    wanted = tuple(_wanted(list(_documents(client, blocks)), late, silent))
+    wanted = tuple(_create_automations(list(_documents(client, blocks)), late, silent))
     for name in {CRASHED_NAME, LATE_NAME, LOST_NAME} - {one.name for one in wanted}:
         for automation in client.read_automations_by_name(name):
             client.delete_automation(automation.id)
@@ -76,19 +76,19 @@ def _documents(client: SyncPrefectClient, blocks: Sequence[str]) -> Iterator[UUI
                 yield document
 
 
-def _wanted(blocks: list[UUID], late: timedelta, silent: timedelta) -> Iterator[AutomationCore]:
+def _create_automations(blocks: list[UUID], late: timedelta, silent: timedelta) -> Iterator[AutomationCore]:
     if blocks:
         yield AutomationCore(
             name=CRASHED_NAME,
             description="Tells of a run whose process died.",
             trigger=_trigger(expect={"Crashed"}, posture=Posture.Reactive, within=ONCE),
-            actions=_told(blocks, "crashed", _CRASHED),
+            actions=_create_notifications(blocks, "crashed", _CRASHED),
         )
         yield AutomationCore(
             name=LATE_NAME,
             description="Tells of a run that did not begin.",
             trigger=_trigger(after={"Late", "Pending"}, expect={"Running", *_ENDED}, posture=Posture.Proactive, within=late),
-            actions=_told(
+            actions=_create_notifications(
                 blocks, "did not start", "The run should have begun and did not: is a worker there (`sdcert serve`)?"
             ),
         )
@@ -113,6 +113,6 @@ def _trigger(*, expect: set[str], posture: Posture, within: timedelta, after: se
     )
 
 
-def _told(blocks: list[UUID], what: str, sentence: str) -> list[ActionTypes]:
+def _create_notifications(blocks: list[UUID], what: str, sentence: str) -> list[ActionTypes]:
     subject, body = f"{_SUBJECT}{what}", f"{sentence}\n{_BODY}"
     return [SendNotification(block_document_id=document, subject=subject, body=body) for document in blocks]

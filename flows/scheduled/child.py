@@ -16,9 +16,9 @@ from typing import Any
 
 import flows
 from flows.recorder import new_run_id
-from flows.scheduled.asked import CODE_FILE, FOLDER, Asked
 from flows.scheduled.closing import close_unfinished
-from flows.scheduled.keeping import Ending, Kept
+from flows.scheduled.command_requests import CODE_FILE, FOLDER, CommandRequest
+from flows.scheduled.process_tree import ProcessExit, ProcessTree
 from flows.trail import ASKED_BY_DEPLOYMENT, ASKED_BY_FLOW_RUN
 from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.failures import write_private_trace
@@ -63,8 +63,8 @@ def run_in_process(
     for the interpreter, and what the command costs.
     """
     folder, asked_by = _folder(), asked_by or {}
-    asked = _remembered(asked_by, folder)
-    kept = Kept(
+    asked = _remember_request(asked_by, folder)
+    kept = ProcessTree(
         [sys.executable, "-P", "-m", "flows.cli", *words],
         environment={**environment_of_child(os.environ, asked_by), CODE_FILE: str(folder / "code")},
         out=folder / "stdout",
@@ -73,13 +73,13 @@ def run_in_process(
         grace_seconds=grace_seconds,
     )
     with kept:
-        ending = _awaited(kept)
-    if asked is not None and _closed(asked, ending):
+        ending = _wait_for_exit(kept)
+    if asked is not None and _close_runs(asked, ending):
         asked.forget()
     in_time = ending.stopped is None or ending.exit_code in FINISHED
     code = ending.exit_code if in_time else None
     timed_out = ending.stopped == "limit" and not in_time
-    return Outcome(code, timed_out, ending.seconds, _printed(folder / "stdout"), folder, _code(folder / "code"))
+    return Outcome(code, timed_out, ending.seconds, _read_json(folder / "stdout"), folder, _code(folder / "code"))
 
 
 def environment_of_child(environment: Mapping[str, str], asked_by: Mapping[str, str | None]) -> dict[str, str]:
@@ -92,7 +92,7 @@ def environment_of_child(environment: Mapping[str, str], asked_by: Mapping[str, 
     return {**kept, "SDCERT_HOME": str(Home.current().root), "PYTHONPATH": os.pathsep.join(path), **told}
 
 
-def _awaited(kept: Kept) -> Ending:
+def _wait_for_exit(kept: ProcessTree) -> ProcessExit:
     while True:
         try:
             return kept.wait(_LOOK_SECONDS)
@@ -100,17 +100,17 @@ def _awaited(kept: Kept) -> Ending:
             continue
 
 
-def _remembered(asked_by: Mapping[str, str | None], folder: Path) -> Asked | None:
+def _remember_request(asked_by: Mapping[str, str | None], folder: Path) -> CommandRequest | None:
     """Write down which flow run asks, until the command has ended and nothing of it is left open."""
     flow_run = asked_by.get("flow_run")
     if flow_run is None:
         return None
-    asked = Asked.here(flow_run, asked_by.get("deployment"), folder)
+    asked = CommandRequest.here(flow_run, asked_by.get("deployment"), folder)
     asked.remember()
     return asked
 
 
-def _closed(asked: Asked, ending: Ending) -> bool:
+def _close_runs(asked: CommandRequest, ending: ProcessExit) -> bool:
     """Whether the ledger has the last word on the command's runs. If not, who finds this process gone writes it."""
     if ending.exit_code is not None and ending.exit_code >= 0:
         return True
@@ -138,7 +138,7 @@ def _code(path: Path) -> str | None:
         return None
 
 
-def _printed(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     try:
         return json.loads(read_file(path))
     except (OSError, ValueError, RecursionError):

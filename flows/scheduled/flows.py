@@ -22,12 +22,19 @@ from prefect.runtime import deployment, flow_run
 from prefect.tasks import exponential_backoff
 from pydantic import Field
 
-from flows.scheduled.board import end_inside
+from flows.notifications.notify import notify_outcome, tell_waiting
 from flows.scheduled.child import Outcome, run_in_process
 from flows.scheduled.closing import runs_of
-from flows.scheduled.endings import Broke, Ended, of_certify, of_check, of_sweep, of_watch
-from flows.scheduled.served import Served
-from flows.telling.tell import tell_of, tell_waiting
+from flows.scheduled.file_access import FileAccess
+from flows.scheduled.flow_outcomes import (
+    Broke,
+    FlowOutcome,
+    interpret_certify,
+    interpret_check,
+    interpret_sweep,
+    interpret_watch,
+)
+from flows.scheduled.server_client import end_inside
 from tasks.microdata.errors import InputError, SdcertError
 from tasks.runtime.failures import StageFailure, hide_exceptions, write_private_trace
 
@@ -37,8 +44,8 @@ Minutes = Annotated[float, Field(gt=0, le=60 * 24 * 31)]
 Times = Annotated[int, Field(ge=0, le=10)]
 FilePath = Annotated[str, Field(min_length=1, max_length=1024)]
 Blocks = Annotated[list[Annotated[str, Field(max_length=201)]], Field(max_length=20)]
-Saying = Callable[..., Ended]
-Words = Callable[[Served], list[str]]
+Saying = Callable[..., FlowOutcome]
+Words = Callable[[FileAccess], list[str]]
 
 
 @flow(name="certify-release", persist_result=False)
@@ -51,10 +58,10 @@ def certify_release(
 ) -> State[None]:
     """Certify the release of a file. An attempt that was refused or undecided is not tried again."""
 
-    def words(served: Served) -> list[str]:
+    def words(served: FileAccess) -> list[str]:
         return ["certify", served.file("release", release), "--output", served.output("output", output), "--json"]
 
-    return _state(words, of_certify, limit_minutes, tell, retries)
+    return _state(words, interpret_certify, limit_minutes, tell, retries)
 
 
 @flow(name="watch-series", persist_result=False)
@@ -62,7 +69,9 @@ def watch_series(
     watch: FilePath, limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES
 ) -> State[None]:
     """Look once whether a series has a new version of its source, and certify it if so."""
-    return _state(lambda served: ["watch", served.file("watch", watch), "--json"], of_watch, limit_minutes, tell, retries)
+    return _state(
+        lambda served: ["watch", served.file("watch", watch), "--json"], interpret_watch, limit_minutes, tell, retries
+    )
 
 
 @flow(name="sweep-file", persist_result=False)
@@ -71,34 +80,34 @@ def sweep_file(
 ) -> State[None]:
     """Compute a sweep, or go on with it: what was computed is kept."""
 
-    def words(served: Served) -> list[str]:
+    def words(served: FileAccess) -> list[str]:
         return ["sweep", served.file("sweep", sweep), "--yes", "--json"]
 
-    return _state(words, of_sweep, limit_minutes, tell, retries)
+    return _state(words, interpret_sweep, limit_minutes, tell, retries)
 
 
 @flow(name="verify-trail", persist_result=False)
 def verify_trail(limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES) -> State[None]:
     """Check every entry of the ledger."""
-    return _state(lambda _: ["audit", "verify", "--json"], of_check, limit_minutes, tell, retries)
+    return _state(lambda _: ["audit", "verify", "--json"], interpret_check, limit_minutes, tell, retries)
 
 
 @flow(name="verify-store", persist_result=False)
 def verify_store(limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES) -> State[None]:
     """Check every artifact of the store."""
-    return _state(lambda _: ["store", "verify", "--json"], of_check, limit_minutes, tell, retries)
+    return _state(lambda _: ["store", "verify", "--json"], interpret_check, limit_minutes, tell, retries)
 
 
 def _state(words: Words, says: Saying, limit_minutes: float, tell: list[str] | None, retries: int) -> State[None]:
     try:
-        asked = words(Served.current())
+        asked = words(FileAccess.current())
         delays = exponential_backoff(FIRST_DELAY_SECONDS)  # given here, for it is counted out when a number of retries is
-        ended = in_a_process.with_options(retries=retries, retry_delay_seconds=delays)(asked, says, limit_minutes)
+        ended = run_command.with_options(retries=retries, retry_delay_seconds=delays)(asked, says, limit_minutes)
     except InputError as error:
         says_why = f"nothing was run: parameter `{error.where}`: {error.what}; allowed: {error.allowed}"
-        ended = Ended("FAILED", "Failed", says_why, ("failed",), code=error.public)
+        ended = FlowOutcome("FAILED", "Failed", says_why, ("failed",), code=error.public)
     except (Broke, StageFailure) as error:
-        ended = Ended("FAILED", "Failed", str(error), ("failed",))
+        ended = FlowOutcome("FAILED", "Failed", str(error), ("failed",))
     _tell(ended, tell or [])
     return State(type=StateType[ended.kind], name=ended.name, message=ended.says)
 
@@ -116,7 +125,7 @@ def _worth_another_try(_: Any, __: Any, state: State[Any]) -> bool:
     retry_jitter_factor=0.5,
     retry_condition_fn=_worth_another_try,
 )
-def in_a_process(words: list[str], says: Saying, limit_minutes: float) -> Ended:
+def run_command(words: list[str], says: Saying, limit_minutes: float) -> FlowOutcome:
     """Run `sdcert <words>` and say what became of it. Raises Broke, or a StageFailure, where trying again may help."""
     return says(_ran(words, limit_minutes))
 
@@ -130,14 +139,14 @@ def _ran(words: list[str], limit_minutes: float) -> Outcome:
     return outcome
 
 
-def _tell(ended: Ended, blocks: Sequence[str]) -> None:
+def _tell(ended: FlowOutcome, blocks: Sequence[str]) -> None:
     """Tell of it, and of what could not be told before. Whatever goes wrong here, the run has ended as it has."""
     known = {"release": ended.release, "series": ended.series, "code": ended.code}
     known |= {"flow_run": flow_run.id, "deployment": _quietly(lambda: deployment.name)}
     run = ended.run or _quietly(_newest_run)
     for kind in ended.events:
         about = ended.due or run if kind == "review_due" else run
-        tell_of(kind, blocks=blocks, run=about, **{name: value for name, value in known.items() if value})
+        notify_outcome(kind, blocks=blocks, run=about, **{name: value for name, value in known.items() if value})
     tell_waiting()
 
 

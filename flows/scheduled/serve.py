@@ -23,11 +23,11 @@ import httpx
 import flows
 from flows.scheduled import workers
 from flows.scheduled.deployments import Deployments, for_prefect
-from flows.scheduled.keeper import end_marked, is_mark
-from flows.scheduled.keeping import Kept
+from flows.scheduled.file_access import SERVED, FileAccess
 from flows.scheduled.listening import address_of as listened_at
 from flows.scheduled.listening import listen
-from flows.scheduled.served import SERVED, Served
+from flows.scheduled.process_tree import ProcessTree
+from flows.scheduled.supervisor import end_marked, is_mark
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.runtime.failures import CREDENTIALS
@@ -45,7 +45,7 @@ from tasks.runtime.server_guard import (
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
-    from flows.scheduled.vanished import Looks
+    from flows.scheduled.orphan_runs import Looks
 
 PORT = 4200
 SECONDS_TO_ANSWER = 180.0
@@ -56,7 +56,7 @@ LOOK_SECONDS = 1.0
 LEASES = "prefect.server.concurrency.lease_storage.filesystem"  # in memory, a server that dies takes the free places with it
 
 
-class Restarted:
+class RestartingProcess:
     """A process that is started again when it ends: after a second, two, four ... a minute, until it has run five minutes."""
 
     def __init__(
@@ -75,13 +75,13 @@ class Restarted:
         self._command, self._environment, self._leave = command, environment, leave
         self._grace, self._descriptors = limit, descriptors
         self._delay, self._since, self._due = FIRST_DELAY_SECONDS, 0.0, 0.0
-        self._kept: Kept | None = None
-        self._former: list[Kept] = []  # whose runs go on
+        self._kept: ProcessTree | None = None
+        self._former: list[ProcessTree] = []  # whose runs go on
         self.start()
 
     def start(self) -> None:
         folder = Home.current().folder(FOLDER)
-        self._kept = Kept(
+        self._kept = ProcessTree(
             self._command() if callable(self._command) else self._command,
             environment=self._environment,
             out=folder / f"{self.name}.out",
@@ -128,7 +128,7 @@ class Restarted:
             if one is not None:
                 one.stop()
 
-    def __enter__(self) -> Restarted:
+    def __enter__(self) -> RestartingProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -148,7 +148,7 @@ class Address:
         return f"{self.root}/api"
 
     @property
-    def shown(self) -> str:
+    def display_url(self) -> str:
         """The root without a user and a password: logs and files take it."""
         return CREDENTIALS.sub("://***@", self.root)
 
@@ -174,10 +174,10 @@ def alone() -> Iterator[None]:
         os.close(descriptor)
 
 
-def remember(address: Address, kept: list[Restarted]) -> None:
+def remember(address: Address, kept: list[RestartingProcess]) -> None:
     """Write down who serves, where, and by which marks his processes are found."""
     marks = [mark for one in kept for mark in one.marks]
-    facts = {"process": os.getpid(), "address": address.shown, "marks": marks}
+    facts = {"process": os.getpid(), "address": address.display_url, "marks": marks}
     write_whole(Home.current().folder(FOLDER) / STATE_FILE, json.dumps(facts).encode())
 
 
@@ -198,14 +198,14 @@ def guard() -> Path:
     return keep_password(Home.current().root, os.environ[CLIENT])
 
 
-def server(address: Address) -> Restarted:
+def server(address: Address) -> RestartingProcess:
     """Start the server and wait until it answers. Raises InputError if it does not."""
     assert address.listening is not None  # noqa: S101  # it is ours
     descriptor = address.listening.fileno()
     guarded = settings_of_server(os.environ[CLIENT], address.root)
     environment = {**_environment(None), **guarded, "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": LEASES}
     command = [sys.executable, "-m", "flows.scheduled.listening", str(descriptor)]
-    started = Restarted("server", command, environment, leave=False, limit=SECONDS_TO_STOP, descriptors=(descriptor,))
+    started = RestartingProcess("server", command, environment, leave=False, limit=SECONDS_TO_STOP, descriptors=(descriptor,))
     deadline = time.monotonic() + SECONDS_TO_ANSWER
     while not answers(address):
         if not started.alive or time.monotonic() > deadline:
@@ -225,7 +225,7 @@ def answers(address: Address) -> bool:
 
 def deploy(found: Deployments, folder: Path, address: Address) -> None:
     """Let Prefect deploy the file. Raises InputError with what is missing afterwards: Prefect skips what it cannot deploy."""
-    from flows.scheduled.board import automate, prepare_pools, tidy
+    from flows.scheduled.server_client import automate, prepare_pools, tidy
 
     place = Home.current().folder(FOLDER)
     write_whole(place / "prefect.yaml", for_prefect(found, folder).encode())
@@ -233,7 +233,7 @@ def deploy(found: Deployments, folder: Path, address: Address) -> None:
     command = [*_PREFECT, "--no-prompt", "deploy", "--all", "--prefect-file", str(place / "prefect.yaml")]
     for name in ("deploy.out", "deploy.err"):
         (place / name).unlink(missing_ok=True)
-    kept = Kept(
+    kept = ProcessTree(
         command,
         environment=_environment(address),
         out=place / "deploy.out",
@@ -252,7 +252,7 @@ def deploy(found: Deployments, folder: Path, address: Address) -> None:
     automate()
 
 
-def worker(pool: str, limit: int | None, address: Address, served: Served) -> Restarted:
+def worker(pool: str, limit: int | None, address: Address, served: FileAccess) -> RestartingProcess:
     """Start a worker of a pool. What it runs goes on when it dies and is started again, and ends when it is stopped.
 
     served: the files that its runs may name.
@@ -260,16 +260,16 @@ def worker(pool: str, limit: int | None, address: Address, served: Served) -> Re
     most = [] if limit is None else ["--limit", str(limit)]
     command = [*_PREFECT, "worker", "start", "--pool", pool, "--type", "process", "--install-policy", "never", *most]
 
-    def named() -> list[str]:
+    def build_command() -> list[str]:
         return [*command, "--name", workers.new_name()]
 
     environment = {**_environment(address), SERVED: served.as_variable()}
-    return Restarted(f"worker-{pool}", named, environment, leave=True, limit=SECONDS_TO_STOP)
+    return RestartingProcess(f"worker-{pool}", build_command, environment, leave=True, limit=SECONDS_TO_STOP)
 
 
-def watch(kept: list[Restarted], address: Address, ended: threading.Event, say: Callable[[str], None]) -> None:
+def watch(kept: list[RestartingProcess], address: Address, ended: threading.Event, say: Callable[[str], None]) -> None:
     """Start again what ends by itself, until `ended`; once a minute, tell the server of runs whose process is gone."""
-    from flows.scheduled.vanished import Looks
+    from flows.scheduled.orphan_runs import Looks
 
     swept, looks = time.monotonic(), Looks()
     while not ended.wait(LOOK_SECONDS):
@@ -286,8 +286,8 @@ def watch(kept: list[Restarted], address: Address, ended: threading.Event, say: 
 
 def tell_lost(say: Callable[[str], None], looks: Looks | None = None) -> None:
     """Tell the server of runs whose process is gone; if it is away just now, another look comes."""
-    from flows.scheduled.board import end_lost
-    from flows.scheduled.vanished import Looks
+    from flows.scheduled.orphan_runs import Looks
+    from flows.scheduled.server_client import end_lost
 
     try:
         for sentence in end_lost(looks or Looks()):

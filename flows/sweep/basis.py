@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pydantic import TypeAdapter
 
 from flows.release import ReleaseSpec
-from flows.sweep.keep import Place
-from flows.sweep.made_by import made_by
+from flows.sweep.program_digest import compute_program_digest
+from flows.sweep.working_set import WorkingSet
 from tasks.attack.linkage.external import plan_of
-from tasks.attack.linkage.whose import refuse_unfit_file
+from tasks.attack.linkage.file_alignment import refuse_unfit_file
 from tasks.attack.threat import holders
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.ingest.external import FilePlan, read_external, read_file
@@ -31,7 +31,7 @@ class Basis:
 
     key: str
     table: Microdata
-    place: Place
+    place: WorkingSet
     digest: Callable[[bytes], str]
     schemas: dict[str, str | InputError] = field(default_factory=dict)
     files: dict[str, Microdata] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Basis:
         """
         asked = plan.model_dump_json()
         if asked not in self.schemas:
-            self.schemas[asked] = self._classified(plan)
+            self.schemas[asked] = self._store_schema(plan)
         found = self.schemas[asked]
         if isinstance(found, InputError):
             raise found
@@ -88,7 +88,7 @@ class Basis:
         schema: Schema = TypeAdapter(Schema).validate_json(content)
         return schema
 
-    def _classified(self, plan: ClassifyPlan) -> str | InputError:
+    def _store_schema(self, plan: ClassifyPlan) -> str | InputError:
         try:
             content = TypeAdapter(Schema).dump_json(classify(self.table, plan), by_alias=True)
         except InputError as error:
@@ -98,7 +98,7 @@ class Basis:
         return digest
 
 
-def basis_of(release: ReleaseSpec, place: Place) -> Basis:
+def basis_of(release: ReleaseSpec, place: WorkingSet) -> Basis:
     """Read the source of a release, unless the place holds what it was when it was read.
 
     Raises InputError as `ingest`, and where the source changes while it is read.
@@ -112,7 +112,7 @@ def basis_of(release: ReleaseSpec, place: Place) -> Basis:
     if read != f"ingested/{_as_it_is(release)}.json":
         what, remedy = "the source changed while it was read", "run again when it is complete"
         raise InputError("source-changed", "source", what, "a source at rest", remedy)
-    key = store.digest(canonical({"table": content_address(table), "made_by": made_by()}))
+    key = store.digest(canonical({"table": content_address(table), "made_by": compute_program_digest()}))
     if not place.exists(f"{key}/table.arrow"):
         place.put_table(key, table)
     place.put_json(read, {"base": key})
@@ -132,4 +132,6 @@ def _as_it_is(release: ReleaseSpec) -> str:
     from tasks.ingest.task import source_digest  # imports Prefect
 
     plan = release.ingest_plan.model_dump_json(by_alias=True)
-    return Store().digest(canonical({"plan": plan, "source": source_digest(release.source), "made_by": made_by()}))
+    return Store().digest(
+        canonical({"plan": plan, "source": source_digest(release.source), "made_by": compute_program_digest()})
+    )

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 
 from flows.release import ReleaseSpec
 from flows.sweep.basis import Basis
-from flows.sweep.keep import Place
-from flows.sweep.made_by import made_by
+from flows.sweep.program_digest import compute_program_digest
+from flows.sweep.working_set import WorkingSet
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
 from tasks.sweep.evaluation import Trial, TrialGroup, drop_curve_and_files
@@ -62,10 +62,10 @@ class Block:
     def keys(self) -> tuple[str, ...]:
         return tuple(trial.key for job in self.jobs for trial in job.group.trials)
 
-    def put(self, place: Place, sweep: str, base: str) -> None:
+    def put(self, place: WorkingSet, sweep: str, base: str) -> None:
         """Write down what the block consists of: all that a worker needs to know besides the table."""
         jobs = [{"schema": job.schema, "group": GROUP.dump_python(job.group, mode="json", by_alias=True)} for job in self.jobs]
-        content = {"base": base, "made_by": made_by(), "jobs": jobs}
+        content = {"base": base, "made_by": compute_program_digest(), "jobs": jobs}
         place.put_json(block_name(sweep, self.number), content)
 
 

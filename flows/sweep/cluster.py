@@ -40,12 +40,12 @@ def prepare_cluster(address: str, url: str, base: str) -> int:
 
     Raises InputError where nobody answers, no worker is there, or one has other code or does not see the working set.
     """
-    from flows.sweep.made_by import made_by
+    from flows.sweep.program_digest import compute_program_digest
 
     try:
         with Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False) as client:  # type: ignore[no-untyped-call]  # distributed is untyped
             client.register_plugin(Prepared({name: os.environ[name] for name in HANDED_ON if name in os.environ}))
-            found = client.run(_seen, url, base)
+            found = client.run(_probe_worker, url, base)
     except (OSError, ValueError, TypeError) as error:
         what = f"no Dask scheduler answers there ({type(error).__name__})"
         remedy = "start it (`dask scheduler`, `dask worker`), or correct the address"
@@ -54,7 +54,7 @@ def prepare_cluster(address: str, url: str, base: str) -> int:
         remedy = "start some: dask worker ADDRESS --nthreads 1"
         raise InputError("no-workers", "--address", "the cluster has no worker", "at least one", remedy, address)
     for code, sees in found.values():
-        _refuse_worker(url, same=code == made_by(), sees=sees)
+        _refuse_worker(url, same=code == compute_program_digest(), sees=sees)
     return len(found)
 
 
@@ -67,12 +67,12 @@ def _refuse_worker(url: str, *, same: bool, sees: bool) -> None:
         raise InputError("store-not-shared", "--store", what, "a shared folder, s3://bucket/folder", remedy, url)
 
 
-def _seen(url: str, base: str) -> tuple[str, bool]:
+def _probe_worker(url: str, base: str) -> tuple[str, bool]:
     """By what this worker computes, and whether it sees the table."""
-    from flows.sweep.keep import Place
-    from flows.sweep.made_by import made_by
+    from flows.sweep.program_digest import compute_program_digest
+    from flows.sweep.working_set import WorkingSet
 
     try:
-        return made_by(), Place(url).exists(f"{base}/table.arrow")
+        return compute_program_digest(), WorkingSet(url).exists(f"{base}/table.arrow")
     except (InputError, OSError):
-        return made_by(), False
+        return compute_program_digest(), False

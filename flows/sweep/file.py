@@ -101,7 +101,7 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class SweepDefinition:
     """A sweep file that was read and checked, with the release that it starts from.
 
     spaces, templates: one per pipeline, in the order of the file. document, base_document: the files as they were written.
@@ -135,7 +135,7 @@ class Sweep:
     def space(self, pipeline: str) -> Space:
         return next(space for space in self.spaces if space.pipeline == pipeline)
 
-    def kept(self) -> dict[str, str]:
+    def export_files(self) -> dict[str, str]:
         """What `promote` needs of both files: where they stood, and their content as JSON in the order of the files.
 
         A chosen seed is left out, with the `not_for_publication` that it asks for.

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flows.sweep.course import Course
+from flows.sweep.execution import SweepExecution
 from flows.sweep.file import Frontier, Grid, Random, SweepSpec
-from flows.sweep.promote import Kept, promoted
-from flows.sweep.promote import Told as Origin
+from flows.sweep.promote import PointOrigin as Origin
+from flows.sweep.promote import SweepFiles, format_promoted_release
 from flows.sweep.record import PAGE, TABLE
 from tasks.sweep.evaluation import TrialGroup
 from tasks.sweep.frontier import Region, Required, compute_map_coordinates, find_required, frontier, policy_region
@@ -27,7 +27,7 @@ from tasks.sweep.views import loss_of, risk_of
 
 
 @dataclass(frozen=True, slots=True)
-class OnFrontier:
+class FrontierPoint:
     """A point that no other beats in risk and loss, means over its seeds. parameters: its values, by path.
 
     policy: whether it keeps every line of the base release's policy under every seed (`inside`).
@@ -42,7 +42,7 @@ class OnFrontier:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class SweepResult:
     """What became of a sweep. counts: trials by status. reasons: of those that are not ok, with how many have each.
 
     nowhere: why trials that are ok have no risk or no loss, with how many have each reason.
@@ -53,19 +53,19 @@ class Ended:
     loss: str
     counts: Mapping[str, int]
     reasons: Mapping[str, int]
-    frontier: tuple[OnFrontier, ...]
+    frontier: tuple[FrontierPoint, ...]
     on_the_map: int
     nowhere: Mapping[str, int]
     points: int
     written: tuple[str, ...]
 
     @property
-    def nearest_to_policy(self) -> OnFrontier | None:
+    def nearest_to_policy(self) -> FrontierPoint | None:
         """The point of the frontier to go on with: of those that keep the policy the one that loses least."""
         return min((one for one in self.frontier if one.policy == "inside"), key=lambda one: one.loss, default=None)
 
 
-def ended(course: Course) -> Ended:
+def finish_sweep(course: SweepExecution) -> SweepResult:
     """Write the table of a sweep into its folder, and read off what is told of it."""
     table = course.table()
     buffer = io.BytesIO()
@@ -77,12 +77,14 @@ def ended(course: Course) -> Ended:
     points = {candidate.point.number: candidate.point for candidate in course.candidates}
     best = [(int(results.points[i]), risks[i], losses[i]) for i in np.flatnonzero(frontier(risks, losses))]
     groups = {candidate.point.number: candidate.group for candidate in course.candidates}
-    decided = policy_region(results, course.sweep.base.policy, lambda number: _required_of(groups[number]))
+    decided = policy_region(results, course.sweep.base.policy, lambda number: _find_required_attacks(groups[number]))
     regions = dict(zip(results.points.tolist(), decided, strict=True))
-    members = (OnFrontier(n, points[n].pipeline, dict(points[n].values), float(r), float(at), regions[n]) for n, r, at in best)
+    members = (
+        FrontierPoint(n, points[n].pipeline, dict(points[n].values), float(r), float(at), regions[n]) for n, r, at in best
+    )
     statuses, reasons = results.texts("status"), results.texts("reason")
     missing = (one for view in (risk, loss) for one, own in zip(view.reasons, reasons, strict=True) if own is None)
-    return Ended(
+    return SweepResult(
         table,
         risk.says,
         loss.says,
@@ -96,14 +98,14 @@ def ended(course: Course) -> Ended:
     )
 
 
-def _required_of(group: TrialGroup | None) -> Required:
+def _find_required_attacks(group: TrialGroup | None) -> Required:
     """The attacks that the steps of a point require; none of a point that is wrong in itself, which has no figures."""
     if group is None:
         return {}
     return find_required(group.trials[0].attacks, group.masking, keeps_row_order=group.keeps_row_order)
 
 
-def _page(course: Course, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
+def _page(course: SweepExecution, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
     """Write the page; it is left out where it would have nothing to show."""
     spec, facts = course.sweep.spec, course.record.facts
     told = SweepDescription(
@@ -112,8 +114,8 @@ def _page(course: Course, results: Results, regions: tuple[Region, ...]) -> tupl
         base=course.sweep.base.name,
         strategy=strategy_in_words(spec),
         seeds=spec.seeds,
-        began_at=_in_words(facts["started_at"]),
-        written_at=_in_words(datetime.now(UTC).isoformat()),
+        began_at=_format_time(facts["started_at"]),
+        written_at=_format_time(datetime.now(UTC).isoformat()),
         methods=_methods(course),
         risk=spec.risk,
         loss=spec.loss,
@@ -136,21 +138,21 @@ def strategy_in_words(spec: SweepSpec) -> str:
             assert_never(spec.strategy)
 
 
-def _methods(course: Course) -> dict[str, str]:
+def _methods(course: SweepExecution) -> dict[str, str]:
     """The masks of each pipeline, e.g. `microaggregation + noise`."""
     made = ((one.point.pipeline, one.group) for one in course.candidates if one.group is not None)
     return {name: " + ".join(step.method for step in group.masking) for name, group in made}
 
 
-def _release_texts(course: Course) -> Callable[[int], str]:
+def _release_texts(course: SweepExecution) -> Callable[[int], str]:
     """The release file of a point as `sdcert sweep promote` writes it beside the sweep file."""
-    files = Kept.of(course.record.facts["files"])
+    files = SweepFiles.from_record(course.record.facts["files"])
     points = {candidate.point.number: candidate.point for candidate in course.candidates}
     tried = sum(candidate.reason is None for candidate in course.candidates)
     origin = Origin(course.sweep.spec.name, course.record.id, tried)
     folder = course.sweep.document.path.absolute().parent
-    return lambda number: promoted(files, points[number], origin, folder)
+    return lambda number: format_promoted_release(files, points[number], origin, folder)
 
 
-def _in_words(moment: str) -> str:
+def _format_time(moment: str) -> str:
     return f"{datetime.fromisoformat(moment):%Y-%m-%d %H:%M} UTC"

@@ -14,13 +14,13 @@ from flows.sweep.basis import Basis
 from flows.sweep.blocks import Candidate
 from tasks.sweep.layout import StoredFigure, TrialRow, TrialStatus, table_of
 
-Rows = Mapping[str, "Found"]
+Rows = Mapping[str, "TrialOutcome"]
 LOST: TrialStatus = "failed"
 GONE = "no-result: what was computed is not there any more; the same command computes it again"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TrialOutcome:
     """One result. figures: packed, because ten thousand dictionaries of some hundred figures each would fill the memory."""
 
     status: TrialStatus
@@ -51,15 +51,15 @@ class Packed(Mapping[str, StoredFigure]):
         return len(self._places)
 
 
-def found_of(basis: Basis, wanted: set[str]) -> dict[str, Found]:
+def read_outcomes(basis: Basis, wanted: set[str]) -> dict[str, TrialOutcome]:
     """The results of these keys, as far as there are any."""
     shared: dict[tuple[str, ...], dict[str, int]] = {}
-    found: dict[str, Found] = {}
+    found: dict[str, TrialOutcome] = {}
     for row in basis.place.rows(basis.key, wanted):
         figures = json.loads(row["figures"])
         names = tuple(sys.intern(name) for name in figures)
         places = shared.setdefault(names, {name: place for place, name in enumerate(names)})
-        found[row["key"]] = Found(row["status"], row["reason"], Packed(places, tuple(figures.values())), row["seconds"])
+        found[row["key"]] = TrialOutcome(row["status"], row["reason"], Packed(places, tuple(figures.values())), row["seconds"])
     return found
 
 
@@ -83,15 +83,15 @@ def lines_of(candidates: Iterable[Candidate], seeds: int, found: Rows, lost: Map
             )
 
 
-def gathered(candidates: Sequence[Candidate], seeds: int, basis: Basis, lost: Mapping[str, str]) -> pa.Table:
+def gather_table(candidates: Sequence[Candidate], seeds: int, basis: Basis, lost: Mapping[str, str]) -> pa.Table:
     """The table of a sweep whose candidates were tried, or are wrong in themselves: one row per trial."""
-    found = found_of(basis, {key for candidate in candidates for key in candidate.keys})
+    found = read_outcomes(basis, {key for candidate in candidates for key in candidate.keys})
     return table_of(list(lines_of(candidates, seeds, found, lost)))
 
 
-def _result(candidate: Candidate, seed: int, found: Rows, lost: Mapping[str, str]) -> Found:
+def _result(candidate: Candidate, seed: int, found: Rows, lost: Mapping[str, str]) -> TrialOutcome:
     nothing = Packed({}, ())
     if candidate.reason is not None:
-        return Found("skipped", candidate.reason, nothing, 0.0)
+        return TrialOutcome("skipped", candidate.reason, nothing, 0.0)
     key = candidate.keys[seed]
-    return found.get(key) or Found(LOST, lost.get(key, GONE), nothing, 0.0)
+    return found.get(key) or TrialOutcome(LOST, lost.get(key, GONE), nothing, 0.0)

@@ -40,7 +40,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Costs:
+class TrialCosts:
     """What trials took, by pipeline; a pipeline of which nothing is known is judged by the others.
 
     The median counts: the first trial of a worker loads and compiles, and takes many times as long.
@@ -54,9 +54,9 @@ class Costs:
             found = [held[key] for key in candidate.keys if key in held]
             self.seconds.setdefault(candidate.point.pipeline, []).extend(found)
 
-    def of(self, job: Job) -> float:
+    def estimate_seconds(self, job: Job) -> float:
         """What a job takes, about."""
-        own = self._of_pipeline(job.pipeline)
+        own = self._list_seconds(job.pipeline)
         return (median(own) if own else UNKNOWN_SECONDS) * len(job.group.trials)
 
     def bounds(self, jobs: Iterable[Job]) -> tuple[float, float]:
@@ -64,15 +64,15 @@ class Costs:
         trials = Counter[str]()
         for job in jobs:
             trials[job.pipeline] += len(job.group.trials)
-        each = {pipeline: _middles(self._of_pipeline(pipeline)) for pipeline in trials}
+        each = {pipeline: _middles(self._list_seconds(pipeline)) for pipeline in trials}
         low, high = (sum(count * each[pipeline][end] for pipeline, count in trials.items()) for end in (0, 1))
         return low, high
 
-    def _of_pipeline(self, pipeline: str) -> list[float]:
-        return self.seconds.get(pipeline) or self.known
+    def _list_seconds(self, pipeline: str) -> list[float]:
+        return self.seconds.get(pipeline) or self.all_seconds
 
     @property
-    def known(self) -> list[float]:
+    def all_seconds(self) -> list[float]:
         return [one for found in self.seconds.values() for one in found]
 
 
@@ -84,7 +84,7 @@ def _middles(seconds: Sequence[float]) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def samples_of(jobs: Sequence[Job], costs: Costs) -> list[list[Job]]:
+def samples_of(jobs: Sequence[Job], costs: TrialCosts) -> list[list[Job]]:
     """For each pipeline of which too little is known the jobs by which to judge it: the first one warms up."""
     by_pipeline: dict[str, list[Job]] = {}
     for job in jobs:
@@ -93,7 +93,7 @@ def samples_of(jobs: Sequence[Job], costs: Costs) -> list[list[Job]]:
     return [[own[i] for i in sorted({0, len(own) // 2, len(own) - 1})] for own in unknown.values()]
 
 
-def timed(samples: Iterable[Sequence[Job]], compute: Callable[[Job], Mapping[str, float]], costs: Costs) -> None:
+def time_samples(samples: Iterable[Sequence[Job]], compute: Callable[[Job], Mapping[str, float]], costs: TrialCosts) -> None:
     """Compute some jobs for the time they take.
 
     compute: keeps their results, so that nothing is wasted, and returns nothing for a job of which a worker died.
@@ -112,7 +112,7 @@ def timed(samples: Iterable[Sequence[Job]], compute: Callable[[Job], Mapping[str
 def plan_of(
     candidates: Sequence[Candidate],
     jobs: Sequence[Job],
-    costs: Costs,
+    costs: TrialCosts,
     *,
     seeds: int,
     held: int,
@@ -121,7 +121,7 @@ def plan_of(
 ) -> Plan:
     """in_all: how many points a search will try; None: those of `candidates`."""
     left = sum(len(job.group.trials) for job in jobs)
-    known = costs.known
+    known = costs.all_seconds
     points = len(candidates) if in_all is None else in_all
     times = 1.0 if in_all is None or not candidates else in_all / len(candidates)
     low, high = (times * one / workers for one in costs.bounds(jobs)) if known else (0.0, 0.0)

@@ -14,7 +14,7 @@ from flows.sweep.work import begin_worker, run_block
 PRELOADED = ["flows.sweep.work"]  # imported once by the server from which workers are forked, before it has a thread
 
 
-class Pool:
+class BlockPool:
     """Computes blocks in processes of their own, forked from a server without threads. Use as a context."""
 
     def __init__(self, workers: int) -> None:
@@ -25,7 +25,7 @@ class Pool:
         self._executor: ProcessPoolExecutor | None = None
         self.closed = False
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> BlockPool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

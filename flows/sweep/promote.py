@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from flows.console.draft.text import comment, dumped, quoted
+from flows.console.draft.text import comment, dump_yaml, quote_text
 from flows.sweep.file import SweepSpec, Template
-from flows.sweep.spec import designed
+from flows.sweep.spec import create_templates_and_spaces
 from tasks.microdata.canonical import canonical
 from tasks.microdata.document import Document, validate_document
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.sweep.axes import Assignment, Axis, Value, is_one_of
 from tasks.sweep.parts import Parts, replace_values
 from tasks.sweep.points import Space, SweepPoint
@@ -39,7 +39,7 @@ ORIGINS = ("It counts the {before} points of the sweep that the base release cam
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PointOrigin:
     """What a promoted release says of its sweep."""
 
     name: str
@@ -48,7 +48,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SweepFiles:
     """The two files of a sweep as its record keeps them (`Sweep.kept`), and what they make."""
 
     document: Document
@@ -57,10 +57,10 @@ class Kept:
     spaces: tuple[Space, ...]
 
     @classmethod
-    def of(cls, files: Mapping[str, str]) -> Kept:
+    def from_record(cls, files: Mapping[str, str]) -> SweepFiles:
         document = Document(Path(files["file_path"]), json.loads(files["file"]), {})
         base = Document(Path(files["base_path"]), json.loads(files["base"]), {})
-        return cls(document, base, *designed(validate_document(SweepSpec, document), document, base))
+        return cls(document, base, *create_templates_and_spaces(validate_document(SweepSpec, document), document, base))
 
     def template(self, pipeline: str) -> Template:
         return next(template for template in self.templates if template.pipeline == pipeline)
@@ -87,7 +87,7 @@ def point_of(table: pa.Table, number: int, spaces: tuple[Space, ...]) -> SweepPo
     return SweepPoint(number, space.pipeline, values)
 
 
-def promoted(files: Kept, point: SweepPoint, told: Told, folder: Path) -> str:
+def format_promoted_release(files: SweepFiles, point: SweepPoint, told: PointOrigin, folder: Path) -> str:
     """The release file of a point, as YAML with comments, to stand in `folder`.
 
     It is the base release as it was when the sweep ran, with the point's masking, intruder, attacks and measures; of the same
@@ -97,17 +97,17 @@ def promoted(files: Kept, point: SweepPoint, told: Told, folder: Path) -> str:
     axes = "".join(f", {path} {escape_terminal(canonical(value).decode())}" for path, value in point.values)
     words = {"point": point.number, "name": told.name, "id": told.id, "tried": f"{told.points_tried:,}"}
     words["base"] = files.base.content["name"]
-    root = CommentedMap({quoted(key): _yaml(part) for key, part in content.items()})
+    root = CommentedMap({quote_text(key): _yaml(part) for key, part in content.items()})
     root.yaml_set_start_comment(comment([line.format(**words) for line in HEAD]))
     said = [line.format(pipeline=point.pipeline, values=axes) for line in MASKING]
-    before = _tried_before(files.base.content)
+    before = _count_earlier_points(files.base.content)
     origin = [*ORIGIN, *(line.format(before=f"{before:,}") for line in ORIGINS if before)]
     for key, lines in (("masking", said), ("sweep", origin)):
         root.yaml_set_comment_before_after_key(key, before="\n" + comment(lines))
-    return dumped(root, plain=_prints(content))
+    return dump_yaml(root, plain=_prints(content))
 
 
-def _content(files: Kept, point: SweepPoint, told: Told, folder: Path) -> dict[str, Any]:
+def _content(files: SweepFiles, point: SweepPoint, told: PointOrigin, folder: Path) -> dict[str, Any]:
     template, base = files.template(point.pipeline), files.base.content
     parts = replace_values(template.content, dict(point.values))
     parts["masking"] = [_step_moved(step, _mover(template.folder, folder)) for step in parts["masking"]]
@@ -117,19 +117,19 @@ def _content(files: Kept, point: SweepPoint, told: Told, folder: Path) -> dict[s
     changed = {name: parts[name] for name in Parts.model_fields if parts.get(name) or name in base}
     name = f"{base['name']}-{point.pipeline}-{point.number}"[-LONGEST_NAME:].lstrip("._-")
     first = {"name": name, "series": base.get("series", base["name"])}
-    tried = told.points_tried + _tried_before(base)
+    tried = told.points_tried + _count_earlier_points(base)
     origin = {"name": told.name, "id": told.id, "points_tried": tried}
-    moved = _moved(base, move)
+    moved = _move_paths(base, move)
     return first | {key: part for key, part in (moved | changed).items() if key not in first} | {"sweep": origin}
 
 
-def _tried_before(base: Mapping[str, Any]) -> int:
+def _count_earlier_points(base: Mapping[str, Any]) -> int:
     """A base that was itself chosen in a sweep brings the points of that one: the choice was among all of them."""
     return int((base.get("sweep") or {}).get("points_tried", 0))
 
 
 def _mover(old: Path, new: Path) -> Callable[[str], str]:
-    def moved(path: str) -> str:
+    def move_path(path: str) -> str:
         if Path(path).is_absolute():
             return path
         absolute = os.path.normpath(old.absolute() / path)
@@ -137,10 +137,10 @@ def _mover(old: Path, new: Path) -> Callable[[str], str]:
         same = os.path.realpath(new.absolute() / relative) == os.path.realpath(absolute)
         return relative if same and len(relative) <= len(absolute) + MOST_DETOUR else absolute
 
-    return moved
+    return move_path
 
 
-def _moved(base: Mapping[str, Any], move: Callable[[str], str]) -> dict[str, Any]:
+def _move_paths(base: Mapping[str, Any], move: Callable[[str], str]) -> dict[str, Any]:
     content = dict(base)
     if "table" in content["source"]:
         content["source"] = {**content["source"], "table": move(content["source"]["table"])}
@@ -173,9 +173,9 @@ def _value(axis: Axis, cell: Any) -> Value | None:
 def _yaml(part: Any) -> Any:
     """What holds no more than plain values and lists of them stands on one line."""
     if isinstance(part, str):
-        return quoted(part)
+        return quote_text(part)
     if isinstance(part, Mapping):
-        found: Any = CommentedMap({quoted(key): _yaml(one) for key, one in part.items()})
+        found: Any = CommentedMap({quote_text(key): _yaml(one) for key, one in part.items()})
         inner = list(part.values())
     elif isinstance(part, list | tuple):
         found = CommentedSeq([_yaml(one) for one in part])

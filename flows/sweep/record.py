@@ -9,9 +9,9 @@ from typing import Any
 
 from flows.sweep.basis import Basis
 from flows.sweep.blocks import Block
-from flows.sweep.file import Sweep
-from flows.sweep.keep import Place, results_name
-from flows.sweep.made_by import made_by
+from flows.sweep.file import SweepDefinition
+from flows.sweep.program_digest import compute_program_digest
+from flows.sweep.working_set import WorkingSet, results_name
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
@@ -21,9 +21,9 @@ NEEDED = {"id", "name", "base", "files", "status", "started_at", "process", "hos
 RECORD, PLAN, TABLE, PAGE = "sweep.json", "plan.json", "table.parquet", "page.html"
 
 
-def sweep_id(sweep: Sweep, basis: Basis) -> str:
+def sweep_id(sweep: SweepDefinition, basis: Basis) -> str:
     """The same for the same files, source and program: a sweep that is started again is the same sweep."""
-    kept = {name: part for name, part in sweep.kept().items() if not name.endswith("_path")}
+    kept = {name: part for name, part in sweep.export_files().items() if not name.endswith("_path")}
     base = sweep.base.model_dump(mode="json", by_alias=True)
     read = [holder.table for holder in basis.holders_of(sweep.base)]
     return f"{sweep.spec.name}-{basis.digest(canonical([basis.key, kept, base, *read]))[:12]}"
@@ -32,20 +32,20 @@ def sweep_id(sweep: Sweep, basis: Basis) -> str:
 class Record:
     """The two files of one sweep."""
 
-    def __init__(self, place: Place, name: str) -> None:
+    def __init__(self, place: WorkingSet, name: str) -> None:
         self.place, self.id = place, name
         self.facts: dict[str, Any] = {}
         self._held = 0
         self._blocks: list[list[Any]] = []
 
-    def begin(self, sweep: Sweep, basis: Basis, **facts: Any) -> None:
+    def begin(self, sweep: SweepDefinition, basis: Basis, **facts: Any) -> None:
         self.facts = {
             "id": self.id,
             "name": sweep.spec.name,
             "base": basis.key,
             "release": sweep.base.name,
-            "files": sweep.kept(),
-            "made_by": made_by(),
+            "files": sweep.export_files(),
+            "made_by": compute_program_digest(),
             "status": "running",
             "started_at": datetime.now(UTC).isoformat(),
             "process": os.getpid(),
@@ -62,7 +62,7 @@ class Record:
         self.facts |= facts
         self._save()
 
-    def planned(self, held: int, blocks: list[Block]) -> None:
+    def write_plan(self, held: int, blocks: list[Block]) -> None:
         """Write down which results are awaited, so that `done_of` can tell how far a sweep is that was killed."""
         self._held = max(self._held, held)
         self._blocks += [[results_name(block.keys), len(block.keys)] for block in blocks]
@@ -72,7 +72,7 @@ class Record:
         self.place.put_json(f"{self.id}/{RECORD}", self.facts)
 
 
-def records_in(place: Place) -> list[dict[str, Any]]:
+def records_in(place: WorkingSet) -> list[dict[str, Any]]:
     """The records of all sweeps of a place, newest first; one that cannot be read, or is of another folder, is passed over."""
     found = []
     for name in place.names(""):
@@ -86,7 +86,7 @@ def records_in(place: Place) -> list[dict[str, Any]]:
     return sorted(found, key=lambda record: str(record["started_at"]), reverse=True)
 
 
-def record_of(place: Place, asked: str) -> dict[str, Any]:
+def record_of(place: WorkingSet, asked: str) -> dict[str, Any]:
     """The record of the sweep with this id, a beginning of it that no other has, or this name (its newest)."""
     records = records_in(place)
     found = [one for one in records if one["id"] == asked] or [one for one in records if one["name"] == asked][:1]
@@ -99,7 +99,7 @@ def record_of(place: Place, asked: str) -> dict[str, Any]:
     return found[0]
 
 
-def done_of(place: Place, record: dict[str, Any]) -> int:
+def count_done_trials(place: WorkingSet, record: dict[str, Any]) -> int:
     """How many trials of a sweep have results or are wrong in themselves."""
     if "done" in record:
         return int(record["done"])

@@ -14,17 +14,17 @@ from prefect.cache_policies import NO_CACHE
 from prefect.futures import as_completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.sweep.course import Course, Listener, NothingComputed
-from flows.sweep.means import Means
-from flows.sweep.pool import Pool
+from flows.sweep.compute_backend import ComputeBackend
+from flows.sweep.execution import NothingComputed, SweepExecution, TrialListener
+from flows.sweep.pool import BlockPool
 from flows.sweep.work import run_block
 from tasks.microdata.errors import InputError
 from tasks.runtime.failures import StageFailure, hide_exceptions
 
 RETRIES = 2
 OTHER_CODE = "other-code"
-_following: dict[str, tuple[Course, Listener]] = {}
-_pools: list[Pool] = []  # the pool of this process, which is reused from block to block; a worker of a cluster has none
+_following: dict[str, tuple[SweepExecution, TrialListener]] = {}
+_pools: list[BlockPool] = []  # the pool of this process, which is reused from block to block; a worker of a cluster has none
 
 
 def _may_mend(task: Any, run: Any, state: Any) -> bool:
@@ -44,27 +44,27 @@ def _may_mend(task: Any, run: Any, state: Any) -> bool:
 @hide_exceptions("sweep-block")
 def compute_block(place: str, sweep: str, number: int) -> int:
     """Compute one block of a sweep; returns how many trials it has."""
-    return _computed(place, sweep, number)
+    return _dispatch_block(place, sweep, number)
 
 
 @flow(name="sweep", persist_result=False)
 @hide_exceptions("sweep")
 def follow_sweep(sweep: str) -> None:
     """Compute what is left of a sweep that this process has planned."""
-    _followed(sweep)
+    _follow_batches(sweep)
 
 
 # a cluster is sent flow and task by value, with all they name: these two are named, and what they know stays here
-def _computed(place: str, sweep: str, number: int) -> int:
+def _dispatch_block(place: str, sweep: str, number: int) -> int:
     return _pools[-1].run(place, sweep, number) if _pools else run_block(place, sweep, number)
 
 
-def _followed(sweep: str) -> None:
+def _follow_batches(sweep: str) -> None:
     course, listener = _following[sweep]
-    course.follow(_submitted(course), listener)
+    course.follow(_create_submitter(course), listener)
 
 
-def carried_out(course: Course, listener: Listener, means: Means, pool: Pool) -> None:
+def run_sweep(course: SweepExecution, listener: TrialListener, means: ComputeBackend, pool: BlockPool) -> None:
     """Run the flow until every trial of the sweep has a result.
 
     Raises InputError where the workers run other code, StageFailure where nothing could be computed at all.
@@ -90,7 +90,7 @@ def carried_out(course: Course, listener: Listener, means: Means, pool: Pool) ->
         raise StageFailure("sweep", code, code.rpartition("(")[2].rstrip(")"))
 
 
-def _runner(means: Means) -> Any:
+def _runner(means: ComputeBackend) -> Any:
     if means.runner == "dask":
         from flows.sweep.cluster import runner_at
 
@@ -98,7 +98,7 @@ def _runner(means: Means) -> Any:
     return ThreadPoolTaskRunner(max_workers=means.workers)
 
 
-def _submitted(course: Course) -> Callable[[Sequence[int]], Iterator[tuple[int, str | None]]]:
+def _create_submitter(course: SweepExecution) -> Callable[[Sequence[int]], Iterator[tuple[int, str | None]]]:
     def submit(numbers: Sequence[int]) -> Iterator[tuple[int, str | None]]:
         url = course.basis.place.url
         running = {compute_block.submit(url, course.record.id, number): number for number in numbers}

@@ -12,7 +12,7 @@ from flows.release import ReleaseSpec, load_release
 from flows.sweep.file import Frontier as Frontier
 from flows.sweep.file import Grid as Grid
 from flows.sweep.file import Random as Random
-from flows.sweep.file import Sweep as Sweep
+from flows.sweep.file import SweepDefinition as Sweep
 from flows.sweep.file import SweepSpec as SweepSpec
 from flows.sweep.file import Template as Template
 from flows.sweep.variants import refuse_impossible, refuse_unfit_value
@@ -32,9 +32,9 @@ def load_sweep(path: Path) -> Sweep:
     A pipeline none of whose points (of a sample, should there be many) can be is wrong; single points that cannot be are not.
     """
     document = read_document(path)
-    spec = _validated(document)
+    spec = _validate_sweep(document)
     base_document, base = _base(spec, document)
-    templates, spaces = designed(spec, document, base_document)
+    templates, spaces = create_templates_and_spaces(spec, document, base_document)
     sweep = Sweep(spec, base, spaces, templates, document, base_document)
     _refuse_endless(sweep)
     _refuse_too_many(sweep)
@@ -51,7 +51,9 @@ def refuse_pipelines(sweep: Sweep, fits: Callable[[ReleaseSpec], object] = lambd
         raise _about_a_sweep(error) from None
 
 
-def designed(spec: SweepSpec, document: Document, base: Document) -> tuple[tuple[Template, ...], tuple[Space, ...]]:
+def create_templates_and_spaces(
+    spec: SweepSpec, document: Document, base: Document
+) -> tuple[tuple[Template, ...], tuple[Space, ...]]:
     """Per pipeline what its points have in common, and which there are. Nothing but the two files is looked at.
 
     Raises InputError, with its place in the sweep file, for an axis that cannot be.
@@ -65,7 +67,7 @@ def schema_of_sweep_files() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **SweepSpec.model_json_schema(by_alias=True)}
 
 
-def _validated(document: Document) -> SweepSpec:
+def _validate_sweep(document: Document) -> SweepSpec:
     try:
         return validate_document(SweepSpec, document)
     except InputError as error:
@@ -76,19 +78,23 @@ def _base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSpec]:
     path = document.path.parent / spec.base
     if not os.path.isfile(path):  # noqa: PTH113  Path.is_file raises for a name that is too long
         remedy = "correct `base`; it is relative to the sweep file"
-        raise _at(document, ("base",), "there is no such release file", "the path of a release file (YAML)", remedy, spec.base)
+        raise _create_sweep_error(
+            document, ("base",), "there is no such release file", "the path of a release file (YAML)", remedy, spec.base
+        )
     base = load_release(path)
     if base.released is not None:
         what = "the base release has a table that was masked elsewhere: there is nothing to vary in how it is masked"
-        raise _at(document, ("base",), what, "a base with `masking`", "certify that table by itself", spec.base)
+        raise _create_sweep_error(document, ("base",), what, "a base with `masking`", "certify that table by itself", spec.base)
     if base.model is not None:
         what = "the base release is a model, and a sweep masks and attacks a table"
-        raise _at(document, ("base",), what, "a base that releases a table", "certify that model by itself", spec.base)
+        raise _create_sweep_error(
+            document, ("base",), what, "a base that releases a table", "certify that model by itself", spec.base
+        )
     if base.control is not None or base.membership_attacks:
         does = "sets a control aside" if base.control is not None else "rehearses its masking on halves"
         what = f"the base release {does} to ask who is in the file, and a sweep masks and attacks the whole table"
         allowed, remedy = "a base without `control` and `membership`", "add them to the release that is promoted"
-        raise _at(document, ("base",), what, allowed, remedy, spec.base)
+        raise _create_sweep_error(document, ("base",), what, allowed, remedy, spec.base)
     return read_document(path), base
 
 
@@ -112,7 +118,7 @@ def _space(spec: SweepSpec, i: int, template: Template, document: Document) -> S
         return Space.from_axes(template.pipeline, found)
     except InputError as error:
         path, when = error.where.removesuffix(".when"), error.where.endswith(".when")
-        raise _moved(error, document, (*places[path], *(["when"] if when else []))) from None
+        raise _move_error(error, document, (*places[path], *(["when"] if when else []))) from None
 
 
 def _axes(spec: SweepSpec, i: int) -> tuple[tuple[str, AxisSpec], ...]:
@@ -123,11 +129,11 @@ def _axis(path: str, spec: AxisSpec, template: Template, document: Document, pla
     try:
         whole, real = kind_of(path, template.content)
     except InputError as error:
-        raise _moved(error, document, place) from None
+        raise _move_error(error, document, place) from None
     try:
         found = axis(path, spec, whole=whole, real=real)
     except InputError as error:
-        raise _moved(error, document, (*place, error.where)) from None
+        raise _move_error(error, document, (*place, error.where)) from None
     form = next(name for name in ("values", "range", "log_range") if getattr(spec, name) is not None)
     ends = spec.values if spec.bounds is None else (found.choices[0], found.choices[-1]) if found.choices else spec.bounds
     for i, value in enumerate(ends or ()):
@@ -144,14 +150,14 @@ def _refuse_overlap(own: Mapping[str, Place], common: Mapping[str, Place], docum
             shorter = min(len(steps), len(place_of(other)))
             if steps[:shorter] == place_of(other)[:shorter]:
                 what = f"two axes set one thing: {other} and {path}"
-                raise _at(document, where, what, "one axis for each parameter", "take one of them out")
+                raise _create_sweep_error(document, where, what, "one axis for each parameter", "take one of them out")
 
 
 def _steps(path: str, where: Place, document: Document) -> Place:
     try:
         return place_of(path)
     except InputError as error:
-        raise _moved(error, document, where) from None
+        raise _move_error(error, document, where) from None
 
 
 def _refuse_too_many(sweep: Sweep) -> None:
@@ -159,10 +165,12 @@ def _refuse_too_many(sweep: Sweep) -> None:
         each = ", ".join(f"{space.pipeline} {space.size:,}" for space in sweep.spaces)
         what = f"the grid has {sweep.n_points:,} points ({each})"
         remedy = "fewer values, or `strategy: {method: random, points: 1000}`"
-        raise _at(sweep.document, ("pipelines",), what, f"at most {LARGEST:,} points", remedy)
+        raise _create_sweep_error(sweep.document, ("pipelines",), what, f"at most {LARGEST:,} points", remedy)
     if sweep.n_points * sweep.spec.seeds > MOST_TRIALS:
         what = f"{sweep.n_points:,} points under {sweep.spec.seeds:,} seeds are {sweep.n_points * sweep.spec.seeds:,} trials"
-        raise _at(sweep.document, ("seeds",), what, f"at most {MOST_TRIALS:,} trials", "fewer points, or fewer seeds")
+        raise _create_sweep_error(
+            sweep.document, ("seeds",), what, f"at most {MOST_TRIALS:,} trials", "fewer points, or fewer seeds"
+        )
 
 
 def _refuse_endless(sweep: Sweep) -> None:
@@ -173,16 +181,18 @@ def _refuse_endless(sweep: Sweep) -> None:
         if endless is not None:
             place = (*template.place, "axes", endless.path)
             what = f"a grid needs to know how many values {endless.path} has"
-            raise _at(
+            raise _create_sweep_error(
                 sweep.document, place, what, "`steps` beside the range", "add `steps`, or choose a random or frontier search"
             )
 
 
-def _at(document: Document, place: Place, what: str, allowed: str, remedy: str, value: object = None) -> InputError:
+def _create_sweep_error(
+    document: Document, place: Place, what: str, allowed: str, remedy: str, value: object = None
+) -> InputError:
     return InputError("sweep-file", document.where(place), what, allowed, remedy, value)
 
 
-def _moved(error: InputError, document: Document, place: Place) -> InputError:
+def _move_error(error: InputError, document: Document, place: Place) -> InputError:
     """The error of an axis, with its place in the sweep file."""
     return dataclasses.replace(
         error, code="sweep-file", where=f"{document.path}, line {document.line_of(place)}: {format_dotted_path(place)}"

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flows.sweep.file import Sweep
+from flows.sweep.file import SweepDefinition
 from tasks.microdata.document import format_dotted_path
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.public_paths import cut_at_private, is_public_path
@@ -24,7 +24,7 @@ from tasks.microdata.table import Floats
 from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
 from tasks.score.public_shares import FEWEST
-from tasks.score.rounding import DECIMALS, ERRORS, STATISTICS, classes_of, digits, is_share_of_people, rounded
+from tasks.score.rounding import DECIMALS, ERRORS, STATISTICS, classes_of, digits, is_share_of_people, round_significant
 from tasks.sweep.layout import AXIS, BESIDE, FigureSubject
 from tasks.sweep.parts import Parts, steps_of
 from tasks.sweep.results import Results
@@ -36,18 +36,18 @@ COUNT = "trials done"
 class SweepTracking:
     """Records one sweep; a sweep that is started again goes on with its run."""
 
-    def __init__(self, sweep: Sweep, name: str) -> None:
+    def __init__(self, sweep: SweepDefinition, name: str) -> None:
         self._tracking = Tracking(series=f"sweep-{sweep.spec.name}", run=name, again=True)
         self._tracking.parameters(parameters_of(sweep))
         self._tracking.tag("sdcert.sweep", sweep.spec.name)
         self._told = 0.0
 
-    def advanced(self, done: int) -> None:
+    def log_progress(self, done: int) -> None:
         if time.monotonic() - self._told > SECONDS_BETWEEN_COUNTS:
             self._told = time.monotonic()
             self._tracking.metric(COUNT, done)
 
-    def ended(
+    def log_result(
         self, table: pa.Table, rows: int, counts: Mapping[str, int], frontier: Mapping[int, Mapping[str, Any]]
     ) -> str | None:
         """Log the table, the counts and the frontier, and end the run; returns what went wrong, if anything did.
@@ -67,12 +67,12 @@ class SweepTracking:
                 self._tracking.child(f"point-{number}", shown, means[number])
             return self._tracking.close("FINISHED")
 
-    def stopped(self, status: str) -> str | None:
+    def close_early(self, status: str) -> str | None:
         """End the run before its end: `FAILED` or `KILLED`."""
         return self._tracking.close(status)
 
 
-def parameters_of(sweep: Sweep) -> dict[str, Any]:
+def parameters_of(sweep: SweepDefinition) -> dict[str, Any]:
     """The sweep file and the release it starts from, as far as a release shows of itself."""
     spaces = [{"name": space.pipeline, "axes": [public_axis(axis.path) for axis in space.axes]} for space in sweep.spaces]
     base = sweep.base.public()
@@ -103,7 +103,7 @@ def public_table(table: pa.Table, rows: int) -> pa.Table:
         for column in (name, *(f"{prefix}{name}" for prefix in BESIDE if prefix != "status:")):
             if column in table.column_names:
                 if is_share_of_people(subject.measure):
-                    values = _by_class(exact, results.values(column), subject, column.removesuffix(name), rows)
+                    values = _round_to_classes(exact, results.values(column), subject, column.removesuffix(name), rows)
                 else:
                     values = _public(results.values(column), subject, parts.get(subject.measure))
                 place = table.column_names.index(column)
@@ -128,19 +128,19 @@ def _parts(results: Results, measure: str) -> Floats:
     return np.sum([~np.isnan(results.values(name)) for name in own], axis=0, dtype=np.float64) if own else np.zeros(1)
 
 
-def _by_class(exact: Floats, values: Floats, subject: FigureSubject, end: str, rows: int) -> Floats:
+def _round_to_classes(exact: Floats, values: Floats, subject: FigureSubject, end: str, rows: int) -> Floats:
     """What is shown of shares of people, or of the ends of their intervals; end: `low:`, `high:`, or empty for the share."""
     if rows < FEWEST:
         return np.full(len(values), np.nan)
     classes, few = classes_of(subject.measure, rows), _digits(subject, 1)
 
-    def shown(share: float) -> float:
+    def round_share(share: float) -> float:
         place = classes.place(share)
-        return classes.interval(place)[end == "high:"] if end else classes.shown(place)
+        return classes.interval(place)[end == "high:"] if end else classes.get_public_share(place)
 
     pairs = zip(exact, values, strict=True)
-    found = np.array([value if np.isnan(value) or np.isnan(share) else shown(share) for share, value in pairs])
-    return found if few is None else np.array([value if np.isnan(value) else rounded(value, few) for value in found])
+    found = np.array([value if np.isnan(value) or np.isnan(share) else round_share(share) for share, value in pairs])
+    return found if few is None else np.array([value if np.isnan(value) else round_significant(value, few) for value in found])
 
 
 def _public(values: Floats, subject: FigureSubject, parts: Floats | None) -> Floats:
@@ -149,7 +149,7 @@ def _public(values: Floats, subject: FigureSubject, parts: Floats | None) -> Flo
     by_parts = {many: _digits(subject, 2 if many else 1) for many in (False, True)}
     return np.array(
         [
-            value if np.isnan(value) or (few := by_parts[bool(many)]) is None else rounded(value, few, places)
+            value if np.isnan(value) or (few := by_parts[bool(many)]) is None else round_significant(value, few, places)
             for value, many in zip(values, several, strict=True)
         ]
     )

@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from flows.release import ReleaseSpec, known_of, with_omitted_attacks
-from flows.sweep.file import Sweep, Template
+from flows.release import ReleaseSpec, collect_policy_names, include_omitted_attacks
+from flows.sweep.file import SweepDefinition, Template
 from tasks.attack.threat import check_attacks
 from tasks.mask.coding.recoding import load_mappings
 from tasks.microdata.document import Document, format_dotted_path, message_of, place_in_document, validate_document, value_at
@@ -26,7 +26,7 @@ SAMPLE = 200  # points of a pipeline that are looked at when its file is read
 _UNWRITTEN = Path("point")
 
 
-def variant(sweep: Sweep, point: SweepPoint) -> ReleaseSpec:
+def variant(sweep: SweepDefinition, point: SweepPoint) -> ReleaseSpec:
     """The release of one point: the base, masked and attacked as the point says. It is a rehearsal: nothing is published.
 
     Raises InputError for a point that is wrong in itself, as far as this shows without the table: parameters that do not fit
@@ -42,12 +42,14 @@ def variant(sweep: Sweep, point: SweepPoint) -> ReleaseSpec:
     release = sweep.base.model_copy(update={**changed, **rehearsal})
     keeps_row_order = release.keep_row_order is not None
     check_attacks(release.attacks_to_run, release.omit, release.steps, keeps_row_order=keeps_row_order)
-    release = with_omitted_attacks(release)
-    check_policy(release.policy, known_of(release))
+    release = include_omitted_attacks(release)
+    check_policy(release.policy, collect_policy_names(release))
     return release
 
 
-def refuse_impossible(sweep: Sweep, pipeline: str, fits: Callable[[ReleaseSpec], object] = lambda release: None) -> None:
+def refuse_impossible(
+    sweep: SweepDefinition, pipeline: str, fits: Callable[[ReleaseSpec], object] = lambda release: None
+) -> None:
     """InputError, with its place in the sweep file, for a pipeline of which no point can be a release.
 
     The first point and a sample are looked at; what is wrong with the first is told. fits: raises InputError for a release that
@@ -63,7 +65,7 @@ def refuse_impossible(sweep: Sweep, pipeline: str, fits: Callable[[ReleaseSpec],
         values = space.assign_values(lambda axis: axis.get_value_at(float(rng.random())))
         if _problem(sweep, SweepPoint(0, pipeline, values), fits) is None:
             return
-    raise _located(problem, sweep, template, first)
+    raise _locate_point_error(problem, sweep, template, first)
 
 
 def refuse_unfit_value(template: Template, axis: Axis, value: Value, document: Document, place: Place) -> None:
@@ -90,7 +92,7 @@ def _parts(template: Template, point: SweepPoint) -> Parts:
         raise dataclasses.replace(error, code="point", where=where) from None
 
 
-def _problem(sweep: Sweep, point: SweepPoint, fits: Callable[[ReleaseSpec], object]) -> InputError | None:
+def _problem(sweep: SweepDefinition, point: SweepPoint, fits: Callable[[ReleaseSpec], object]) -> InputError | None:
     try:
         fits(variant(sweep, point))
     except InputError as error:
@@ -98,17 +100,19 @@ def _problem(sweep: Sweep, point: SweepPoint, fits: Callable[[ReleaseSpec], obje
     return None
 
 
-def _located(error: InputError, sweep: Sweep, template: Template, point: SweepPoint) -> InputError:
+def _locate_point_error(error: InputError, sweep: SweepDefinition, template: Template, point: SweepPoint) -> InputError:
     """The error with the file and line that its place in the release comes from: an axis, the pipeline, or the base."""
     place = steps_of(error.where) or ("masking",)
     axis = next((path for path, _ in point.values if place[: len(place_of(path))] == place_of(path)), None)
     if axis is not None:
         own = (*template.place, "axes", axis)
-        return _told(error, sweep.document, own if value_at(sweep.document.content, own) is not None else ("axes", axis))
+        return _set_error_place(
+            error, sweep.document, own if value_at(sweep.document.content, own) is not None else ("axes", axis)
+        )
     if place[0] == "masking" and value_at(sweep.document.content, (*template.place, "masking")) is not None:
-        return _told(error, sweep.document, (*template.place, *place))
-    return _told(error, sweep.base_document, place)
+        return _set_error_place(error, sweep.document, (*template.place, *place))
+    return _set_error_place(error, sweep.base_document, place)
 
 
-def _told(error: InputError, document: Document, place: Place) -> InputError:
+def _set_error_place(error: InputError, document: Document, place: Place) -> InputError:
     return dataclasses.replace(error, where=f"{document.path}, line {document.line_of(place)}: {format_dotted_path(place)}")

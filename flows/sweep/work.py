@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from flows.sweep.basis import file_name, schema_name
 from flows.sweep.blocks import GROUP, block_name
-from flows.sweep.keep import Place
-from flows.sweep.made_by import made_by
+from flows.sweep.program_digest import compute_program_digest
+from flows.sweep.working_set import WorkingSet
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
@@ -37,7 +37,7 @@ def run_block(url: str, sweep: str, number: int) -> int:
     threadpool_limits(limits=1)  # sums of products come out otherwise on two threads than on one
     place = _place(url)
     block = place.json(block_name(sweep, number))
-    if block["made_by"] != made_by():
+    if block["made_by"] != compute_program_digest():
         what, remedy = (
             "a worker has other code or other versions than who planned the sweep",
             "install the same on all machines",
@@ -45,7 +45,7 @@ def run_block(url: str, sweep: str, number: int) -> int:
         raise InputError("other-code", "--runner", what, "the same checkout and lock everywhere", remedy)
     trials = sum(len(job["group"]["trials"]) for job in block["jobs"])
     if not place.has_results(block["base"], [trial["key"] for job in block["jobs"] for trial in job["group"]["trials"]]):
-        place.put_rows(block["base"], [row for job in block["jobs"] for row in _computed(url, block["base"], job)])
+        place.put_rows(block["base"], [row for job in block["jobs"] for row in _compute_job(url, block["base"], job)])
     return trials
 
 
@@ -67,7 +67,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _computed(url: str, base: str, job: dict[str, Any]) -> list[TrialResult]:
+def _compute_job(url: str, base: str, job: dict[str, Any]) -> list[TrialResult]:
     table, source = _table(url, base)
     group = GROUP.validate_json(canonical(job["group"]))
     names = {holder.table for trial in group.trials for holder in trial.holders}
@@ -76,8 +76,8 @@ def _computed(url: str, base: str, job: dict[str, Any]) -> list[TrialResult]:
 
 
 @cache
-def _place(url: str) -> Place:
-    return Place(url)
+def _place(url: str) -> WorkingSet:
+    return WorkingSet(url)
 
 
 @cache

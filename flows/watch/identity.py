@@ -17,13 +17,13 @@ _MORE = "; others are not assessed"
 
 def release_key(release: ReleaseSpec) -> str:
     """The keyed digest of a release file without the places of its tables, and without what `with_others` added."""
-    declared = _declared(release)
+    declared = _extract_prior_releases(release)
     plain = release.model_copy(update={"context": release.context.model_copy(update={"prior_releases": declared})})
     places = {"source": {"table"}, "released": {"table"}}
     return Store().digest(canonical(plain.model_dump(mode="json", by_alias=True, exclude=places)))
 
 
-def recorded_key(spec: str, run: str) -> str | None:
+def find_past_release_key(spec: str, run: str) -> str | None:
     """The same of an earlier run: of what the ledger names, else of its private manifest; None where neither can be read."""
     try:
         return release_key(Store().record(RecordRef(spec), ReleaseSpec))
@@ -35,19 +35,19 @@ def recorded_key(spec: str, run: str) -> str | None:
         return None
 
 
-def with_others(release: ReleaseSpec, count: int, last: str) -> ReleaseSpec:
+def declare_other_versions(release: ReleaseSpec, count: int, last: str) -> ReleaseSpec:
     """The release that also declares the other versions of its series that were certified: the same persons are in them.
 
     count: how many; last: the run of the last one.
     """
-    declared = _declared(release)
+    declared = _extract_prior_releases(release)
     versions = "one other version" if count == 1 else f"{count:,} other versions"
     said = f"{_series(release)}{versions}, the last certified in run {last}{_MORE if declared is None else ''}"
     context = release.context.model_copy(update={"prior_releases": (*(declared or ()), said)})
     return release.model_copy(update={"context": context})
 
 
-def _declared(release: ReleaseSpec) -> tuple[str, ...] | None:
+def _extract_prior_releases(release: ReleaseSpec) -> tuple[str, ...] | None:
     """The earlier releases that the release file itself declares."""
     before = release.context.prior_releases
     if before is None:
@@ -58,4 +58,4 @@ def _declared(release: ReleaseSpec) -> tuple[str, ...] | None:
 
 
 def _series(release: ReleaseSpec) -> str:
-    return f"series {release.lineage}: "
+    return f"series {release.series_name}: "

@@ -23,16 +23,16 @@ from flows.stage_runner import expected_digests
 from flows.trail import ASKED_BY_FLOW_RUN
 from flows.watch import quarantine
 from flows.watch.decide import Look, decide, overdue
-from flows.watch.identity import recorded_key, release_key, with_others
-from flows.watch.look import Away, There, Version, is_away, what_is_there
-from flows.watch.past import Tried, past_of
-from flows.watch.quarantine import Quarantined
+from flows.watch.identity import declare_other_versions, find_past_release_key, release_key
+from flows.watch.past_attempts import PastAttempt, past_of
+from flows.watch.quarantine import QuarantineRecord
+from flows.watch.source_poll import SourceSnapshot, SourceUnavailable, Version, is_away, poll_source
 from flows.watch.spec import Watch
-from tasks.audit.keeping.use import use_store
+from tasks.audit.maintenance.use import use_store
 from tasks.ingest.outputs import IngestOutputs
 from tasks.ingest.task import ingest_source
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.refs import RecordRef
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import current_draw
@@ -53,7 +53,7 @@ STAGES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class WatchResult:
     """What came of a look. Nothing in it is a value of the source, but `error`, which is for the person at the terminal.
 
     version: the file's name, or what messages call the source. run: what was run, or the earlier run that decided the look.
@@ -92,39 +92,41 @@ class Looked:
         return int(self.verdict is not None and self.verdict != "certified")
 
 
-def look_once(watch: Watch, certify: Certify, *, again: bool = False, now: datetime | None = None) -> Looked:
+def poll_once(watch: Watch, certify: Certify, *, again: bool = False, now: datetime | None = None) -> WatchResult:
     """Look once, and certify with `certify` what is due. One look of a series at a time: a second one comes back as `busy`.
 
     again: a person asks to try what is there, whatever became of it before; the draw stays the same all the same.
 
     Raises InputError for what is wrong with the release file or the home, and StageFailure where something broke.
     """
-    blank = Looked(watch=watch.spec.name, release=watch.release.name, series=watch.release.lineage, action="nothing", reason="")
-    with _alone(watch.release.lineage) as mine, use_store():
+    blank = WatchResult(
+        watch=watch.spec.name, release=watch.release.name, series=watch.release.series_name, action="nothing", reason=""
+    )
+    with _alone(watch.release.series_name) as mine, use_store():
         if not mine:
             return replace(blank, action="busy", reason="another look of the series is going on")
         try:
-            return _announced(_looked(watch, certify, blank, again=again, now=now or datetime.now(UTC)))
-        except Away as away:
+            return _add_review_event(_poll_and_certify(watch, certify, blank, again=again, now=now or datetime.now(UTC)))
+        except SourceUnavailable as away:
             return replace(blank, action="away", reason=away.error.what, code=away.error.public, error=away.error)
 
 
-def _looked(watch: Watch, certify: Certify, blank: Looked, *, again: bool, now: datetime) -> Looked:
-    there, past = what_is_there(watch, now), past_of(watch.release.lineage)
+def _poll_and_certify(watch: Watch, certify: Certify, blank: WatchResult, *, again: bool, now: datetime) -> WatchResult:
+    there, past = poll_source(watch, now), past_of(watch.release.series_name)
     version = there.version
     _settle(watch.output / watch.release.name, watch.release.name)
     here = [] if version is None else _here(watch.release, version, past)
-    look = Look("nothing", there.reason) if version is None else _decided(watch, version, here, again=again, now=now)
+    look = Look("nothing", there.reason) if version is None else _decide_version(watch, version, here, again=again, now=now)
     late = overdue(past, now)
-    looked = replace(_told(blank, look, there, past), review_due=None if late is None else late.run)
+    looked = replace(_fill_result(blank, look, there, past), review_due=None if late is None else late.run)
     if version is None or not (look.action == "certify" or (look.action == "review_due" and watch.spec.review == "certify")):
         if version is not None and look.action in DECIDED:  # by a run that may be older than the rule
             refuse_silence_of_decided(watch.release.model_copy(update={"source": version.source}))
         return looked
-    return _carried_out(watch, version, _declaring(watch.release, past, here), certify, looked)
+    return _certify_version(watch, version, _declaring(watch.release, past, here), certify, looked)
 
 
-def _told(blank: Looked, look: Look, there: There, past: Sequence[Tried]) -> Looked:
+def _fill_result(blank: WatchResult, look: Look, there: SourceSnapshot, past: Sequence[PastAttempt]) -> WatchResult:
     last = past[-1].began_at if past else datetime.min.replace(tzinfo=UTC)
     return replace(
         blank,
@@ -138,10 +140,10 @@ def _told(blank: Looked, look: Look, there: There, past: Sequence[Tried]) -> Loo
     )
 
 
-def _announced(looked: Looked) -> Looked:
+def _add_review_event(looked: WatchResult) -> WatchResult:
     """An overdue review is in every look, and is an event once: when a look has come to its end.
 
-    To a scheduled look it is one each time: who tells of it knows what was told (`flows.telling.outbox`), and a look that
+    To a scheduled look it is one each time: who tells of it knows what was told (`flows.notifications.outbox`), and a look that
     was killed before it could say so, or one by hand, must not take the message with it.
     """
     if looked.review_due is None:
@@ -158,14 +160,21 @@ def _settle(parent: Path, release: str) -> None:
         settle_latest(parent, release)
     except OSError as error:
         what, remedy = f"the link `latest` cannot be mended ({error.strerror})", "make `output` writable, or mount it again"
-        raise Away(InputError("output", "output", what, "a folder that can be written", remedy, str(parent))) from None
+        raise SourceUnavailable(
+            InputError("output", "output", what, "a folder that can be written", remedy, str(parent))
+        ) from None
 
 
-def _here(release: ReleaseSpec, version: Version, past: Sequence[Tried]) -> list[Tried]:
+def _here(release: ReleaseSpec, version: Version, past: Sequence[PastAttempt]) -> list[PastAttempt]:
     """The earlier runs on this version: of the same bytes or, where there is none, of the same table in other bytes."""
     tried = [one for one in past if one.source is not None and one.adopted == version.adopted]
     same = [one for one in tried if one.source_file == version.source_file]
-    if same or not tried or version.refusal is not None or quarantine.is_quarantined(release.lineage, _id(release, version)):
+    if (
+        same
+        or not tried
+        or version.refusal is not None
+        or quarantine.is_quarantined(release.series_name, _id(release, version))
+    ):
         return same
     address = _address(release.model_copy(update={"source": version.source}), version.source_file)
     return [one for one in tried if one.source == address]
@@ -185,58 +194,60 @@ def table_address(plan: str, digest: str) -> str | None:
     return None if outputs is None else outputs["data"]
 
 
-def _decided(watch: Watch, version: Version, here: Sequence[Tried], *, again: bool, now: datetime) -> Look:
+def _decide_version(watch: Watch, version: Version, here: Sequence[PastAttempt], *, again: bool, now: datetime) -> Look:
     release = watch.release
     if again:
         return Look("certify", "somebody asked for it again")
-    if quarantine.is_quarantined(release.lineage, _id(release, version)):
+    if quarantine.is_quarantined(release.series_name, _id(release, version)):
         return Look("quarantined_before", "this version is in quarantine with this release file")
     key = release_key(release)
 
     @cache
-    def same_release(one: Tried) -> bool | None:
-        known = None if one.spec is None else recorded_key(one.spec, one.run)
+    def same_release(one: PastAttempt) -> bool | None:
+        known = None if one.spec is None else find_past_release_key(one.spec, one.run)
         return None if known is None else known == key
 
     of_this = [one for one in here if one.release in (None, release.name)]  # a series may have several releases
-    return decide(of_this, same_release, draw=current_draw(release.lineage), now=now)
+    return decide(of_this, same_release, draw=current_draw(release.series_name), now=now)
 
 
-def _declaring(release: ReleaseSpec, past: Sequence[Tried], here: Sequence[Tried]) -> ReleaseSpec:
+def _declaring(release: ReleaseSpec, past: Sequence[PastAttempt], here: Sequence[PastAttempt]) -> ReleaseSpec:
     """The release that says that other versions of its series were released: the same persons are in them."""
-    others = [one for one in past if one.issued and one not in here]
-    return with_others(release, len({one.source for one in others}), others[-1].run) if others else release
+    others = [one for one in past if one.has_certificate and one not in here]
+    return declare_other_versions(release, len({one.source for one in others}), others[-1].run) if others else release
 
 
-def _carried_out(watch: Watch, version: Version, release: ReleaseSpec, certify: Certify, looked: Looked) -> Looked:
-    series, name = watch.release.lineage, _id(watch.release, version)
+def _certify_version(
+    watch: Watch, version: Version, release: ReleaseSpec, certify: Certify, looked: WatchResult
+) -> WatchResult:
+    series, name = watch.release.series_name, _id(watch.release, version)
     refusal = _not_to_be_run(version, quarantine.deaths(series, name))
     if refusal is not None:
-        return _quarantined(watch, version, refusal, None, looked)
+        return _quarantine_version(watch, version, refusal, None, looked)
     release, began = release.model_copy(update={"source": version.source}), datetime.now(UTC)
-    quarantine.began(series, name)
+    quarantine.count_start(series, name)
     try:
         with _as_seen(version):
             done = certify(release)
     except StageFailure as failure:
         refusal = _refusal(failure, version)
-        return _quarantined(watch, version, refusal, _run_of(release, began), looked)
+        return _quarantine_version(watch, version, refusal, _run_of(release, began), looked)
     except InputError as error:
         if error.code in UNREACHABLE or is_away(error):
-            raise Away(error) from None
+            raise SourceUnavailable(error) from None
         raise
     finally:
-        quarantine.survived(series, name)
+        quarantine.clear_starts(series, name)
     quarantine.lift(series, name)
     verdict: Any = done["verdict"]
     if verdict == "certified":
-        quarantine.passed(series, watch.spec.name, done["run"])
+        quarantine.close_older_records(series, watch.spec.name, done["run"])
     return replace(
-        looked, run=done["run"], verdict=verdict, exceptions=_excepted(done), folder=done["folder"], events=(verdict,)
+        looked, run=done["run"], verdict=verdict, exceptions=_parse_exceptions(done), folder=done["folder"], events=(verdict,)
     )
 
 
-def _excepted(done: dict[str, str]) -> tuple[str, ...]:
+def _parse_exceptions(done: dict[str, str]) -> tuple[str, ...]:
     return tuple(filter(None, done.get("exceptions", "").split(",")))
 
 
@@ -268,7 +279,7 @@ def _refusal(failure: StageFailure, version: Version) -> InputError:
     if not isinstance(cause, InputError):
         raise failure
     if is_away(cause) or cause.code in AT_REST:
-        raise Away(cause) from None
+        raise SourceUnavailable(cause) from None
     if cause.code in REFUSALS:  # of the release file, whatever the version holds
         raise failure
     about_it = failure.stage in STAGES or version.refusal is not None or cause.where.startswith("policy")
@@ -277,12 +288,12 @@ def _refusal(failure: StageFailure, version: Version) -> InputError:
     return cause
 
 
-def _quarantined(watch: Watch, version: Version, error: InputError, run: str | None, looked: Looked) -> Looked:
-    record = Quarantined(
+def _quarantine_version(watch: Watch, version: Version, error: InputError, run: str | None, looked: WatchResult) -> WatchResult:
+    record = QuarantineRecord(
         id=_id(watch.release, version),
         watch=watch.spec.name,
         release=watch.release.name,
-        series=watch.release.lineage,
+        series=watch.release.series_name,
         label=escape_terminal(version.label),
         code=error.public,
         reason=str(error),
@@ -297,7 +308,7 @@ def _quarantined(watch: Watch, version: Version, error: InputError, run: str | N
 def _run_of(release: ReleaseSpec, since: datetime) -> str | None:
     """The run of this release file that began last; None where it broke off before one was written down."""
     spec = Store().put_record(release)
-    found = [one.run for one in past_of(release.lineage) if one.spec == spec and one.began_at >= since]
+    found = [one.run for one in past_of(release.series_name) if one.spec == spec and one.began_at >= since]
     return found[-1] if found else None
 
 

@@ -14,7 +14,7 @@ from pydantic import AwareDatetime, ValidationError
 
 from flows.release import ReleaseSpec
 from flows.watch.identity import release_key
-from flows.watch.look import Version
+from flows.watch.source_poll import Version
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.microdata.spec import Spec
@@ -27,7 +27,7 @@ DEATHS = 3  # so many runs killed on one version, and it is quarantined
 WHERE = "sdcert quarantine ID"
 
 
-class Quarantined(Spec):
+class QuarantineRecord(Spec):
     """One record. label: the file's name or what messages call the source. code: kind and place of what is wrong, no value.
 
     reason: the whole message. run: the run that failed, if one began. times: how often it was quarantined. retry_at: when a
@@ -62,7 +62,7 @@ def is_quarantined(series: str, name: str) -> bool:
     return path.exists() if found is None else found.retry_at is None
 
 
-def put(record: Quarantined) -> Quarantined:
+def put(record: QuarantineRecord) -> QuarantineRecord:
     """Write a record down, with how often that version was quarantined before."""
     path = _path(record.series, record.id)
     before = _read(path)
@@ -72,15 +72,15 @@ def put(record: Quarantined) -> Quarantined:
     return counted
 
 
-def records() -> list[Quarantined]:
+def records() -> list[QuarantineRecord]:
     """Every record of this home that waits for somebody, newest first; one that cannot be read as well as it can be told."""
-    found = (_read(path) or _damaged(path) for path in sorted((Home.current().root / FOLDER).glob("*/*.json")))
+    found = (_read(path) or _create_damaged_record(path) for path in sorted((Home.current().root / FOLDER).glob("*/*.json")))
     return sorted(
         (one for one in found if one.retry_at is None and one.passed_by is None), key=lambda one: one.at, reverse=True
     )
 
 
-def record(beginning: str) -> Quarantined:
+def record(beginning: str) -> QuarantineRecord:
     """The record of an id, or the only one whose id begins so; InputError where there is none, or more than one."""
     found = [one for one in records() if beginning and one.id.startswith(beginning)]
     if len(found) == 1:
@@ -90,11 +90,11 @@ def record(beginning: str) -> Quarantined:
                      "`sdcert quarantine list` lists them", beginning)  # fmt: skip
 
 
-def retry(one: Quarantined) -> None:
+def retry(one: QuarantineRecord) -> None:
     """Let the next look try a version again. The record is kept, and says when that was asked for."""
     asked = one.model_copy(update={"retry_at": datetime.now(UTC)})
     write_whole(_path(one.series, one.id), asked.model_dump_json(indent=1).encode())
-    _begun(one.series, one.id).unlink(missing_ok=True)
+    _get_starts_path(one.series, one.id).unlink(missing_ok=True)
 
 
 def lift(series: str, name: str) -> None:
@@ -104,7 +104,7 @@ def lift(series: str, name: str) -> None:
         retry(found)
 
 
-def passed(series: str, watch: str, run: str) -> None:
+def close_older_records(series: str, watch: str, run: str) -> None:
     """A later version of a watch's source was certified: those before it are nobody's business any more."""
     for one in records():
         if (one.series, one.watch) == (series, watch):
@@ -114,19 +114,19 @@ def passed(series: str, watch: str, run: str) -> None:
 def deaths(series: str, name: str) -> int:
     """How many runs on this version began and were killed without a word since the last that was not."""
     with suppress(OSError, ValueError):
-        return int(read_text_file(_begun(series, name)))
+        return int(read_text_file(_get_starts_path(series, name)))
     return 0
 
 
-def began(series: str, name: str) -> None:
+def count_start(series: str, name: str) -> None:
     """Written before a run, so that one that takes the whole process with it is not begun for ever."""
     Home.current().folder(FOLDER, series)
-    write_whole(_begun(series, name), str(deaths(series, name) + 1).encode())
+    write_whole(_get_starts_path(series, name), str(deaths(series, name) + 1).encode())
 
 
-def survived(series: str, name: str) -> None:
+def clear_starts(series: str, name: str) -> None:
     """The process is there still, whatever became of the run."""
-    _begun(series, name).unlink(missing_ok=True)
+    _get_starts_path(series, name).unlink(missing_ok=True)
 
 
 def first_told(series: str, run: str) -> bool:
@@ -142,18 +142,18 @@ def _path(series: str, name: str) -> Path:
     return Home.current().root / FOLDER / series / f"{name}.json"
 
 
-def _begun(series: str, name: str) -> Path:
+def _get_starts_path(series: str, name: str) -> Path:
     return _path(series, name).with_suffix(BEGUN)
 
 
-def _read(path: Path) -> Quarantined | None:
+def _read(path: Path) -> QuarantineRecord | None:
     try:
-        return Quarantined.model_validate_json(read_file(path))
+        return QuarantineRecord.model_validate_json(read_file(path))
     except (OSError, ValidationError):
         return None
 
 
-def _damaged(path: Path) -> Quarantined:
+def _create_damaged_record(path: Path) -> QuarantineRecord:
     at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return Quarantined(id=path.stem, watch="?", release="?", series=path.parent.name, label="?", code="damaged-record",
+    return QuarantineRecord(id=path.stem, watch="?", release="?", series=path.parent.name, label="?", code="damaged-record",
                           reason="the record cannot be read", run=None, at=at, times=1)  # fmt: skip

@@ -83,7 +83,7 @@ def load_watch(path: Path) -> Watch:
     release_file = base / spec.release
     if not os.path.isfile(release_file):  # noqa: PTH113  Path.is_file raises for a name that is too long
         remedy = "correct `release`; it is relative to the watch file"
-        raise _at(
+        raise _create_watch_error(
             document, "release", "there is no such release file", "the path of a release file (YAML)", remedy, spec.release
         )
     release = load_release(release_file)
@@ -106,10 +106,14 @@ def _refuse_unfit(release: ReleaseSpec, document: Document) -> None:
     elif release.released is not None:
         what = "the release adopts one table that was masked elsewhere, which fits one version of the source"
     if what is not None:
-        raise _at(document, "look_at", what, "a release with `source: {table: ...}` and `masking`", "look at `source: release`")
+        raise _create_watch_error(
+            document, "look_at", what, "a release with `source: {table: ...}` and `masking`", "look at `source: release`"
+        )
 
 
-def _at(document: Document, field: str, what: str, allowed: str, remedy: str, value: object = None) -> InputError:
+def _create_watch_error(
+    document: Document, field: str, what: str, allowed: str, remedy: str, value: object = None
+) -> InputError:
     return InputError("watch-file", document.where((field,)), what, allowed, remedy, value)
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from tasks.mask.fitting import extract_positions
-from tasks.mask.images import joint_codes
+from tasks.mask.intruder_belief import joint_codes
 from tasks.microdata.compiled import njit
 from tasks.microdata.scaling import share_of_pairs_that_differ, standardise_values, variance_of
 from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
@@ -25,7 +25,7 @@ MISSING_AGAINST_PRESENT = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PlainComparison:
     """The distinct records of the intruder and the distinct released rows, in the attributes he knows.
 
     own: shape (r, d), his distinct records; own_of_record: shape (n,), which of them each record is.
@@ -41,7 +41,9 @@ class Comparison:
     weight: Floats
 
 
-def compare(original: Microdata, masked: Microdata, schema: Schema, knows: tuple[str, ...], scale_by: ScaleBy) -> Comparison:
+def compare(
+    original: Microdata, masked: Microdata, schema: Schema, knows: tuple[str, ...], scale_by: ScaleBy
+) -> PlainComparison:
     """Put the intruder's records beside the released rows.
 
     scale_by: whose standard deviations scale the differences: the release's (an intruder has them whatever he holds), the
@@ -50,15 +52,15 @@ def compare(original: Microdata, masked: Microdata, schema: Schema, knows: tuple
     Raises InputError for a known ordinal text without an order, a category outside it, and an infinite value.
     """
     attributes = schema.select(knows)
-    scaled = [_scaled(original, masked, schema, attribute, scale_by) for attribute in attributes]
+    scaled = [_scale_attribute(original, masked, schema, attribute, scale_by) for attribute in attributes]
     own, own_of_record = distinct(np.column_stack([part[0] for part in scaled]))
     shown, shown_of_row = distinct(np.column_stack([part[1] for part in scaled]))
     nominal = np.array([attribute.scale in CATEGORICAL for attribute in attributes])
-    return Comparison(own, own_of_record, shown, shown_of_row, nominal, np.array([part[2] for part in scaled]))
+    return PlainComparison(own, own_of_record, shown, shown_of_row, nominal, np.array([part[2] for part in scaled]))
 
 
 @njit(missing=dict.fromkeys("xy", "it asks for missing values"), infinite={"enough": "it only compares with it"})
-def squared_distance(x: Floats, y: Floats, nominal: Booleans, weight: Floats, enough: float) -> float:
+def compute_record_distance(x: Floats, y: Floats, nominal: Booleans, weight: Floats, enough: float) -> float:
     """The squared distance of two records; infinity as soon as it is sure to be above `enough`."""
     total = 0.0
     for j in range(len(x)):
@@ -73,7 +75,7 @@ def squared_distance(x: Floats, y: Floats, nominal: Booleans, weight: Floats, en
     return total
 
 
-def _scaled(
+def _scale_attribute(
     original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, scale_by: ScaleBy
 ) -> tuple[Floats, Floats, float]:
     """The attribute in both files and its weight."""

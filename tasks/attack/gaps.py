@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from tasks.attack.consistency.consistency import Consistency, find_exchanged, swapped_of
-from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.consistency.consistency import Consistency, find_exchanged, select_swapped_attributes
+from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency, follow_steps, why_lost
 from tasks.mask.methods import Mechanism
@@ -35,7 +35,7 @@ class Gaps:
 
 
 def find_gaps(
-    scene: Scene,
+    scene: GroundTruth,
     schema: Schema,
     mechanisms: tuple[Mechanism, ...],
     spec: Transparency | Consistency,
@@ -50,7 +50,7 @@ def find_gaps(
     """
     if not mechanisms:
         return Gaps()
-    cannot_follow = partial(_unfollowed, scene, schema, mechanisms, spec, intruder)
+    cannot_follow = partial(_list_unfollowed_attributes, scene, schema, mechanisms, spec, intruder)
     try:
         own = cannot_follow(intruder.knows, held)
     except AttackFailed:
@@ -72,8 +72,8 @@ def find_gaps(
     return Gaps(lost, own - with_all, why)
 
 
-def known_to_be_released(
-    scene: Scene, mechanisms: tuple[Mechanism, ...], intruder: Intruder, held: Integers | None
+def find_known_participants(
+    scene: GroundTruth, mechanisms: tuple[Mechanism, ...], intruder: Intruder, held: Integers | None
 ) -> Integers | None:
     """Places among the intruder's records of those that they know to be released; None: they do not know, or all are."""
     if scene.alignment.complete or not (is_sampled(mechanisms) and intruder.participation_known):
@@ -87,8 +87,8 @@ def is_sampled(mechanisms: tuple[Mechanism, ...]) -> bool:
     return any(isinstance(step, Sampling) for step in mechanisms)
 
 
-def _unfollowed(
-    scene: Scene,
+def _list_unfollowed_attributes(
+    scene: GroundTruth,
     schema: Schema,
     mechanisms: tuple[Mechanism, ...],
     spec: Transparency | Consistency,
@@ -98,8 +98,10 @@ def _unfollowed(
 ) -> Names:
     original = scene.original if held is None else scene.original.take(held)
     steps = (original, scene.masked, schema, mechanisms, knows)
-    present, n_records = known_to_be_released(scene, mechanisms, intruder, held), scene.alignment.n_records
+    present, n_records = find_known_participants(scene, mechanisms, intruder, held), scene.alignment.n_records
     if isinstance(spec, Consistency):
-        return frozenset(swapped_of(mechanisms, knows)).difference(find_exchanged(*steps, present=present, n_records=n_records))
+        return frozenset(select_swapped_attributes(mechanisms, knows)).difference(
+            find_exchanged(*steps, present=present, n_records=n_records)
+        )
     told = follow_steps(*steps, present=present, n_records=n_records, window_at_most=spec.window_at_most)
     return frozenset(told.unclear)

@@ -10,23 +10,31 @@ from pydantic import Field
 
 from tasks.attack.comparison import ScaleBy
 from tasks.attack.consistency.consistency import Consistency, link_by_consistency
-from tasks.attack.gaps import Gaps, find_gaps, is_sampled, known_to_be_released
+from tasks.attack.descriptions import (
+    INFERS,
+    describe_exchanges,
+    describe_file_knowledge,
+    describe_known_data,
+    describe_known_steps,
+    describe_unclear_attributes,
+    soundness,
+)
+from tasks.attack.gaps import Gaps, find_gaps, find_known_participants, is_sampled
 from tasks.attack.learned.learned_linkage import LearnedLinkage, link_by_learning
-from tasks.attack.linkage.distance_linkage import DistanceLinkage, Pairs, link_by_distance, permuted_chance
-from tasks.attack.linkage.holding import held as as_held
-from tasks.attack.linkage.whose import scene_of_file
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, RecordPairs, compute_permutation_chance, link_by_distance
+from tasks.attack.linkage.file_alignment import align_external_file
+from tasks.attack.linkage.holding import apply_holdings as as_held
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import AttackResult, Scene, outcomes_of, persons_of, searching_records
+from tasks.attack.outcomes.outcome import AttackResult, GroundTruth, compute_outcomes, persons_of, searching_records
 from tasks.attack.probabilistic.linking import link_probably
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
-from tasks.attack.reading import read_of_nobody
 from tasks.attack.row_position import RowPosition, link_by_position
+from tasks.attack.synthetic_attack import attack_synthetic_table
 from tasks.attack.threat import NEEDS_ORIGINALS, Intruder, attack_id, is_full_form, links_files
 from tasks.attack.transparency.posterior import posterior
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism, why_lost
-from tasks.attack.words import INFERS, in_pairs, known_data, known_from_file, known_steps, soundness, unclear
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment, NoAlignment, RowAlignment
 from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
@@ -76,12 +84,12 @@ def attack(
     Raises ValueError where the tables do not fit their alignment, InputError where an attribute cannot be compared, or it is
     not clear which rows are whose.
     """
-    scene = scene_of(Scene.of(original, masked, schema, alignment), schema, intruder, file)
+    scene = resolve_ground_truth(GroundTruth.create_from_tables(original, masked, schema, alignment), schema, intruder, file)
     if isinstance(alignment, NoAlignment):
-        return read_of_nobody(scene, schema, spec, intruder, targets)
+        return attack_synthetic_table(scene, schema, spec, intruder, targets)
     intruder = _as_the_attack_says(spec, intruder)
-    his = scene if held is None else scene.of_held(np.sort(held))
-    blank = replace(_unanswered(spec, intruder, mechanisms, scene), chance=his.chance(searched=_is_searched(spec)))
+    his = scene if held is None else scene.restrict_to(np.sort(held))
+    blank = replace(_create_blank_result(spec, intruder, mechanisms, scene), chance=his.chance(searched=_is_searched(spec)))
     gaps = Gaps()
     if isinstance(spec, Consistency) or (isinstance(spec, Transparency) and held is not None):
         gaps = find_gaps(scene, schema, mechanisms, spec, intruder, held if held is None else np.sort(held))
@@ -94,14 +102,14 @@ def attack(
     except OnlyBounded as answer:
         blank = replace(blank, links_depend=held is not None and not answer.sampled and _depend_on_the_others(spec))
         scored = sample if answer.sampled and sample is not None else targets
-        return _bounded(blank, answer, scene, schema, mechanisms, intruder, scored, held)
+        return _create_bounded_result(blank, answer, scene, schema, mechanisms, intruder, scored, held)
     except NotApplicable as answer:
         idle = NotFollowed(gaps.reason) if gaps.lost and answer.status == "not_applicable" else answer
         return replace(blank, status=idle.status, reason=idle.reason)
     except AttackFailed as answer:
         return replace(blank, status="failed", reason=answer.reason)
     secrets, sound = _secrets(schema, intruder), _is_sound(scene, mechanisms, intruder)
-    outcomes = outcomes_of(scene, links, secrets, targets, searched=blank.direction == "to_original", sound=sound)
+    outcomes = compute_outcomes(scene, links, secrets, targets, searched=blank.direction == "to_original", sound=sound)
     blank = replace(blank, links_depend=held is not None and _depend_on_the_others(spec))
     done = replace(blank, knows_mechanism=blank.knows_mechanism + remark, outcomes=outcomes, probable=links.probable)
     if links.learned is not None:
@@ -110,17 +118,17 @@ def attack(
         return replace(done, chance=links.probable.chance, chance_kind="permutation")
     if isinstance(spec, DistanceLinkage) and spec.is_fitted:
         own = as_held(his.original, schema, intruder.holds)
-        chance = permuted_chance(own, masked, schema, spec, intruder.knows, _pairs(his))
+        chance = compute_permutation_chance(own, masked, schema, spec, intruder.knows, _pairs(his))
         return replace(done, chance=chance, chance_kind="permutation")
     if isinstance(spec, DistanceLinkage | ProfileLinkage | ProbabilisticLinkage) and spec.matching == "one_to_one":
-        return _of_an_assignment(done, links, his)
+        return _adjust_assignment_chance(done, links, his)
     return done
 
 
-def _bounded(
+def _create_bounded_result(
     blank: AttackResult,
     answer: OnlyBounded,
-    scene: Scene,
+    scene: GroundTruth,
     schema: Schema,
     mechanisms: tuple[Mechanism, ...],
     intruder: Intruder,
@@ -134,7 +142,7 @@ def _bounded(
     except AttackFailed as failed:
         return replace(blank, status="failed", reason=failed.reason)
     sound = _is_sound(scene, mechanisms, intruder)
-    outcomes = outcomes_of(scene, answer.links, _secrets(schema, intruder), scored, searched=False, sound=sound)
+    outcomes = compute_outcomes(scene, answer.links, _secrets(schema, intruder), scored, searched=False, sound=sound)
     what = f"the orbits of {outcomes.n} {scene.units.counts}, drawn at random, give lower bounds"
     reason = f"{answer.reason}; {what if answer.sampled else 'what the rest of the steps tells bounds its figures'}"
     known = blank.knows_mechanism + answer.remark
@@ -147,7 +155,7 @@ def _secrets(schema: Schema, intruder: Intruder) -> tuple[str, ...]:
     return tuple(name for name in hidden if name not in intruder.knows)
 
 
-def _is_sound(scene: Scene, mechanisms: tuple[Mechanism, ...], intruder: Intruder) -> bool:
+def _is_sound(scene: GroundTruth, mechanisms: tuple[Mechanism, ...], intruder: Intruder) -> bool:
     return intruder.participation_known and (scene.alignment.complete or is_sampled(mechanisms))
 
 
@@ -157,7 +165,7 @@ def sample_of_orbits(spec: Consistency, units: Units, targets: Integers, rng: np
     return units.rows().find_rows(drawn)[0]
 
 
-def _of_an_assignment(done: AttackResult, links: Links, scene: Scene) -> AttackResult:
+def _adjust_assignment_chance(done: AttackResult, links: Links, scene: GroundTruth) -> AttackResult:
     """Where more search than can be found, some are given nothing, and chance is less."""
     searched = done.direction == "to_original"
     if links.n_given == (scene.masked.n if searched else scene.original.n):
@@ -168,7 +176,7 @@ def _of_an_assignment(done: AttackResult, links: Links, scene: Scene) -> AttackR
 
 
 def _links_of_held(
-    scene: Scene,
+    scene: GroundTruth,
     schema: Schema,
     mechanisms: tuple[Mechanism, ...],
     spec: Attack,
@@ -188,14 +196,14 @@ def _links_of_held(
     at = np.searchsorted(his, targets)
     drawn = None if sample is None else np.searchsorted(his, sample)
     try:
-        links, remark = links_of(scene.of_held(his), schema, mechanisms, spec, intruder, at, held=his, sample=drawn)
+        links, remark = links_of(scene.restrict_to(his), schema, mechanisms, spec, intruder, at, held=his, sample=drawn)
     except OnlyBounded as answer:
-        raise replace(answer, links=answer.links.of_held(his, scene.original.n)) from None
-    return links.of_held(his, scene.original.n), remark
+        raise replace(answer, links=answer.links.expand_links_and_posterior(his, scene.original.n)) from None
+    return links.expand_links_and_posterior(his, scene.original.n), remark
 
 
 def links_of(
-    scene: Scene,
+    scene: GroundTruth,
     schema: Schema,
     mechanisms: tuple[Mechanism, ...],
     spec: Attack,
@@ -223,10 +231,10 @@ def links_of(
             own = as_held(original, schema, intruder.holds)
             return link_by_distance(own, masked, schema, spec, intruder.knows, _pairs(scene)), ""
         case Transparency() | Consistency():
-            few = int(scene.released.sizes.max()) if scene.units.counts == "persons" else 0
+            few = int(scene.rows_by_unit.sizes.max()) if scene.units.counts == "persons" else 0
             needed = searching_records(scene.units, targets)
             complete, sampled = scene.alignment.complete, is_sampled(mechanisms)
-            present = known_to_be_released(scene, mechanisms, intruder, held)
+            present = find_known_participants(scene, mechanisms, intruder, held)
             if present is not None and not len(present):
                 raise NotApplicable("no record that the intruder holds is in the release")
             who = (original, masked, schema, mechanisms, intruder.knows)
@@ -235,7 +243,7 @@ def links_of(
                 links, names = link_by_consistency(
                     *who, few=few, searching=needed, present=present, n_records=n_records, sample=drawn
                 )
-                return links, in_pairs(names) + soundness(intruder, complete=complete, sampled=sampled)
+                return links, describe_exchanges(names) + soundness(intruder, complete=complete, sampled=sampled)
             if spec.matching != "likeliest" and not (complete and intruder.participation_known):
                 raise NotApplicable("one to one, he has to know that all his records are in the release")
             links, knowledge = link_by_mechanism(
@@ -249,7 +257,7 @@ def links_of(
             )
             told = spec.probabilities and held is None and intruder.participation_known and (complete or present is not None)
             links = replace(links, posterior=(links.posterior or posterior(links)) if told else None)
-            remark = unclear(knowledge) + soundness(intruder, complete=complete, sampled=sampled)
+            remark = describe_unclear_attributes(knowledge) + soundness(intruder, complete=complete, sampled=sampled)
             if knowledge.lost:
                 raise OnlyBounded(why_lost(mechanisms, knowledge.lost), links, remark=remark)
             return links, remark
@@ -280,28 +288,28 @@ def _as_the_attack_says(spec: Attack, intruder: Intruder) -> Intruder:
 _SAY_THEIR_RULE = DistanceLinkage | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage | Transparency
 
 
-def scene_of(source: Scene, schema: Schema, intruder: Intruder, file: Microdata | None) -> Scene:
+def resolve_ground_truth(source: GroundTruth, schema: Schema, intruder: Intruder, file: Microdata | None) -> GroundTruth:
     """What the scoring of an intruder's attacks knows; of who holds a file, of the records of that.
 
     Raises ValueError for a file without a holder or the reverse, InputError as `scene_of_file`.
     """
     if (intruder.file is None) != (file is None):
         raise ValueError(f"{intruder.name} holds a file or holds none")
-    return source if intruder.file is None or file is None else scene_of_file(source, schema, file, intruder.file)
+    return source if intruder.file is None or file is None else align_external_file(source, schema, file, intruder.file)
 
 
-def _check_can_learn(scene: Scene, intruder: Intruder) -> None:
+def _check_can_learn(scene: GroundTruth, intruder: Intruder) -> None:
     if scene.units.counts == "persons":
         raise NotFollowed("a distance is learned from tables of one row per person")
     if intruder.greedy:
         raise NotApplicable("no distance is learned for intruders of the knowledge curve, whose figures decide nothing")
 
 
-def _pairs(scene: Scene) -> Pairs:
+def _pairs(scene: GroundTruth) -> RecordPairs:
     if scene.whose is not None:
         own = scene.own_row
-        return Pairs(np.flatnonzero(own >= 0), own[own >= 0])
-    return Pairs(scene.alignment.record, np.arange(scene.masked.n))
+        return RecordPairs(np.flatnonzero(own >= 0), own[own >= 0])
+    return RecordPairs(scene.alignment.record, np.arange(scene.masked.n))
 
 
 def _check_that_true_rows_are_left(links: Links, alignment: Alignment, held: Integers | None) -> None:
@@ -333,7 +341,9 @@ def _is_searched(spec: Attack) -> bool:
     return isinstance(spec, DistanceLinkage | LearnedLinkage) and spec.direction == "to_original"
 
 
-def _unanswered(spec: Attack, intruder: Intruder, mechanisms: tuple[Mechanism, ...], scene: Scene) -> AttackResult:
+def _create_blank_result(
+    spec: Attack, intruder: Intruder, mechanisms: tuple[Mechanism, ...], scene: GroundTruth
+) -> AttackResult:
     """The result of an attack before it has run."""
     direction = "to_original" if _is_searched(spec) else "to_release"
     return AttackResult(
@@ -342,8 +352,10 @@ def _unanswered(spec: Attack, intruder: Intruder, mechanisms: tuple[Mechanism, .
         intruder=intruder.name,
         status="ok",
         infers=spec.rule if isinstance(spec, _SAY_THEIR_RULE) else INFERS[spec.method],
-        knows_data=known_from_file(intruder, scene) if intruder.file else known_data(spec, intruder, complete=scene.complete),
-        knows_mechanism=known_steps(mechanisms) if isinstance(spec, Transparency | Consistency) else "nothing",
+        knows_data=describe_file_knowledge(intruder, scene)
+        if intruder.file
+        else describe_known_data(spec, intruder, complete=scene.complete),
+        knows_mechanism=describe_known_steps(mechanisms) if isinstance(spec, Transparency | Consistency) else "nothing",
         direction=direction,
         scale_by=_scale_of(spec),
         n_release=scene.masked.n,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import cKDTree
 
-from tasks.attack.comparison import squared_distance
+from tasks.attack.comparison import compute_record_distance
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -62,7 +62,7 @@ def nearest_by_tree(queries: Floats, searched: Floats, nominal: Booleans, weight
     def decide(some: Integers, starts: Integers, candidates: Integers) -> Decided:
         return _nearest_among(queries[some], searched, nominal, weight, starts, candidates)
 
-    return by_tree(*_embedded(queries, searched, nominal, weight), decide)
+    return resolve_tree_proposals(*_embed_records(queries, searched, nominal, weight), decide)
 
 
 def nearest_by_pairs(queries: Floats, searched: Floats, nominal: Booleans, weight: Floats) -> Nearest:
@@ -70,7 +70,9 @@ def nearest_by_pairs(queries: Floats, searched: Floats, nominal: Booleans, weigh
     return Nearest(*_nearest_by_pairs(queries, searched, nominal, weight))
 
 
-def by_tree(points: Floats, places: Floats, decide: Callable[[Integers, Integers, Integers], Decided]) -> Nearest:
+def resolve_tree_proposals(
+    points: Floats, places: Floats, decide: Callable[[Integers, Integers, Integers], Decided]
+) -> Nearest:
     """The nearest records by a tree over their places, which proposes; `decide` says who of the proposed is nearest.
 
     points: shape (q, p), places: shape (c, p): coordinates whose Euclidean distance is the distance, but for rounding.
@@ -82,7 +84,7 @@ def by_tree(points: Floats, places: Floats, decide: Callable[[Integers, Integers
     order = cKDTree(points).indices if len(points) > _FEW_QUERIES else np.arange(len(points))
     proposals = (one for batch in _batches(order) for one in _proposals(tree, points, batch, slack))
     parts = [(some, decide(some, starts, candidates)) for some, starts, candidates in proposals]
-    return gathered(parts, len(points))
+    return merge_nearest(parts, len(points))
 
 
 def _proposals(tree: cKDTree, points: Floats, queries: Integers, slack: float) -> Iterator[tuple[Integers, Integers, Integers]]:
@@ -99,7 +101,7 @@ def _proposals(tree: cKDTree, points: Floats, queries: Integers, slack: float) -
         queries, k = np.concatenate(unsettled), 4 * k
 
 
-def gathered(parts: list[tuple[Integers, Decided]], n: int) -> Nearest:
+def merge_nearest(parts: list[tuple[Integers, Decided]], n: int) -> Nearest:
     """What was found of parts of the queries, in the order of the queries."""
     sizes, least, runner_up = np.zeros(n, dtype=np.int64), np.empty(n), np.empty(n)
     for some, (_, kept, nearest_one, next_one) in parts:
@@ -126,7 +128,7 @@ def _nearest_by_pairs(
         nearest_one[i], next_one[i] = least, np.inf
         for c in range(len(searched)):
             if distances[c] <= least * TIE:
-                found = with_room(found, used)
+                found = ensure_capacity(found, used)
                 found[used] = c
                 used += 1
             else:
@@ -140,7 +142,7 @@ def _distances(query: Floats, searched: Floats, nominal: Booleans, weight: Float
     """Write the squared distances of one query into `distances`, infinity where surely beyond the next; returns the least."""
     least, second = np.inf, np.inf
     for c in range(len(searched)):
-        distance = squared_distance(query, searched[c], nominal, weight, second)
+        distance = compute_record_distance(query, searched[c], nominal, weight, second)
         distances[c] = distance
         if distance * TIE < least:
             second, least = least, distance
@@ -152,7 +154,7 @@ def _distances(query: Floats, searched: Floats, nominal: Booleans, weight: Float
 
 
 @njit
-def with_room(values: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
+def ensure_capacity(values: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
     """The array, twice as long if it is full."""
     if used < len(values):
         return values
@@ -162,7 +164,7 @@ def with_room(values: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
 
 
 @njit
-def kept_of(distances: Floats, candidates: Integers, kept: Integers, used: int) -> tuple[int, float, float]:
+def write_nearest(distances: Floats, candidates: Integers, kept: Integers, used: int) -> tuple[int, float, float]:
     """Write those of some candidates that are at the least distance into `kept`, ascending; how many, the least, the next."""
     least = distances.min()
     bound, runner_up, n = least * TIE if least >= 0 else least / TIE, np.inf, 0
@@ -188,8 +190,8 @@ def _nearest_among(
         mine = candidates[starts[i] : starts[i + 1]]
         distances = np.empty(len(mine))
         for e in range(len(mine)):
-            distances[e] = squared_distance(queries[i], searched[mine[e]], nominal, weight, np.inf)
-        sizes[i], least[i], runner_up[i] = kept_of(distances, mine, kept, used)
+            distances[e] = compute_record_distance(queries[i], searched[mine[e]], nominal, weight, np.inf)
+        sizes[i], least[i], runner_up[i] = write_nearest(distances, mine, kept, used)
         used += sizes[i]
     return kept[:used].copy(), sizes, least, runner_up
 
@@ -206,7 +208,7 @@ def _categories(queries: Floats, searched: Floats, j: int) -> Floats:
     return np.unique(np.concatenate([queries[:, j], searched[:, j]]))
 
 
-def _embedded(queries: Floats, searched: Floats, nominal: Booleans, weight: Floats) -> tuple[Floats, Floats]:
+def _embed_records(queries: Floats, searched: Floats, nominal: Booleans, weight: Floats) -> tuple[Floats, Floats]:
     """Coordinates whose Euclidean distance is the distance of `comparison`, for queries and searched records."""
     points, places = [], []
     for j in range(queries.shape[1]):

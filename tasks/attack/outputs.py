@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from tasks.attack.membership.inference import Asking
+from tasks.attack.membership.inference import ExperimentScope
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import Intruder
@@ -32,7 +32,7 @@ class PeopleOutputs(TypedDict):
     what a model was trained on. status: why nobody can be asked about, unless it is `not_applicable`.
     """
 
-    asking: RecordRef[Asking]
+    asking: RecordRef[ExperimentScope]
     people: NotRequired[TableRef]
     frame: NotRequired[TableRef]
     released: NotRequired[TableRef]

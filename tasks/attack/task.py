@@ -10,18 +10,16 @@ import numpy as np
 from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.membership.answers import Answers
-from tasks.attack.membership.answers import asked as answers_about
+from tasks.attack.membership.answers import ask_about_targets as answers_about
 from tasks.attack.membership.frame import REHEARSED, Frame
-from tasks.attack.membership.imitations import (
-    TOGETHER,
-    answers_as_table,
-    answers_of_table,
-    as_asked,
-    masked_training,
-    planned,
-    refuse_unknown_classes,
+from tasks.attack.membership.inference import (
+    ExperimentScope,
+    MembershipExperiment,
+    create_file_experiment,
+    create_rehearsal_experiment,
+    infer,
+    select_repeatable_steps,
 )
-from tasks.attack.membership.inference import Asked, Asking, asked_in_rehearsal, asked_of_file, done_here, infer
 from tasks.attack.membership.methods import (
     MembershipResult,
     ModelAttack,
@@ -29,11 +27,20 @@ from tasks.attack.membership.methods import (
     Taught,
     attack_model,
     attack_name,
-    without_targets,
+    create_idle_result,
+)
+from tasks.attack.membership.shadow_training import (
+    TOGETHER,
+    answers_as_table,
+    answers_of_table,
+    as_asked,
+    create_training_masker,
+    plan_shadows,
+    refuse_unknown_classes,
 )
 from tasks.attack.membership.shadows import Shadows, Teaching, shadow_answers, shadows_of
-from tasks.attack.methods import Attack, attack, sample_of_orbits, scene_of
-from tasks.attack.outcomes.outcome import Scene, drawn_rows
+from tasks.attack.methods import Attack, attack, resolve_ground_truth, sample_of_orbits
+from tasks.attack.outcomes.outcome import GroundTruth, sample_unit_rows
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs, ShadowOutputs
 from tasks.attack.threat import Intruder
 from tasks.mask.outputs import Mechanisms
@@ -79,7 +86,7 @@ def attack_release(
     original, attributes = store.table(data), store.record(schema, Schema)
     shown, rows = store.table(masked), read_alignment(store.table(alignment), original.n)
     who, held = store.record(intruder, Intruder), None if file is None else store.table(file)
-    scene = scene_of(Scene.of(original, shown, attributes, rows), attributes, who, held)
+    scene = resolve_ground_truth(GroundTruth.create_from_tables(original, shown, attributes, rows), attributes, who, held)
     part, spec = who.records if file is None else 1.0, store.record(plan, Attack)
     targets = scored_targets(scene.original, attributes, share * part, draw, scene.units)
     found = attack(
@@ -103,7 +110,7 @@ def attack_release(
     return produced
 
 
-def _orbits(draw: str, scene: Scene) -> np.random.Generator:
+def _orbits(draw: str, scene: GroundTruth) -> np.random.Generator:
     return stream(seed_of(draw), "orbits", content_address(scene.original))
 
 
@@ -112,7 +119,7 @@ def scored_targets(original: Microdata, schema: Schema, share: float, draw: str,
     if share >= 1:
         return np.arange(original.n, dtype=np.int64)
     rng = stream(seed_of(draw), "targets", content_address(original))
-    return drawn_rows(units or units_of(original, schema), share, rng)
+    return sample_unit_rows(units or units_of(original, schema), share, rng)
 
 
 @stage("people", rooms=ROOMS)
@@ -141,16 +148,16 @@ def choose_people(
                 rows = read_alignment(store.table(alignment), original.n)
                 record = record if isinstance(rows, NoAlignment) else np.asarray(rows.record)
             tables = (original, store.table(control), store.table(masked))
-            asked = asked_of_file(*tables, record, attributes, rng=rng)
+            asked = create_file_experiment(*tables, record, attributes, rng=rng)
         else:
-            steps = done_here(store.record(mechanisms, Mechanisms))
-            asked = asked_in_rehearsal(original, attributes, steps, seed=seed_of(draw), rng=rng)
+            steps = select_repeatable_steps(store.record(mechanisms, Mechanisms))
+            asked = create_rehearsal_experiment(original, attributes, steps, seed=seed_of(draw), rng=rng)
     except NotApplicable as answer:
-        asking = Asking(REHEARSED if control is None else "this file", answer.reason)
+        asking = ExperimentScope(REHEARSED if control is None else "this file", answer.reason)
         unasked: PeopleOutputs = {"asking": store.put_record(asking)}
         return _add_status(store, unasked, answer)
     return {
-        "asking": store.put_record(Asking(asked.frame.evaluates, of_another_table=control_origin == "another table")),
+        "asking": store.put_record(ExperimentScope(asked.frame.evaluates, of_another_table=control_origin == "another table")),
         "people": store.put_table(asked.table),
         "frame": store.put_table(asked.frame.as_table()),
         "released": store.put_table(asked.released),
@@ -167,10 +174,10 @@ def infer_membership(
     """
     store = Store()
     spec, attributes = store.record(plan, TableAttack), store.record(schema, Schema)
-    asking = store.record(people["asking"], Asking)
+    asking = store.record(people["asking"], ExperimentScope)
     if asking.reason is not None:
         status = _status(store, people)
-        return {"result": store.put_record(without_targets(spec, asking.evaluates, asking.reason, status))}
+        return {"result": store.put_record(create_idle_result(spec, asking.evaluates, asking.reason, status))}
     asked = asked_people(store, people, attributes)
     return _store_membership(
         store, infer(spec, asked, attributes, None if linkage is None else store.record(linkage, DistanceLinkage))
@@ -229,14 +236,14 @@ def train_shadows(
     store = Store()
     attributes = store.record(schema, Schema)
     asked = asked_people(store, people, attributes)
-    steps = done_here(store.record(mechanisms, Mechanisms))
+    steps = select_repeatable_steps(store.record(mechanisms, Mechanisms))
     seed = seed_of(draw)
     try:
         question = _prepare_question(store, asked, model, training, schema, plan, mechanisms)
         spec, coding = question.spec, question.coding
         learn = learn_like(question.model) if spec.learner is None else learn_with(spec.learner)
-        pool = planned(asked, kind, first + TOGETHER, seed)
-        prepare = None if not steps else masked_training(asked.table, attributes, coding, steps, seed, kind)
+        pool = plan_shadows(asked, kind, first + TOGETHER, seed)
+        prepare = None if not steps else create_training_masker(asked.table, attributes, coding, steps, seed, kind)
         answers = [shadow_answers(pool, i, question.data, learn, prepare) for i in range(first, first + TOGETHER)]
     except NotApplicable as answer:
         no_shadows: ShadowOutputs = {"reason": store.put_record(answer.reason)}
@@ -260,22 +267,22 @@ def infer_from_model(
     """
     store = Store()
     spec, attributes = store.record(attack, ModelAttack), store.record(schema, Schema)
-    asking = store.record(people["asking"], Asking)
+    asking = store.record(people["asking"], ExperimentScope)
     reason, status = asking.reason, _status(store, people)
     for outputs in (answers or {}, *(one for some in shadows.values() for one in some)):
         if "reason" in outputs:
             reason, status = store.record(outputs["reason"], str), _status(store, outputs)
             break
     if reason is not None or answers is None:
-        return {"result": store.put_record(without_targets(spec, asking.evaluates, reason or "", status))}
+        return {"result": store.put_record(create_idle_result(spec, asking.evaluates, reason or "", status))}
     asked = asked_people(store, people, attributes)
     labels = store.table(answers["labels"]).floats("label").astype(np.int64)
     found: dict[Teaching, Shadows] = {}
     for kind, some in shadows.items():
         parts = [part for one in some for part in answers_of_table(store.table(one["answers"]), TOGETHER)]
-        pool = planned(asked, kind, len(parts), seed_of(draw))
+        pool = plan_shadows(asked, kind, len(parts), seed_of(draw))
         found[kind] = shadows_of(pool, labels, parts)
-    told = Answers.of_table(store.table(answers["answers"]), store.record(answers["loss"], float))
+    told = Answers.create_from_table(store.table(answers["answers"]), store.record(answers["loss"], float))
     rng = stream(seed_of(draw), "model attack", attack_name(spec), content_address(asked.table))
     return _store_membership(store, attack_model(spec, told, asked.frame, Taught(**found), rng=rng))
 
@@ -292,7 +299,7 @@ class _Question:
 
 def _prepare_question(
     store: Store,
-    asked: Asked,
+    asked: MembershipExperiment,
     model: FileRef | None,
     training: TableRef,
     schema: RecordRef[Schema],
@@ -301,17 +308,17 @@ def _prepare_question(
 ) -> _Question:
     attributes, spec = store.record(schema, Schema), store.record(plan, ModelSpec)
     made = None if model is None else read_model(store.file(model), WHERE)
-    people = as_asked(asked.table, attributes, done_here(store.record(mechanisms, Mechanisms)))
+    people = as_asked(asked.table, attributes, select_repeatable_steps(store.record(mechanisms, Mechanisms)))
     coding = coding_for(spec, attributes, made, store.table(training), people)
     return _Question(spec, made, coding, coding.examples(people))
 
 
-def asked_people(store: Store, people: PeopleOutputs, schema: Schema) -> Asked:
+def asked_people(store: Store, people: PeopleOutputs, schema: Schema) -> MembershipExperiment:
     """The chosen people, their pools, and what was made of the members."""
     table = store.table(people["people"])
-    evaluates = store.record(people["asking"], Asking).evaluates
-    frame = Frame.of_table(store.table(people["frame"]), units_of(table, schema), evaluates)
-    return Asked(table, frame, store.table(people["released"]))
+    evaluates = store.record(people["asking"], ExperimentScope).evaluates
+    frame = Frame.create_from_table(store.table(people["frame"]), units_of(table, schema), evaluates)
+    return MembershipExperiment(table, frame, store.table(people["released"]))
 
 
 def _add_status(store: Store, outputs: WithStatus, answer: NotApplicable) -> WithStatus:

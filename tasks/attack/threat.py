@@ -28,7 +28,7 @@ from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkag
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.transparency.transparency import Transparency
-from tasks.mask.images import joint_codes, row_codes
+from tasks.mask.intruder_belief import joint_codes, row_codes
 from tasks.mask.methods import Mechanism
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -135,7 +135,7 @@ def intruders(spec: IntruderSpec, schema: Schema, released: Microdata | None = N
     Raises InputError where the spec names an attribute that does not exist or is not published, nothing can be known, or
     insiders are to know more than there is.
     """
-    knows = _known(spec, schema)
+    knows = _resolve_known_attributes(spec, schema)
     _check_holds(spec, knows)
     declared = Intruder("declared", knows, spec.participation_known, spec.records, holds=spec.holds)
     keys = schema.find_by_role(Role.QUASI_IDENTIFIER)
@@ -170,7 +170,7 @@ def _insider(names: tuple[str, ...], spec: IntruderSpec, schema: Schema) -> Intr
     return Intruder(name_insider(names), knows, spec.participation_known, spec.records)
 
 
-def by_telling(released: Microdata, names: tuple[str, ...]) -> tuple[str, ...]:
+def order_attributes_greedily(released: Microdata, names: tuple[str, ...]) -> tuple[str, ...]:
     """The attributes in a greedy order: each the one that, with those before it, leaves the released records least alike.
 
     Formula in words: the one with which the released records show most different combinations. Their number over the records is
@@ -205,7 +205,7 @@ def links_files(spec: AnyAttack) -> bool:
     return by_distance or (isinstance(spec, ProfileLinkage) and spec.knows is None)
 
 
-def reads_rows_of_nobody(spec: AnyAttack) -> bool:
+def can_attack_synthetic_rows(spec: AnyAttack) -> bool:
     """Does the attack find something on rows that belong to nobody: the values of those nearest to a record?
 
     A distance that is learned or fitted needs to know who is who, an assignment that nobody's row is another's as well, a
@@ -214,15 +214,15 @@ def reads_rows_of_nobody(spec: AnyAttack) -> bool:
     return isinstance(spec, DistanceLinkage) and spec.matching == "nearest" and not spec.is_fitted
 
 
-def required(mechanism: Mechanism) -> tuple[str, ...]:
+def list_step_attacks(mechanism: Mechanism) -> tuple[str, ...]:
     """The attacks that a table masked in this way must face."""
     names = ("distance_linkage", "transparency") if mechanism.can_be_followed else ("distance_linkage",)
     return (*names, "consistency") if isinstance(mechanism, RankSwapping) else names
 
 
-def required_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> tuple[str, ...]:
+def list_required_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> tuple[str, ...]:
     """The attacks that a release must face, in the order of the default plan."""
-    names = {name for step in steps for name in required(step)} | {"distance_linkage"}
+    names = {name for step in steps for name in list_step_attacks(step)} | {"distance_linkage"}
     names |= {"row_position"} if keeps_row_order else set()
     return tuple(name for name in REQUIRED_METHODS if name in names)
 
@@ -235,12 +235,12 @@ def default_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = Fal
     second transparency attack that weighs all records together, where nobody is left out. What is omitted is run all the same:
     an omission only accepts that an attack gives no figure.
     """
-    alone = tuple(ATTACKS[name](method=name) for name in required_attacks(steps, keeps_row_order=keeps_row_order))
+    alone = tuple(ATTACKS[name](method=name) for name in list_required_attacks(steps, keeps_row_order=keeps_row_order))
     jittered = any(isinstance(step, RankJitter) for step in steps) and not any(isinstance(step, Sampling) for step in steps)
     return (*alone, *((MARGINALS,) if jittered else ()))
 
 
-def with_omitted(
+def add_omitted_attacks(
     attacks: tuple[AnyAttack, ...],
     omit: tuple[Omission, ...],
     steps: tuple[Mechanism, ...],
@@ -249,7 +249,7 @@ def with_omitted(
 ) -> tuple[AnyAttack, ...]:
     """A plan and the required attacks that it leaves out because they are omitted: an omission stops no attack that can run."""
     planned, taken = {spec.method for spec in attacks if is_full_form(spec)}, {attack_id(spec) for spec in attacks}
-    left_out = [name for name in required_attacks(steps, keeps_row_order=keeps_row_order) if name not in planned]
+    left_out = [name for name in list_required_attacks(steps, keeps_row_order=keeps_row_order) if name not in planned]
     omitted = [name for name in left_out if any(one.attack == name for one in omit)]
     return (*attacks, *(ATTACKS[name](method=name, id=f"{name}_required" if name in taken else None) for name in omitted))
 
@@ -292,7 +292,7 @@ def check_attacks(
             allowed, remedy = f"{LEAST_SAMPLED} to 100,000 targets", "raise it, or take it out"
             raise InputError("too-few-orbits", place, what, allowed, remedy, spec.sampled_orbits)
     planned = {spec.method for spec in attacks if is_full_form(spec)} | {one.attack for one in omit if one.intruder is None}
-    names = required_attacks(steps, keeps_row_order=keeps_row_order)
+    names = list_required_attacks(steps, keeps_row_order=keeps_row_order)
     for name in names:
         if name not in planned:
             who = "a release that keeps the row order" if name == "row_position" else "the masking steps"
@@ -336,16 +336,16 @@ def _check_bound(window_at_most: float, steps: tuple[Mechanism, ...], where: str
 
 
 def _curve(declared: Intruder, released: Microdata) -> tuple[Intruder, ...]:
-    order = by_telling(released, declared.knows)
+    order = order_attributes_greedily(released, declared.knows)
     sizes = range(1, len(order)) if len(order) <= MOST_RUNGS else [size for size in RUNGS if size < len(order)]
     firsts = (order[:size] for size in sizes)
     return tuple(
-        replace(declared, name=f"{CURVE}:{len(names)}", knows=names, greedy=True, holds=_of(declared, names))
+        replace(declared, name=f"{CURVE}:{len(names)}", knows=names, greedy=True, holds=_select_holdings(declared, names))
         for names in firsts
     )
 
 
-def _of(declared: Intruder, names: tuple[str, ...]) -> tuple[tuple[str, Holding], ...]:
+def _select_holdings(declared: Intruder, names: tuple[str, ...]) -> tuple[tuple[str, Holding], ...]:
     return tuple((name, holding) for name, holding in declared.holds if name in names)
 
 
@@ -357,7 +357,7 @@ def _check_holds(spec: IntruderSpec, knows: tuple[str, ...]) -> None:
             raise InputError("unknown-attribute", "intruder.holds", what, ", ".join(knows), remedy, name)
 
 
-def _known(spec: IntruderSpec, schema: Schema) -> tuple[str, ...]:
+def _resolve_known_attributes(spec: IntruderSpec, schema: Schema) -> tuple[str, ...]:
     published = ", ".join(schema.release_columns)
     knows = schema.find_by_role(Role.QUASI_IDENTIFIER) if spec.knows is None else tuple(dict.fromkeys(spec.knows))
     if not knows:

@@ -40,7 +40,7 @@ _SURVEY = r"survey|sample|sampling|design|household|hh|person|final|post|replica
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ColumnEvidence:
     """Counts of one column of n rows.
 
     n_distinct: different values among the present ones. whole: all present values are whole numbers.
@@ -116,7 +116,7 @@ class Facts:
         return tuple(told)
 
 
-def facts_of(data: Microdata, name: str) -> Facts:
+def count_column_evidence(data: Microdata, name: str) -> ColumnEvidence:
     """Count one column. Linear but for the distinct values: about 0.2 s for 1,000,000 rows."""
     column = data.column(name)
     present = column.drop_null()
@@ -125,7 +125,7 @@ def facts_of(data: Microdata, name: str) -> Facts:
     numeric = kind in {"integer", "double"}
     whole = numeric and len(present) > 0 and (kind == "integer" or bool(pc.all(pc.equal(pc.floor(present), present)).as_py()))
     ends: dict[str, Any] = pc.min_max(present).as_py() if numeric else {}
-    return Facts(
+    return ColumnEvidence(
         name=name,
         kind=kind,
         n=data.n,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow.compute as pc
 
 from tasks.classify.dependence import find_dependences
-from tasks.classify.evidence import facts_of
+from tasks.classify.evidence import count_column_evidence
 from tasks.classify.finding import ENOUGH_ROWS, Dependence
 from tasks.classify.roles import attribute_of
 from tasks.classify.weights import weight_reveals
@@ -57,7 +57,9 @@ def classify(data: Microdata, plan: ClassifyPlan) -> Schema:
     _refuse_ambiguous_key(data, plan.key)
     declared = index_by_name(plan.attributes)
     attributes = tuple(
-        attribute_of(facts_of(data, name), declared.get(name), is_key=name == plan.key, is_known=name in plan.known)
+        attribute_of(
+            count_column_evidence(data, name), declared.get(name), is_key=name == plan.key, is_known=name in plan.known
+        )
         for name in data.names
     )
     schema = Schema(attributes)

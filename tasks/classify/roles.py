@@ -10,7 +10,7 @@ from __future__ import annotations
 from tasks.classify.evidence import (
     ENOUGH_VALUES,
     LONG_TEXT,
-    Facts,
+    ColumnEvidence,
     classify_identifier_name,
     is_birth_date_name,
     is_group_name,
@@ -36,7 +36,7 @@ _BIRTH = (
 _DATES = "dates of events are often known to others, and few people share all of theirs"
 
 
-def attribute_of(facts: Facts, spec: AttributeSpec | None, *, is_key: bool, is_known: bool) -> Attribute:
+def attribute_of(facts: ColumnEvidence, spec: AttributeSpec | None, *, is_key: bool, is_known: bool) -> Attribute:
     """One attribute of the schema: the declaration wins, the rest is proposed.
 
     Parameters
@@ -64,7 +64,7 @@ def attribute_of(facts: Facts, spec: AttributeSpec | None, *, is_key: bool, is_k
     )
 
 
-def _role(facts: Facts, declared: AttributeSpec, *, is_key: bool, is_known: bool) -> Proposal:
+def _role(facts: ColumnEvidence, declared: AttributeSpec, *, is_key: bool, is_known: bool) -> Proposal:
     if is_key and declared.role not in {None, Role.IDENTIFIER, Role.PERSON}:
         raise InputError("published-key", f"attributes.{facts.name}.role", "The key of the release has another role.",
                          "identifier or person", "leave the role out, or name another", value=str(declared.role))  # fmt: skip
@@ -78,7 +78,7 @@ def _role(facts: Facts, declared: AttributeSpec, *, is_key: bool, is_known: bool
     return _propose_role(facts)
 
 
-def _propose_role(facts: Facts) -> Proposal:
+def _propose_role(facts: ColumnEvidence) -> Proposal:
     repeats = (facts.whole or facts.kind == "text") and not facts.near_unique and not facts.few_categories
     if is_survey_weight_name(facts.name) and facts.positive:
         return Role.WEIGHT, "role weight: its name says so and all values are positive; declare another role if it is not one"
@@ -92,7 +92,7 @@ def _propose_role(facts: Facts) -> Proposal:
     return Role.QUASI_IDENTIFIER, "role quasi_identifier: nothing is declared, and what an intruder may know is assumed known"
 
 
-def looks_like_identifier(facts: Facts) -> str | None:
+def looks_like_identifier(facts: ColumnEvidence) -> str | None:
     """Why a column looks like one that names units, or None. A near-unique measurement (an income) does not.
 
     In words: its name is that of an identifier and at least 9 in 10 values differ; its name is that of a person's or company's
@@ -116,7 +116,7 @@ def looks_like_identifier(facts: Facts) -> str | None:
     return None
 
 
-def _refuse_published_free_text(facts: Facts, declared: AttributeSpec, *, is_key: bool) -> None:
+def _refuse_published_free_text(facts: ColumnEvidence, declared: AttributeSpec, *, is_key: bool) -> None:
     """Nobody can say what somebody's own words tell about a person, and no mask here takes it away."""
     proposed = declared.scale is None and declared.order is None and facts.free_text
     if not (proposed or declared.scale is Scale.FREE_TEXT) or is_key or declared.role in UNPUBLISHED:
@@ -134,7 +134,7 @@ def _refuse_published_free_text(facts: Facts, declared: AttributeSpec, *, is_key
     )
 
 
-def _refuse_identifier(facts: Facts) -> None:
+def _refuse_identifier(facts: ColumnEvidence) -> None:
     reason = looks_like_identifier(facts)
     if reason is not None:
         raise InputError(
@@ -146,7 +146,7 @@ def _refuse_identifier(facts: Facts) -> None:
         )
 
 
-def _scale(facts: Facts, declared: AttributeSpec, role: Role) -> tuple[Scale, str]:
+def _scale(facts: ColumnEvidence, declared: AttributeSpec, role: Role) -> tuple[Scale, str]:
     scale = Scale.ORDINAL if declared.order is not None and declared.scale is None else declared.scale
     if scale is None:
         return _propose_scale(facts, role)
@@ -167,7 +167,7 @@ def _scale(facts: Facts, declared: AttributeSpec, role: Role) -> tuple[Scale, st
     return scale, "scale declared"
 
 
-def _propose_scale(facts: Facts, role: Role) -> tuple[Scale, str]:
+def _propose_scale(facts: ColumnEvidence, role: Role) -> tuple[Scale, str]:
     if facts.calendar:
         return _scale_of_calendar(facts)
     if role in {Role.IDENTIFIER, Role.PERSON, Role.GROUP} and facts.whole:
@@ -186,23 +186,23 @@ def _propose_scale(facts: Facts, role: Role) -> tuple[Scale, str]:
     return Scale.ORDINAL, f"scale ordinal: {codes}; their order may mean something, their differences are not assumed to"
 
 
-def _scale_of_calendar(facts: Facts) -> tuple[Scale, str]:
+def _scale_of_calendar(facts: ColumnEvidence) -> tuple[Scale, str]:
     if facts.kind == "time":
         return Scale.TIME, "scale time: times of day, compared in seconds"
     return Scale.DATE, f"scale date: {'calendar dates' if facts.kind == 'date' else 'moments'}, compared in days"
 
 
-def _warnings(facts: Facts, role: Role) -> tuple[str, ...]:
+def _warnings(facts: ColumnEvidence, role: Role) -> tuple[str, ...]:
     return (*_calendar_warnings(facts, role), *_other_warnings(facts, role))
 
 
-def _calendar_warnings(facts: Facts, role: Role) -> tuple[str, ...]:
+def _calendar_warnings(facts: ColumnEvidence, role: Role) -> tuple[str, ...]:
     if facts.kind not in {"date", "moment"} or role in UNPUBLISHED:
         return ()
     return (_BIRTH if is_birth_date_name(facts.name) else _DATES,)
 
 
-def _other_warnings(facts: Facts, role: Role) -> tuple[str, ...]:
+def _other_warnings(facts: ColumnEvidence, role: Role) -> tuple[str, ...]:
     if facts.near_unique and facts.n_present >= ENOUGH_VALUES and role in {Role.CONFIDENTIAL, Role.OTHER, Role.WEIGHT}:
         return ("nearly every value differs: published unmasked it links records as well as a number would",)
     if role is Role.WEIGHT:

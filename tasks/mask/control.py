@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.mask.coincidence import ERROR, evidence_of_copies
+from tasks.mask.copy_detection import ERROR, evidence_of_copies
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Booleans, Integers, Microdata, encode_jointly

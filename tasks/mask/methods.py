@@ -20,12 +20,12 @@ from tasks.mask.coding import recoding, rounding, top_bottom_coding
 from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
-from tasks.mask.elsewhere.released import Synthetic, Undeclared
-from tasks.mask.elsewhere.shown_digits import as_shown, match_column_types, stack_tables
+from tasks.mask.external_release.released import Synthetic, Undeclared
+from tasks.mask.external_release.shown_digits import as_shown, match_column_types, stack_tables
 from tasks.mask.fitting import fitting_attributes
 from tasks.mask.groups import microaggregation
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.images import Belief, create_initial_belief
+from tasks.mask.intruder_belief import Belief, create_initial_belief
 from tasks.mask.noise import following as noise_following
 from tasks.mask.noise import noise
 from tasks.mask.noise.noise import Noise

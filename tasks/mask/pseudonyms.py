@@ -12,8 +12,8 @@ from typing import Literal, Self
 import pyarrow as pa
 from pydantic import model_validator
 
-from tasks.mask.images import Belief
-from tasks.mask.step import Description, IntruderView, Step
+from tasks.mask.intruder_belief import Belief
+from tasks.mask.step import Description, IntruderView, MaskStep
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.spec import Names, Public
@@ -25,7 +25,7 @@ PSEUDONYM_BYTES = 20  # 160 bits: 32 signs of base32 without a rest
 Stable = Literal["release", "series"]
 
 
-class Pseudonyms(Step):
+class Pseudonyms(MaskStep):
     """Parameters of pseudonyms.
 
     attributes: identifiers; each becomes a column of pseudonyms under its own name. Identifiers that are not named stay out.
@@ -81,7 +81,7 @@ DESCRIPTION = Description(
 
 
 def add_pseudonyms(
-    released: Microdata, source: Microdata, schema: Schema, steps: tuple[Step, ...], keys: Mapping[Stable, bytes]
+    released: Microdata, source: Microdata, schema: Schema, steps: tuple[MaskStep, ...], keys: Mapping[Stable, bytes]
 ) -> Microdata:
     """The released table with the columns of pseudonyms that the steps ask for, in the order of the schema.
 
@@ -135,7 +135,7 @@ def refuse_unfit(data: Microdata, schema: Schema, spec: Pseudonyms, where: str) 
             raise InputError("repeated-identifier", f"{where}.attributes", what, "a value of its own in each row", remedy, name)
 
 
-def refuse_twice(steps: tuple[Step, ...], where: str) -> None:
+def refuse_twice(steps: tuple[MaskStep, ...], where: str) -> None:
     """InputError where two steps ask for pseudonyms of one identifier."""
     seen: set[str] = set()
     for i, step in enumerate(steps):

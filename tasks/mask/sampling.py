@@ -9,8 +9,8 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.images import Belief, row_codes
-from tasks.mask.step import Description, IntruderView, MaskContext, Step
+from tasks.mask.intruder_belief import Belief, row_codes
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Public
@@ -21,7 +21,7 @@ from tasks.microdata.words import join_with_and
 LEAST = 2  # of one record no spread can be told
 
 
-class Sampling(Step):
+class Sampling(MaskStep):
     """Parameters of sampling: exactly one of share and size.
 
     share: of the records (of the persons, where the schema names a person key) that is kept. size: how many are kept.

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from pydantic import model_validator
 
-from tasks.mask.images import Belief
+from tasks.mask.intruder_belief import Belief
 from tasks.mask.precision import Precision
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Names, Public, Spec
@@ -24,7 +24,7 @@ def discard_note(note: Callable[[], str]) -> None:
     """Where what a step could tell of itself is of no use."""
 
 
-class Step(Spec):
+class MaskStep(Spec):
     """Base of all masking steps.
 
     attributes: what is masked; default: the quasi-identifiers of a fitting scale.

@@ -10,8 +10,16 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.images import Belief, DiscreteLikelihood, EqualTo, GaussianLikelihood, InInterval, joint_codes, row_codes
-from tasks.mask.step import IntruderView, MaskContext, Step
+from tasks.mask.intruder_belief import (
+    Belief,
+    DiscreteLikelihood,
+    EqualTo,
+    GaussianLikelihood,
+    InInterval,
+    joint_codes,
+    row_codes,
+)
+from tasks.mask.step import IntruderView, MaskContext, MaskStep
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.suggestion import did_you_mean
@@ -21,7 +29,7 @@ Conclusion = TypeVar("Conclusion", EqualTo, InInterval, DiscreteLikelihood)
 MOST_CELLS = 25_000_000  # of the chances of all strata in one table: 200 MB
 
 
-def refuse_unfit_strata(steps: Iterable[Step], schema: Schema, where: str) -> None:
+def refuse_unfit_strata(steps: Iterable[MaskStep], schema: Schema, where: str) -> None:
     """InputError for a `by` that is not published as it is: strata must be visible, and masking them would undo that."""
     steps = tuple(steps)
     masked = {name for step in steps for name in step.target_attributes}
@@ -59,7 +67,7 @@ def _part(
         raise replace(error, what=what, remedy=remedy) from None
 
 
-def infer_in_strata(view: IntruderView, step: Step, conclude: Callable[[IntruderView], Belief]) -> Belief:
+def infer_in_strata(view: IntruderView, step: MaskStep, conclude: Callable[[IntruderView], Belief]) -> Belief:
     """What an intruder concludes of a step that was carried out in strata: nothing, unless he knows everybody's stratum.
 
     Only what follows for the masked attributes comes from the strata. What was concluded of others before stays as it is: a

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tasks.mask.control import harmonise_control, set_aside
-from tasks.mask.elsewhere.adoption import AdoptionPlan, adopt
+from tasks.mask.external_release.adoption import AdoptionPlan, adopt
 from tasks.mask.methods import Masking, mask
 from tasks.mask.outputs import ControlOutputs, MaskOutputs, Mechanisms, SetAsideOutputs
 from tasks.mask.pseudonyms import Stable, add_pseudonyms, derive_key

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 
 
 class SdcertError(Exception):

@@ -17,7 +17,7 @@ def build_attack_model(content: Content) -> AttackModel:
     insiders = dict.fromkeys(extra_knowledge(result.intruder) for result in content.attacks)
     most, average = (find_worst_risk(content, measure) for measure in ("max_record_risk", "reidentification"))
     return AttackModel(
-        declared_knows=content.known,
+        declared_knows=content.intruder_knowledge,
         participation_known=content.model is None and content.intruder.participation_known,
         targets=content.intruder.targets,
         records=content.intruder.records,

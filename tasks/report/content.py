@@ -21,11 +21,11 @@ from tasks.microdata.units import Counts
 from tasks.report.charts.data import ChartData
 from tasks.report.charts.editions import Edition
 from tasks.report.publication import Context, Publish
+from tasks.score.attack_coverage import attacks_beyond_the_share, omissions_in_effect
 from tasks.score.catalogue import LOSS
 from tasks.score.kinds import NotLimited, kinds_not_limited, subject_of
 from tasks.score.policy import DECLARED, FILE, INSIDER, PolicyLine
 from tasks.score.rounding import public, public_criteria
-from tasks.score.unfollowed import attacks_beyond_the_share, omissions_in_effect
 from tasks.score.verdict import ROUNDING_ERROR, Criterion, Verdict
 from tasks.score.verdict_word import verdict_word
 from tasks.train.card import ModelCard
@@ -99,7 +99,7 @@ class Content:
         return "person" if self.persons is not None else self.context.unit or "person"
 
     @property
-    def certified(self) -> bool:
+    def is_certified(self) -> bool:
         return self.verdict.verdict == "certified"
 
     @property
@@ -121,7 +121,7 @@ class Content:
             adopted_share=1 - self.absent / self.rows_in if self.persons is None else 1.0,
         )
         kinds = kinds_not_limited(self.policy, self.not_limited, subject) if self.not_limited != NOTHING_EXCEPTED else ()
-        attacks = dict.fromkeys(one.attack for one in (*self.omissions, *self.beyond_the_share))
+        attacks = dict.fromkeys(one.attack for one in (*self.omissions, *self.share_omissions))
         return (*kinds, *((attack, self._why_omitted(attack)) for attack in attacks))
 
     @property
@@ -131,14 +131,14 @@ class Content:
         return omissions_in_effect(self.attacks, self.omitted, self.mechanisms, keeps_row_order=keeps_row_order)
 
     @property
-    def beyond_the_share(self) -> tuple[Omission, ...]:
+    def share_omissions(self) -> tuple[Omission, ...]:
         """Required attacks that somebody could carry further who holds all records, as omissions with the share as reason."""
         names = dict.fromkeys(one.method for one in attacks_beyond_the_share(self.attacks, self.mechanisms))
         held = f"the intruder is declared to hold {100 * self.intruder.records:.6g} % of the records"
         return tuple(Omission(attack=name, reason=held) for name in names)
 
     def _why_omitted(self, attack: str) -> str:
-        excepted = (*self.omissions, *self.beyond_the_share)
+        excepted = (*self.omissions, *self.share_omissions)
         reasons = ((one.intruder, one.reason) for one in excepted if one.attack == attack)
         return "; ".join(reason if intruder is None else f"{intruder}: {reason}" for intruder, reason in reasons)
 
@@ -158,7 +158,7 @@ class Content:
         return self.counts if figure is None else figure.counts
 
     @property
-    def rehearsed(self) -> bool:
+    def is_membership_rehearsal(self) -> bool:
         """Is nobody known not to be in the release, so that membership can be asked of a rehearsal alone?"""
         return self.control is None and self.outside is None
 
@@ -173,13 +173,13 @@ class Content:
         return 0 if self.of_nobody else self.rows_in - self.rows_out
 
     @property
-    def masked(self) -> tuple[str, ...]:
+    def masking_targets(self) -> tuple[str, ...]:
         """Published attributes that at least one step touched, in the order of the table."""
         touched = {name for step in self.mechanisms for name in step.target_attributes}
         return tuple(name for name in self.schema.release_columns if name in touched)
 
     @property
-    def known(self) -> tuple[str, ...]:
+    def intruder_knowledge(self) -> tuple[str, ...]:
         """What the declared intruder knows; of who may have taught a model, the whole record."""
         if self.model is not None:
             return self.schema.release_columns
@@ -192,8 +192,8 @@ class Content:
 
     def is_public(self, attribute: str) -> bool:
         """Does the released table hold this column of the source cell by cell, so that exact counts of it tell nothing more?"""
-        whole = self.certified and not self.absent and self.control is None
-        return whole and attribute in self.schema.release_columns and attribute not in self.masked
+        whole = self.is_certified and not self.absent and self.control is None
+        return whole and attribute in self.schema.release_columns and attribute not in self.masking_targets
 
     def methods(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(step.method for step in self.mechanisms))
@@ -202,7 +202,7 @@ class Content:
         return tuple(step for step in self.mechanisms if attribute in (*step.target_attributes, *_identifiers(step)))
 
     @property
-    def pseudonymised(self) -> tuple[str, ...]:
+    def pseudonym_columns(self) -> tuple[str, ...]:
         """Identifiers in place of which the released table holds keyed pseudonyms, in the order of the table."""
         replaced = {name for step in self.mechanisms for name in _identifiers(step)}
         return tuple(name for name in self.schema.names if name in replaced)
@@ -218,7 +218,7 @@ class Content:
             if estimate.measure == measure and estimate.value is not None and wanted:
                 yield estimate
 
-    def documented(self, attribute: str) -> str:
+    def describe_attribute(self, attribute: str) -> str:
         """What a codebook says that an attribute is, with its unit: `Age at the interview (years)`; empty where nobody said."""
         column = next((one for one in self.ingest.columns if one.name == attribute), None)
         label, unit = (None, None) if column is None else (column.label, column.unit)
@@ -238,7 +238,7 @@ class Content:
 
     def worst_of_files(self, measure: str) -> Estimate | None:
         """The largest figure of one measure that the external files of the intruder gave."""
-        return self.largest(one for one in self.figures(measure) if held_file(one.intruder))
+        return self.largest(one for one in self.figures(measure) if parse_external_file(one.intruder))
 
     def is_worst_of_all(self, figure: Estimate) -> bool:
         """Did no intruder and no attack find more of the same measure?"""
@@ -279,9 +279,9 @@ def public_edition(content: Content, charts: ChartData | None = None) -> Content
     verdict = Verdict(content.verdict.verdict, criteria)
     own = content.charts if content.charts is not None and content.charts.edition == "public" else None
     schema, ingest = _schema_without_counts(content), _ingest_without_counts(content)
-    readable = content.estimated_shares if content.certified else ()  # nobody can count a table that was refused
+    readable = content.estimated_shares if content.is_certified else ()  # nobody can count a table that was refused
     attacks = tuple(
-        replace(one, learned=one.learned and one.learned.rounded, probable=one.probable and one.probable.rounded)
+        replace(one, learned=one.learned and one.learned.public_summary, probable=one.probable and one.probable.public_summary)
         for one in content.attacks
     )
     rounded = replace(content, attacks=attacks, estimates=figures, verdict=verdict, estimated_shares=readable)
@@ -315,7 +315,7 @@ def is_insider(estimate: Estimate) -> bool:
     return (estimate.intruder or "").startswith(f"{INSIDER}:")
 
 
-def held_file(intruder: str | None) -> str:
+def parse_external_file(intruder: str | None) -> str:
     """The name of the external file that an intruder holds; empty for everybody else."""
     return (intruder or "").removeprefix(f"{FILE}:") if (intruder or "").startswith(f"{FILE}:") else ""
 

@@ -11,25 +11,25 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.report.content import Content
-from tasks.report.masks import words as masks
+from tasks.report.masks import mask_description as masks
 from tasks.report.views import (
     attacks,
     estimated,
     exceptions,
     figures,
+    fully_synthetic,
     insider_curve,
     membership,
     membership_summary,
     missing,
     model,
-    nobody,
     origin,
     overview,
     residual,
 )
-from tasks.report.words import sentences
-from tasks.report.words.meanings import MEANINGS
-from tasks.report.words.numbers import count
+from tasks.report.wording import sentences
+from tasks.report.wording.meanings import MEANINGS
+from tasks.report.wording.numbers import count
 
 _TEMPLATES = "templates"
 _STEERING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -79,7 +79,7 @@ def render(content: Content) -> str:
         "missing": missing,
         "membership": membership,
         "membership_summary": membership_summary,
-        "nobody": nobody,
+        "nobody": fully_synthetic,
         "model": model,
         "origin": origin,
         "figures": figures,
@@ -89,7 +89,7 @@ def render(content: Content) -> str:
     return template.render(content=content, count=count, meanings=MEANINGS, **rooms)
 
 
-def stamped(page: str, stamp: Stamp) -> str:
+def stamp_page(page: str, stamp: Stamp) -> str:
     """The page with run, time, attempts and released file filled in.
 
     The places are HTML comments: escaped text holds no `<`, so no name or category can forge one. All are filled in one pass,

@@ -264,14 +264,14 @@ class Approval(Spec):
     at: AwareDatetime
 
 
-class Sweep(Spec):
+class SweepClaim(Spec):
     """The sweep from which the parameters were chosen."""
 
     name: str
     points_tried: Annotated[int, Field(ge=1)]
 
 
-class Recorded(Spec):
+class LedgerClaim(Spec):
     """What the ledger held before the masking was made: proves that attempts and policy were written down first.
 
     attempt_entry, attempt_digest: the entry's index, and its leaf hash as RFC 6962 defines it. tree_size, root: of the tree
@@ -320,9 +320,9 @@ class Predicate(Spec):
     revoked_by: str | None
     previous_certificate: Digest | Literal["none"]
     attempts: Annotated[int, Field(ge=1)]
-    recorded: Recorded
+    recorded: LedgerClaim
     made_by: MadeBy
-    sweep: Sweep | NotAssessed
+    sweep: SweepClaim | NotAssessed
     seed_entropy_bits: Annotated[int, Field(ge=0)] | NotAssessed
     attack_catalogue_version: str
     utility: Texts

@@ -121,7 +121,7 @@ def _lines(chunk: pa.Table) -> bytes:
 def _cells(column: pa.Array, name: str) -> pa.Array:
     """One column as large texts, quoted where needed; missing is the empty text."""
     if pa.types.is_string(column.type):
-        cells = _quoted(column.cast(pa.large_string()), name)
+        cells = _quote_cells(column.cast(pa.large_string()), name)
     elif pa.types.is_floating(column.type):
         cells = _doubles(column)
     elif column.type in CALENDAR_TYPES:
@@ -140,7 +140,7 @@ def _doubles(column: pa.Array) -> pa.Array:
     return pc.if_else(whole, pc.binary_join_element_wise(signed, _text("0"), _text(".")), shortest)
 
 
-def _quoted(cells: pa.Array, name: str) -> pa.Array:
+def _quote_cells(cells: pa.Array, name: str) -> pa.Array:
     if pc.any(pc.match_substring(cells, "\0")).as_py():
         raise InputError("zero-byte", f"publish.format, column {name}", "A text holds a zero byte, which CSV cannot carry.",
                          "text without zero bytes", "write `publish: {format: parquet}`, or repair the source")  # fmt: skip

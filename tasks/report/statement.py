@@ -35,22 +35,22 @@ from tasks.report.predicate import (
     FileClaim,
     KeyedDigest,
     KindClaim,
+    LedgerClaim,
     MadeBy,
     MaskClaim,
     NotClaimed,
     OmissionClaim,
     PolicyClaim,
     Predicate,
-    Recorded,
-    Sweep,
+    SweepClaim,
     WorkingPartyCriteria,
     WorkingPartyCriterion,
 )
 from tasks.report.views import residual
-from tasks.report.views.exceptions import found_in_words
+from tasks.report.views.exceptions import describe_disclosure
+from tasks.report.views.fully_synthetic import settings_of_nobody
 from tasks.report.views.model import working_party_of_model
-from tasks.report.views.nobody import settings_of_nobody
-from tasks.report.words.sentences import linkage_settings, reason_in_words
+from tasks.report.wording.sentences import linkage_settings, reason_in_words
 from tasks.score.catalogue import MEASURES
 from tasks.score.kinds import KINDS
 from tasks.score.policy import PolicyLine
@@ -78,7 +78,7 @@ def predicate(
     stamp: Stamp,
     *,
     source_digest: str,
-    recorded: Recorded,
+    recorded: LedgerClaim,
     made_by: MadeBy,
     columns: tuple[ColumnClaim, ...] = (),
     documents: tuple[DocumentClaim, ...] = (),
@@ -86,7 +86,7 @@ def predicate(
     policy_version: str | None = None,
     policy_author: str | None = None,
     seed_entropy_bits: int | None = None,
-    sweep: Sweep | None = None,
+    sweep: SweepClaim | None = None,
     approvals: tuple[Approval, ...] = (),
 ) -> dict[str, Any]:
     """Everything the certificate says, as plain JSON values.
@@ -191,7 +191,7 @@ def _claim(content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...], ver
 
 
 def _criterion(content: Content, line: PolicyLine, criterion: Criterion) -> CriterionClaim:
-    fields = _without(asdict(criterion), "line", "estimate", "reason", "caution")
+    fields = _omit_fields(asdict(criterion), "line", "estimate", "reason", "caution")
     return CriterionClaim(**fields, reason=reason_in_words(line, criterion, content.counts_behind(criterion)))
 
 
@@ -256,7 +256,7 @@ def _not_claimed(content: Content) -> NotClaimed:
         attacks_omitted=omitted,
         attacks_not_in_catalogue=not_asked,
         kinds_not_limited=tuple(
-            KindClaim(kind=kind, reason=reason, found=found_in_words(content, kind)) for kind, reason in kinds.items()
+            KindClaim(kind=kind, reason=reason, found=describe_disclosure(content, kind)) for kind, reason in kinds.items()
         ),
         exceptions=tuple(name for name, _ in content.exceptions),
     )
@@ -342,9 +342,9 @@ def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
             decided_by=attribute.decided_by,
             mask=tuple(step.method for step in content.steps_on(attribute.name)),
             parameters=_parameters(content, attribute.name),
-            known_to_intruder=attribute.name in content.known,
+            known_to_intruder=attribute.name in content.intruder_knowledge,
             published=attribute.is_published and content.model is None,
-            published_as_pseudonym=attribute.name in content.pseudonymised,
+            published_as_pseudonym=attribute.name in content.pseudonym_columns,
             published_unmasked=attribute.is_published and content.model is None and not content.steps_on(attribute.name),
             derived_from=attribute.derived_from,
             epsilon=epsilons.get(attribute.name, NOT_ASSESSED),
@@ -358,8 +358,8 @@ def _parameters(content: Content, name: str) -> tuple[MaskClaim, ...]:
 
 
 def _mask_claim(step: Mechanism) -> MaskClaim:
-    return MaskClaim(method=step.method, parameters=_without(step.public(), "method"))
+    return MaskClaim(method=step.method, parameters=_omit_fields(step.public(), "method"))
 
 
-def _without(fields: dict[str, Any], *names: str) -> dict[str, Any]:
+def _omit_fields(fields: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in names}

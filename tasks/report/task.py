@@ -21,9 +21,9 @@ from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
-from tasks.report.charts.data import ChartData, chart_data, drawn_by
+from tasks.report.charts.data import ChartData, chart_data, create_chart_rule
 from tasks.report.charts.editions import Edition
-from tasks.report.charts.membership import Membership, membership
+from tasks.report.charts.roc_chart import RocChart, create_roc_chart
 from tasks.report.content import Content, public_edition
 from tasks.report.outputs import ReportOutputs
 from tasks.report.page import render
@@ -155,7 +155,7 @@ def _charts(
 ) -> ChartData:
     ran = [(produced, result) for produced, result in zip(results, content.attacks, strict=True) if result.status == "ok"]
     outcomes = {one.attack: store.table(produced["outcomes"]) for produced, one in ran if one.intruder == DECLARED}
-    return chart_data(source, masked, rows, content.schema, frozenset(content.masked), outcomes, edition)
+    return chart_data(source, masked, rows, content.schema, frozenset(content.masking_targets), outcomes, edition)
 
 
 def _curves(
@@ -165,12 +165,14 @@ def _curves(
     members: list[MembershipOutputs],
     people: PeopleOutputs | None,
     edition: Edition,
-) -> tuple[Membership, ...]:
+) -> tuple[RocChart, ...]:
     """The curve of each membership attack that ran: its scores of those who were asked about, and who of them is a member."""
     asked = [(result.attack, one) for result, one in zip(content.membership, members, strict=True) if "scores" in one]
     if not asked or people is None:
         return ()
     frame = store.table(people["frame"])
     member, target = (frame.floats(name) == 1 for name in ("member", "target"))
-    rule = drawn_by(source, content.schema, edition)
-    return tuple(membership(attack, store.table(one["scores"]).floats("score"), member[target], rule) for attack, one in asked)
+    rule = create_chart_rule(source, content.schema, edition)
+    return tuple(
+        create_roc_chart(attack, store.table(one["scores"]).floats("score"), member[target], rule) for attack, one in asked
+    )

@@ -19,7 +19,7 @@ def read_process_start(process: int) -> str:
     """What tells a process from every other one that has or had its id, also before a restart of the machine.
 
     Where the kernel counts the starts of processes from its own start (Linux), the clock of the day plays no part in it:
-    psutil's `create_time` is another one after the clock was set. `flows/scheduled/keeper.py` has a twin of this.
+    psutil's `create_time` is another one after the clock was set. `flows/scheduled/supervisor.py` has a twin of this.
     Raises psutil.NoSuchProcess.
     """
     try:

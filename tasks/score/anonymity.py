@@ -13,7 +13,7 @@ from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Integers, Microdata, encode_jointly
 from tasks.microdata.units import Units, units_of
-from tasks.score.aligned import Aligned, Beside
+from tasks.score.table_pair import RowwiseTablePair, TablePair
 
 
 class KAnonymitySubset(Spec):
@@ -23,7 +23,7 @@ class KAnonymitySubset(Spec):
     attributes: Public[Names]
 
 
-def k_anonymity(tables: Beside) -> Estimate:
+def k_anonymity(tables: TablePair) -> Estimate:
     """Size of the smallest group of released records, or persons, that agree on ALL published quasi-identifiers.
 
     Meaning: an intruder who knows every quasi-identifier exactly as it is published is left with k records or more.
@@ -45,7 +45,7 @@ def k_anonymity(tables: Beside) -> Estimate:
     return _estimate(tables, "k_anonymity", tables.schema.find_by_role(Role.QUASI_IDENTIFIER), attribute=None)
 
 
-def k_anonymity_subset(tables: Beside, spec: KAnonymitySubset) -> Estimate:
+def k_anonymity_subset(tables: TablePair, spec: KAnonymitySubset) -> Estimate:
     """`k_anonymity` over the named quasi-identifiers alone; never below k over all of them.
 
     Raises InputError for a name that is not a published quasi-identifier.
@@ -75,10 +75,10 @@ def class_of_row(data: Microdata, names: tuple[str, ...]) -> Integers:
     return classes
 
 
-def _estimate(tables: Beside, measure: str, names: tuple[str, ...], *, attribute: str | None) -> Estimate:
+def _estimate(tables: TablePair, measure: str, names: tuple[str, ...], *, attribute: str | None) -> Estimate:
     n = tables.masked.n
     rows = Units(np.arange(n, dtype=np.int64), n, "records")
-    units = units_of(tables.original, tables.schema) if isinstance(tables, Aligned) else rows
+    units = units_of(tables.original, tables.schema) if isinstance(tables, RowwiseTablePair) else rows
     held = np.unique(class_of_row(tables.masked, names) * units.n_units + units.of_row)
     k = float(np.bincount(held // units.n_units).min())
     return Estimate(
@@ -95,7 +95,7 @@ def _estimate(tables: Beside, measure: str, names: tuple[str, ...], *, attribute
     )
 
 
-def _caution(tables: Beside, names: tuple[str, ...]) -> str | None:
+def _caution(tables: TablePair, names: tuple[str, ...]) -> str | None:
     if not names:
         return "no quasi-identifier is published, so all records look alike"
     moved = [step.method for step in tables.mechanisms if step.moves_values and set(step.target_attributes) & set(names)]

@@ -16,19 +16,19 @@ from scipy.stats import rankdata
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.table import Floats
-from tasks.score.aligned import Beside
 from tasks.score.catalogue import MEASURES
+from tasks.score.table_pair import TablePair
 
 Column = tuple[Floats, Floats]  # of one attribute: the original and the masked values
 UNDEFINED = "an attribute is constant, or has too few values, in the original or in the release"
 
 
-def association_estimates(tables: Beside) -> tuple[Estimate, ...]:
+def association_estimates(tables: TablePair) -> tuple[Estimate, ...]:
     """The measures of this file, in the order of its text."""
     return (covariance_difference(tables), *correlation_differences(tables), rank_correlation_difference(tables))
 
 
-def covariance_difference(tables: Beside) -> Estimate:
+def covariance_difference(tables: TablePair) -> Estimate:
     """Mean absolute difference of variances and covariances, in units of the original's standard deviations.
 
     Meaning: by how much a principal component or a regression sees another spread.
@@ -44,11 +44,11 @@ def covariance_difference(tables: Beside) -> Estimate:
     """
     columns = {attribute.name: tables.positions(attribute) for attribute in _varying(tables, *MEASURED)}
     pairs = combinations_with_replacement(columns, 2)
-    changes = [_covariance_change(columns[j], columns[k]) for j, k in _masked_pairs(tables, pairs)]
+    changes = [_covariance_change(columns[j], columns[k]) for j, k in _select_masked_pairs(tables, pairs)]
     return _summary("covariance_difference", changes, np.mean)
 
 
-def correlation_differences(tables: Beside) -> tuple[Estimate, Estimate]:
+def correlation_differences(tables: TablePair) -> tuple[Estimate, Estimate]:
     """Mean and largest absolute difference of Pearson's correlations of published numeric attributes.
 
     Meaning: the mean says what the table lost, the largest what the analysis lost that suffers most.
@@ -62,7 +62,7 @@ def correlation_differences(tables: Beside) -> tuple[Estimate, Estimate]:
     Example: each attribute permuted by itself: the release's correlations are near 0, and the figure is near the mean |r|.
     """
     columns = {attribute.name: tables.positions(attribute) for attribute in _varying(tables, *MEASURED)}
-    pairs = _masked_pairs(tables, combinations(columns, 2))
+    pairs = _select_masked_pairs(tables, combinations(columns, 2))
     changes = [_change(_correlation, columns[j], columns[k]) for j, k in pairs]
     return (
         _summary("correlation_difference", changes, np.mean),
@@ -70,7 +70,7 @@ def correlation_differences(tables: Beside) -> tuple[Estimate, Estimate]:
     )
 
 
-def rank_correlation_difference(tables: Beside) -> Estimate:
+def rank_correlation_difference(tables: TablePair) -> Estimate:
     """Mean absolute difference of Spearman's rank correlations of published numeric and ordinal attributes.
 
     Formula in words: as `correlation_difference`, on average ranks. It is the measure of association for ordinal codes.
@@ -80,15 +80,19 @@ def rank_correlation_difference(tables: Beside) -> Estimate:
 
     Example: a masked attribute that kept its order, ties included, changed nothing: 0.
     """
-    columns = {attribute.name: _ranked(tables, attribute) for attribute in _varying(tables, *MEASURED, Scale.ORDINAL)}
-    pairs = _masked_pairs(tables, combinations(columns, 2))
+    columns = {attribute.name: _rank_column(tables, attribute) for attribute in _varying(tables, *MEASURED, Scale.ORDINAL)}
+    pairs = _select_masked_pairs(tables, combinations(columns, 2))
     changes = [_change(_rank_correlation, columns[j], columns[k]) for j, k in pairs]
     return _summary("rank_correlation_difference", changes, np.mean)
 
 
-def _varying(tables: Beside, *scales: Scale) -> list[Attribute]:
+def _varying(tables: TablePair, *scales: Scale) -> list[Attribute]:
     """The published attributes of the given scales but for constants that stayed constant: they have no relation to lose."""
-    return [one for one in tables.of_scale(*scales) if not all(_constant(column) for column in tables.positions(one))]
+    return [
+        one
+        for one in tables.select_published_attributes(*scales)
+        if not all(_constant(column) for column in tables.positions(one))
+    ]
 
 
 def _constant(values: Floats) -> bool:
@@ -96,8 +100,8 @@ def _constant(values: Floats) -> bool:
     return len(present) > 0 and bool(present.min() == present.max())
 
 
-def _masked_pairs(tables: Beside, pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    masked = {attribute.name for attribute in tables.touched(*Scale)}
+def _select_masked_pairs(tables: TablePair, pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    masked = {attribute.name for attribute in tables.select_masked_attributes(*Scale)}
     return (pair for pair in pairs if masked & set(pair))
 
 
@@ -140,7 +144,7 @@ def _rank_correlation(a: Floats, b: Floats) -> float:
     return _correlation(a, b) if both.all() else _correlation(_ranks(a[both]), _ranks(b[both]))
 
 
-def _ranked(tables: Beside, attribute: Attribute) -> Column:
+def _rank_column(tables: TablePair, attribute: Attribute) -> Column:
     original, masked = tables.positions(attribute)
     return _ranks(original), _ranks(masked)
 

@@ -15,8 +15,8 @@ import numpy as np
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Scale
 from tasks.microdata.table import Floats, Integers
-from tasks.score.aligned import Aligned
 from tasks.score.catalogue import MEASURES
+from tasks.score.table_pair import RowwiseTablePair
 
 CLASSES = 5  # of a numeric attribute: as many of about equal size in the original
 MOST_CATEGORIES = 50  # of one attribute in a relation; the rarer ones count as one
@@ -26,12 +26,12 @@ NO_PAIR = "no pair of published attributes with a categorical one was masked, or
 Column = tuple[Integers, Integers]  # of one attribute: classes of the original and of the released rows, 0 and up
 
 
-def category_estimates(tables: Aligned) -> tuple[Estimate, ...]:
+def category_estimates(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     """The measures of this file, in the order of its text."""
     return (*categories_lost(tables), category_association_difference(tables))
 
 
-def categories_lost(tables: Aligned) -> tuple[Estimate, ...]:
+def categories_lost(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     """Share of the categories of masked attributes that occur in the original and in no released row.
 
     Meaning: of what an analyst can no longer say anything, be it ever so rare. Weights do not matter here.
@@ -44,7 +44,9 @@ def categories_lost(tables: Aligned) -> tuple[Estimate, ...]:
 
     Example: a column of the categories a, b, c and d of which the release shows a and b: 0.5.
     """
-    counts = {one.name: _count_lost(*tables.codes(one.name)) for one in tables.touched(*CATEGORICAL, Scale.ORDINAL)}
+    counts = {
+        one.name: _count_lost(*tables.codes(one.name)) for one in tables.select_masked_attributes(*CATEGORICAL, Scale.ORDINAL)
+    }
     counts = {name: (lost, shown) for name, (lost, shown) in counts.items() if shown}
     if not counts:
         return (_estimate("categories_lost", None, reason=NO_CATEGORIES),)
@@ -53,7 +55,7 @@ def categories_lost(tables: Aligned) -> tuple[Estimate, ...]:
     return (_estimate("categories_lost", lost / shown), *parts)
 
 
-def category_association_difference(tables: Aligned) -> Estimate:
+def category_association_difference(tables: RowwiseTablePair) -> Estimate:
     """Mean absolute difference of Cramer's V between attributes of which at least one is categorical.
 
     Meaning: by how much the strength of a relation in a cross table is off, on average.
@@ -69,9 +71,9 @@ def category_association_difference(tables: Aligned) -> Estimate:
     Example: two columns that say the same, of which one was replaced by its most frequent category: V falls from 1 to 0, and
     the figure is 1.
     """
-    categorical = {one.name for one in tables.of_scale(*CATEGORICAL, Scale.ORDINAL)}
-    masked = {one.name for one in tables.touched(*Scale)}
-    published = tables.of_scale(*CATEGORICAL, Scale.ORDINAL, *MEASURED)
+    categorical = {one.name for one in tables.select_published_attributes(*CATEGORICAL, Scale.ORDINAL)}
+    masked = {one.name for one in tables.select_masked_attributes(*Scale)}
+    published = tables.select_published_attributes(*CATEGORICAL, Scale.ORDINAL, *MEASURED)
     columns = {one.name: _classes(tables, one) for one in published if one.name in categorical or one.scale in MEASURED}
     varying = [name for name, (before, _) in columns.items() if before.max() > before.min()]
     pairs = [pair for pair in combinations(varying, 2) if categorical & set(pair) and masked & set(pair)]
@@ -88,7 +90,7 @@ def _count_lost(before: Integers, after: Integers) -> tuple[int, int]:
     return len(had - has), len(had)
 
 
-def _classes(tables: Aligned, attribute: Attribute) -> Column:
+def _classes(tables: RowwiseTablePair, attribute: Attribute) -> Column:
     if attribute.scale in MEASURED:
         before, after = tables.positions(attribute)
         present = before[~np.isnan(before)]

@@ -14,7 +14,7 @@ from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.spec import Names, Percent, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats, Integers
-from tasks.score.aligned import Aligned
+from tasks.score.table_pair import RowwiseTablePair
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
 Percents = Annotated[tuple[Percent, ...], Field(min_length=1)]
@@ -31,7 +31,7 @@ class RankIntervalDisclosure(Spec):
     attributes: Public[Names | None] = None
 
 
-def rank_interval_disclosure(tables: Aligned, spec: RankIntervalDisclosure) -> tuple[Estimate, ...]:
+def rank_interval_disclosure(tables: RowwiseTablePair, spec: RankIntervalDisclosure) -> tuple[Estimate, ...]:
     """Share of records whose original value lies within p percent of the ranks around its masked value (rid).
 
     Meaning: who found the masked record knows the original value up to p percent of all people. The masked value is looked up
@@ -55,7 +55,7 @@ def rank_interval_disclosure(tables: Aligned, spec: RankIntervalDisclosure) -> t
 
     Example: all eight masked values lie below the smallest original: i = -1/2, and p = 12.5 (w = 0) discloses nobody.
     """
-    attributes = _chosen(tables, spec, SCALES)
+    attributes = _choose_attributes(tables, spec, SCALES)
     return tuple(_rank_interval_estimate(tables, attribute, p) for attribute in attributes for p in spec.p_percent)
 
 
@@ -73,7 +73,7 @@ class SdIntervalDisclosure(Spec):
     attributes: Public[Names | None] = None
 
 
-def sd_interval_disclosure(tables: Aligned, spec: SdIntervalDisclosure) -> tuple[Estimate, ...]:
+def sd_interval_disclosure(tables: RowwiseTablePair, spec: SdIntervalDisclosure) -> tuple[Estimate, ...]:
     """Share of records whose original value lies within p percent of a standard deviation around its masked value (sdid).
 
     Meaning: who found the masked record knows the original value up to that much. Unlike a rank interval it has one width in
@@ -92,11 +92,11 @@ def sd_interval_disclosure(tables: Aligned, spec: SdIntervalDisclosure) -> tuple
     Example: originals 10..80 in steps of 10, masked 20 three times and 60 five times: sd 24.49, p = 50: t = 12.247, six of
     eight disclosed, chance 24 / 64.
     """
-    attributes = _chosen(tables, spec, tuple(MEASURED))
+    attributes = _choose_attributes(tables, spec, tuple(MEASURED))
     return tuple(_sd_interval_estimate(tables, attribute, p) for attribute in attributes for p in spec.p_percent)
 
 
-def same_value_disclosure(tables: Aligned) -> tuple[Estimate, ...]:
+def same_value_disclosure(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     """Share of records whose masked value is the original one (simple attribute disclosure risk, SADR).
 
     Meaning: who found the masked record and takes its value at its word is right so often.
@@ -111,13 +111,13 @@ def same_value_disclosure(tables: Aligned) -> tuple[Estimate, ...]:
 
     Example: a column that the mask left as it was gives 1, with a chance below 1 unless the column is constant.
     """
-    return tuple(_same_value_estimate(tables, attribute) for attribute in tables.touched(*Scale))
+    return tuple(_same_value_estimate(tables, attribute) for attribute in tables.select_masked_attributes(*Scale))
 
 
-def _chosen(
-    tables: Aligned, spec: RankIntervalDisclosure | SdIntervalDisclosure, scales: tuple[Scale, ...]
+def _choose_attributes(
+    tables: RowwiseTablePair, spec: RankIntervalDisclosure | SdIntervalDisclosure, scales: tuple[Scale, ...]
 ) -> tuple[Attribute, ...]:
-    possible = tables.touched(*scales)
+    possible = tables.select_masked_attributes(*scales)
     if spec.attributes is None:
         return possible
     names = [attribute.name for attribute in possible]
@@ -134,7 +134,7 @@ def _chosen(
     return tuple(attribute for attribute in possible if attribute.name in spec.attributes)
 
 
-def _rank_interval_estimate(tables: Aligned, attribute: Attribute, p_percent: float) -> Estimate:
+def _rank_interval_estimate(tables: RowwiseTablePair, attribute: Attribute, p_percent: float) -> Estimate:
     original, masked = tables.positions(attribute)
     counted = ~np.isnan(original)
     if not counted.any():
@@ -143,7 +143,7 @@ def _rank_interval_estimate(tables: Aligned, attribute: Attribute, p_percent: fl
     return _rate("rank_interval_disclosure", attribute.name, p_percent, hits, chance)
 
 
-def _sd_interval_estimate(tables: Aligned, attribute: Attribute, p_percent: float) -> Estimate:
+def _sd_interval_estimate(tables: RowwiseTablePair, attribute: Attribute, p_percent: float) -> Estimate:
     original, masked = tables.positions(attribute)
     counted = ~np.isnan(original)
     if not counted.any():
@@ -209,7 +209,7 @@ def _window(ranked: Floats, masked: Floats, p_percent: float) -> tuple[Integers,
     return np.where(holds_none, -1, first), np.where(holds_none, -1, last)
 
 
-def _same_value_estimate(tables: Aligned, attribute: Attribute) -> Estimate:
+def _same_value_estimate(tables: RowwiseTablePair, attribute: Attribute) -> Estimate:
     original, masked = tables.codes(attribute.name)
     counted = original >= 0
     n = int(counted.sum())

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.attack.insiders import list_columns
-from tasks.attack.linkage.known import asserted
-from tasks.attack.outcomes.outcome import AttackResult, Scene
+from tasks.attack.linkage.assertable_links import compute_assertion_shares
+from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
 from tasks.attack.threat import CURVE
 from tasks.microdata.alignment import ROWS_OF_NOBODY, NoAlignment
 from tasks.microdata.estimate import Estimate
@@ -37,7 +37,7 @@ BOUNDED_BELOW = (  # by what somebody finds who guesses among the rows that a pa
 
 
 def linkage_estimates(
-    result: AttackResult, scene: Scene, schema: Schema, subgroups: tuple[Subgroup, ...] = ()
+    result: AttackResult, scene: GroundTruth, schema: Schema, subgroups: tuple[Subgroup, ...] = ()
 ) -> tuple[Estimate, ...]:
     """The figures of one attack.
 
@@ -82,16 +82,16 @@ def linkage_estimates(
     """
     file = _File(scene, schema, subgroups)
     if result.outcomes is None or result.status not in ("ok", "not_followed"):
-        return tuple(_without_value(result, file))
+        return tuple(_create_blank_estimates(result, file))
     if result.status == "not_followed":
         return tuple(_lower_bounds(result, linkage_estimates(replace(result, status="ok"), scene, schema, subgroups), file))
     sample = _Sample(result, result.outcomes, scene.units.n_units, scene)
     if isinstance(scene.belonging, NoAlignment):
-        unknown = _without_value(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
+        unknown = _create_blank_estimates(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
         return (*(one for one in unknown if not MEASURES[one.measure].of_nobody), *_values(sample, file))
     if _is_of_the_curve(result):
         return tuple(one for one in _rates(sample) if one.measure in OF_THE_CURVE)
-    figures = (_rates(sample), _known(sample), _absent(sample), _groups(sample, file), _subgroups(sample, file))
+    figures = (_rates(sample), _estimate_known_links(sample), _absent(sample), _groups(sample, file), _subgroups(sample, file))
     return (*(one for some in figures for one in some), *_values(sample, file))
 
 
@@ -99,7 +99,7 @@ def linkage_estimates(
 class _File:
     """What is attacked, and the parts of its targets that are looked at apart."""
 
-    scene: Scene
+    scene: GroundTruth
     schema: Schema
     subgroups: tuple[Subgroup, ...]
 
@@ -111,7 +111,7 @@ class _Sample:
     result: AttackResult
     outcomes: Microdata
     population: int
-    scene: Scene
+    scene: GroundTruth
 
     @property
     def exact(self) -> bool:
@@ -172,7 +172,7 @@ class _Sample:
         subgroup: str | None = None,
     ) -> Estimate:
         if self.result.links_depend:
-            interval = _of_any_share(measure, interval)
+            interval = _widen_to_any_share(measure, interval)
         return Estimate(
             measure=measure,
             attack=self.result.attack,
@@ -207,7 +207,7 @@ LINKED_TO_OTHERS = (
 _SAMPLED_MARGINS = "whose margin is large enough is found on all targets, and only a sample of them was scored"
 
 
-def _of_any_share(measure: str, interval: Interval) -> Interval:
+def _widen_to_any_share(measure: str, interval: Interval) -> Interval:
     """The interval without the end that would show a limit to be kept."""
     if MEASURES[measure].better == "higher":
         return Interval(0.0, interval.high)
@@ -218,7 +218,7 @@ def _rates(sample: _Sample) -> Iterator[Estimate]:
     credit = sample.outcomes.floats("credit")
     yield replace(sample.mean("reidentification", credit), chance=sample.result.chance, chance_kind=sample.result.chance_kind)
     if "posterior" in sample.outcomes.names:
-        yield _at_truth(sample)
+        yield _estimate_posterior_at_truth(sample)
     yield sample.share("records_exposed", credit >= EXPOSED_FROM)
     largest = float(credit.max())
     yield sample.estimate("max_record_risk", largest, Interval(largest, 1.0), credit=sample.result.credit)
@@ -226,7 +226,7 @@ def _rates(sample: _Sample) -> Iterator[Estimate]:
     yield sample.mean_size("mean_candidate_set_size", sample.outcomes.floats("candidates"))
 
 
-def _at_truth(sample: _Sample) -> Estimate:
+def _estimate_posterior_at_truth(sample: _Sample) -> Estimate:
     """Its chance is that of the same probabilities, were the released rows dealt out anew."""
     found, facts = sample.mean("posterior_at_truth", sample.outcomes.floats("posterior")), sample.result.probable
     if facts is None:
@@ -236,7 +236,7 @@ def _at_truth(sample: _Sample) -> Estimate:
     return replace(found, chance=facts.dealt_out, chance_kind=None if facts.dealt_out is None else "uniform_guess")
 
 
-def _known(sample: _Sample) -> Iterator[Estimate]:
+def _estimate_known_links(sample: _Sample) -> Iterator[Estimate]:
     sound = sample.outcomes.floats("sound_candidates")
     if not np.isnan(sound).all():
         yield sample.share("known_links", sound == 1)
@@ -245,14 +245,14 @@ def _known(sample: _Sample) -> Iterator[Estimate]:
         yield from (sample.nothing(measure, _SAMPLED_MARGINS) for measure in ("known_links", "known_reidentification"))
     elif "margin" in sample.outcomes.names:
         right = sample.truths("named_right")
-        claims = asserted(sample.outcomes.floats("margin"), right)
+        claims = compute_assertion_shares(sample.outcomes.floats("margin"), right)
         caution = None if sample.result.learned is None else LEARNED_FROM_ALL
         yield replace(sample.mean("known_links", claims), reason=caution)
         yield replace(sample.mean("known_reidentification", claims * right), reason=caution)
 
 
 def _absent(sample: _Sample) -> Iterator[Estimate]:
-    released = sample.scene.released.sizes > 0
+    released = sample.scene.rows_by_unit.sizes > 0
     if released.all():
         return
     there, n_there = sample.truths("in_release"), int(released.sum())
@@ -266,7 +266,7 @@ def _absent(sample: _Sample) -> Iterator[Estimate]:
     yield absent.share("false_links_absent", absent.outcomes.floats("candidates") == 1)
 
 
-def _chance(sample: _Sample, scene: Scene, of: Booleans) -> float:
+def _chance(sample: _Sample, scene: GroundTruth, of: Booleans) -> float:
     return scene.chance(of, searched=sample.result.direction == "to_original", n_given=sample.result.n_given)
 
 
@@ -284,7 +284,7 @@ def _groups(sample: _Sample, file: _File) -> Iterator[Estimate]:
 
 def _subgroups(sample: _Sample, file: _File) -> Iterator[Estimate]:
     targets = sample.targets()
-    for subgroup in _looked_at(sample.result, file):
+    for subgroup in _select_subgroups(sample.result, file):
         members = subgroup.members[targets]
         if members.sum() >= FEWEST:
             part = sample.part(members, int(subgroup.members.sum()))
@@ -299,7 +299,7 @@ def _subgroups(sample: _Sample, file: _File) -> Iterator[Estimate]:
 
 def _values(sample: _Sample, file: _File) -> Iterator[Estimate]:
     for name in (one for one in _unknown_to(sample.result, file.schema) if f"linked:{one}" in sample.outcomes.names):
-        told = sample.scene.told_units(name)
+        told = sample.scene.find_known_units(name)
         part = sample if told.all() else sample.part(told[sample.targets()], int(told.sum()))
         linked = part.mean("linked_value_disclosed", part.outcomes.floats(f"linked:{name}"), attribute=name)
         chance = majority_chance(file.scene, name) if told.any() else None
@@ -310,7 +310,7 @@ def _values(sample: _Sample, file: _File) -> Iterator[Estimate]:
             yield replace(control, basis="control_group", reason=LINKED_TO_OTHERS) if nobodys else control
 
 
-def majority_chance(scene: Scene, name: str) -> float:
+def majority_chance(scene: GroundTruth, name: str) -> float:
     """The share of people whose value is the release's most frequent one; several equally frequent ones share the guess.
 
     Missing is a value of its own, as in the attack's `linked:` columns. A person counts with the share of their rows, whichever
@@ -321,14 +321,14 @@ def majority_chance(scene: Scene, name: str) -> float:
     counts = np.bincount(masked + 1)
     modes = np.flatnonzero(counts == counts.max()) - 1
     hits = np.isin(original, modes)
-    told = scene.told_units(name)
+    told = scene.find_known_units(name)
     if scene.units.counts == "records":
         return float(hits[told].mean() / len(modes))
     rows = np.bincount(scene.units.of_row, minlength=scene.units.n_units)
     return float((np.bincount(scene.units.of_row, weights=hits) / rows)[told].mean() / len(modes))
 
 
-def _without_value(result: AttackResult, file: _File) -> Iterator[Estimate]:
+def _create_blank_estimates(result: AttackResult, file: _File) -> Iterator[Estimate]:
     """None for every figure that a policy may limit, so that each line sees that the attack did not run."""
     for measure in LINKAGE:
         for attribute, subgroup in _subjects(measure.name, result, file) if measure.better is not None else ():
@@ -352,7 +352,7 @@ def _lower_bounds(result: AttackResult, figures: tuple[Estimate, ...], file: _Fi
     A guess among sampled orbits bounds BOUNDED_BELOW alone, an attack by what could be followed of the steps every risk.
     """
     found = {one.id: one for one in figures if one.status == "ok" and (result.partly_followed or one.measure in BOUNDED_BELOW)}
-    for blank in _without_value(result, file):
+    for blank in _create_blank_estimates(result, file):
         one = found.get(blank.id)
         if one is None:
             yield blank
@@ -368,20 +368,20 @@ def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[st
     match measure:
         case "reidentification_present":
             nobodys = isinstance(file.scene.belonging, NoAlignment)
-            return () if nobodys or (file.scene.released.sizes > 0).all() else ((None, None),)
+            return () if nobodys or (file.scene.rows_by_unit.sizes > 0).all() else ((None, None),)
         case "posterior_at_truth":
             return ((None, None),) if result.method in WITH_PROBABILITIES else ()
         case "groups_exposed":
             return tuple((name, None) for name in file.schema.find_by_role(Role.GROUP))
         case "subgroup_reidentification":
-            return tuple((subgroup.attribute, subgroup.name) for subgroup in _looked_at(result, file))
+            return tuple((subgroup.attribute, subgroup.name) for subgroup in _select_subgroups(result, file))
         case "linked_value_disclosed":
             return tuple((name, None) for name in _unknown_to(result, file.schema))
         case _:
             return ((None, None),)
 
 
-def _looked_at(result: AttackResult, file: _File) -> tuple[Subgroup, ...]:
+def _select_subgroups(result: AttackResult, file: _File) -> tuple[Subgroup, ...]:
     return file.subgroups if result.intruder == DECLARED else ()
 
 

@@ -17,18 +17,18 @@ import numpy as np
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.table import Booleans, Floats
-from tasks.score.aligned import Aligned, Beside
 from tasks.score.catalogue import MEASURES
+from tasks.score.table_pair import RowwiseTablePair, TablePair
 
 CellLoss = Callable[[Floats, Floats], float]
 
 
-def loss_estimates(tables: Aligned) -> tuple[Estimate, ...]:
+def loss_estimates(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     """The measures of this file, in the order of its text."""
     return (*sse_percent(tables), *il1s(tables), *cells_changed(tables), *mean_difference(tables))
 
 
-def sse_percent(tables: Aligned) -> tuple[Estimate, ...]:
+def sse_percent(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     """Squared change of the masked numeric attributes, in percent of their variation.
 
     Meaning: 0 is no change; 100 is what replacing every value by the mean loses; independent noise can lose more.
@@ -44,10 +44,10 @@ def sse_percent(tables: Aligned) -> tuple[Estimate, ...]:
 
     Example: swapping the two values of a table of two records gives 400: each moves by two deviations from the mean.
     """
-    return _cell_measure(tables, "sse_percent", squared_error_percent)
+    return _cell_measure(tables, "sse_percent", compute_squared_error_percent)
 
 
-def il1s(tables: Aligned) -> tuple[Estimate, ...]:
+def il1s(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     """Mean absolute change of a masked numeric cell, in units of sqrt(2) standard deviations.
 
     Meaning: how far a cell is from its original, where 1 is the standard deviation of the difference of two random people.
@@ -66,7 +66,7 @@ def il1s(tables: Aligned) -> tuple[Estimate, ...]:
     return _cell_measure(tables, "il1s", absolute_change)
 
 
-def cells_changed(tables: Aligned) -> tuple[Estimate, ...]:
+def cells_changed(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     """Share of the masked cells that differ from the original.
 
     Meaning: how much of what was masked was in truth altered: a swap of equal values alters nothing.
@@ -80,7 +80,7 @@ def cells_changed(tables: Aligned) -> tuple[Estimate, ...]:
     Example: popul of anes96 is 24 % zeros: a 10 % swap leaves 25 % of its cells as they were.
     """
     shares = {}
-    for attribute in tables.touched(*Scale):
+    for attribute in tables.select_masked_attributes(*Scale):
         original, masked = tables.codes(attribute.name)
         shares[attribute.name] = float((original != masked).mean())
     if not shares:
@@ -89,7 +89,7 @@ def cells_changed(tables: Aligned) -> tuple[Estimate, ...]:
     return (_loss("cells_changed", float(np.mean(list(shares.values())))), *parts)
 
 
-def mean_difference(tables: Beside) -> tuple[Estimate, ...]:
+def mean_difference(tables: TablePair) -> tuple[Estimate, ...]:
     """Distance between the mean of the original and of the release, in standard deviations of the original.
 
     Formula in words: |mean of the masked values - mean of the original values| / sd. Each mean is over the values present in
@@ -101,10 +101,10 @@ def mean_difference(tables: Beside) -> tuple[Estimate, ...]:
 
     Example: microaggregation and rank swapping keep the mean: 0 up to the precision of publication.
     """
-    return tuple(_mean_difference(tables, attribute) for attribute in tables.touched(*MEASURED))
+    return tuple(_mean_difference(tables, attribute) for attribute in tables.select_masked_attributes(*MEASURED))
 
 
-def squared_error_percent(original: Floats, masked: Floats) -> float:
+def compute_squared_error_percent(original: Floats, masked: Floats) -> float:
     """100 * SSE / SST of one attribute; shape (n,) each, no NaN; NaN where a constant was changed."""
     error = float(np.sum((masked - original) ** 2))
     variation = float(np.sum((original - original.mean()) ** 2))
@@ -127,12 +127,12 @@ def _varies(values: Floats) -> bool:
     return bool(values.min() < values.max())  # a computed sd of a constant need not be exactly 0
 
 
-def _cell_measure(tables: Aligned, measure: str, loss_of: CellLoss) -> tuple[Estimate, ...]:
-    attributes = tables.touched(*MEASURED)
+def _cell_measure(tables: RowwiseTablePair, measure: str, loss_of: CellLoss) -> tuple[Estimate, ...]:
+    attributes = tables.select_masked_attributes(*MEASURED)
     note = _ordinal_note(tables)
     if not attributes:
         return (_not_applicable(measure, "; ".join(filter(None, ["no numeric attribute was masked", note]))),)
-    losses = {attribute.name: _on_present(tables, attribute, loss_of) for attribute in attributes}
+    losses = {attribute.name: _compute_present_loss(tables, attribute, loss_of) for attribute in attributes}
     parts = [_attribute_loss(measure, name, loss) for name, loss in losses.items()]
     unscaled = [part.attribute for part in parts if part.value is None]
     if unscaled:
@@ -140,7 +140,7 @@ def _cell_measure(tables: Aligned, measure: str, loss_of: CellLoss) -> tuple[Est
     return (_loss(measure, float(np.mean(list(losses.values()))), reason=note), *parts)
 
 
-def _on_present(tables: Aligned, attribute: Attribute, loss_of: CellLoss) -> float:
+def _compute_present_loss(tables: RowwiseTablePair, attribute: Attribute, loss_of: CellLoss) -> float:
     original, masked = tables.positions(attribute)
     both = _present(original) & _present(masked)
     return loss_of(original[both], masked[both]) if both.any() else float("nan")
@@ -153,7 +153,7 @@ def _attribute_loss(measure: str, name: str, loss: float) -> Estimate:
     return _loss(measure, loss, attribute=name)
 
 
-def _mean_difference(tables: Beside, attribute: Attribute) -> Estimate:
+def _mean_difference(tables: TablePair, attribute: Attribute) -> Estimate:
     original, masked = tables.positions(attribute)
     before, after = original[_present(original)], masked[_present(masked)]
     if len(before) == 0 or len(after) == 0:
@@ -163,8 +163,8 @@ def _mean_difference(tables: Beside, attribute: Attribute) -> Estimate:
     return _attribute_loss("mean_difference", attribute.name, _ratio(abs(shift), sd))
 
 
-def _ordinal_note(tables: Aligned) -> str | None:
-    names = [attribute.name for attribute in tables.touched(Scale.ORDINAL)]
+def _ordinal_note(tables: RowwiseTablePair) -> str | None:
+    names = [attribute.name for attribute in tables.select_masked_attributes(Scale.ORDINAL)]
     return f"ordinal codes are not in it: {', '.join(names)}" if names else None
 
 

@@ -7,14 +7,13 @@ from typing import Annotated, assert_never
 
 from pydantic import Field
 
-from tasks.attack.outcomes.outcome import AttackResult, Scene
+from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import NoAlignment, RowAlignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
-from tasks.score.aligned import Aligned, Beside
 from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
 from tasks.score.association import association_estimates
 from tasks.score.catalogue import MEASURES
@@ -33,6 +32,7 @@ from tasks.score.subgroups import subgroups_of
 from tasks.score.synthetic.figures import figures_of_nobody
 from tasks.score.synthetic.marginals import marginal_difference
 from tasks.score.synthetic.uniques import Uniques
+from tasks.score.table_pair import RowwiseTablePair, TablePair
 
 AnyMeasure = RankIntervalDisclosure | SdIntervalDisclosure | KAnonymitySubset | Uniques
 Measure = Annotated[AnyMeasure, Field(discriminator="measure")]
@@ -49,7 +49,7 @@ def score(
     *,
     alignment: RowAlignment,
     n_targets: int,
-    files: Mapping[str, Scene] | None = None,
+    files: Mapping[str, GroundTruth] | None = None,
 ) -> tuple[Estimate, ...]:
     """All figures of one release.
 
@@ -67,7 +67,7 @@ def score(
     Raises InputError where a measure does not fit the table, or two results are of the same attack and intruder; ValueError
     where the tables do not fit their alignment, or there are not so many targets.
     """
-    scene = Scene.of(original, masked, schema, alignment)
+    scene = GroundTruth.create_from_tables(original, masked, schema, alignment)
     if n_targets != scene.units.n_units:
         raise ValueError(f"there are {scene.units.n_units} {scene.units.counts}, not {n_targets} targets")
     subgroups = subgroups_of(original, schema, scene.units)
@@ -78,9 +78,9 @@ def score(
         for estimate in linkage_estimates(result, scenes.get(result.intruder, scene), schema, subgroups)
     )
     if isinstance(alignment, NoAlignment):
-        return _distinct((*by_attack, *figures_of_nobody(Beside(original, masked, schema, mechanisms), measures)))
-    tables = Aligned(original if alignment.complete else original.take(alignment.record), masked, schema, mechanisms)
-    chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _chosen(tables, spec))
+        return _distinct((*by_attack, *figures_of_nobody(TablePair(original, masked, schema, mechanisms), measures)))
+    tables = RowwiseTablePair(original if alignment.complete else original.take(alignment.record), masked, schema, mechanisms)
+    chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _compute_measure(tables, spec))
     always = (*same_value_disclosure(tables), k_anonymity(tables), *epsilon(original, schema, mechanisms))
     loss = (_records_absent(scene), *loss_estimates(tables), *association_estimates(tables))
     loss = (*loss, *marginal_difference(tables), *category_estimates(tables))
@@ -102,7 +102,7 @@ def describe() -> tuple[dict[str, str], ...]:
     )
 
 
-def _chosen(tables: Aligned, spec: Measure) -> tuple[Estimate, ...]:
+def _compute_measure(tables: RowwiseTablePair, spec: Measure) -> tuple[Estimate, ...]:
     match spec:
         case RankIntervalDisclosure():
             return rank_interval_disclosure(tables, spec)
@@ -117,7 +117,7 @@ def _chosen(tables: Aligned, spec: Measure) -> tuple[Estimate, ...]:
             assert_never(spec)
 
 
-def _records_absent(scene: Scene) -> Estimate:
+def _records_absent(scene: GroundTruth) -> Estimate:
     """The share of the source's records that are not released; 0 if all are. Persons count by their rows here too."""
     absent = scene.original.n - scene.masked.n
     return Estimate(measure="records_absent", value=absent / scene.original.n, unit=MEASURES["records_absent"].unit)

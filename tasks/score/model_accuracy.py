@@ -18,7 +18,7 @@ def model_accuracy(answers: Answers, frame: Frame) -> Estimate:
     answers: about the frame's `target_rows`. The bounds are Clopper and Pearson's. Chance is looked up among the same.
     Example: 6 of 10 right, 5 of them of one class: 0.6, chance 0.5.
     """
-    right = frame.by_unit(correct(answers.probabilities, answers.labels))[~frame.is_member]
+    right = frame.average_by_unit(correct(answers.probabilities, answers.labels))[~frame.is_member]
     others = (~frame.member)[frame.units.of_row[frame.target_rows]]
     weight = 1 / np.bincount(frame.units.of_row, minlength=frame.units.n_units)[frame.units.of_row[frame.target_rows]]
     of_class = np.bincount(answers.labels[others], weights=weight[others])
@@ -41,7 +41,7 @@ def model_accuracy(answers: Answers, frame: Frame) -> Estimate:
     )
 
 
-def unmeasured_accuracy(reason: str, counts: str) -> Estimate:
+def create_unmeasured_accuracy(reason: str, counts: str) -> Estimate:
     """The figure where nobody could be asked about."""
     return Estimate(
         measure=MODEL_ACCURACY.name,

@@ -24,7 +24,7 @@ from scipy.stats import beta
 
 from tasks.microdata.interval import ERROR
 from tasks.score.policy import Direction
-from tasks.score.verdict import beyond
+from tasks.score.verdict import is_outside_limit
 
 LEAST = 10  # people whom no public count may be below
 FEWEST = 25  # people of whom a share is published: those of two classes
@@ -41,7 +41,7 @@ class Side:
     is_beyond: bool
 
     def holds(self, shown: float) -> bool:
-        return beyond(shown, self.limit, self.direction) == self.is_beyond
+        return is_outside_limit(shown, self.limit, self.direction) == self.is_beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ShareClasses:
         count = (share - self.lowest) / (1 - self.lowest) * self.n + _LAST_BITS
         return sum(count >= threshold for threshold in self.thresholds)
 
-    def shown(self, place: int) -> float:
+    def get_public_share(self, place: int) -> float:
         """What stands for a class."""
         if place == len(self.thresholds):
             return self._share(self.thresholds[-1] if self.more_is_better else self.n)
@@ -80,23 +80,27 @@ class ShareClasses:
         high = 1.0 if last == self.n else float(beta.isf(ERROR, last + 1, self.n - last))
         return self._share(low * self.n), self._share(high * self.n)
 
-    def beside(self, place: int, sides: Iterable[Side], finish: Callable[[float], float], *, least: bool = False) -> float:
+    def choose_public_share(
+        self, place: int, sides: Iterable[Side], finish: Callable[[float], float], *, least: bool = False
+    ) -> float:
         """What stands for the class; a limit that is kept, or the nearest class, where that is on the wrong side of a limit.
 
         finish: a further rounding of what is shown. least: show the smallest share of the class, as of a lower bound; where
         no class begins on the right side of a limit, as of any other figure.
         """
-        show = self.least if least else self.shown
+        show = self.least if least else self.get_public_share
         every = range(len(self.thresholds) + 1)
         nearest = sorted(every, key=lambda other: (abs(other - place), -other))
         first, *others = (finish(show(other)) for other in nearest)
-        return on_side((first,), tuple(sides), [*others, *map(finish, map(self.shown, nearest))] if least else others)
+        return choose_on_right_side(
+            (first,), tuple(sides), [*others, *map(finish, map(self.get_public_share, nearest))] if least else others
+        )
 
     def _share(self, count: float) -> float:
         return self.lowest + (1 - self.lowest) * count / self.n
 
 
-def on_side(candidates: Iterable[float], sides: tuple[Side, ...], last: Iterable[float] = ()) -> float:
+def choose_on_right_side(candidates: Iterable[float], sides: tuple[Side, ...], last: Iterable[float] = ()) -> float:
     """The first number on the right side of every limit: of the candidates, the limits themselves, and the last ones."""
     found = [*candidates]
     limits = [side.limit for side in sides if not side.is_beyond]

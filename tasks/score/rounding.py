@@ -32,8 +32,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from tasks.microdata.estimate import Estimate
 from tasks.score.catalogue import MEASURES
 from tasks.score.policy import PolicyLine
-from tasks.score.public_shares import FEWEST, ShareClasses, Side, on_side
-from tasks.score.verdict import Criterion, beyond, is_about
+from tasks.score.public_shares import FEWEST, ShareClasses, Side, choose_on_right_side
+from tasks.score.verdict import Criterion, is_about, is_outside_limit
 
 STATISTICS = frozenset(
     {
@@ -88,8 +88,8 @@ def public(estimates: tuple[Estimate, ...], decided: Iterable[tuple[PolicyLine, 
         n = people_behind(one, rows)
         kept = FEW if one.basis == "control_group" and one.measure == "linked_value_control" else None
         significant = kept or digits(one.measure, one.attribute, estimates)
-        plain = _with_public_chance(_with_plain_counts(one), n)
-        shown.append(_public(plain, significant) if n is None else _of_people(plain, n, significant, lines))
+        plain = _round_chance(_round_subgroup_counts(one), n)
+        shown.append(_public(plain, significant) if n is None else _round_people_share(plain, n, significant, lines))
     return tuple(shown)
 
 
@@ -147,13 +147,13 @@ def digits(measure: str, attribute: str | None, estimates: tuple[Estimate, ...])
     return MANY if attribute is None and parts >= 2 else FEW
 
 
-def rounded(number: float, significant: int, decimals: int | None = None) -> float:
+def round_significant(number: float, significant: int, decimals: int | None = None) -> float:
     """A number to so many significant digits, and at most so many decimals. Example: 0 stays 0; 5.6922 to 2 digits is 5.7."""
     found = float(f"{number:.{significant - 1}e}")
     return found if decimals is None else round(found, decimals)
 
 
-def _with_plain_counts(estimate: Estimate) -> Estimate:
+def _round_subgroup_counts(estimate: Estimate) -> Estimate:
     """With the counts of a subgroup rounded."""
     if estimate.subgroup is None:
         return estimate
@@ -165,12 +165,13 @@ def _public(estimate: Estimate, significant: int | None) -> Estimate:
         return estimate
     places = _decimals(estimate.measure)
     value, low, high = (
-        None if end is None else rounded(end, significant, places) for end in (estimate.value, estimate.low, estimate.high)
+        None if end is None else round_significant(end, significant, places)
+        for end in (estimate.value, estimate.low, estimate.high)
     )
     return replace(estimate, value=value, low=low, high=high)
 
 
-def _of_people(estimate: Estimate, n: int, significant: int | None, lines: Lines) -> Estimate:
+def _round_people_share(estimate: Estimate, n: int, significant: int | None, lines: Lines) -> Estimate:
     assert estimate.value is not None  # noqa: S101  `people_behind` has seen to it
     if n < FEWEST:
         return replace(estimate, value=None, low=None, high=None, status="not_applicable", reason=WITHHELD)
@@ -179,9 +180,9 @@ def _of_people(estimate: Estimate, n: int, significant: int | None, lines: Lines
     sides = _sides(estimate, lines)
 
     def finish(shown: float) -> float:
-        return shown if significant is None else rounded(shown, significant)
+        return shown if significant is None else round_significant(shown, significant)
 
-    value = classes.beside(place, sides["value"], finish, least=estimate.is_lower_bound)
+    value = classes.choose_public_share(place, sides["value"], finish, least=estimate.is_lower_bound)
     if estimate.low is None or estimate.high is None:
         return replace(estimate, value=value)
     if estimate.low == estimate.high == estimate.value:
@@ -194,12 +195,12 @@ def _of_people(estimate: Estimate, n: int, significant: int | None, lines: Lines
     return replace(
         estimate,
         value=value,
-        low=on_side((low, value), sides["low"], (classes.lowest,)),
-        high=on_side((high,), sides["high"], (value, 1.0)),
+        low=choose_on_right_side((low, value), sides["low"], (classes.lowest,)),
+        high=choose_on_right_side((high,), sides["high"], (value, 1.0)),
     )
 
 
-def _with_public_chance(estimate: Estimate, n: int | None) -> Estimate:
+def _round_chance(estimate: Estimate, n: int | None) -> Estimate:
     """With the chance level of n people: by classes where it counts them (the most frequent value, those who are flagged)."""
     if estimate.chance is None:
         return estimate
@@ -209,9 +210,9 @@ def _with_public_chance(estimate: Estimate, n: int | None) -> Estimate:
         if n < FEWEST:
             return replace(estimate, chance=None, chance_kind=None)
         classes = ShareClasses(n)
-        chance, few = classes.shown(classes.place(chance)), False
+        chance, few = classes.get_public_share(classes.place(chance)), False
     few = few or estimate.measure in HIDDEN_DENOMINATORS
-    return replace(estimate, chance=rounded(chance, FEW) if few else chance)
+    return replace(estimate, chance=round_significant(chance, FEW) if few else chance)
 
 
 def classes_of(measure: str, n: int) -> ShareClasses:
@@ -247,7 +248,7 @@ def _as_shown(criterion: Criterion, figure: Estimate) -> Criterion:
         return criterion
     shown = getattr(figure, criterion.deciding_bound)
     if shown is None:
-        is_beyond = beyond(criterion.deciding_value, criterion.limit, criterion.direction)
+        is_beyond = is_outside_limit(criterion.deciding_value, criterion.limit, criterion.direction)
         lowest = -1.0 if criterion.measure in DIFFERENCES else 0.0
         end = 1.0 if criterion.direction == "at_most" else lowest
         shown = end if is_beyond else criterion.limit
@@ -255,17 +256,17 @@ def _as_shown(criterion: Criterion, figure: Estimate) -> Criterion:
 
 
 def _few(count: int | None) -> int | None:
-    return None if count is None else round(int(rounded(count, FEW)), -1)
+    return None if count is None else round(int(round_significant(count, FEW)), -1)
 
 
 def _public_criterion(criterion: Criterion, significant: int | None) -> Criterion:
     if significant is None or criterion.deciding_value is None:
         return criterion
     places = _decimals(criterion.measure)
-    shown = rounded(criterion.deciding_value, significant, places)
+    shown = round_significant(criterion.deciding_value, significant, places)
     limit, direction = criterion.limit, criterion.direction
-    if beyond(shown, limit, direction) != beyond(criterion.deciding_value, limit, direction):
-        shown = _rounded_towards(criterion.deciding_value, significant, places, up=criterion.deciding_value > shown)
+    if is_outside_limit(shown, limit, direction) != is_outside_limit(criterion.deciding_value, limit, direction):
+        shown = _round_towards(criterion.deciding_value, significant, places, up=criterion.deciding_value > shown)
     return replace(criterion, deciding_value=shown)
 
 
@@ -273,7 +274,7 @@ def _decimals(measure: str) -> int | None:
     return DECIMALS if measure in STATISTICS else None
 
 
-def _rounded_towards(number: float, significant: int, decimals: int | None, *, up: bool) -> float:
+def _round_towards(number: float, significant: int, decimals: int | None, *, up: bool) -> float:
     exact = Decimal(number)
     power = exact.adjusted() - significant + 1
     last_digit = Decimal(1).scaleb(power if decimals is None else max(power, -decimals))

@@ -41,13 +41,13 @@ def subgroups_of(original: Microdata, schema: Schema, units: Units) -> tuple[Sub
     Example: 100 different ages: the tails are the five lowest and five highest, and are left out, being fewer than ten.
     """
     looked_at = schema.select(schema.find_by_role(Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL))
-    found = (subgroup for attribute in looked_at for subgroup in _of_attribute(original, attribute, units))
+    found = (subgroup for attribute in looked_at for subgroup in _list_attribute_subgroups(original, attribute, units))
     return tuple(subgroup for subgroup in found if subgroup.members.sum() >= FEWEST)
 
 
-def _of_attribute(original: Microdata, attribute: Attribute, units: Units) -> Iterator[Subgroup]:
+def _list_attribute_subgroups(original: Microdata, attribute: Attribute, units: Units) -> Iterator[Subgroup]:
     if attribute.scale in CATEGORICAL:
-        yield Subgroup(attribute.name, RARE, _in_rare_category(original, attribute.name, units))
+        yield Subgroup(attribute.name, RARE, _flag_rare_category_members(original, attribute.name, units))
         return
     if original.missing(attribute.name).all():
         return
@@ -67,7 +67,7 @@ def _tail(positions: Floats, units: Units) -> Booleans:
     return np.asarray(highest >= values[-n_values])
 
 
-def _in_rare_category(original: Microdata, name: str, units: Units) -> Booleans:
+def _flag_rare_category_members(original: Microdata, name: str, units: Units) -> Booleans:
     (codes,) = encode_jointly(original.column(name))
     held = np.unique((codes * units.n_units + units.of_row)[codes >= 0])
     code, unit = np.divmod(held, units.n_units)

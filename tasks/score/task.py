@@ -6,11 +6,11 @@ import dataclasses
 
 from tasks.attack.membership.answers import Answers
 from tasks.attack.membership.frame import Frame
-from tasks.attack.membership.inference import Asking
+from tasks.attack.membership.inference import ExperimentScope
 from tasks.attack.membership.methods import MembershipResult
-from tasks.attack.methods import scene_of
+from tasks.attack.methods import resolve_ground_truth
 from tasks.attack.omissions import Omission
-from tasks.attack.outcomes.outcome import AttackResult, Scene
+from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.threat import Intruder
 from tasks.mask.outputs import Mechanisms
@@ -22,13 +22,13 @@ from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import stage
+from tasks.score.attack_coverage import find_unfollowed
 from tasks.score.estimates import Score
-from tasks.score.membership.figures import Answered, membership_figures, without_unlike_tables
+from tasks.score.membership.figures import MembershipOutcome, membership_figures, withdraw_unlike_figures
 from tasks.score.methods import Measure, score
-from tasks.score.model_accuracy import model_accuracy, unmeasured_accuracy
+from tasks.score.model_accuracy import create_unmeasured_accuracy, model_accuracy
 from tasks.score.outputs import ScoreOutputs
 from tasks.score.policy import Policy
-from tasks.score.unfollowed import find_unfollowed
 from tasks.score.verdict import decide
 
 ROOMS = ("score", "attack", "train", "mask", "classify", "ingest")
@@ -63,7 +63,7 @@ def score_release(
         store.record(measures, tuple[Measure, ...]),
         alignment=rows,
         n_targets=units_of(original, attributes).n_units,
-        files=_scenes_of_files(store, Scene.of(original, shown, attributes, rows), attributes, results),
+        files=_scenes_of_files(store, GroundTruth.create_from_tables(original, shown, attributes, rows), attributes, results),
     )
     estimates += _of_membership(store, members, people, original, attributes)
     lines = store.record(policy, Policy)
@@ -87,12 +87,12 @@ def score_model(
     """
     store = Store()
     original, attributes = store.table(data), store.record(schema, Schema)
-    asking = store.record(people["asking"], Asking)
+    asking = store.record(people["asking"], ExperimentScope)
     reason = store.record(answers["reason"], str) if answers is not None and "reason" in answers else asking.reason
     if reason is not None or answers is None:
-        accuracy = unmeasured_accuracy(reason or "", units_of(original, attributes).counts)
+        accuracy = create_unmeasured_accuracy(reason or "", units_of(original, attributes).counts)
     else:
-        told = Answers.of_table(store.table(answers["answers"]), store.record(answers["loss"], float))
+        told = Answers.create_from_table(store.table(answers["answers"]), store.record(answers["loss"], float))
         accuracy = model_accuracy(told, _frame(store, people, store.table(people["people"]), attributes))
     estimates = (*_of_membership(store, members, people, original, attributes), accuracy)
     verdict = decide(store.record(policy, Policy), estimates)
@@ -109,27 +109,27 @@ def _of_membership(
     frame = None if table is None else _frame(store, people, table, schema)
     answered = (_answered(store, one, frame, table) for one in members)
     found = membership_figures(answered, schema, units_of(original, schema).counts)
-    return without_unlike_tables(found) if store.record(people["asking"], Asking).of_another_table else found
+    return withdraw_unlike_figures(found) if store.record(people["asking"], ExperimentScope).of_another_table else found
 
 
 def _frame(store: Store, people: PeopleOutputs, table: Microdata, schema: Schema) -> Frame:
-    evaluates = store.record(people["asking"], Asking).evaluates
-    return Frame.of_table(store.table(people["frame"]), units_of(table, schema), evaluates)
+    evaluates = store.record(people["asking"], ExperimentScope).evaluates
+    return Frame.create_from_table(store.table(people["frame"]), units_of(table, schema), evaluates)
 
 
-def _answered(store: Store, produced: MembershipOutputs, frame: Frame | None, table: Microdata | None) -> Answered:
+def _answered(store: Store, produced: MembershipOutputs, frame: Frame | None, table: Microdata | None) -> MembershipOutcome:
     result = store.record(produced["result"], MembershipResult)
     if "scores" not in produced:
-        return Answered(result)
+        return MembershipOutcome(result)
     scores = store.table(produced["scores"]).floats("score")
-    return Answered(dataclasses.replace(result, scores=scores), frame, table)
+    return MembershipOutcome(dataclasses.replace(result, scores=scores), frame, table)
 
 
-def _scenes_of_files(store: Store, source: Scene, schema: Schema, results: list[AttackOutputs]) -> dict[str, Scene]:
+def _scenes_of_files(store: Store, source: GroundTruth, schema: Schema, results: list[AttackOutputs]) -> dict[str, GroundTruth]:
     """The scene of each holder of an external file, by his name."""
     found = dict.fromkeys((one["holder"], one["file"]) for one in results if "file" in one)
     holders = ((store.record(holder, Intruder), store.table(file)) for holder, file in found)
-    return {holder.name: scene_of(source, schema, holder, file) for holder, file in holders}
+    return {holder.name: resolve_ground_truth(source, schema, holder, file) for holder, file in holders}
 
 
 def _result(store: Store, produced: AttackOutputs) -> AttackResult:

@@ -9,11 +9,11 @@ from typing import Literal
 
 from tasks.attack.threat import NEEDS_ORIGINALS
 from tasks.microdata.estimate import Estimate
+from tasks.score.attack_coverage import Unfollowed
 from tasks.score.catalogue import MEASURES
 from tasks.score.linkage import ONE_SHARE
 from tasks.score.membership.figures import REHEARSED
 from tasks.score.policy import DECLARED, FILE, Direction, Known, PolicyLine, check_policy, is_by, rate_of
-from tasks.score.unfollowed import Unfollowed
 
 Decision = Literal["pass", "fail", "undecided"]
 Bound = Literal["low", "high", "value"]
@@ -109,12 +109,12 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfo
     Source: SCIENCE section 3. Example: the 95 % bound is exactly the limit: the line passes.
     """
     check_policy(policy, Known())
-    apply = _without_idle_holders(estimates)
+    apply = _drop_idle_holders(estimates)
     criteria = tuple(_criterion(i, line, estimates if line.intruder else apply, unfollowed) for i, line in enumerate(policy))
     return Verdict(VERDICTS[_worst([criterion.decision for criterion in criteria])], criteria)
 
 
-def _without_idle_holders(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
+def _drop_idle_holders(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
     """The figures but for those of holders of external files by attacks that nobody can carry out with a file.
 
     What was not computed for another reason, such as its size, stays: nothing is known of it.
@@ -136,7 +136,7 @@ def _criterion(place: int, line: PolicyLine, estimates: tuple[Estimate, ...], un
     covered = [estimate for estimate in estimates if is_about(estimate, line)]
     found = _deciding(line, covered, unfollowed)
     if found is None:
-        return _unanswered(place, line, covered)
+        return _create_unanswered_criterion(place, line, covered)
     figure = found.estimate
     return Criterion(
         line=place,
@@ -187,7 +187,9 @@ def _deciding(line: PolicyLine, covered: list[Estimate], unfollowed: Unfollowed)
     named = [one for one in found if one.estimate.attack == line.attack]
     if line.accept_other_attacks is not None:
         return _furthest(named)
-    others = [_blamed(one, line) for one in applicable if one.estimate.attack != line.attack and one.decision != "pass"]
+    others = [
+        _cite_other_attack(one, line) for one in applicable if one.estimate.attack != line.attack and one.decision != "pass"
+    ]
     if not named:
         return _furthest([one for one in others if one.decision == "fail"])
     return _furthest(named + others)
@@ -211,14 +213,14 @@ def _furthest(found: list[_Finding]) -> _Finding | None:
     return next((one for one in severe if one.excess >= furthest - ROUNDING_ERROR * max(1.0, abs(furthest))), None)
 
 
-def _blamed(found: _Finding, line: PolicyLine) -> _Finding:
+def _cite_other_attack(found: _Finding, line: PolicyLine) -> _Finding:
     reason = f"the line names the attack {line.attack} without accept_other_attacks, and for another attack {found.reason}"
     return replace(found, reason=reason)
 
 
 def _finding(line: PolicyLine, estimate: Estimate) -> _Finding:
     if estimate.status == "not_followed":
-        return _unfollowed_finding(line, estimate)
+        return _decide_unfollowed(line, estimate)
     if estimate.status != "ok":
         if estimate.status == "not_applicable" and MEASURES[estimate.measure].infinite_without_value:
             return _Finding(estimate, "fail", estimate.reason or "the figure is infinite", excess=sys.float_info.max)
@@ -228,18 +230,18 @@ def _finding(line: PolicyLine, estimate: Estimate) -> _Finding:
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return _Finding(estimate, "undecided", "the figure is not a number, or has no interval")
     best, worst = (low, high) if line.direction == "at_most" else (high, low)
-    if beyond(best, line.limit, line.direction):
-        return _compared(estimate, line, "fail", best, low == high)
-    unsure = beyond(worst, line.limit, line.direction)
-    return _compared(estimate, line, "undecided" if unsure else "pass", worst, low == high)
+    if is_outside_limit(best, line.limit, line.direction):
+        return _decide_by_end(estimate, line, "fail", best, low == high)
+    unsure = is_outside_limit(worst, line.limit, line.direction)
+    return _decide_by_end(estimate, line, "undecided" if unsure else "pass", worst, low == high)
 
 
-def _unfollowed_finding(line: PolicyLine, estimate: Estimate) -> _Finding:
+def _decide_unfollowed(line: PolicyLine, estimate: Estimate) -> _Finding:
     """An attack that sdcert could not compute; its bound, where there is one, can break the limit but never keep it."""
     why = f"sdcert could not follow the attack {estimate.attack}: {estimate.reason or 'no reason was given'}"
     at_most = line.direction == "at_most"
     bound = estimate.low if at_most else estimate.high
-    if bound is not None and beyond(bound, line.limit, line.direction):
+    if bound is not None and is_outside_limit(bound, line.limit, line.direction):
         side: Bound = "low" if at_most else "high"
         excess = bound - line.limit if at_most else line.limit - bound
         reason = f"{'a lower' if at_most else 'an upper'} bound is beyond the limit; {why}"
@@ -247,7 +249,7 @@ def _unfollowed_finding(line: PolicyLine, estimate: Estimate) -> _Finding:
     return _Finding(estimate, "undecided", why)
 
 
-def beyond(number: float, limit: float, direction: Direction) -> bool:
+def is_outside_limit(number: float, limit: float, direction: Direction) -> bool:
     """Is a figure outside its limit? Equal is within, also where the last bits of a sum differ: 944 credits of 1/10 are 0.1."""
     slack = ROUNDING_ERROR * max(1.0, abs(limit))
     return number > limit + slack if direction == "at_most" else number < limit - slack
@@ -259,7 +261,7 @@ def _interval(estimate: Estimate) -> tuple[float | None, float | None]:
     return estimate.low, estimate.high
 
 
-def _compared(estimate: Estimate, line: PolicyLine, decision: Decision, compared: float, point: bool) -> _Finding:
+def _decide_by_end(estimate: Estimate, line: PolicyLine, decision: Decision, compared: float, point: bool) -> _Finding:
     at_most = line.direction == "at_most"
     upper = at_most != (decision == "fail")
     bound: Bound = "value" if point else "high" if upper else "low"
@@ -273,7 +275,7 @@ def _compared(estimate: Estimate, line: PolicyLine, decision: Decision, compared
     return _Finding(estimate, decision, ends[decision], bound, compared, excess)
 
 
-def _unanswered(place: int, line: PolicyLine, covered: list[Estimate]) -> Criterion:
+def _create_unanswered_criterion(place: int, line: PolicyLine, covered: list[Estimate]) -> Criterion:
     why = "no attack that this line covers is applicable" if covered else "no figure answers this line"
     reasons = {estimate.reason for estimate in covered}
     if len(reasons) == 1 and None not in reasons:

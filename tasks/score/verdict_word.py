@@ -16,7 +16,7 @@ def verdict_word(verdict: str, exceptions: Iterable[str]) -> str:
     return f"{verdict} except {named}" if named and verdict == CERTIFIED else verdict
 
 
-def in_capitals(word: str) -> str:
+def capitalise_verdict(word: str) -> str:
     """The verdict in capitals; what it excepts keeps its own letters: `CERTIFIED EXCEPT membership`."""
     verdict, excepting, names = word.partition(" except ")
     return f"{verdict}{excepting}".upper() + names

@@ -13,8 +13,8 @@ import numpy as np
 
 from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.insiders import compute_rate
-from tasks.attack.methods import Attack, attack, sample_of_orbits, scene_of
-from tasks.attack.outcomes.outcome import AttackResult, Scene, drawn_rows, drawn_targets
+from tasks.attack.methods import Attack, attack, resolve_ground_truth, sample_of_orbits
+from tasks.attack.outcomes.outcome import AttackResult, GroundTruth, sample_targets, sample_unit_rows
 from tasks.attack.threat import Intruder, IntruderSpec, find_larger_insiders, intruders
 from tasks.mask.methods import Masking, MaskResult, mask
 from tasks.microdata.alignment import Alignment
@@ -147,7 +147,7 @@ class _TrialRunner:
     alignment: Alignment
     files: ExternalFiles | None = None
     attacked: dict[tuple[Attack, Intruder, float, str], AttackResult] = field(default_factory=dict)
-    scenes: dict[FileHolder, Scene] = field(default_factory=dict)
+    scenes: dict[FileHolder, GroundTruth] = field(default_factory=dict)
 
     @classmethod
     def from_group(
@@ -211,7 +211,7 @@ class _TrialRunner:
         return sample_of_orbits(spec, self.units, targets, stream(self.seed, "orbits", self.source))
 
     def _targets(self, share: float) -> Integers:
-        return drawn_targets(self.table, self.schema, share, stream(self.seed, "targets", self.source))
+        return sample_targets(self.table, self.schema, share, stream(self.seed, "targets", self.source))
 
     @property
     def _files(self) -> ExternalFiles:
@@ -219,17 +219,17 @@ class _TrialRunner:
             raise ValueError("a trial has holders of external files, which were not given")
         return self.files
 
-    def _scene(self, holder: FileHolder) -> Scene:
+    def _scene(self, holder: FileHolder) -> GroundTruth:
         if holder not in self.scenes:
-            own = Scene.of(self.table, self.done.data, self.schema, self.alignment)
-            self.scenes[holder] = scene_of(own, self.schema, holder.intruder, self._files.tables[holder.table])
+            own = GroundTruth.create_from_tables(self.table, self.done.data, self.schema, self.alignment)
+            self.scenes[holder] = resolve_ground_truth(own, self.schema, holder.intruder, self._files.tables[holder.table])
         return self.scenes[holder]
 
     def _targets_in_file(self, holder: FileHolder, share: float) -> Integers:
         scene = self._scene(holder)
         if share >= 1:
             return np.arange(scene.original.n, dtype=np.int64)
-        return drawn_rows(scene.units, share, stream(self.seed, "targets", self._files.address(scene.original)))
+        return sample_unit_rows(scene.units, share, stream(self.seed, "targets", self._files.address(scene.original)))
 
 
 def drop_curve_and_files(intruder: IntruderSpec) -> IntruderSpec:

@@ -12,12 +12,12 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.attack.threat import AnyAttack, attack_id, required_attacks
+from tasks.attack.threat import AnyAttack, attack_id, list_required_attacks
 from tasks.mask.methods import Mechanism
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Booleans, Floats, Integers
+from tasks.score.attack_coverage import Unfollowed
 from tasks.score.policy import PolicyLine
-from tasks.score.unfollowed import Unfollowed
 from tasks.score.verdict import decide, is_about
 from tasks.sweep.layout import decode_figure
 from tasks.sweep.results import OverSeeds, Results
@@ -134,7 +134,7 @@ def find_required(attacks: Iterable[AnyAttack], steps: tuple[Mechanism, ...], *,
 
     Example: rank swapping requires consistency, microaggregation does not; an attack called `pairs` may be by that method.
     """
-    methods = required_attacks(steps, keeps_row_order=keeps_row_order)
+    methods = list_required_attacks(steps, keeps_row_order=keeps_row_order)
     return {attack_id(one): one.method for one in attacks if one.method in methods}
 
 

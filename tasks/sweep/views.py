@@ -126,7 +126,7 @@ LossView = Annotated[Annotated[LiteratureLoss, Tag("literature")] | Annotated[Fi
 
 
 @dataclass(frozen=True, slots=True)
-class Viewed:
+class TrialValues:
     """Risk or loss of every trial.
 
     says: what the number is, in words. unit: of the number. values: shape (trials,), NaN where there is none; reasons: per
@@ -141,7 +141,7 @@ class Viewed:
     figure: tuple[str | None, ...]
 
 
-def risk_of(results: Results, view: WorstRisk | LiteratureRisk | FigureRisk) -> Viewed:
+def risk_of(results: Results, view: WorstRisk | LiteratureRisk | FigureRisk) -> TrialValues:
     """The risk of each trial. Cost: O(trials * figures of the view)."""
     match view:
         case WorstRisk():
@@ -158,7 +158,7 @@ def risk_of(results: Results, view: WorstRisk | LiteratureRisk | FigureRisk) -> 
             assert_never(view)
 
 
-def loss_of(results: Results, view: LiteratureLoss | FigureLoss) -> Viewed:
+def loss_of(results: Results, view: LiteratureLoss | FigureLoss) -> TrialValues:
     """The loss of each trial. Cost: O(trials * figures of the view)."""
     if isinstance(view, LiteratureLoss):
         return _literature_loss(results)
@@ -194,7 +194,7 @@ def _words(view: FigureRisk | FigureLoss) -> str:
     return " ".join([view.measure, *of])
 
 
-def _largest(results: Results, chosen: list[str], says: str, unit: str) -> Viewed:
+def _largest(results: Results, chosen: list[str], says: str, unit: str) -> TrialValues:
     """The largest of some figures of each trial, none of which failed; of several equal ones the first."""
     reasons = _explain_missing(results, chosen)
     values = np.full(results.n_trials, -np.inf)
@@ -205,7 +205,7 @@ def _largest(results: Results, chosen: list[str], says: str, unit: str) -> Viewe
         values[larger], place[larger] = own[larger], i
     missing = np.array([reason is not None for reason in reasons], dtype=bool)
     values[missing], place[missing] = np.nan, -1
-    return Viewed(says, unit, values, reasons, tuple(None if i < 0 else chosen[i] for i in place))
+    return TrialValues(says, unit, values, reasons, tuple(None if i < 0 else chosen[i] for i in place))
 
 
 def _explain_missing(results: Results, chosen: list[str]) -> tuple[str | None, ...]:
@@ -226,17 +226,17 @@ def _explain_trial_status(status: str | None, reason: str | None) -> str | None:
     return None if status == "ok" else f"{status}: {reason or 'no reason was given'}"
 
 
-def _literature(results: Results, view: LiteratureRisk) -> Viewed:
+def _literature(results: Results, view: LiteratureRisk) -> TrialValues:
     says = f"0.5 * interval disclosure (ranks) + 0.5 * distance linkage ({view.linkage}); transparency is ignored"
     linkage = risk_of(results, FigureRisk(measure=WORST_OF, attack=view.linkage, intruder=DECLARED))
     intervals = [one for one, of in results.figures.items() if of.measure == INTERVALS]
     values = 0.5 * linkage.values + 0.5 * _mean_of(results, intervals)
     known = zip(linkage.reasons, np.isnan(values), strict=True)
     reasons = tuple(why or ("no interval disclosure: no ordered attribute is masked" if none else None) for why, none in known)
-    return Viewed(says, MEASURES[WORST_OF].unit, values, reasons, (None,) * results.n_trials)
+    return TrialValues(says, MEASURES[WORST_OF].unit, values, reasons, (None,) * results.n_trials)
 
 
-def _literature_loss(results: Results) -> Viewed:
+def _literature_loss(results: Results) -> TrialValues:
     says = "0.2 cells + 0.2 means + 0.4 variances and covariances + 0.2 correlations, each as a change"
     parts = {measure: _part(results, measure) for measure in LITERATURE_LOSS}
     values = sum((times / 5 * parts[measure] for measure, times in LITERATURE_LOSS.items()), np.zeros(results.n_trials))
@@ -244,7 +244,7 @@ def _literature_loss(results: Results) -> Viewed:
     for measure, part in parts.items():
         reasons = [why or (f"no {measure}" if none else None) for why, none in zip(reasons, np.isnan(part), strict=True)]
     values[np.array([why is not None for why in reasons], dtype=bool)] = np.nan
-    return Viewed(says, "", values, tuple(reasons), (None,) * results.n_trials)
+    return TrialValues(says, "", values, tuple(reasons), (None,) * results.n_trials)
 
 
 def _part(results: Results, measure: str) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.attack.consistency.exchanges import Counts
-from tasks.attack.consistency.orbits import Boxes, Pairs
+from tasks.attack.consistency.orbits import Boxes, PossiblePairs
 
 
 def single(n, **known):
@@ -24,7 +24,7 @@ def as_set(pairs):
 def of_pairs(chosen, n, m):
     chosen = sorted(chosen)
     sizes = np.bincount([i for i, _ in chosen], minlength=n)
-    return Pairs(np.append(0, np.cumsum(sizes)), np.array([row for _, row in chosen], dtype=np.int64), m)
+    return PossiblePairs(np.append(0, np.cumsum(sizes)), np.array([row for _, row in chosen], dtype=np.int64), m)
 
 
 def made(seed, n, different, d):

@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.external import FileSpec
-from tasks.attack.linkage.whose import scene_of_file
+from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder, IntruderSpec, holders
 from tasks.score.linkage import linkage_estimates
@@ -28,7 +28,7 @@ def holder(spec, schema, file):
 def result_of(source, schema, file, spec=None, how=PLAIN):
     """The result of one attack by the holder of a file, and its figures by measure and attribute."""
     who = holder(spec or file_spec(), schema, file)
-    scene = scene_of_file(source, schema, file, who.file)
+    scene = align_external_file(source, schema, file, who.file)
     found = attack(
         *(source.original, source.masked, schema, (), how, who),
         alignment=source.alignment,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tasks.attack.membership.answers import asked
+from tasks.attack.membership.answers import ask_about_targets
 from tasks.attack.membership.frame import frame_of
 from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS, Taught, attack_model, shadows_needed
-from tasks.attack.membership.shadows import shadow_pool, trained_shadows
+from tasks.attack.membership.shadows import shadow_pool, train_shadow_models
 from tasks.microdata.units import Units
 from tasks.train.examples import Examples, Feature
 from tasks.train.learners import DecisionTree
@@ -68,8 +68,9 @@ def results(data, frame, rng, *, learn=None, predict=None, specs=ATTACKS, publis
     """The results of the attacks on a model of the frame's members, or on `predict`; shadows by the same learner."""
     learn = learn or learn_with(TREE)
     train = data.take(frame.member_rows)
-    answers = asked(frame, predict or learn(train, 1), data, train if published else None)
+    answers = ask_about_targets(frame, predict or learn(train, 1), data, train if published else None)
     taught = {
-        kind: trained_shadows(shadow_pool(frame, k, kind, rng=rng), data, learn) for kind, k in shadows_needed(specs).items()
+        kind: train_shadow_models(shadow_pool(frame, k, kind, rng=rng), data, learn)
+        for kind, k in shadows_needed(specs).items()
     }
     return {(r := attack_model(spec, answers, frame, Taught(**taught), rng=rng)).attack: r for spec in specs}

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from pydantic import TypeAdapter
 
+from tasks.attack.descriptions import describe
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import Attack
 from tasks.attack.methods import attack as attack_aligned
@@ -14,7 +15,6 @@ from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import ATTACKS, Intruder, default_attacks, intruders
 from tasks.attack.threat import IntruderSpec as Spec
 from tasks.attack.transparency.transparency import Transparency
-from tasks.attack.words import describe
 from tasks.mask.groups.aggregates import aggregate_groups
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
 from tasks.attack.methods import attack
-from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.outcomes.posterior import chance_at_truth
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.threat import Intruder
@@ -57,7 +57,9 @@ def figure(original, masked, schema, alignment, spec, *, known):
         alignment=alignment,
         targets=np.arange(40),
     )
-    return figures_of(result, Scene.of(original, masked, schema, alignment), schema)["posterior_at_truth", None]
+    return figures_of(result, GroundTruth.create_from_tables(original, masked, schema, alignment), schema)[
+        "posterior_at_truth", None
+    ]
 
 
 @pytest.mark.parametrize("persons", [True, False])

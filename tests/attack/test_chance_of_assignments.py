@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from tasks.attack.linkage import distance_linkage
-from tasks.attack.linkage.distance_linkage import DistanceLinkage, Pairs, permuted_chance
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, RecordPairs, compute_permutation_chance
 from tasks.attack.linkage.external import FileUse
 from tasks.attack.linkage.specs import Mahalanobis
-from tasks.attack.methods import attack, links_of, scene_of
-from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.methods import attack, links_of, resolve_ground_truth
+from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
@@ -34,7 +34,7 @@ def scene(n, record, of_row=None):
     units = Units(np.arange(n), n, "records")
     if of_row is not None:
         units = Units(np.array(of_row), max(of_row) + 1, "persons")
-    return Scene(original, original.take(aligned.record), aligned, units)
+    return GroundTruth(original, original.take(aligned.record), aligned, units)
 
 
 def test_worked_chance():
@@ -88,7 +88,7 @@ def test_links_that_do_not_look_earn_the_stated_chance(people, spec, given):
     record = np.sort(rng.permutation(60)[:40])
     aligned = Alignment(record, np.arange(40), 60)
     masked = data.take(np.arange(40))
-    scene = Scene.of(data, masked, schema, aligned)
+    scene = GroundTruth.create_from_tables(data, masked, schema, aligned)
     found = attack(data, masked, schema, (), spec, intruder, alignment=aligned, targets=np.arange(60))
     assert (found.n_given, found.chance) == (given, pytest.approx(40 / 60**2))
     chances = {one.measure: one.chance for one in linkage_estimates(found, scene, schema, (there,))}
@@ -112,8 +112,8 @@ def test_a_small_file_gives_everybody_a_row(people):
     keyed = Microdata(data.arrow.append_column("id", pa.array(np.arange(60))))
     aligned = Alignment(np.arange(50), np.arange(50), 60)
     shown = data.take(aligned.record)
-    source = Scene.of(keyed, shown, schema, aligned)
-    n = scene_of(source, schema, intruder, file).units.n_units
+    source = GroundTruth.create_from_tables(keyed, shown, schema, aligned)
+    n = resolve_ground_truth(source, schema, intruder, file).units.n_units
     for spec, given in ((TOGETHER, None), (BACK, 40)):
         found = attack(keyed, shown, schema, (), spec, intruder, alignment=aligned, targets=np.arange(n), file=file)
         assert (n, found.n_given) == (40, given)
@@ -138,6 +138,6 @@ def test_the_chance_of_a_fitted_attack_with_absent_records(monkeypatch, table, d
         matching=matching,
     )
     monkeypatch.setattr(distance_linkage, "PERMUTATIONS", 300)
-    pairs = Pairs(aligned.record, np.arange(30))
-    found = permuted_chance(data, masked, schema, spec, ("x", "y"), pairs)
+    pairs = RecordPairs(aligned.record, np.arange(30))
+    found = compute_permutation_chance(data, masked, schema, spec, ("x", "y"), pairs)
     assert found == pytest.approx(30 / 60**2, rel=0.35)  # with the present alone it is twice that

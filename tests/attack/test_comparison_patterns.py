@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.probabilistic.levels import Exact, SameBin, Within, compared
-from tasks.attack.probabilistic.patterns import Patterns, counted, patterns_of, strides_of
+from tasks.attack.probabilistic.levels import Exact, SameBin, Within, create_pattern_comparison
+from tasks.attack.probabilistic.patterns import Patterns, count_patterns, patterns_of, strides_of
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Scale
@@ -66,7 +66,9 @@ def typed(values):
 def test_counts_are_those_of_a_loop_over_all_pairs(table, own, shown, at_once):
     original, schema = table(typed(own), scales=SCALES)
     masked = Microdata.from_columns(typed(shown))
-    patterns = counted(compared(original, masked, schema, ("c", "x"), (("x", LADDER),)), at_once=at_once)
+    patterns = count_patterns(
+        create_pattern_comparison(original, masked, schema, ("c", "x"), (("x", LADDER),)), at_once=at_once
+    )
     assert as_table(patterns).tolist() == patterns_slowly(original, masked).tolist()
     assert patterns.n_pairs == len(own) * len(shown)
 
@@ -75,10 +77,12 @@ def test_counts_are_those_of_a_loop_over_all_pairs(table, own, shown, at_once):
 @given(rows, rows, st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_columns_does_not_count(table, own, shown, random):
     original, schema = table(typed(own), scales=SCALES)
-    plain = counted(compared(original, Microdata.from_columns(typed(shown)), schema, ("c", "x"), (("x", LADDER),)))
+    plain = count_patterns(
+        create_pattern_comparison(original, Microdata.from_columns(typed(shown)), schema, ("c", "x"), (("x", LADDER),))
+    )
     mixed = random.sample(own, len(own)), random.sample(shown, len(shown))
     tables = [Microdata.from_columns(typed(one)) for one in mixed]
-    turned = counted(compared(*tables, schema, ("x", "c"), (("x", LADDER),)))
+    turned = count_patterns(create_pattern_comparison(*tables, schema, ("x", "c"), (("x", LADDER),)))
     assert as_table(turned).T.tolist() == as_table(plain).tolist()
 
 
@@ -86,7 +90,7 @@ def test_worked_levels(table):
     # released: 0, 10, 20, 100: range 100, so that 10 % is 10; quartile edges 7.5, 15, 40
     original, schema = table({"x": [0.0, 11.0, 30.0]})
     masked = Microdata.from_columns({"x": [0.0, 10.0, 20.0, 100.0]})
-    both = compared(original, masked, schema, ("x",), (("x", LADDER),))
+    both = create_pattern_comparison(original, masked, schema, ("x",), (("x", LADDER),))
     pairs = list(product(range(3), range(4)))
     found = patterns_of(both, *(np.array(side) for side in zip(*pairs, strict=True))).reshape(3, 4)
     assert found.tolist() == [[3, 2, 0, 0], [0, 2, 2, 0], [0, 0, 2, 0]]
@@ -97,7 +101,7 @@ def test_a_rule_below_another_that_holds_does_not_lower_the_level(table):
     original, schema = table({"x": [1.0, 4.0]})
     masked = Microdata.from_columns({"x": [3.0, 5.0, 0.0, 20.0, 10.0, 15.0]})
     ladder = (Within(rule="within", percent=5), BINS)
-    both = compared(original, masked, schema, ("x",), (("x", ladder),))
+    both = create_pattern_comparison(original, masked, schema, ("x",), (("x", ladder),))
     edges = np.quantile([3, 5, 0, 20, 10, 15], [0.25, 0.5, 0.75])
     assert edges.tolist() == [3.5, 7.5, 13.75]
     assert patterns_of(both, np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0])).tolist() == [1, 0, 2, 2]
@@ -105,19 +109,19 @@ def test_a_rule_below_another_that_holds_does_not_lower_the_level(table):
 
 def test_by_default_numbers_may_be_near_and_categories_are_equal_or_not(table):
     original, schema = table({"c": ["a"], "x": [1.0]}, scales=SCALES)
-    assert compared(original, original, schema, ("c", "x")).sizes.tolist() == [2, 5]
+    assert create_pattern_comparison(original, original, schema, ("c", "x")).sizes.tolist() == [2, 5]
 
 
 def test_missing_values_are_alike_and_far_from_all_others(table):
     original, schema = table({"x": [None, 1.0]})
     masked = Microdata.from_columns({"x": [None, 2.0]})
-    both = compared(original, masked, schema, ("x",), (("x", (Within(rule="within", percent=100),)),))
+    both = create_pattern_comparison(original, masked, schema, ("x",), (("x", (Within(rule="within", percent=100),)),))
     assert patterns_of(both, np.array([0, 0, 1]), np.array([0, 1, 0])).tolist() == [1, 0, 0]
 
 
 def test_a_column_without_values_is_compared(table):
     original, schema = table({"x": np.array([np.nan, np.nan])})
-    patterns = counted(compared(original, original, schema, ("x",), (("x", LADDER),)))
+    patterns = count_patterns(create_pattern_comparison(original, original, schema, ("x",), (("x", LADDER),)))
     assert (patterns.levels.tolist(), patterns.counts.tolist()) == ([[3]], [4])
 
 
@@ -127,15 +131,15 @@ def test_more_patterns_than_memory_holds_are_not_counted(table, monkeypatch):
     original, schema = table(columns, scales=dict.fromkeys(columns, Scale.CODE))
     monkeypatch.setattr("tasks.attack.probabilistic.patterns.MOST_OCCURRING", 100)
     with pytest.raises(NotApplicable, match="more than 100 patterns of likeness occur"):
-        counted(compared(original, original, schema, original.names))
+        count_patterns(create_pattern_comparison(original, original, schema, original.names))
 
 
 def test_many_attributes_are_counted_by_sorting(table):
     rng = np.random.default_rng(5)
     columns = {f"k{j}": rng.integers(0, 2, 30) for j in range(40)}
     original, schema = table(columns, scales=dict.fromkeys(columns, Scale.CODE))
-    both = compared(original, original, schema, original.names)
-    patterns = counted(both)
+    both = create_pattern_comparison(original, original, schema, original.names)
+    patterns = count_patterns(both)
     alike = np.stack([np.equal.outer(one, one) for one in columns.values()])
     numbers, counts = np.unique((alike * strides_of(both.sizes)[:, None, None]).sum(axis=0), return_counts=True)
     assert patterns.numbers.tolist() == numbers.tolist()
@@ -146,13 +150,13 @@ def test_more_patterns_than_numbers_are_refused(table):
     columns = {f"k{j}": [0, 1] for j in range(63)}
     original, schema = table(columns, scales=dict.fromkeys(columns, Scale.CODE))
     with pytest.raises(InputError, match="more patterns than can be told apart"):
-        counted(compared(original, original, schema, original.names))
+        count_patterns(create_pattern_comparison(original, original, schema, original.names))
 
 
 def test_categories_have_no_bins(table):
     original, schema = table({"c": ["a", "b"]}, scales=SCALES)
     with pytest.raises(InputError, match="have no order"):
-        compared(original, original, schema, ("c",), (("c", (Exact(), BINS)),))
+        create_pattern_comparison(original, original, schema, ("c",), (("c", (Exact(), BINS)),))
 
 
 def test_ladders_are_read_from_a_release_file():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.consistency.consistency import Consistency, exchanged, link_by_consistency
+from tasks.attack.consistency.consistency import Consistency, link_by_consistency, select_exchanged_attributes
 from tasks.attack.consistency.displacements import LEAST, log_displacement, mid_ranks
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
@@ -148,7 +148,7 @@ class TestWhatWasExchanged:
         def is_certain_before(place, name):
             return infer_belief(original, done.data, schema, done.mechanisms[:place]).is_certain((name,))
 
-        return exchanged(done.mechanisms, original.names, is_certain_before)
+        return select_exchanged_attributes(done.mechanisms, original.names, is_certain_before)
 
     def test_only_what_was_swapped_last(self, survey):
         noise = Noise(method="noise", attributes=("a0",), kind="independent", sd_percent=10)

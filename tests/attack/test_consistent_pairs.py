@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tasks.attack.consistency.belief import beliefs, likeliest
 from tasks.attack.consistency.consistency import boxes_of
 from tasks.attack.consistency.exchanges import NOBODY, Counts, exchange_of
-from tasks.attack.consistency.orbits import Boxes, Pairs, consistent_pairs
-from tasks.attack.consistency.propagation import assignable, propagated, supported
+from tasks.attack.consistency.orbits import Boxes, PossiblePairs, consistent_pairs
+from tasks.attack.consistency.propagation import assignable, keep_supported_pairs, propagate_constraints
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.likelihood import laws_of
 from tasks.microdata.errors import AttackFailed
@@ -65,14 +65,14 @@ def test_what_one_became_another_must_have_been():
     """Of three records who held 1, 2, 3 the rows show 2, 1, 3: that 1 became 3 needs that 3 became 1."""
     exchange = exchange_of(np.array([1, 2, 3]), np.array([2, 1, 3]), single(3))
     some = of_pairs([(0, 0), (0, 2), (1, 1), (2, 2)], 3, 3)
-    assert as_set(supported(some, (exchange,))) == {(0, 0), (1, 1), (2, 2)}
-    assert as_set(supported(of_pairs([(0, 2), (2, 1)], 3, 3), (exchange,))) == {(0, 2), (2, 1)}
+    assert as_set(keep_supported_pairs(some, (exchange,))) == {(0, 0), (1, 1), (2, 2)}
+    assert as_set(keep_supported_pairs(of_pairs([(0, 2), (2, 1)], 3, 3), (exchange,))) == {(0, 2), (2, 1)}
 
 
 def test_three_hands_in_a_ring_are_no_exchange():
     exchange = exchange_of(np.array([1, 2, 3]), np.array([2, 3, 1]), single(3))
     with pytest.raises(AttackFailed, match="no assignment"):
-        propagated(of_pairs([(0, 0), (1, 1), (2, 2)], 3, 3), (exchange,), single(3))
+        propagate_constraints(of_pairs([(0, 0), (1, 1), (2, 2)], 3, 3), (exchange,), single(3))
 
 
 def supported_slowly(pairs, held, shown):
@@ -122,7 +122,7 @@ def test_each_rule_against_its_slow_twin(seed, n, different, d):
     exchanges = tuple(exchange_of(both[:n], both[n:], single(n)) for both in codes)
     some = {(i, j) for i in range(n) for j in range(n) if row[i] == j or rng.random() < 0.7}
     pairs = of_pairs(some, n, n)
-    assert as_set(supported(pairs, exchanges)) == supported_slowly(some, held, shown)
+    assert as_set(keep_supported_pairs(pairs, exchanges)) == supported_slowly(some, held, shown)
     assert as_set(assignable(pairs, single(n))) == assignable_slowly(some, n, n)
     low = rng.integers(0, 3, n)
     boxes = Boxes(low[:, None], low[:, None] + 1, rng.integers(0, 4, n)[:, None])
@@ -173,7 +173,7 @@ def test_who_holds_a_share_of_the_records_keeps_the_true_rows_too(seed, n, diffe
     codes = [np.unique(np.concatenate(pair), return_inverse=True)[1] for pair in zip(held, shown, strict=True)]
     exchanges = tuple(exchange_of(both[:n][known], both[n:], counts) for both in codes)
     pairs = consistent_pairs(anything(len(known), n), exchanges, n * n)
-    left = as_set(propagated(pairs, exchanges, counts))
+    left = as_set(propagate_constraints(pairs, exchanges, counts))
     assert {(i, int(row[record])) for i, record in enumerate(known)} <= left
 
 
@@ -194,18 +194,18 @@ def test_conditions_as_ranges_are_no_narrower():
     boxes = boxes_of(conditions, ())
     inside = ((boxes.low[:, None] <= boxes.place) & (boxes.place <= boxes.high[:, None])).all(axis=2)
     assert inside.tolist() == [[True, False, False], [False, True, False]]
-    assert boxes.within().tolist() == [4, 2]
+    assert boxes.count_pairs().tolist() == [4, 2]
 
 
 class TestBelief:
     def test_of_two_ways_the_prior_decides(self):
         """Two records, two rows, all pairs: crossed is likelier by e^0.3, the sum of its priors less that of the other."""
         prior = np.array([0.3, 0.0, 0.2, -0.4])
-        belief = beliefs(Pairs(np.array([0, 2, 4]), np.array([0, 1, 0, 1]), 2), (), single(2), prior)
+        belief = beliefs(PossiblePairs(np.array([0, 2, 4]), np.array([0, 1, 0, 1]), 2), (), single(2), prior)
         assert prior[[1, 2]].sum() - prior[[0, 3]].sum() == pytest.approx(0.3)
         assert (belief[[1, 2]] > 0).all()
         assert (belief[[0, 3]] < 0).all()
-        assert likeliest(Pairs(np.array([0, 2, 4]), np.array([0, 1, 0, 1]), 2), belief)[1].tolist() == [1, 0]
+        assert likeliest(PossiblePairs(np.array([0, 2, 4]), np.array([0, 1, 0, 1]), 2), belief)[1].tolist() == [1, 0]
 
     def test_partners_believe_each_other(self):
         """Records 0 and 1 changed places in the one attribute. What is known of record 0's row alone settles record 1's."""
@@ -220,7 +220,7 @@ class TestBelief:
         """One record, whom the intruder holds, and three rows: nothing is said of them but the prior."""
         counts = Counts(np.ones(1, dtype=np.int64), np.ones(3, dtype=np.int64), all_records=False)
         prior = np.array([0.0, 1.0, 0.5])
-        belief = beliefs(Pairs(np.array([0, 3]), np.arange(3), 3), (), counts, prior)
+        belief = beliefs(PossiblePairs(np.array([0, 3]), np.arange(3), 3), (), counts, prior)
         assert np.argsort(belief).tolist() == [0, 2, 1]
 
     def test_a_swapped_half_is_found_by_belief_where_no_certainty_is_left(self):
@@ -231,7 +231,7 @@ class TestBelief:
         counts = Counts(np.ones(150, dtype=np.int64), np.ones(n, dtype=np.int64), all_records=False)
         codes = [np.unique(np.concatenate(pair), return_inverse=True)[1] for pair in zip(held, shown, strict=True)]
         exchanges = tuple(exchange_of(both[:n][known], both[n:], counts) for both in codes)
-        pairs = propagated(consistent_pairs(anything(150, n), exchanges, n * n), exchanges, counts)
+        pairs = propagate_constraints(consistent_pairs(anything(150, n), exchanges, n * n), exchanges, counts)
         belief = beliefs(pairs, exchanges, counts, np.zeros(len(pairs.rows)))
         starts, rows = likeliest(pairs, belief)
         right = [row[record] in rows[starts[i] : starts[i + 1]] for i, record in enumerate(known)]

@@ -23,7 +23,7 @@ from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Role, Scale
-from tasks.report.masks.followed import followed_in_words
+from tasks.report.masks.mechanism_knowledge import describe_mechanism_knowledge
 
 NUMBERS, WORDS = ("n", "m"), ("a",)
 STEPS = (
@@ -87,7 +87,7 @@ def test_an_attack_gains_by_knowing_it_or_the_report_says_that_none_does(people,
     concluded = bool(resolved.target_attributes) and not set(resolved.target_attributes) & set(knowledge.unclear)
     if step.no_attack_reason is not None:
         assert not concluded
-        assert next(followed_in_words([resolved])).startswith("No transparency attack answers")
+        assert next(describe_mechanism_knowledge([resolved])).startswith("No transparency attack answers")
         return
     spec = ATTACKS["transparency" if concluded else "consistency"]
     assert spec in [ATTACKS[name] for name in ANSWERS[step.method]]
@@ -95,4 +95,4 @@ def test_an_attack_gains_by_knowing_it_or_the_report_says_that_none_does(people,
     plan, alignment = spec(method=ANSWERS[step.method][0 if concluded else 1]), Alignment.complete_in(everybody)
     parts = (original, done.data, schema, done.mechanisms, plan, Intruder("declared", knows))
     assert attack(*parts, alignment=alignment, targets=everybody).status == "ok"
-    assert not any(text.startswith("No transparency") for text in followed_in_words([resolved]))
+    assert not any(text.startswith("No transparency") for text in describe_mechanism_knowledge([resolved]))

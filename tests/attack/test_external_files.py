@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.external import names_of, plan_of, use_of
-from tasks.attack.linkage.whose import scene_of_file
+from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.methods import attack
-from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.row_position import RowPosition
 from tasks.attack.task import scored_targets
 from tasks.attack.transparency.transparency import Transparency
@@ -40,7 +40,7 @@ def five(table):
     )
     masked = Microdata.from_columns({"age": [12, 18, 40, 48], "vote": ["y", "n", "n", "y"]})
     alignment = Alignment(np.array([0, 1, 3, 4]), np.arange(4), 5)
-    return Scene.of(data, masked, schema, alignment), schema
+    return GroundTruth.create_from_tables(data, masked, schema, alignment), schema
 
 
 def test_seven_records_of_whom_five_are_in_the_source(five):
@@ -96,7 +96,7 @@ def released(table, seed, n=60):
     masked = data.select(("age", "size", "town", "vote")).take(kept)
     noisy = pa.array(masked.floats("size") + rng.normal(0, 3, len(kept)))
     alignment = Alignment(kept, rng.permutation(len(kept)), n)
-    return Scene.of(data, masked.replace_column("size", noisy), schema, alignment), schema
+    return GroundTruth.create_from_tables(data, masked.replace_column("size", noisy), schema, alignment), schema
 
 
 def test_the_order_of_the_file_says_nothing(table):
@@ -156,7 +156,7 @@ def test_units_are_converted(table):
     lost = result_of(source, schema, file, replace_convert(spec))[1]
     assert lost["reidentification", None].value < figures["reidentification", None].value / 2
     coarse = file_spec(attributes=["town"], convert={"town": {"coarser": {"Oslo": "N", "Bergen": "N", "Lund": "S"}}})
-    seen = scene_of_file(source, schema, source.original, use_of(coarse, 0, schema, source.original.names))
+    seen = align_external_file(source, schema, source.original, use_of(coarse, 0, schema, source.original.names))
     assert set(seen.original.column("town").to_pylist()) == {"N", "S"}
 
 
@@ -181,7 +181,7 @@ def panel(table, seed=0):
     )
     kept = np.flatnonzero(pid < 115)
     masked = data.select(("age", "vote", "town")).take(kept)
-    return Scene.of(data, masked, schema, Alignment(kept, np.arange(len(kept)), n)), schema
+    return GroundTruth.create_from_tables(data, masked, schema, Alignment(kept, np.arange(len(kept)), n)), schema
 
 
 def rounded(numbers):
@@ -253,7 +253,7 @@ def test_a_sample_of_the_targets_is_of_the_files(table, home):
     file = source.original.select(("id", "age", "size")).take(np.arange(40))
     file = Microdata(pa.concat_tables([file.arrow, pa.table({"id": ["x", "y"], "age": [20, 30], "size": [50.0, 51.0]})]))
     who = holder(file_spec(), schema, file)
-    scene = scene_of_file(source, schema, file, who.file)
+    scene = align_external_file(source, schema, file, who.file)
     targets = scored_targets(scene.original, schema, 0.5, keep_chosen_seed(3), scene.units)
     assert len(set(targets.tolist())) == 21
     found = attack(
@@ -308,7 +308,7 @@ def test_what_does_not_fit_is_told_in_one_message(five, change, fields, code):
 
 def test_keys_that_name_several_people(table):
     data, schema = table({"id": [1, 1, 2], "age": [1, 2, 3]}, scales=SCALES, roles=ROLES)
-    scene = Scene.of(data, data.select(("age",)), schema, Alignment.complete_in(np.arange(3)))
+    scene = GroundTruth.create_from_tables(data, data.select(("age",)), schema, Alignment.complete_in(np.arange(3)))
     with pytest.raises(InputError) as caught:
         result_of(scene, schema, Microdata.from_columns({"id": [2], "age": [3]}))
     assert caught.value.code == "ambiguous-key"
@@ -316,7 +316,7 @@ def test_keys_that_name_several_people(table):
 
 def test_whole_keys_stored_as_decimals_match_and_categories_nobody_has_differ(table):
     data, schema = table({"id": [1, 2, 3], "town": ["O", "B", "L"]}, scales=SCALES, roles=ROLES)
-    scene = Scene.of(data, data.select(("town",)), schema, Alignment.complete_in(np.arange(3)))
+    scene = GroundTruth.create_from_tables(data, data.select(("town",)), schema, Alignment.complete_in(np.arange(3)))
     file = Microdata.from_columns({"id": [1.0, 2.0, 3.0], "town": ["O", "Paris", None]})
     assert result_of(scene, schema, file)[0].outcomes.floats("credit").tolist() == [1, 1 / 3, 1 / 3]
     with pytest.raises(InputError, match="key holds"):
@@ -366,7 +366,7 @@ def test_who_learned_from_few_is_not_held_to_have_found_them_by_chance(table, ho
     data, schema = table({"id": [f"p{i}" for i in range(30)], "x": x}, scales=SCALES, roles=ROLES)
     masked = Microdata.from_columns({"x": x + 1e-3 * np.arange(30)})
     alignment = Alignment(np.arange(24), np.arange(24), 30)
-    source = Scene.of(data, masked.take(np.arange(24)), schema, alignment)
+    source = GroundTruth.create_from_tables(data, masked.take(np.arange(24)), schema, alignment)
     file = Microdata.from_columns({"id": ["p0", "p1", "p2", "p29"], "x": x[[0, 1, 2, 29]]})
     found, figures = result_of(source, schema, file, how=how)
     present = figures["reidentification_present", None]

@@ -9,12 +9,20 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from tasks.attack.probabilistic.attenuation import Kept, kept_by_files
-from tasks.attack.probabilistic.decision import classified, decide
-from tasks.attack.probabilistic.levels import SameBin, Within, compared
-from tasks.attack.probabilistic.loglinear import fitted, table_of
-from tasks.attack.probabilistic.model import Model, assumed, by_files, plain, prevalence_of, supervised, tied
-from tasks.attack.probabilistic.patterns import Patterns, counted, patterns_of, strides_of
+from tasks.attack.probabilistic.attenuation import RetentionEstimate, estimate_retention
+from tasks.attack.probabilistic.decision import classify_pairs, decide
+from tasks.attack.probabilistic.levels import SameBin, Within, create_pattern_comparison
+from tasks.attack.probabilistic.loglinear import fit_loglinear_model, table_of
+from tasks.attack.probabilistic.model import (
+    Model,
+    create_assumed_prior,
+    create_estimated_prior,
+    fit_supervised_model,
+    fit_tied_model,
+    plain,
+    prevalence_of,
+)
+from tasks.attack.probabilistic.patterns import Patterns, count_patterns, patterns_of, strides_of
 from tasks.attack.probabilistic.waterfall import riskiest
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
@@ -98,15 +106,15 @@ def test_patterns_of_one_weight_go_together():
 
 def test_actual_rates_are_counts_of_true_pairs():
     patterns, model = by_hand()
-    found = classified(decide(model, false_links=0.03, missed=0.05), patterns, np.array([1, 2, 0, 7]))
+    found = classify_pairs(decide(model, false_links=0.03, missed=0.05), patterns, np.array([1, 2, 0, 7]))
     assert (found.matches, found.others) == ((7, 2, 1), (93, 1198, 2699))
-    assert (found.false_links, found.missed, found.precision) == (93 / 3990, 0.1, 0.07)
+    assert (found.false_links, found.miss_rate, found.precision) == (93 / 3990, 0.1, 0.07)
 
 
 def test_rates_of_nothing_are_none():
     patterns, model = by_hand()
-    found = classified(decide(model, false_links=0, missed=0), patterns, np.zeros(4, dtype=np.int64))
-    assert (found.missed, found.precision) == (None, None)
+    found = classify_pairs(decide(model, false_links=0, missed=0), patterns, np.zeros(4, dtype=np.int64))
+    assert (found.miss_rate, found.precision) == (None, None)
 
 
 @settings(max_examples=50, deadline=None)
@@ -168,7 +176,7 @@ def em_slowly(patterns, prevalence, kept, weight, steps):
 def test_the_estimate_is_that_of_the_steps_in_plain_words(counts, kept):
     patterns = patterns_with(np.array(counts).reshape(2, 2, 2))
     try:
-        model = tied(patterns, 0.01, assumed(patterns, kept, 0.5))
+        model = fit_tied_model(patterns, 0.01, create_assumed_prior(patterns, kept, 0.5))
     except AttackFailed:  # it says so where it does not settle
         reject()
     assert binary(model.m) == pytest.approx(em_slowly(patterns, 0.01, kept, 0.5, model.steps), abs=1e-5)
@@ -182,7 +190,7 @@ def planted(prevalence=0.001):
 
 def test_the_estimate_finds_planted_probabilities():
     m, u, patterns = planted()
-    model = tied(patterns, 0.001, assumed(patterns, 0.5, 0.001))
+    model = fit_tied_model(patterns, 0.001, create_assumed_prior(patterns, 0.5, 0.001))
     assert binary(model.m) == pytest.approx(m, abs=0.02)
     assert binary(model.u) == pytest.approx(u, abs=0.001)
 
@@ -198,7 +206,7 @@ def test_the_plain_estimate_finds_planted_probabilities_and_how_many_match():
 
 def test_supervised_probabilities_are_shares_of_the_matches():
     patterns, _ = by_hand()
-    model = supervised(patterns, np.array([1, 2, 0, 7]))
+    model = fit_supervised_model(patterns, np.array([1, 2, 0, 7]))
     assert binary(model.m) == pytest.approx([0.9, 0.7])
     assert binary(model.u) == pytest.approx([0.1, 0.25])
     assert model.prevalence == 10 / 4000
@@ -212,7 +220,7 @@ def test_prevalence_counts_who_is_in_both_files():
 @given(st.lists(st.integers(0, 300), min_size=12, max_size=12).filter(any), st.floats(0.05, 0.95), st.floats(0.01, 20))
 def test_more_alike_never_tells_less(counts, kept, weight):
     patterns = patterns_with(np.array(counts).reshape(4, 3))
-    model = tied(patterns, 0.02, assumed(patterns, kept, weight))
+    model = fit_tied_model(patterns, 0.02, create_assumed_prior(patterns, kept, weight))
     for m, u in zip(model.m, model.u, strict=True):
         ratio = m[u > 0] / u[u > 0]
         assert (np.diff(ratio) >= -1e-9).all()
@@ -226,8 +234,8 @@ def test_dependence_is_found_again():
     of_u = np.multiply.outer(np.array([[0.65, 0.05], [0.05, 0.25]]), joint(*rest))
     of_m = joint(*([1 - one, one] for one in m))
     patterns = patterns_with(np.rint(N * (0.001 * of_m + 0.999 * of_u)).astype(np.int64))
-    prior = assumed(patterns, 0.6, 0.05)
-    apart, together = tied(patterns, 0.001, prior), tied(patterns, 0.001, prior, (("a", "b"),))
+    prior = create_assumed_prior(patterns, 0.6, 0.05)
+    apart, together = fit_tied_model(patterns, 0.001, prior), fit_tied_model(patterns, 0.001, prior, (("a", "b"),))
     levels = tuple(patterns.levels.astype(int))
     true = np.log(of_m / of_u)[levels]
     of_matches = 0.001 * of_m[levels]
@@ -244,7 +252,9 @@ def test_dependence_is_found_again():
 def test_a_model_with_all_interactions_of_two_attributes_is_the_counts():
     counts = np.array([[50, 20, 5], [10, 40, 8]])
     table = table_of(patterns_with(counts), (("a", "b"),))
-    assert fitted(table, counts.ravel(order="F").astype(float)) == pytest.approx(counts.ravel(order="F") / counts.sum())
+    assert fit_loglinear_model(table, counts.ravel(order="F").astype(float)) == pytest.approx(
+        counts.ravel(order="F") / counts.sum()
+    )
 
 
 @settings(max_examples=20, deadline=None)
@@ -252,7 +262,7 @@ def test_a_model_with_all_interactions_of_two_attributes_is_the_counts():
 def test_the_fit_keeps_the_margins_of_the_pairs_that_interact(counts):
     counts = np.array(counts).reshape(2, 3, 2)
     table = table_of(patterns_with(counts), (("b", "c"),))
-    levels, by_cell = table.levels, fitted(table, counts[tuple(table.levels.T)].astype(float))
+    levels, by_cell = table.levels, fit_loglinear_model(table, counts[tuple(table.levels.T)].astype(float))
     found = np.zeros(counts.shape)
     found[tuple(levels.T)] = by_cell * counts.sum()
     assert found.sum(axis=0) == pytest.approx(counts.sum(axis=0), rel=1e-6)
@@ -266,15 +276,15 @@ def test_the_supervised_model_takes_dependence_among_matches():
     matches = np.array([[[0, 0], [0, 50]], [[0, 0], [0, 150]]]) + np.array([[[100, 0], [0, 0]], [[0, 0], [0, 0]]])
     patterns = patterns_with(every + matches)
     order = patterns.levels.astype(int)
-    model = supervised(patterns, matches[tuple(order)], (("a", "b"), ("b", "c"), ("a", "c")))
+    model = fit_supervised_model(patterns, matches[tuple(order)], (("a", "b"), ("b", "c"), ("a", "c")))
     assert np.exp(model.log_m)[[0, 7]] == pytest.approx([1 / 3, 1 / 2], abs=0.02)
-    assert supervised(patterns, matches[tuple(order)]).log_m[0] < np.log(0.15)
+    assert fit_supervised_model(patterns, matches[tuple(order)]).log_m[0] < np.log(0.15)
 
 
 def test_an_interaction_of_an_unknown_attribute_is_refused():
     patterns, _ = by_hand()
     with pytest.raises(InputError, match="interaction"):
-        tied(patterns, 0.001, assumed(patterns, 0.5), (("a", "z"),))
+        fit_tied_model(patterns, 0.001, create_assumed_prior(patterns, 0.5), (("a", "z"),))
 
 
 def test_a_log_linear_model_of_too_many_patterns_is_refused():
@@ -284,14 +294,14 @@ def test_a_log_linear_model_of_too_many_patterns_is_refused():
     names = tuple("abcdefghijklm")
     patterns = Patterns(numbers, np.ones(len(numbers), dtype=np.int64), levels[:, first], np.full(13, 2), names)
     with pytest.raises(InputError, match="too many patterns for a log-linear model"):
-        tied(patterns, 0.001, assumed(patterns, 0.5), (("a", "b"),))
+        fit_tied_model(patterns, 0.001, create_assumed_prior(patterns, 0.5), (("a", "b"),))
 
 
 def test_an_estimate_that_does_not_settle_is_a_failure(monkeypatch):
     monkeypatch.setattr("tasks.attack.probabilistic.model.MOST_STEPS", 2)
     _, _, patterns = planted()
     with pytest.raises(AttackFailed, match="did not settle"):
-        tied(patterns, 0.001, assumed(patterns, 0.5, 0.001))
+        fit_tied_model(patterns, 0.001, create_assumed_prior(patterns, 0.5, 0.001))
 
 
 def correlated(n, rng):
@@ -306,11 +316,11 @@ def test_the_share_that_a_mask_kept_is_found_from_the_files(table, retention):
     original, schema = table(columns, scales=dict.fromkeys(columns, Scale.CODE))
     step = Pram(method="pram", attributes=original.names, retention=retention)
     masked = mask(original, schema, (step,), seed=bytes(32), path=()).data
-    both = compared(original, masked, schema, original.names)
+    both = create_pattern_comparison(original, masked, schema, original.names)
     kept = (retention - 0.2) / 0.8  # kept, or drawn from all five
-    found = kept_by_files(both, 0.6)
+    found = estimate_retention(both, 0.6)
     assert found.share == pytest.approx([kept] * 4, abs=0.1)
-    prior = by_files(counted(both), found)
+    prior = create_estimated_prior(count_patterns(both), found)
     everybody = np.arange(original.n)
     alike = patterns_of(both, everybody, everybody)[:, None] // strides_of(both.sizes) % 2
     assert binary(prior.m) == pytest.approx(alike.mean(axis=0), abs=0.08)
@@ -318,14 +328,16 @@ def test_the_share_that_a_mask_kept_is_found_from_the_files(table, retention):
 
 def test_attributes_that_hang_together_with_no_other_keep_what_was_assumed(table):
     original, schema = table({"a": [0, 0, 1, 1] * 5, "b": [0, 1, 0, 1] * 5}, scales={"a": Scale.CODE, "b": Scale.CODE})
-    assert kept_by_files(compared(original, original, schema, ("a", "b")), 0.7).share == pytest.approx([0.7, 0.7])
-    assert kept_by_files(compared(original, original, schema, ("a",)), 0.7).share == pytest.approx([0.7])
+    assert estimate_retention(create_pattern_comparison(original, original, schema, ("a", "b")), 0.7).share == pytest.approx(
+        [0.7, 0.7]
+    )
+    assert estimate_retention(create_pattern_comparison(original, original, schema, ("a",)), 0.7).share == pytest.approx([0.7])
 
 
 def test_a_constant_attribute_takes_nothing_from_the_others(table):
     columns = correlated(2000, np.random.default_rng(7)) | {"k": np.full(2000, 3)}
     original, schema = table(columns, scales=dict.fromkeys(columns, Scale.CODE))
-    found = kept_by_files(compared(original, original, schema, original.names), 0.6)
+    found = estimate_retention(create_pattern_comparison(original, original, schema, original.names), 0.6)
     assert found.share[:4].min() > 0.95
     assert found.share[4] == pytest.approx(0.6)
 
@@ -334,15 +346,15 @@ def test_attributes_without_equality_keep_what_was_assumed(table):
     rng = np.random.default_rng(2)
     original, schema = table({"x": rng.normal(size=50), "y": rng.normal(size=50)})
     ladders = (("x", (Within(rule="within", percent=5),)), ("y", (SameBin(rule="same_bin", bins=4),)))
-    both = compared(original, original, schema, ("x", "y"), ladders)
-    found = kept_by_files(both, 0.55)
+    both = create_pattern_comparison(original, original, schema, ("x", "y"), ladders)
+    found = estimate_retention(both, 0.55)
     assert (found.attribute.tolist(), found.level.tolist()) == ([1], [1])
-    prior = by_files(counted(both), found)
+    prior = create_estimated_prior(count_patterns(both), found)
     assert prior.m[0].tolist() == pytest.approx([0.45, 0.55])
 
 
 def test_worked_prior_from_the_files():
     # u: .5 .3 .2. At level 1 or above .5 + .8 (1 - .5) = .9, at level 2 .2 + .5 (1 - .2) = .6
     patterns = patterns_with(np.array([50, 30, 20]))
-    found = Kept(np.array([0, 0]), np.array([1, 2]), np.array([0.8, 0.5]), np.array([0.5, 0.2]), 0.6)
-    assert by_files(patterns, found).m[0].tolist() == pytest.approx([0.1, 0.3, 0.6])
+    found = RetentionEstimate(np.array([0, 0]), np.array([1, 2]), np.array([0.8, 0.5]), np.array([0.5, 0.2]), 0.6)
+    assert create_estimated_prior(patterns, found).m[0].tolist() == pytest.approx([0.1, 0.3, 0.6])

@@ -8,20 +8,20 @@ import pytest
 from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.methods import attack
 from tasks.attack.omissions import Omission
-from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.coding.rounding import Rounding
-from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.external_release.released import Undeclared
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Scale
+from tasks.score.attack_coverage import attacks_beyond_the_share, find_unfollowed
 from tasks.score.linkage import linkage_estimates
 from tasks.score.policy import PolicyLine
-from tasks.score.unfollowed import attacks_beyond_the_share, find_unfollowed
 from tasks.score.verdict import decide
 
 SEED = bytes(range(32))
@@ -64,7 +64,7 @@ def run(people, steps, spec=TRANSPARENT, knows=KEYS, share=1.0):
     data, schema = people
     done = mask(data, schema, tuple(one for one in steps if not isinstance(one, Undeclared)), seed=SEED, path=())
     mechanisms = steps if not done.mechanisms else done.mechanisms
-    scene = Scene.of(data, done.data, schema, Alignment(done.record, done.order, data.n))
+    scene = GroundTruth.create_from_tables(data, done.data, schema, Alignment(done.record, done.order, data.n))
     held = None if share == 1 else np.sort(np.random.default_rng(1).permutation(data.n)[: round(share * data.n)])
     result = attack(
         *(data, done.data, schema, mechanisms, spec, Intruder("declared", knows, records=share)),

@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
-from tasks.attack.linkage.holding import held
+from tasks.attack.linkage.holding import apply_holdings
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder, IntruderSpec, intruders
 from tasks.attack.transparency.transparency import Transparency
@@ -41,7 +41,7 @@ def holds(**by_name):
 
 def seen(people, **by_name):
     data, schema = people
-    return held(data, schema, holds(**by_name))
+    return apply_holdings(data, schema, holds(**by_name))
 
 
 def test_noise_rounding_and_units(people):

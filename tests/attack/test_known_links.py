@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.attack.linkage.assertable_links import compute_assertion_shares, find_surest_links, precision_curve, threshold
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
-from tasks.attack.linkage.known import asserted, precision_curve, surest, threshold
 from tasks.attack.methods import attack
 from tasks.attack.outcomes.links import Links
 from tasks.attack.threat import Intruder
@@ -44,7 +44,7 @@ def test_margins():
 def test_the_surest_link_of_a_person():
     # person 0 has records 0 and 1, of which 1 is surer and names row 2, of unit 7; person 1's record names nobody
     found = links([1.0, 1, 1], [2.0, 5, 9], [0, 2, 1, 2], starts=[0, 1, 2, 4])
-    named = surest(found, np.arange(3), np.array([0, 0, 1]), 2, np.array([5, 6, 7]))
+    named = find_surest_links(found, np.arange(3), np.array([0, 0, 1]), 2, np.array([5, 6, 7]))
     assert named.margin.tolist() == pytest.approx([4 / 6, 0])
     assert named.unit.tolist() == [7, -1]
 
@@ -71,11 +71,11 @@ def test_no_link_decides_about_itself(seed, n):
     rng = np.random.default_rng(seed)
     margin = rng.random(n)
     right = rng.random(n) < margin
-    claims = asserted(margin, right)
+    claims = compute_assertion_shares(margin, right)
     for i in range(0, n, 17):
         other = right.copy()
         other[i] = ~other[i]
-        assert asserted(margin, other)[i] == claims[i]
+        assert compute_assertion_shares(margin, other)[i] == claims[i]
 
 
 @settings(max_examples=20, deadline=None)
@@ -85,7 +85,7 @@ def test_the_order_of_the_links_decides_nothing(seed, n, digits):
     margin = rng.random(n).round(digits)
     right = rng.random(n) < 0.8 + 0.2 * margin
     order = rng.permutation(n)
-    one, other = asserted(margin, right), asserted(margin[order], right[order])
+    one, other = compute_assertion_shares(margin, right), compute_assertion_shares(margin[order], right[order])
     assert math.fsum(one) == math.fsum(other)
     assert math.fsum(one * right) == math.fsum(other * right[order])
 
@@ -101,7 +101,7 @@ def test_each_link_is_asserted_as_often_as_by_a_plain_intruder():
         order = rng.permutation(n)
         own, other = order[: n // 2], order[n // 2 :]
         plain[own] += margin[own] >= threshold(margin[other], right[other])
-    found = asserted(margin, right)
+    found = compute_assertion_shares(margin, right)
     assert 0.2 < found.mean() < 0.6
     assert found.mean() == pytest.approx(2 * plain.mean() / times, abs=0.02)
     assert (found * right).mean() == pytest.approx(2 * (plain * right).mean() / times, abs=0.02)
@@ -110,9 +110,9 @@ def test_each_link_is_asserted_as_often_as_by_a_plain_intruder():
 def test_nothing_is_asserted_of_guesses_and_nearly_all_of_clear_links():
     rng = np.random.default_rng(8)
     margin = rng.random(4000)
-    assert not asserted(margin, rng.random(4000) < 0.6).any()
+    assert not compute_assertion_shares(margin, rng.random(4000) < 0.6).any()
     right = rng.random(4000) < np.where(margin > 0.4, 0.99, 0.3)
-    claims = asserted(margin, right)
+    claims = compute_assertion_shares(margin, right)
     assert (claims * right).sum() / claims.sum() == pytest.approx(0.95, abs=0.02)
     assert 0.6 < claims.mean() < 0.72
 

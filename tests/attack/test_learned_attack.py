@@ -10,11 +10,11 @@ import pytest
 from pydantic import TypeAdapter
 
 from tasks.attack.learned import learn as learning
-from tasks.attack.learned.features import cone, diagonal, within
+from tasks.attack.learned.features import clip_to_cone, cone, diagonal
 from tasks.attack.learned.learned_linkage import KINDS, MOST_TERMS, LearnedLinkage, link_by_learning
 from tasks.attack.learned.rows import problem
 from tasks.attack.learned.search import search
-from tasks.attack.linkage.distance_linkage import DistanceLinkage, Pairs
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, RecordPairs
 from tasks.attack.methods import Attack, attack
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import Intruder, check_attacks
@@ -40,7 +40,7 @@ def learned(**parameters):
 def linked(original, masked, schema, *, knows=None, pairs=None, **parameters):
     everybody = np.arange(masked.n)
     return link_by_learning(
-        original, masked, schema, learned(**parameters), knows or schema.names, pairs or Pairs(everybody, everybody)
+        original, masked, schema, learned(**parameters), knows or schema.names, pairs or RecordPairs(everybody, everybody)
     )
 
 
@@ -165,7 +165,7 @@ class TestTheSameLinks:
         straight = linked(original, masked, schema, learn=family)
         rng = np.random.default_rng(6)
         rows, records = rng.permutation(N), rng.permutation(N)
-        whose = Pairs(np.argsort(records)[rows], np.arange(N))
+        whose = RecordPairs(np.argsort(records)[rows], np.arange(N))
         turned = linked(original.take(records), masked.take(rows), schema, learn=family, pairs=whose)
         assert turned.learned == straight.learned
         credit = turned.guesses(whose.records).credit(whose.rows)
@@ -302,7 +302,7 @@ class TestFiles:
         result = replace(attacked(*crossed, learned()), outcomes=None)
         kept = TypeAdapter(AttackResult)
         assert kept.validate_json(kept.dump_json(result)) == result
-        assert result.learned.rounded.parameters == ()
+        assert result.learned.public_summary.parameters == ()
 
 
 class TestInsideTheCone:
@@ -320,12 +320,12 @@ class TestInsideTheCone:
     def test_what_rounding_left_outside_is_taken_off_and_nothing_else_moves(self, kind):
         rng, d = np.random.default_rng(4), 4
         bounds = cone(kind, d)
-        inside = within(kind, diagonal(kind, rng.random(d)), d)
+        inside = clip_to_cone(kind, diagonal(kind, rng.random(d)), d)
         np.testing.assert_array_equal(inside, diagonal(kind, np.random.default_rng(4).random(d)))
         for _ in range(20):
-            strayed = within(kind, inside - 1e-9 * rng.random(len(inside)) - (rng.random(len(inside)) < 0.5) * inside, d)
+            strayed = clip_to_cone(kind, inside - 1e-9 * rng.random(len(inside)) - (rng.random(len(inside)) < 0.5) * inside, d)
             assert (bounds @ strayed >= -1e-15).all()
-            np.testing.assert_allclose(within(kind, strayed, d), strayed, atol=1e-15)
+            np.testing.assert_allclose(clip_to_cone(kind, strayed, d), strayed, atol=1e-15)
 
 
 def test_of_few_records_among_many_rows_few_are_found_by_chance(table):
@@ -336,5 +336,5 @@ def test_of_few_records_among_many_rows_few_are_found_by_chance(table):
     of = problem(KINDS["weighted_mean"], original.floats("x")[:1, None], original.floats("x")[:, None], everybody[:1])
     rates = learning.chance(of, rng=rng, permutations=200, rounds=1)
     assert rates.sum() == (rates == 1).sum() <= 20  # Binomial(200, 1/40): more than 20 has probability 3e-8
-    links = linked(original, original, schema, pairs=Pairs(everybody[:1], everybody[:1]))
+    links = linked(original, original, schema, pairs=RecordPairs(everybody[:1], everybody[:1]))
     assert links.learned.rate == 1

@@ -15,11 +15,11 @@ from tasks.attack.learned.features import (
     cone,
     diagonal,
     features,
+    flatten_matrix,
     matrix_of,
     measure_of,
     negative_direction,
-    normalised,
-    of_matrix,
+    normalise_parameters,
     shapley,
     width,
 )
@@ -68,7 +68,7 @@ class TestByHand:
 
     def test_bilinear_sees_the_signs(self):
         form = np.array([[1.0, 0.5, 0.0], [0.5, 2.0, 0.0], [0.0, 0.0, 1.0]])
-        assert value(Kind.BILINEAR, of_matrix(form), self.difference) == 9 + 2 + 4 + 2 * 0.5 * -3
+        assert value(Kind.BILINEAR, flatten_matrix(form), self.difference) == 9 + 2 + 4 + 2 * 0.5 * -3
 
     def test_who_is_linked(self):
         found = np.array([[0.0], [1.0], [1.0], [5.0]])
@@ -177,20 +177,20 @@ class TestForms:
     def test_matrix_and_parameters_are_one(self, seed):
         form = np.random.default_rng(seed).normal(size=(4, 4))
         form += form.T
-        assert np.array_equal(matrix_of(of_matrix(form)), form)
+        assert np.array_equal(matrix_of(flatten_matrix(form)), form)
 
     def test_the_missing_bound_is_broken_by_the_form_and_by_no_definite_one(self):
         form = np.array([[1.0, 3.0], [3.0, 1.0]])
-        bound = negative_direction(of_matrix(form))
-        assert bound @ of_matrix(form) == pytest.approx(-2)
-        assert bound @ of_matrix(np.array([[2.0, -1.0], [-1.0, 1.0]])) > 0
-        assert negative_direction(of_matrix(np.eye(3))) is None
+        bound = negative_direction(flatten_matrix(form))
+        assert bound @ flatten_matrix(form) == pytest.approx(-2)
+        assert bound @ flatten_matrix(np.array([[2.0, -1.0], [-1.0, 1.0]])) > 0
+        assert negative_direction(flatten_matrix(np.eye(3))) is None
 
     @pytest.mark.parametrize("kind", Kind)
     def test_normalising_changes_no_link(self, kind):
         rng = np.random.default_rng(2)
         x, y = rng.normal(size=(2, 30, 3))
         parameters = 7 * arithmetic_mean(kind, 3)
-        before, after = (recount(kind, p, x, y, np.arange(30)) for p in (parameters, normalised(kind, parameters)))
+        before, after = (recount(kind, p, x, y, np.arange(30)) for p in (parameters, normalise_parameters(kind, parameters)))
         assert np.array_equal(before.nearer, after.nearer)
-        assert normalised(kind, parameters) == pytest.approx(arithmetic_mean(kind, 3))
+        assert normalise_parameters(kind, parameters) == pytest.approx(arithmetic_mean(kind, 3))

@@ -8,7 +8,7 @@ import pytest
 from tasks.attack.learned import learn as learning
 from tasks.attack.learned.learned_linkage import KINDS, LearnedLinkage, link_by_learning
 from tasks.attack.learned.search import search
-from tasks.attack.linkage.distance_linkage import Pairs
+from tasks.attack.linkage.distance_linkage import RecordPairs
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -52,7 +52,7 @@ def noisy(table):
 def run(data, masked, schema, *, knows=("x", "y", "group"), pairs=None, **parameters):
     everybody = np.arange(masked.n)
     spec = LearnedLinkage(method="learned_linkage", **parameters)
-    return link_by_learning(data, masked, schema, spec, knows, pairs or Pairs(everybody, everybody))
+    return link_by_learning(data, masked, schema, spec, knows, pairs or RecordPairs(everybody, everybody))
 
 
 def proven(noisy, knows, learn):
@@ -70,7 +70,7 @@ def test_the_order_of_the_released_rows_is_forgotten(people, credits, family, st
     masked = mask(data, schema, STEPS[steps], seed=SEED, path=()).data
     straight = run(data, masked, schema, learn=family, direction=direction)
     order = np.random.default_rng(4).permutation(N)
-    turned = run(data, masked.take(order), schema, learn=family, direction=direction, pairs=Pairs(order, np.arange(N)))
+    turned = run(data, masked.take(order), schema, learn=family, direction=direction, pairs=RecordPairs(order, np.arange(N)))
     assert turned.learned == straight.learned
     expected = credits(straight)
     expected = expected[order] if direction == "to_original" else expected[:, order]
@@ -84,7 +84,7 @@ def test_the_order_of_the_intruders_records_is_forgotten(people, credits, family
     masked = mask(data, schema, STEPS[steps], seed=SEED, path=()).data
     straight = run(data, masked, schema, learn=family)
     order = np.random.default_rng(4).permutation(N)
-    turned = run(data.take(order), masked, schema, learn=family, pairs=Pairs(np.arange(N), order))
+    turned = run(data.take(order), masked, schema, learn=family, pairs=RecordPairs(np.arange(N), order))
     assert turned.learned == straight.learned
     np.testing.assert_array_equal(credits(turned), credits(straight)[order])
 

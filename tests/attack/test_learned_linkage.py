@@ -13,12 +13,12 @@ from scipy.optimize import linprog
 from tasks.attack.learned import milp
 from tasks.attack.learned.benders import prove
 from tasks.attack.learned.features import Kind, arithmetic_mean, cone, matrix_of
-from tasks.attack.learned.learn import chance, held_out, learn
+from tasks.attack.learned.learn import chance, evaluate_held_out, learn
 from tasks.attack.learned.neighbours import links_of
 from tasks.attack.learned.recount import recount
 from tasks.attack.learned.rows import problem, rows_of
 from tasks.attack.learned.search import search, standard_starts
-from tasks.attack.learned.separation import Pool
+from tasks.attack.learned.separation import RowPool
 
 
 def rng(seed=0):
@@ -112,7 +112,7 @@ class TestReasons:
     def test_records_that_can_be_linked_together_get_parameters_that_link_them(self):
         x, y = hard(4, 20, noise=0.05)
         of = problem(Kind.BILINEAR, x, y, np.arange(20))
-        pool = Pool(of, np.broadcast_to(np.arange(20), (20, 20)).copy(), np.zeros((0, 6)), arithmetic_mean(of.kind, 3))
+        pool = RowPool(of, np.broadcast_to(np.arange(20), (20, 20)).copy(), np.zeros((0, 6)), arithmetic_mean(of.kind, 3))
         place, reason = pool.together(np.ones(20, dtype=bool))
         assert reason is None
         assert links_of(of, pool.parameters(place)).strict.all()
@@ -189,7 +189,7 @@ class TestRecovery:
     def test_on_independent_files_nothing_is_gained_on_the_other_half(self):
         """Of the other 100, among 200 records, about Poisson(0.5) are linked by chance: P(7 or more) is 1e-6."""
         x, y = rng(14).normal(size=(2, 200, 4))
-        split = held_out(problem(Kind.BILINEAR, x, y), rng=rng())
+        split = evaluate_held_out(problem(Kind.BILINEAR, x, y), rng=rng())
         assert split.learned_half >= 0.03
         assert split.other_half * 100 < 7
 
@@ -204,7 +204,9 @@ class TestRecovery:
     def test_what_is_learned_on_one_half_links_the_other(self):
         own = rng(16)
         found = own.normal(size=(400, 3))
-        split = held_out(problem(Kind.WEIGHTED_MEAN, found + own.normal(size=(400, 3)) * [0.02, 0.1, 1.0], found), rng=rng())
+        split = evaluate_held_out(
+            problem(Kind.WEIGHTED_MEAN, found + own.normal(size=(400, 3)) * [0.02, 0.1, 1.0], found), rng=rng()
+        )
         assert split.other_half > split.euclidean + 0.2
         assert split.learned_half >= split.other_half - 0.1
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.attack.learned.apart import Apart
+from tasks.attack.learned.attribute_differences import Apart
 from tasks.attack.learned.features import CODES, Kind, arithmetic_mean, cone, features, width
-from tasks.attack.learned.joining import joined
+from tasks.attack.learned.joinability import extend_linked_set
 from tasks.attack.learned.local_search import line_overlap
 from tasks.attack.learned.neighbours import links_and_nearest, links_of
 from tasks.attack.learned.recount import BLOCK, links_among
@@ -89,6 +89,6 @@ def test_records_join_until_all_are_linked_where_all_can_be(seed):
     found = rng.normal(size=(40, 3))
     of = problem(Kind.WEIGHTED_MEAN, found + rng.normal(size=found.shape) * [0.0, 0.4, 0.4], found)
     start, bounds = arithmetic_mean(of.kind, 3), cone(of.kind, 3)
-    parameters = joined(of, start, bounds, lambda one: np.maximum(one, 0.0))
+    parameters = extend_linked_set(of, start, bounds, lambda one: np.maximum(one, 0.0))
     assert of.worth(links_of(of, start)) < of.worth(links_of(of, parameters)) == 40
-    np.testing.assert_array_equal(joined(of, parameters, bounds, lambda one: one), parameters)
+    np.testing.assert_array_equal(extend_linked_set(of, parameters, bounds, lambda one: one), parameters)

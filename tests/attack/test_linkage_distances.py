@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from tasks.attack.linkage.distances import (
     Kind,
-    beside,
+    append_plain_attributes,
     choquet,
+    create_weighted_mean,
     euclidean,
     is_monotone,
     mahalanobis,
@@ -22,7 +23,6 @@ from tasks.attack.linkage.distances import (
     polynomial_kernel,
     quadratic,
     two_additive,
-    weighted_mean,
 )
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -47,7 +47,7 @@ def additive_measure(weights):
     ("form", "expected"),
     [
         (euclidean(3), 5),
-        (weighted_mean(np.array([0.5, 2, 7])), 2 + 2),
+        (create_weighted_mean(np.array([0.5, 2, 7])), 2 + 2),
         (owa(np.array([2.0, 1, 0]), 3), 2 * 4 + 1),
         (owa(np.array([1.0]), 3), 5),  # one step of the quantifier: all alike
         (owa(np.array([1.0, 0]), 3), 3 * (4 * 2 / 3 + 1 / 3)),  # Q rises to 1 at one half: 2/3, 1/3, 0
@@ -58,23 +58,23 @@ def additive_measure(weights):
         (choquet(np.array([0, 0.2, 0.3, 0.5, 0.4, 0.6, 0.7, 1]), 3), 3 * (0.5 + 0.6)),
         # 0.5 * 4 + 0.4 * 1 + 0.3 * 0 - 0.2 min(4, 1), times three
         (two_additive(np.array([0.5, 0.4, 0.3]), np.array([[0, -0.2, 0], [-0.2, 0, 0], [0, 0, 0.0]])), 3 * (2 + 0.4 - 0.2)),
-        (beside(two_additive(np.array([1.0]), np.zeros((1, 1))), 2), 5),
-        (beside(quadratic(np.array([[3.0]])), 2), 13),
-        (beside(weighted_mean(np.array([3.0])), 2), 13),
+        (append_plain_attributes(two_additive(np.array([1.0]), np.zeros((1, 1))), 2), 5),
+        (append_plain_attributes(quadratic(np.array([[3.0]])), 2), 13),
+        (append_plain_attributes(create_weighted_mean(np.array([3.0])), 2), 13),
     ],
 )
 def test_worked_distances(form, expected):
-    assert form.of(DELTA) == pytest.approx([expected])
+    assert form.compute_distances(DELTA) == pytest.approx([expected])
 
 
 def test_what_is_missing():
     gap = np.array([[np.nan, 1.0, 0.0]])  # counts 2, as two random records would
-    assert euclidean(3).of(gap) == pytest.approx([3])
-    assert owa(np.array([3.0, 0, 0]), 3).of(gap) == pytest.approx([6])
-    assert quadratic(np.array([[2.0, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])).of(gap) == pytest.approx([4 + 1])
-    assert mean_of_present(3).of(gap) == pytest.approx([0.5])
-    assert mean_of_present(3).of(np.full((1, 3), np.nan)) == pytest.approx([1])
-    assert choquet(additive_measure(np.ones(3)), 3).of(gap) == pytest.approx([3])
+    assert euclidean(3).compute_distances(gap) == pytest.approx([3])
+    assert owa(np.array([3.0, 0, 0]), 3).compute_distances(gap) == pytest.approx([6])
+    assert quadratic(np.array([[2.0, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])).compute_distances(gap) == pytest.approx([4 + 1])
+    assert mean_of_present(3).compute_distances(gap) == pytest.approx([0.5])
+    assert mean_of_present(3).compute_distances(np.full((1, 3), np.nan)) == pytest.approx([1])
+    assert choquet(additive_measure(np.ones(3)), 3).compute_distances(gap) == pytest.approx([3])
 
 
 @settings(max_examples=60, deadline=None)
@@ -83,18 +83,18 @@ def test_one_is_a_case_of_the_other(seed, d):
     rng = np.random.default_rng(seed)
     delta, weights = rng.normal(size=(20, d)), rng.random(d) + 0.01
     weights *= d / weights.sum()
-    plain, weighted = euclidean(d).of(delta), weighted_mean(weights).of(delta)
+    plain, weighted = euclidean(d).compute_distances(delta), create_weighted_mean(weights).compute_distances(delta)
     np.testing.assert_allclose(plain, (delta**2).sum(axis=1))
-    np.testing.assert_allclose(owa(np.full(d, 0.3), d).of(delta), plain)
-    np.testing.assert_allclose(mahalanobis(np.eye(d)).of(delta), plain)
-    np.testing.assert_allclose(quadratic(np.diag(weights)).of(delta), weighted)
-    np.testing.assert_allclose(choquet(additive_measure(weights), d).of(delta), weighted)
-    np.testing.assert_allclose(two_additive(weights / d, np.zeros((d, d))).of(delta), weighted)
-    np.testing.assert_allclose(d * mean_of_present(d).of(delta), plain)
+    np.testing.assert_allclose(owa(np.full(d, 0.3), d).compute_distances(delta), plain)
+    np.testing.assert_allclose(mahalanobis(np.eye(d)).compute_distances(delta), plain)
+    np.testing.assert_allclose(quadratic(np.diag(weights)).compute_distances(delta), weighted)
+    np.testing.assert_allclose(choquet(additive_measure(weights), d).compute_distances(delta), weighted)
+    np.testing.assert_allclose(two_additive(weights / d, np.zeros((d, d))).compute_distances(delta), weighted)
+    np.testing.assert_allclose(d * mean_of_present(d).compute_distances(delta), plain)
     sizes = np.array([int(s).bit_count() for s in range(1 << d)])
     by_size = np.sort(weights)[::-1]  # a measure of the size alone: the largest difference meets the singletons
     symmetric = choquet(np.append(0, np.cumsum(by_size))[sizes] / by_size.sum(), d)
-    np.testing.assert_allclose(symmetric.of(delta), owa(by_size, d).of(delta))
+    np.testing.assert_allclose(symmetric.compute_distances(delta), owa(by_size, d).compute_distances(delta))
 
 
 @settings(max_examples=60, deadline=None)
@@ -107,11 +107,13 @@ def test_slow_twins(seed, d):
     integral = sum(
         (high - low) * measure[sum(1 << j for j in range(d) if squares[j] >= high)] for low, high in pairwise(levels)
     )
-    assert choquet(measure, d).of(delta[np.newaxis])[0] == pytest.approx(d * integral)
+    assert choquet(measure, d).compute_distances(delta[np.newaxis])[0] == pytest.approx(d * integral)
     root = rng.normal(size=(d, d))
-    assert quadratic(root @ root.T).of(delta[np.newaxis])[0] == pytest.approx(((delta @ root) ** 2).sum())
+    assert quadratic(root @ root.T).compute_distances(delta[np.newaxis])[0] == pytest.approx(((delta @ root) ** 2).sum())
     weights = rng.random(d)
-    assert owa(weights, d).of(delta[np.newaxis])[0] == pytest.approx(d / weights.sum() * (np.sort(squares)[::-1] @ weights))
+    assert owa(weights, d).compute_distances(delta[np.newaxis])[0] == pytest.approx(
+        d / weights.sum() * (np.sort(squares)[::-1] @ weights)
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -126,7 +128,9 @@ def test_a_two_additive_measure_written_out(seed, d):
     measure = measure_of(singles, pairs)
     assert is_monotone(measure, d)
     delta = rng.normal(size=(10, d))
-    np.testing.assert_allclose(two_additive(singles, pairs).of(delta), choquet(measure, d).of(delta))
+    np.testing.assert_allclose(
+        two_additive(singles, pairs).compute_distances(delta), choquet(measure, d).compute_distances(delta)
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -135,8 +139,8 @@ def test_mahalanobis_forgets_linear_coordinates(seed, d):
     rng = np.random.default_rng(seed)
     data, change = rng.normal(size=(50, d)), rng.normal(size=(d, d)) + 3 * np.eye(d)
     delta = rng.normal(size=(10, d))
-    before = mahalanobis(np.atleast_2d(np.cov(data, rowvar=False))).of(delta)
-    after = mahalanobis(np.atleast_2d(np.cov(data @ change, rowvar=False))).of(delta @ change)
+    before = mahalanobis(np.atleast_2d(np.cov(data, rowvar=False))).compute_distances(delta)
+    after = mahalanobis(np.atleast_2d(np.cov(data @ change, rowvar=False))).compute_distances(delta @ change)
     np.testing.assert_allclose(before, after, rtol=1e-6)
 
 
@@ -146,9 +150,11 @@ def test_mahalanobis_leaves_out_what_follows_from_the_rest():
     form = mahalanobis(np.cov(dependent, rowvar=False))
     delta = x[:10] - x[10:20]
     three = np.column_stack([delta, delta.sum(axis=1)])
-    np.testing.assert_allclose(form.of(three), mahalanobis(np.cov(x, rowvar=False)).of(delta), rtol=1e-6)
+    np.testing.assert_allclose(
+        form.compute_distances(three), mahalanobis(np.cov(x, rowvar=False)).compute_distances(delta), rtol=1e-6
+    )
     constant = mahalanobis(np.array([[2.0, 0], [0, 0]]))
-    assert constant.of(np.array([[2.0, 5.0]])) == pytest.approx([2])
+    assert constant.compute_distances(np.array([[2.0, 5.0]])) == pytest.approx([2])
 
 
 @settings(max_examples=40, deadline=None)
@@ -157,10 +163,14 @@ def test_order_and_sign(seed, d):
     rng = np.random.default_rng(seed)
     delta, order = rng.normal(size=(10, d)), rng.permutation(d)
     weights = rng.random(d) + 0.1
-    assert owa(weights, d).of(delta).tolist() == pytest.approx(owa(weights, d).of(-delta[:, order]).tolist())
+    assert owa(weights, d).compute_distances(delta).tolist() == pytest.approx(
+        owa(weights, d).compute_distances(-delta[:, order]).tolist()
+    )
     measure = monotone_measure(rng, d)
     moved = np.array([measure[sum(1 << int(order[j]) for j in range(d) if s >> j & 1)] for s in range(1 << d)])
-    assert choquet(measure, d).of(delta).tolist() == pytest.approx(choquet(moved, d).of(delta[:, order]).tolist())
+    assert choquet(measure, d).compute_distances(delta).tolist() == pytest.approx(
+        choquet(moved, d).compute_distances(delta[:, order]).tolist()
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,8 +186,8 @@ def test_order_and_sign(seed, d):
         lambda: two_additive(np.array([0.5, 0.4]), np.zeros((2, 2))),
         lambda: two_additive(np.array([1.3, 0.1]), np.array([[0, -0.4], [-0.4, 0]])),
         lambda: two_additive(np.array([0.5, 0.3]), np.array([[0, 0.4], [0, 0]])),
-        lambda: beside(owa(np.ones(2), 2), 1),
-        lambda: polynomial_kernel(2, 2).of(np.zeros((1, 2))),
+        lambda: append_plain_attributes(owa(np.ones(2), 2), 1),
+        lambda: polynomial_kernel(2, 2).compute_distances(np.zeros((1, 2))),
     ],
 )
 def test_what_is_no_distance_of_the_family(wrong):
@@ -189,11 +199,15 @@ def test_which_forms_are_euclidean():
     indefinite = quadratic(np.array([[1.0, 2], [2, 1]]))
     assert not indefinite.is_euclidean
     assert not owa(np.ones(2), 2).is_euclidean
-    for form in (weighted_mean(np.array([2.0, 0])), quadratic(np.array([[2.0, 1], [1, 1]])), mahalanobis(np.ones((2, 2)))):
+    for form in (
+        create_weighted_mean(np.array([2.0, 0])),
+        quadratic(np.array([[2.0, 1], [1, 1]])),
+        mahalanobis(np.ones((2, 2))),
+    ):
         delta = np.random.default_rng(2).normal(size=(5, 2))
         assert form.is_euclidean
-        np.testing.assert_allclose(((delta @ form.square_root) ** 2).sum(axis=1), form.of(delta))
-    assert indefinite.of(np.array([[1.0, -1.0]])) == pytest.approx([-2])
+        np.testing.assert_allclose(((delta @ form.square_root) ** 2).sum(axis=1), form.compute_distances(delta))
+    assert indefinite.compute_distances(np.array([[1.0, -1.0]])) == pytest.approx([-2])
 
 
 def test_every_kind_has_its_number():

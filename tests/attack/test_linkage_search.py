@@ -13,11 +13,19 @@ from pydantic import TypeAdapter
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import spearmanr
 
-from tasks.attack.linkage.assignment import assigned, assignment
+from tasks.attack.linkage.assignment import list_assigned_classes, solve_assignment
 from tasks.attack.linkage.attributes import Columns, files_of
-from tasks.attack.linkage.distance_linkage import DistanceLinkage, Pairs, link_by_distance, permuted_chance
-from tasks.attack.linkage.distances import choquet, euclidean, mean_of_present, owa, polynomial_kernel, quadratic, weighted_mean
-from tasks.attack.linkage.search import Search, embedded, kernel_places
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, RecordPairs, compute_permutation_chance, link_by_distance
+from tasks.attack.linkage.distances import (
+    choquet,
+    create_weighted_mean,
+    euclidean,
+    mean_of_present,
+    owa,
+    polynomial_kernel,
+    quadratic,
+)
+from tasks.attack.linkage.search import Search, find_embedding, kernel_places
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import mask
@@ -110,7 +118,7 @@ def test_the_kernel(table):
 
 FORMS = {
     "euclidean": euclidean(3),
-    "weighted": weighted_mean(np.array([2.0, 0.3, 1])),
+    "weighted": create_weighted_mean(np.array([2.0, 0.3, 1])),
     "definite": quadratic(np.array([[2.0, 0, 1], [0, 1, 0], [1, 0, 1]])),
     "indefinite": quadratic(np.array([[1.0, 0, 2], [0, 1, 0], [2, 0, 1]])),
     "through a category": quadratic(np.array([[2.0, 0.5, 0], [0.5, 2, 0], [0, 0, 1]])),
@@ -153,7 +161,7 @@ def test_which_searches_have_a_tree(name):
     rng = np.random.default_rng(1)
     columns = Columns(np.array([0, 1, 0]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
     queries, searched = rng.integers(0, 4, (20, 3)).astype(float), rng.integers(0, 4, (30, 3)).astype(float)
-    places = embedded(queries, searched, columns, FORMS[name])
+    places = find_embedding(queries, searched, columns, FORMS[name])
     assert (places is not None) == (name in ("euclidean", "weighted", "definite"))
     if places is not None:
         matrix = Search(queries, searched, columns, FORMS[name]).matrix(np.arange(20))
@@ -175,13 +183,13 @@ def test_a_worked_assignment():
     # alone both 0 and 1 go to 0.9; together 0 must give way to 1
     search = line([0.0, 1.0], [0.9, 5.0])
     assert search.nearest().found.tolist() == [0, 0]
-    starts, given = assigned(search, np.arange(2), np.arange(2))
+    starts, given = list_assigned_classes(search, np.arange(2), np.arange(2))
     assert (starts.tolist(), given.tolist()) == ([0, 1, 2], [0, 1])
     # equal rows are one class; three records, two rows: the furthest record is left without
-    starts, given = assigned(line([0.0, 1.0, 9.0], [0.9]), np.arange(3), np.array([0, 0]))
+    starts, given = list_assigned_classes(line([0.0, 1.0, 9.0], [0.9]), np.arange(3), np.array([0, 0]))
     assert (starts.tolist(), given.tolist()) == ([0, 1, 2, 2], [0, 0])
     # equal records share what was given to either
-    starts, given = assigned(line([0.0], [0.9, 5.0]), np.array([0, 0]), np.arange(2))
+    starts, given = list_assigned_classes(line([0.0], [0.9, 5.0]), np.array([0, 0]), np.arange(2))
     assert (starts.tolist(), given.tolist()) == ([0, 2], [0, 1])
 
 
@@ -192,7 +200,7 @@ def test_the_assignment_against_all_permutations(seed, n):
     search = line(rng.normal(size=n), rng.normal(size=n))
     costs = search.matrix(np.arange(n))
     best = min(costs[np.arange(n), list(order)].sum() for order in permutations(range(n)))
-    assert total(costs, assigned(search, np.arange(n), np.arange(n))) == pytest.approx(best)
+    assert total(costs, list_assigned_classes(search, np.arange(n), np.arange(n))) == pytest.approx(best)
 
 
 def people_in_space(rng, q, c, noise=0.5, d=3):
@@ -208,7 +216,7 @@ def people_in_space(rng, q, c, noise=0.5, d=3):
 def test_lists_that_grow_give_the_least_assignment_of_all(q, c):
     # 16 of 300 to 400 records are listed at first
     search, costs = people_in_space(np.random.default_rng(3), q, c)
-    whole, listed = (assignment(search, np.arange(q), np.arange(c), full=full) for full in (1000, 0))
+    whole, listed = (solve_assignment(search, np.arange(q), np.arange(c), full=full) for full in (1000, 0))
     for found in (whole, listed):
         assert len(found.classes) == len(set(found.classes.tolist())) == min(q, c)
         assert (np.diff(found.starts) <= 1).all()
@@ -229,7 +237,7 @@ def test_equal_records_and_every_distance_against_scipy(seed, name, q, c):
     search = Search(queries, searched, columns, FORMS[name])
     costs = search.matrix(np.arange(len(queries)))[of_query][:, of_searched]
     least = costs[linear_sum_assignment(costs)].sum()
-    found = assignment(search, of_query, of_searched, full=0)
+    found = solve_assignment(search, of_query, of_searched, full=0)
     assert found.total == pytest.approx(least, abs=1e-7)
     assert found.bound == pytest.approx(least, abs=1e-7)
 
@@ -239,7 +247,7 @@ def test_equal_records_and_every_distance_against_scipy(seed, name, q, c):
 def test_how_much_dearer_without_a_link(q, c, full):
     # exact where all is listed (16 records) and nothing is left over; else a lower bound that tells much the same
     search, costs = people_in_space(np.random.default_rng(8), q, c, noise=0.3)
-    found = assignment(search, np.arange(q), np.arange(c), full=full)
+    found = solve_assignment(search, np.arange(q), np.arange(c), full=full)
     given = np.flatnonzero(np.diff(found.starts))
     dearer, true = (found.runner_up - found.least)[given], np.empty(len(given))
     for at, record in enumerate(given):
@@ -253,17 +261,17 @@ def test_how_much_dearer_without_a_link(q, c, full):
 
 def test_a_worked_margin():
     # 0 -> 0.1 and 1 -> 1.2 add up to 0.05; the other way round 1.44 + 0.81
-    found = assignment(line([0.0, 1.0], [0.1, 1.2]), np.arange(2), np.arange(2))
+    found = solve_assignment(line([0.0, 1.0], [0.1, 1.2]), np.arange(2), np.arange(2))
     assert found.runner_up - found.least == pytest.approx([2.2, 2.2])
     assert found.least == pytest.approx([0.025, 0.025])
     # who has a twin, or is given one of two equal rows, is nobody's sure link
-    found = assignment(line([0.0, 1.0], [0.1, 1.2]), np.array([0, 0, 1]), np.array([0, 1, 1]))
+    found = solve_assignment(line([0.0, 1.0], [0.1, 1.2]), np.array([0, 0, 1]), np.array([0, 1, 1]))
     assert found.least.tolist() == found.runner_up.tolist() == [0, 0]
 
 
 def test_the_surest_links_of_an_assignment_are_right_more_often():
     search, _ = people_in_space(np.random.default_rng(4), 1500, 1500, noise=0.2)
-    found = assignment(search, np.arange(1500), np.arange(1500), full=0)
+    found = solve_assignment(search, np.arange(1500), np.arange(1500), full=0)
     right = found.classes == np.arange(1500)
     surest = np.argsort(found.runner_up)[::-1][:75]
     assert right.mean() < 0.3
@@ -347,12 +355,12 @@ def test_the_covariance_of_the_differences(table, credits):
     a, b = rng.normal(size=(2, 200))
     original, schema = table({"a": a, "b": b})
     masked, _ = table({"a": a + rng.normal(size=200), "b": b + 0.01 * rng.normal(size=200)})
-    pairs, rates = Pairs(np.arange(200), np.arange(200)), {}
+    pairs, rates = RecordPairs(np.arange(200), np.arange(200)), {}
     for covariance in ("data", "differences"):
         spec = spec_of(distance={"kind": "mahalanobis", "covariance": covariance})
         rates[covariance] = credits(link_by_distance(original, masked, schema, spec, ("a", "b"), pairs)).trace() / 200
     assert rates["differences"] > 0.4 > 0.2 > rates["data"]
-    assert 0 < permuted_chance(original, masked, schema, spec, ("a", "b"), pairs) < 0.02
+    assert 0 < compute_permutation_chance(original, masked, schema, spec, ("a", "b"), pairs) < 0.02
     with pytest.raises(NotApplicable, match="who is who"):
         link_by_distance(original, masked, schema, spec, ("a", "b"))
     targets, alignment = np.arange(200), Alignment.complete_in(np.arange(200))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.outcomes.disclosure import linked_values as values_of_units
+from tasks.attack.outcomes.disclosure import compute_value_credits as values_of_units
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.units import group_rows
 
@@ -76,7 +76,7 @@ def test_slow_twin(seed, n, n_classes, n_values):
 
 def test_inverted_links_are_the_transpose():
     links = links_of([0, 1, 1], [[1], [0, 1]], [0, 1, 1])
-    back = links.inverted()
+    back = links.invert_links()
     assert [back.classes[back.starts[c] : back.starts[c + 1]].tolist() for c in range(2)] == [[1], [0, 1]]
     assert back.search_class.tolist() == [0, 1, 1]
     assert back.found_class.tolist() == [0, 1, 1]

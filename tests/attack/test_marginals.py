@@ -13,10 +13,10 @@ from scipy.stats import ttest_1samp
 
 from tasks.attack.linkage.marginals import WeighedPairs, marginals
 from tasks.attack.methods import attack
-from tasks.attack.probabilistic.jointly import jointly
-from tasks.attack.probabilistic.levels import compared
-from tasks.attack.probabilistic.patterns import counted
-from tasks.attack.probabilistic.posterior import check_compatible, distribution, one_to_one
+from tasks.attack.probabilistic.levels import create_pattern_comparison
+from tasks.attack.probabilistic.one_to_one_posterior import compute_one_to_one_posterior
+from tasks.attack.probabilistic.patterns import count_patterns
+from tasks.attack.probabilistic.posterior import check_compatible, compute_pattern_posterior, one_to_one
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
@@ -164,16 +164,16 @@ def claims_of(table, seeds, kept, believed):
     found, sizes, everybody = [], np.array((8, 6, 5)), np.arange(150)
     for seed in range(seeds):
         original, masked, schema, own_row = files(table, np.random.default_rng(seed), kept=kept)
-        both = compared(original, masked, schema, NAMES)
-        patterns = counted(both)
+        both = create_pattern_comparison(original, masked, schema, NAMES)
+        patterns = count_patterns(both)
         m, u = (believed + (1 - believed) / sizes)[:, None], (1 / sizes)[:, None]
         log_ratio = np.where(patterns.levels == 1, np.log(m / u), np.log((1 - m) / (1 - u))).sum(axis=0)
         links = one_to_one(both, patterns, log_ratio)
-        held = jointly(both, patterns, log_ratio, links, n_common=150, participation_known=True)
-        alone = distribution(both, patterns, log_ratio).at(everybody, own_row).mean()
-        hit, at_truth = links.guesses(everybody).credit(own_row).mean(), held.at(everybody, own_row).mean()
+        held = compute_one_to_one_posterior(both, patterns, log_ratio, links, n_common=150, participation_known=True)
+        alone = compute_pattern_posterior(both, patterns, log_ratio).compute_probabilities(everybody, own_row).mean()
+        hit, at_truth = links.guesses(everybody).credit(own_row).mean(), held.compute_probabilities(everybody, own_row).mean()
         kinds = both.own_of_record
-        found.append((hit, held.claimed(everybody).mean(), at_truth, held.squares[kinds].mean(), alone))
+        found.append((hit, held.compute_guess_probabilities(everybody).mean(), at_truth, held.squares[kinds].mean(), alone))
     return np.array(found)
 
 
@@ -197,7 +197,7 @@ def test_what_is_told_of_an_attack_is_that_of_its_probabilities(table):
     assert (result.probable.jointly, alone.probable.jointly) == (True, False)
     assert result.outcomes.floats("claimed").mean() == pytest.approx(result.probable.claimed)
     found = link_by_probability(original, masked.take(own_row), schema, TOGETHER, NAMES, participation_known=True)
-    shares = np.array([found.distribution.of(i) for i in range(150)])
+    shares = np.array([found.distribution.compute_row_probabilities(i) for i in range(150)])
     assert result.outcomes.floats("posterior") == pytest.approx(np.diag(shares))
     guesses = found.links.guesses(np.arange(150))
     linked = [np.isin(found.links.found_class, guesses.classes[guesses.starts[i] : guesses.starts[i + 1]]) for i in range(150)]
@@ -213,7 +213,7 @@ def test_it_is_a_probability_that_an_intruder_can_hold(table):
             original, masked, schema, TOGETHER, NAMES, n_common=common, participation_known=known
         ).distribution
         for i in range(40):
-            shares = found.of(i)
+            shares = found.compute_row_probabilities(i)
             check_compatible(shares, found.both.shown_of_row, present=known)
             kind = found.both.own_of_record[i]
             assert shares.sum() == pytest.approx(found.present[kind])
@@ -230,7 +230,7 @@ def test_a_row_that_is_surely_anothers_is_nobodys_second_choice(table):
         link_by_probability(original, masked, schema, one, NAMES, participation_known=True).distribution
         for one in (spec_of(), TOGETHER)
     )
-    assert together.of(2)[1:].sum() > alone.of(2)[1:].sum()
+    assert together.compute_row_probabilities(2)[1:].sum() > alone.compute_row_probabilities(2)[1:].sum()
 
 
 def test_records_of_nobody_are_worth_chance(table):
@@ -242,7 +242,7 @@ def test_records_of_nobody_are_worth_chance(table):
 
 
 def test_too_many_pairs_leave_each_record_by_itself_and_say_so(table, monkeypatch):
-    monkeypatch.setattr("tasks.attack.probabilistic.jointly.MOST_PAIRS_JOINTLY", 10)
+    monkeypatch.setattr("tasks.attack.probabilistic.one_to_one_posterior.MOST_PAIRS_JOINTLY", 10)
     original, masked, schema, own_row = files(table, np.random.default_rng(2), n=40)
     result = attacked(original, masked, schema, own_row, TOGETHER)
     alone = attacked(original, masked, schema, own_row, spec_of())

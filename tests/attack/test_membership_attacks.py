@@ -10,16 +10,16 @@ from membership_models import ATTACKS, constant, halves, memoriser, noisy, resul
 from scipy.stats import norm
 
 from tasks.attack.membership.answers import Answers, confidence, correct, losses
-from tasks.attack.membership.gap import by_gap
-from tasks.attack.membership.likelihood_ratio import LEAST_SD, LikelihoodRatio, by_likelihood_ratio
-from tasks.attack.membership.loss_threshold import LossThreshold, by_loss
+from tasks.attack.membership.gap import score_by_gap
+from tasks.attack.membership.likelihood_ratio import LEAST_SD, LikelihoodRatio, score_by_likelihood_ratio
+from tasks.attack.membership.loss_threshold import LossThreshold, score_by_loss
 from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS, Taught, attack_model, shadows_needed
-from tasks.attack.membership.shadow_models import by_shadow_models
+from tasks.attack.membership.shadow_models import score_by_shadow_models
 from tasks.attack.membership.shadows import Shadows
 from tasks.attack.membership.threshold import best_threshold
 from tasks.microdata.errors import NotApplicable
-from tasks.score.membership.curve import auc
 from tasks.score.membership.estimates import membership_estimates
+from tasks.score.membership.roc_curve import auc
 
 ONE = np.zeros(1, dtype=np.int64)
 
@@ -45,19 +45,19 @@ def test_what_an_answer_says():
 
 
 def test_gap_by_hand():
-    scored = by_gap(Answers(np.array([[0.7, 0.3], [0.5, 0.5], [0.1, 0.9]]), np.zeros(3, dtype=np.int64)))
+    scored = score_by_gap(Answers(np.array([[0.7, 0.3], [0.5, 0.5], [0.1, 0.9]]), np.zeros(3, dtype=np.int64)))
     assert scored.scores.tolist() == [1, 0.5, 0]
     assert (scored.scores >= scored.threshold).tolist() == [True, False, False]
 
 
 def test_loss_threshold_by_hand():
     answers = Answers(np.array([[0.5, 0.5], [0.25, 0.75]]), np.zeros(2, dtype=np.int64), training_loss=1.0)
-    scored = by_loss(answers, LossThreshold(method="loss_threshold"))
+    scored = score_by_loss(answers, LossThreshold(method="loss_threshold"))
     assert scored.scores == pytest.approx([-np.log(2), -np.log(4)])
     assert (scored.scores >= scored.threshold).tolist() == [True, False]
     spec = LossThreshold(method="loss_threshold", threshold="shadow_models", shadows=2)
     both = shadows([[0.0, 9.0], [9.0, np.log(3)]], [[1, 0], [0, 1]])  # of those who taught: p = 1/2 and 3/4
-    assert by_loss(answers, spec, both).threshold == pytest.approx((np.log(0.5) + np.log(0.75)) / 2)
+    assert score_by_loss(answers, spec, both).threshold == pytest.approx((np.log(0.5) + np.log(0.75)) / 2)
 
 
 def test_a_target_that_no_shadow_saw_is_taken_to_be_as_much_surer_inside_as_the_others():
@@ -67,18 +67,18 @@ def test_a_target_that_no_shadow_saw_is_taken_to_be_as_much_surer_inside_as_the_
     own = shadows(np.tile([[2.0], [4.0], [-1.0], [1.0]], 6), np.tile([[1], [1], [0], [0]], (1, 6)))
     answers = Answers(sure([3.0, 2.5]), np.zeros(2, dtype=np.int64))
     spec = LikelihoodRatio(method="likelihood_ratio", shadows=4)
-    found = by_likelihood_ratio(answers, spec, both, own).scores
+    found = score_by_likelihood_ratio(answers, spec, both, own).scores
     inside, outside = 2.0, (2 + 4) / (1 + 3)  # the variance that all share: of 2, of 4 with 1 and 3 degrees of freedom
     ratio = (-((found_ - 4) ** 2) / 2 / inside + (found_ - 1) ** 2 / 2 / outside for found_ in (2.5,))
     assert found[1] == pytest.approx(next(ratio) - 0.5 * np.log(inside / outside))
     nobody = shadows([[2.0], [4.0], [-1.0], [1.0]], np.zeros((4, 1)))
     with pytest.raises(NotApplicable, match="no shadow model saw a target"):
-        by_likelihood_ratio(Answers(sure([3.0]), ONE), spec, nobody, own)
+        score_by_likelihood_ratio(Answers(sure([3.0]), ONE), spec, nobody, own)
 
 
 def test_a_loss_that_is_not_published():
     with pytest.raises(NotApplicable, match="not published"):
-        by_loss(Answers(sure([[0.0]])[0], ONE), LossThreshold(method="loss_threshold"))
+        score_by_loss(Answers(sure([[0.0]])[0], ONE), LossThreshold(method="loss_threshold"))
 
 
 def test_likelihood_ratio_by_hand():
@@ -87,18 +87,18 @@ def test_likelihood_ratio_by_hand():
     target = shadows([[2], [4], [-1], [1]], taught)
     own = shadows(np.tile([[2.0, 2.0], [4.0, 4.0], [-1.0, -1.0], [1.0, 1.0]], 3), np.tile(taught, (1, 6)))
     answers = Answers(sure([3.0]), ONE)
-    online = by_likelihood_ratio(answers, LikelihoodRatio(method="likelihood_ratio", shadows=4), target, own)
+    online = score_by_likelihood_ratio(answers, LikelihoodRatio(method="likelihood_ratio", shadows=4), target, own)
     assert online.scores == pytest.approx([9 / 4])
     offline = LikelihoodRatio(method="likelihood_ratio", variant="offline", shadows=4)
     apart = shadows([[-2], [0], [2], [4]], np.zeros((4, 1)))  # mean 1, variance 20 / 3
-    assert by_likelihood_ratio(answers, offline, apart, own).scores == pytest.approx([2 / np.sqrt(20 / 3)])
+    assert score_by_likelihood_ratio(answers, offline, apart, own).scores == pytest.approx([2 / np.sqrt(20 / 3)])
 
 
 def test_records_that_always_get_the_same_answer_have_the_least_sd():
     target = shadows([[2], [2], [1], [1]], [[1], [1], [0], [0]])
     spec = LikelihoodRatio(method="likelihood_ratio", shadows=4)
     own = shadows(np.tile([[2.0], [2.0], [1.0], [1.0]], (1, 2)), [[1, 0], [1, 0], [0, 1], [0, 1]])
-    scored = by_likelihood_ratio(Answers(sure([2.0]), ONE), spec, target, own)
+    scored = score_by_likelihood_ratio(Answers(sure([2.0]), ONE), spec, target, own)
     assert scored.scores == pytest.approx([1 / (2 * LEAST_SD**2)])
 
 
@@ -108,7 +108,7 @@ def test_the_variance_of_a_target_is_its_own_with_many_shadows():
     target = shadows(logits, np.zeros((64, 2)))
     spec = LikelihoodRatio(method="likelihood_ratio", variant="offline", shadows=64)
     taught = np.arange(64)[:, np.newaxis] % 2 == [0, 1]
-    scores = by_likelihood_ratio(
+    scores = score_by_likelihood_ratio(
         Answers(sure([1.0, 1.0]), np.zeros(2, dtype=np.int64)), spec, target, shadows(logits, taught)
     ).scores
     assert scores == pytest.approx((1 - logits.mean(axis=0)) / logits.std(axis=0, ddof=1))
@@ -143,7 +143,7 @@ def test_likelihood_ratio_is_that_of_its_slow_twin(variant, k):
     logits, own = rng.normal(taught, 1.0), rng.normal(own_taught, 1.0)
     seen = rng.normal(size=6)
     answers = Answers(sure(seen), np.zeros(6, dtype=np.int64))
-    scored = by_likelihood_ratio(answers, spec, shadows(logits, taught), shadows(own, own_taught))
+    scored = score_by_likelihood_ratio(answers, spec, shadows(logits, taught), shadows(own, own_taught))
     assert scored.scores == pytest.approx(slow_scores(spec, seen, logits, taught))
     found, member = [], []
     for i in range(k):
@@ -167,7 +167,7 @@ def test_shadow_models_by_hand():
     logits = np.log([[9.0] * 20 + [1.5] * 20, [1.5] * 20 + [9.0] * 20])
     taught = np.array([[1] * 20 + [0] * 20, [0] * 20 + [1] * 20])
     answers = Answers(sure(np.log([9.0, 1.5])), np.zeros(2, dtype=np.int64))
-    scored = by_shadow_models(answers, shadows(logits, taught), rng=np.random.default_rng(1))
+    scored = score_by_shadow_models(answers, shadows(logits, taught), rng=np.random.default_rng(1))
     assert scored.scores.tolist() == [1, 0]
 
 
@@ -177,14 +177,14 @@ def test_shadow_models_learn_each_class_for_itself():
     labels = np.tile([0, 0, 1, 1], 20)
     outputs = np.stack([np.where(labels == 0, p, 1 - p), np.where(labels == 0, 1 - p, p)], axis=-1)
     both = Shadows(outputs[np.newaxis], taught[np.newaxis], labels, np.arange(80), "apart")
-    scored = by_shadow_models(Answers(outputs[:4], labels[:4]), both, rng=np.random.default_rng(1))
+    scored = score_by_shadow_models(Answers(outputs[:4], labels[:4]), both, rng=np.random.default_rng(1))
     assert (scored.scores >= scored.threshold).tolist() == [True, False, False, True]
 
 
 def test_a_class_without_shadow_members_is_judged_by_all_classes():
     both = shadows(np.log([[9.0] * 20 + [1.5] * 20]), [[1] * 20 + [0] * 20])
     answers = Answers(sure(np.log([9.0, 1.5])), np.ones(2, dtype=np.int64))
-    assert by_shadow_models(answers, both, rng=np.random.default_rng(1)).scores.shape == (2,)
+    assert score_by_shadow_models(answers, both, rng=np.random.default_rng(1)).scores.shape == (2,)
 
 
 def test_best_threshold():

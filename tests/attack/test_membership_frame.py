@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from membership_models import halves, memoriser, noisy, records
 
 from tasks.attack.membership.frame import Frame, frame_of, rehearsal
-from tasks.attack.membership.shadows import shadow_answers, shadow_pool, shadows_of, trained_shadows
+from tasks.attack.membership.shadows import shadow_answers, shadow_pool, shadows_of, train_shadow_models
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.units import Units
 
@@ -87,7 +87,7 @@ def test_a_pool_grows_without_changing_and_each_shadow_stands_alone():
     small, large = (shadow_pool(frame, k, "inserted", rng=np.random.default_rng(5)) for k in (4, 8))
     for plan, same in zip(small.plans, large.plans[:4], strict=True):
         assert np.array_equal(plan.rows, same.rows) and plan.random_state == same.random_state
-    together = trained_shadows(large, data, memoriser)
+    together = train_shadow_models(large, data, memoriser)
     backwards = [shadow_answers(large, i, data, memoriser) for i in reversed(range(8))][::-1]
     assert np.array_equal(shadows_of(large, data.labels, backwards).outputs, together.outputs)
     assert np.array_equal(together.first(4).taught, shadows_of(small, data.labels, backwards[:4]).taught)
@@ -98,5 +98,5 @@ def test_a_person_has_the_mean_of_their_rows():
     yes, no = np.array([True, True, False, False]), np.zeros(4, dtype=bool)
     frame = Frame(units, yes, ~yes, np.array([False, True, True, True]), np.array([True, False, False, False]), no, "this file")
     assert frame.target_rows.tolist() == [1, 2, 3, 4, 5]
-    assert frame.by_unit(np.array([1.0, 3.0, 5.0, 0.0, 1.0])).tolist() == [2.0, 5.0, 0.5]
+    assert frame.average_by_unit(np.array([1.0, 3.0, 5.0, 0.0, 1.0])).tolist() == [2.0, 5.0, 0.5]
     assert frame.is_member.tolist() == [True, False, False]

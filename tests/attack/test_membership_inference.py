@@ -7,7 +7,13 @@ import pytest
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.membership.frame import Frame
-from tasks.attack.membership.inference import asked_in_rehearsal, asked_of_file, beside, infer, scores_of
+from tasks.attack.membership.inference import (
+    append_control,
+    create_file_experiment,
+    create_rehearsal_experiment,
+    infer,
+    scores_of,
+)
 from tasks.attack.membership.methods import DEFAULT_TABLE_ATTACKS
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.groups.microaggregation import Microaggregation
@@ -17,7 +23,7 @@ from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Role
 from tasks.microdata.units import units_of
-from tasks.score.membership.curve import auc
+from tasks.score.membership.roc_curve import auc
 
 CLOSEST, RATIO, LINKS = DEFAULT_TABLE_ATTACKS
 PLAIN = DistanceLinkage(method="distance_linkage")
@@ -35,7 +41,7 @@ def people(table):
 def of_file(people, steps, seed=0):
     original, control, schema = people
     done = mask(original, schema, steps, seed=SEED, path=())
-    return asked_of_file(original, control, done.data, done.record, schema, rng=np.random.default_rng(seed))
+    return create_file_experiment(original, control, done.data, done.record, schema, rng=np.random.default_rng(seed))
 
 
 def test_members_are_in_the_file_and_the_control_is_not(people):
@@ -58,7 +64,7 @@ def test_whom_a_sampling_left_out_is_nobody_who_is_asked_about(people):
 
 def test_a_rehearsal_masks_a_half_and_says_so(people):
     original, _, schema = people
-    asked = asked_in_rehearsal(original, schema, (NOISE,), seed=SEED, rng=np.random.default_rng(0))
+    asked = create_rehearsal_experiment(original, schema, (NOISE,), seed=SEED, rng=np.random.default_rng(0))
     assert asked.released.n == 75
     assert asked.frame.member.sum() == 75
     found = infer(CLOSEST, asked, schema, None)
@@ -71,13 +77,13 @@ def test_a_rehearsal_of_a_sampling_that_leaves_too_few_is_not_applicable(people)
     for share in (0.02, 0.05, 0.1):
         step = Sampling(method="sampling", share=share)
         with pytest.raises(NotApplicable, match="at least 10 members"):
-            asked_in_rehearsal(original, schema, (step, NOISE), seed=SEED, rng=np.random.default_rng(0))
+            create_rehearsal_experiment(original, schema, (step, NOISE), seed=SEED, rng=np.random.default_rng(0))
 
 
 def test_a_rehearsed_sampling_leaves_no_target_that_is_neither(people):
     original, _, schema = people
     steps = (Sampling(method="sampling", share=0.5), NOISE)
-    asked = asked_in_rehearsal(original, schema, steps, seed=SEED, rng=np.random.default_rng(0))
+    asked = create_rehearsal_experiment(original, schema, steps, seed=SEED, rng=np.random.default_rng(0))
     assert asked.released.n == asked.frame.member.sum() == 38
     assert (asked.frame.is_member | asked.frame.control[asked.frame.target]).all()
 
@@ -86,7 +92,7 @@ def test_steps_that_a_half_cannot_bear(people):
     original, _, schema = people
     step = Microaggregation(method="microaggregation", attributes=("x", "y"), k=100)
     with pytest.raises(NotApplicable, match="half of the records"):
-        asked_in_rehearsal(original, schema, (step,), seed=SEED, rng=np.random.default_rng(0))
+        create_rehearsal_experiment(original, schema, (step,), seed=SEED, rng=np.random.default_rng(0))
 
 
 def test_who_stands_far_from_everybody_is_told_apart_on_a_file_that_keeps_values(people):
@@ -100,7 +106,7 @@ def test_a_release_of_other_people_tells_nothing(people, table, seed):
     rng = np.random.default_rng(100 + seed)
     strangers, _ = table({"x": rng.normal(size=150), "y": rng.normal(size=150)})
     original, control, schema = people
-    asked = asked_of_file(original, control, strangers, np.arange(150), schema, rng=np.random.default_rng(seed))
+    asked = create_file_experiment(original, control, strangers, np.arange(150), schema, rng=np.random.default_rng(seed))
     for spec in DEFAULT_TABLE_ATTACKS:
         found = infer(spec, asked, schema, PLAIN)
         spread = np.sqrt((50 + 50 + 1) / (12 * 50 * 50))
@@ -124,7 +130,7 @@ def test_without_its_linkage_an_attack_is_not_applicable(people):
 
 def test_a_frame_is_kept_as_a_table(people):
     asked = of_file(people, (NOISE,))
-    again = Frame.of_table(asked.frame.as_table(), asked.frame.units, asked.frame.evaluates)
+    again = Frame.create_from_table(asked.frame.as_table(), asked.frame.units, asked.frame.evaluates)
     for name in ("member", "control", "target", "shadow", "calibration"):
         assert np.array_equal(getattr(again, name), getattr(asked.frame, name))
 
@@ -134,8 +140,8 @@ def test_persons_of_both_parts_keep_their_rows(table):
     who = np.repeat(np.arange(60), 2)
     data, schema = table({"x": rng.normal(size=120), "id": who}, roles={"id": Role.PERSON})
     original, control = data.take(np.arange(80)), data.take(np.arange(80, 120))
-    whole = beside(original, control)
+    whole = append_control(original, control)
     assert whole.arrow.equals(data.arrow)
-    asked = asked_of_file(original, control, original, np.arange(80), schema, rng=rng)
+    asked = create_file_experiment(original, control, original, np.arange(80), schema, rng=rng)
     assert asked.frame.units.n_units == units_of(data, schema).n_units == 60
     assert (asked.frame.member.sum(), asked.frame.control.sum()) == (40, 20)

@@ -10,8 +10,8 @@ from membership_models import TREE, constant, halves, noisy, results
 from scipy.stats import mannwhitneyu, norm
 
 from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS
-from tasks.score.membership.curve import auc
 from tasks.score.membership.estimates import flags, threshold_of
+from tasks.score.membership.roc_curve import auc
 from tasks.train.learners import RandomForest
 from tasks.train.model import learn_with
 

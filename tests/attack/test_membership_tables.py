@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from membership_models import halves
 from scipy.stats import mannwhitneyu
 
-from tasks.attack.comparison import compare, squared_distance
+from tasks.attack.comparison import compare, compute_record_distance
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
-from tasks.attack.membership.closest_record import ClosestRecord, by_closest_record
-from tasks.attack.membership.density_ratio import LEAST, DensityRatio, by_density_ratio, kth_distance
-from tasks.attack.membership.linkage_score import LinkageScore, by_links
+from tasks.attack.membership.closest_record import ClosestRecord, score_by_closest_record
+from tasks.attack.membership.density_ratio import LEAST, DensityRatio, kth_distance, score_by_density_ratio
+from tasks.attack.membership.linkage_score import LinkageScore, score_by_links
 from tasks.attack.membership.methods import DEFAULT_TABLE_ATTACKS, attack_table
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
-from tasks.score.membership.curve import auc
 from tasks.score.membership.estimates import membership_estimates, threshold_of
+from tasks.score.membership.roc_curve import auc
 
 CLOSEST, RATIO, LINKS = DEFAULT_TABLE_ATTACKS
 PLAIN = DistanceLinkage(method="distance_linkage")
@@ -40,7 +40,7 @@ def mixed(n, rng):
 def test_closest_record_by_hand(table):
     original, schema = table({"x": [1.0, 5.0, 2.5, 9.0]})
     released = Microdata.from_columns({"x": [1.0, 2.0, 3.0]})  # variance 1
-    scored = by_closest_record(original, np.array([0, 2, 3]), released, schema, CLOSEST, ("x",))
+    scored = score_by_closest_record(original, np.array([0, 2, 3]), released, schema, CLOSEST, ("x",))
     assert scored.scores.tolist() == pytest.approx([0, -0.25, -36])
     assert scored.threshold is None
 
@@ -48,10 +48,10 @@ def test_closest_record_by_hand(table):
 def test_density_ratio_by_hand(table):
     original, schema = table({"x": [1.0, 2.5, 5.0, 9.0]})
     released = Microdata.from_columns({"x": [1.0, 2.0, 3.0]})
-    scored = by_density_ratio(original, np.array([0, 1]), np.array([2, 3]), released, schema, RATIO, ("x",))
+    scored = score_by_density_ratio(original, np.array([0, 1]), np.array([2, 3]), released, schema, RATIO, ("x",))
     assert scored.scores == pytest.approx(np.log([(16 + LEAST) / LEAST, (6.25 + LEAST) / (0.25 + LEAST)]))
     second = DensityRatio(method="density_ratio", neighbours=2)
-    scored = by_density_ratio(original, np.array([0, 1]), np.array([2, 3]), released, schema, second, ("x",))
+    scored = score_by_density_ratio(original, np.array([0, 1]), np.array([2, 3]), released, schema, second, ("x",))
     assert scored.scores == pytest.approx(np.log([64 / 1, 6.5**2 / 0.25]))
 
 
@@ -59,32 +59,32 @@ def test_linkage_scores_by_hand(table):
     original, schema = table({"x": [1.0, 2.4]})
     released = Microdata.from_columns({"x": [1.0, 2.0, 3.0]})
     links = link_by_distance(original, released, schema, PLAIN, ("x",))
-    distance = by_links(links, np.arange(2), LinkageScore(method="linkage_score", score="distance"))
+    distance = score_by_links(links, np.arange(2), LinkageScore(method="linkage_score", score="distance"))
     assert distance.scores == pytest.approx([0, -0.16])
-    margin = by_links(links, np.arange(2), LINKS)
+    margin = score_by_links(links, np.arange(2), LINKS)
     assert margin.scores == pytest.approx([1, (0.36 - 0.16) / 0.52])
     twice = link_by_distance(original, released.take(np.array([0, 1, 1, 2])), schema, PLAIN, ("x",))
-    assert by_links(twice, np.arange(2), LINKS).scores == pytest.approx(
+    assert score_by_links(twice, np.arange(2), LINKS).scores == pytest.approx(
         margin.scores
     )  # equal rows: nobody is named, but present
     alone = link_by_distance(original, released.take(np.array([0, 0])), schema, PLAIN, ("x",))
-    assert by_links(alone, np.arange(2), LINKS).scores.tolist() == [1, 1]
+    assert score_by_links(alone, np.arange(2), LINKS).scores.tolist() == [1, 1]
     with pytest.raises(NotApplicable, match="no probability"):
-        by_links(links, np.arange(2), LinkageScore(method="linkage_score", score="probability"))
+        score_by_links(links, np.arange(2), LinkageScore(method="linkage_score", score="probability"))
 
 
 def test_linkage_scores_by_probability():
     class Certain:
-        def at(self, records, rows):
+        def compute_probabilities(self, records, rows):
             return np.ones(len(records))
 
-        def claimed(self, records):
+        def compute_guess_probabilities(self, records):
             return records / 10.0
 
     one = np.zeros(4, dtype=np.int64)
     links = Links(one[:1], one, np.array([0, 1]), one[:1], posterior=Certain())
     spec = LinkageScore(method="linkage_score", score="probability")
-    assert by_links(links, np.array([3, 1]), spec).scores.tolist() == [0.3, 0.1]
+    assert score_by_links(links, np.array([3, 1]), spec).scores.tolist() == [0.3, 0.1]
 
 
 @settings(max_examples=40, deadline=None)
@@ -98,7 +98,7 @@ def test_the_kth_distance_is_that_of_all_pairs(k, seed):
     nominal, weight = np.array([False, True, False]), np.array([1.0, 2.0, 0.5])
     found = kth_distance(queries, searched, counts, k, nominal, weight)
     for i, query in enumerate(queries):
-        every = [squared_distance(query, one, nominal, weight, np.inf) for one in np.repeat(searched, counts, axis=0)]
+        every = [compute_record_distance(query, one, nominal, weight, np.inf) for one in np.repeat(searched, counts, axis=0)]
         assert found[i] == pytest.approx(np.sort(every)[k - 1])
 
 
@@ -199,9 +199,9 @@ def test_known_attributes_scale_as_linkage_does(table):
         spec = ClosestRecord(method="closest_record", scale_by=scale_by)
         both = compare(original.take(np.arange(40)), released, schema, ("x", "y"), scale_by)
         slow = [
-            min(squared_distance(both.own[i], row, both.nominal, both.weight, np.inf) for row in both.shown)
+            min(compute_record_distance(both.own[i], row, both.nominal, both.weight, np.inf) for row in both.shown)
             for i in both.own_of_record
         ]
-        assert by_closest_record(original, np.arange(40), released, schema, spec, ("x", "y")).scores == pytest.approx(
+        assert score_by_closest_record(original, np.arange(40), released, schema, spec, ("x", "y")).scores == pytest.approx(
             -np.array(slow)
         )

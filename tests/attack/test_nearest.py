@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.comparison import compare, squared_distance
+from tasks.attack.comparison import compare, compute_record_distance
 from tasks.attack.nearest import nearest_by_pairs, nearest_by_tree
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
@@ -18,7 +18,7 @@ NOMINAL = Scale.NOMINAL
 
 
 def distances(both):
-    return np.array([[squared_distance(x, y, both.nominal, both.weight, np.inf) for y in both.shown] for x in both.own])
+    return np.array([[compute_record_distance(x, y, both.nominal, both.weight, np.inf) for y in both.shown] for x in both.own])
 
 
 def test_worked_distances(table):

@@ -104,9 +104,9 @@ def test_a_turned_search_has_the_same_distances(seed, name, q, c, kind, gaps):
         queries[rng.random((q, 3)) < 0.2] = np.nan
     columns = Columns(np.array([0, 1, kind]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
     search = Search(queries, searched, columns, FORMS[name])
-    matrix, turned = search.matrix(np.arange(q)), search.turned()
+    matrix, turned = search.matrix(np.arange(q)), search.swap_sides()
     np.testing.assert_allclose(turned.matrix(np.arange(c)), matrix.T, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(turned.turned().matrix(np.arange(q)), matrix)
+    np.testing.assert_array_equal(turned.swap_sides().matrix(np.arange(q)), matrix)
     record, row = (axis.ravel() for axis in np.indices((q, c)))
     np.testing.assert_allclose(turned.apart(row, record), matrix.ravel(), rtol=1e-12, atol=1e-12)
     near, far, _ = turned.few_nearest(2)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import Scene, outcomes_of, persons_of
+from tasks.attack.outcomes.outcome import GroundTruth, compute_outcomes, persons_of
 from tasks.attack.outcomes.persons import fare, fare_searched
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import Intruder
@@ -249,10 +249,10 @@ def credit_of_strangers(data, masked, schema, steps, spec):
         found = run(data, masked, schema, steps, spec)
         assert found.chance == 1 / 60
         return float(found.outcomes.floats("credit").sum())
-    scene = Scene.of(data, masked, schema, Alignment.complete_in(np.arange(data.n)))
-    few = int(scene.released.sizes.max())
+    scene = GroundTruth.create_from_tables(data, masked, schema, Alignment.complete_in(np.arange(data.n)))
+    few = int(scene.rows_by_unit.sizes.max())
     links, _ = link_by_mechanism(data, masked, schema, steps, ("x", "y"), few=few)
-    return float(outcomes_of(scene, links, (), np.arange(data.n), searched=False, sound=True).floats("credit").sum())
+    return float(compute_outcomes(scene, links, (), np.arange(data.n), searched=False, sound=True).floats("credit").sum())
 
 
 @pytest.mark.parametrize(("spec", "method"), [case for case in CASES if case != (TRANSPARENT, "micro")])
@@ -337,7 +337,7 @@ def test_years_of_the_health_insurance_experiment():
     # rows of a person are alike, so that counting rows hides how well he is found
     assert by_person.outcomes.floats("credit").mean() > 2 * by_row.outcomes.floats("credit").mean()
     assert by_person.outcomes.floats("candidates").mean() < by_row.outcomes.floats("candidates").mean()
-    scene = Scene.of(data, done.data, schema, Alignment.complete_in(np.arange(1000)))
+    scene = GroundTruth.create_from_tables(data, done.data, schema, Alignment.complete_in(np.arange(1000)))
     twin_links = by_links(data, done.data, schema, knows)
     twin = slowly(twin_links, np.arange(200), scene.units.of_row, scene.unit_of_row)
     assert by_person.outcomes.floats("credit").tolist() == pytest.approx([credit for credit, _, _ in twin])

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from tasks.attack.linkage.distance_linkage import Pairs
+from tasks.attack.linkage.distance_linkage import RecordPairs
 from tasks.attack.methods import Attack, attack
-from tasks.attack.outcomes.outcome import AttackResult, Scene
-from tasks.attack.probabilistic import account
-from tasks.attack.probabilistic.account import permuted_chance
-from tasks.attack.probabilistic.facts import OF_A_BAR
+from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.attack.probabilistic import linkage_report
+from tasks.attack.probabilistic.linkage_report import compute_supervised_chance
+from tasks.attack.probabilistic.linkage_summary import OF_A_BAR
 from tasks.attack.probabilistic.patterns import patterns_of, records_showing
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
 from tasks.attack.threat import Intruder, default_attacks
@@ -82,7 +82,7 @@ def test_the_released_posterior_is_that_of_the_formula_and_worth_chance_over_all
         assert "did not settle" in result.reason
         return
     found = link_by_probability(original, masked, schema, spec_of(estimate=estimate), NAMES, participation_known=True)
-    r = np.array([found.distribution.of(i) for i in range(n)])
+    r = np.array([found.distribution.compute_row_probabilities(i) for i in range(n)])
     assert r.sum(axis=1) == pytest.approx(np.ones(n), rel=1e-9)
     assert result.outcomes.floats("posterior") == pytest.approx(np.diag(r))
     assert result.outcomes.floats("claimed") == pytest.approx(r.max(axis=1))
@@ -132,7 +132,7 @@ class TestWhoIsThere:
         result = attacked(original, masked, schema)
         assert result.counts == "persons"
         found = link_by_probability(original, masked, schema, spec_of(), NAMES, participation_known=True)
-        r = np.array([found.distribution.of(i) for i in range(60)])
+        r = np.array([found.distribution.compute_row_probabilities(i) for i in range(60)])
         own = (r * (who[:, None] == who)).sum(axis=1)
         ties = found.links.guesses(np.arange(60)).tie_sizes().reshape(20, 3)
         used = ties == ties.min(axis=1, keepdims=True)
@@ -148,7 +148,7 @@ class TestFiles:
     def test_the_source_shuffled_is_the_declared_intruder(self, table, parameters):
         original, masked, schema = noisy(table, id=np.arange(60), roles={"id": Role.IDENTIFIER})
         there = np.arange(50)
-        source = Scene.of(original, masked.select(NAMES).take(there), schema, Alignment(there, there, 60))
+        source = GroundTruth.create_from_tables(original, masked.select(NAMES).take(there), schema, Alignment(there, there, 60))
         file = original.take(np.random.default_rng(2).permutation(60))
         found, figures = result_of(source, schema, file, how=spec_of(**parameters))
         assert values(figures) == values(declared(source, schema, NAMES, spec_of(**parameters)))
@@ -157,13 +157,13 @@ class TestFiles:
 
     def test_of_strangers_only_those_who_are_there_are_expected(self, table):
         original, masked, schema = noisy(table, id=np.arange(60), roles={"id": Role.IDENTIFIER})
-        source = Scene.of(original, masked.select(NAMES), schema, Alignment.complete_in(np.arange(60)))
+        source = GroundTruth.create_from_tables(original, masked.select(NAMES), schema, Alignment.complete_in(np.arange(60)))
         file = original.take(np.arange(30)).replace_column("id", Microdata.from_columns({"id": np.arange(45, 75)}).column("id"))
         found, figures = result_of(source, schema, file, how=spec_of())
         assert found.probable.n_matches == pytest.approx(15)
         assert figures["false_links_absent", None].value > 0
         gone = Alignment(np.arange(40), np.arange(40), 60)
-        without = Scene.of(original, masked.select(NAMES).take(np.arange(40)), schema, gone)
+        without = GroundTruth.create_from_tables(original, masked.select(NAMES).take(np.arange(40)), schema, gone)
         absent = result_of(without, schema, original.take(np.arange(40, 60)), how=spec_of())[0]
         assert (absent.status, absent.reason) == ("not_applicable", "no record of the intruder is in the release")
 
@@ -206,9 +206,9 @@ class TestWhatIsTold:
         facts = attacked(original, masked, schema).probable
         few = [one for one in facts.telling if one.records < OF_A_BAR]
         assert few
-        assert all(one.records >= OF_A_BAR for one in facts.rounded.telling)
-        assert facts.rounded.rounded == facts.rounded
-        for one in facts.rounded.weights:
+        assert all(one.records >= OF_A_BAR for one in facts.public_summary.telling)
+        assert facts.public_summary.public_summary == facts.public_summary
+        for one in facts.public_summary.weights:
             assert one.u == float(f"{one.u:.1e}")
 
     def test_the_public_hears_of_no_share_of_few_matches(self, table):
@@ -216,16 +216,16 @@ class TestWhatIsTold:
         facts = attacked(original, masked, schema, estimate="supervised").probable
         few = {(one.attribute, one.said) for one in facts.weights if 0 < one.m * 60 < OF_A_BAR}
         assert few
-        for one in facts.rounded.weights:
+        for one in facts.public_summary.weights:
             assert (one.m is None) == ((one.attribute, one.said) in few)
             assert one.m is not None or one.bits is None
-        rounded = facts.rounded.classes
+        rounded = facts.public_summary.classes
         shares = list(zip(facts.classes.matches, rounded.matches, strict=True))
         assert any(0 < told < OF_A_BAR / 60 for told, _ in shares)
         assert all((shown is None) == (0 < told < OF_A_BAR / 60) for told, shown in shares)
         for name in ("claimed", "squares", "chance", "chance_at_truth", "dealt_out"):
-            assert getattr(facts.rounded, name) == float(f"{getattr(facts, name):.1e}")
-        assert facts.rounded.rounded == facts.rounded
+            assert getattr(facts.public_summary, name) == float(f"{getattr(facts, name):.1e}")
+        assert facts.public_summary.public_summary == facts.public_summary
 
     def test_results_are_kept_whole(self, table):
         original, masked, schema = noisy(table)
@@ -261,14 +261,14 @@ class TestChance:
 
     def test_it_is_what_a_plain_loop_says(self, table):
         original, masked, schema = noisy(table, n=12)
-        pairs = Pairs(np.arange(12), np.arange(12))
+        pairs = RecordPairs(np.arange(12), np.arange(12))
         found = link_by_probability(
             original, masked, schema, spec_of(estimate="supervised"), NAMES, matches=(pairs.records, pairs.rows)
         )
-        chance, at_truth = permuted_chance(found, (), pairs, 1.0)
+        chance, at_truth = compute_supervised_chance(found, (), pairs, 1.0)
         assert 0 < at_truth <= chance < 1
-        assert (chance, at_truth) == permuted_chance(found, (), pairs, 1.0)
-        many = [permuted_chance(found, (), pairs, 1.0, permutations=p)[0] for p in (200, 400)]
+        assert (chance, at_truth) == compute_supervised_chance(found, (), pairs, 1.0)
+        many = [compute_supervised_chance(found, (), pairs, 1.0, permutations=p)[0] for p in (200, 400)]
         assert many[0] == pytest.approx(many[1], rel=0.2)
 
 
@@ -392,4 +392,4 @@ def test_plans_do_not_get_it_unasked():
 
 
 def test_the_permutations_are_twenty():
-    assert account.PERMUTATIONS == 20
+    assert linkage_report.PERMUTATIONS == 20

@@ -14,13 +14,13 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import poisson
 from statsmodels.datasets import anes96
 
-from tasks.attack.linkage.assignment import assignment
-from tasks.attack.probabilistic.levels import SameBin, compared
-from tasks.attack.probabilistic.model import assumed, plain, prevalence_of, supervised, tied
-from tasks.attack.probabilistic.patterns import counted, patterns_of, rules_of
-from tasks.attack.probabilistic.posterior import check_compatible, distribution, one_to_one
+from tasks.attack.linkage.assignment import solve_assignment
+from tasks.attack.probabilistic.levels import SameBin, create_pattern_comparison
+from tasks.attack.probabilistic.model import create_assumed_prior, fit_supervised_model, fit_tied_model, plain, prevalence_of
+from tasks.attack.probabilistic.pattern_assignment import PatternCosts
+from tasks.attack.probabilistic.patterns import count_patterns, patterns_of, rules_of
+from tasks.attack.probabilistic.posterior import check_compatible, compute_pattern_posterior, one_to_one
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
-from tasks.attack.probabilistic.together import PatternCosts
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
@@ -66,7 +66,7 @@ def test_the_distribution_is_the_formula(table, credits, own, shown):
     original, masked, schema = files(table, own, shown)
     found = link_by_probability(original, masked, schema, linkage(), original.names)
     slowly = shares_slowly(found, min(len(own), len(shown)) / len(own))
-    r = np.array([found.distribution.of(i) for i in range(original.n)])
+    r = np.array([found.distribution.compute_row_probabilities(i) for i in range(original.n)])
     assert r == pytest.approx(slowly, rel=1e-9)
     records = found.both.own_of_record
     assert found.distribution.largest[records] == pytest.approx(r.max(axis=1))
@@ -87,7 +87,9 @@ def test_guesses_move_with_the_rows_and_the_order_of_attributes_does_not_count(t
     names = tuple(random.sample(original.names, 3))
     moved = link_by_probability(original, masked.take(np.array(order)), schema, linkage(), names)
     for i in range(original.n):
-        assert moved.distribution.of(i) == pytest.approx(plain.distribution.of(i)[order], rel=1e-6)
+        assert moved.distribution.compute_row_probabilities(i) == pytest.approx(
+            plain.distribution.compute_row_probabilities(i)[order], rel=1e-6
+        )
 
 
 @settings(max_examples=30, deadline=None)
@@ -98,7 +100,7 @@ def test_every_distribution_is_one_that_an_intruder_can_hold(table, own, shown):
     known = np.unique(np.array(shown), axis=0, return_inverse=True)[1]
     everybody_there = len(own) <= len(shown)
     for i in range(original.n):
-        shares = found.distribution.of(i)
+        shares = found.distribution.compute_row_probabilities(i)
         assert everybody_there == pytest.approx(shares.sum() > 1 - 1e-9)
         check_compatible(shares, known, present=everybody_there)
 
@@ -117,22 +119,22 @@ def test_what_is_no_probability_is_refused():
 def test_worked_distribution(table):
     # m = .9 and u = .4 of one attribute: alike 2.25, else 1/6. Record 1 has one row like it and two others, which share alike
     original, masked, schema = files(table, [(1,)], [(1,), (2,), (3,)])
-    both = compared(original, masked, schema, ("a",))
-    found = distribution(both, counted(both), np.log([0.1 / 0.6, 0.9 / 0.4]))
-    assert found.of(0) == pytest.approx(np.array([2.25, 1 / 6, 1 / 6]) / (2.25 + 1 / 3))
+    both = create_pattern_comparison(original, masked, schema, ("a",))
+    found = compute_pattern_posterior(both, count_patterns(both), np.log([0.1 / 0.6, 0.9 / 0.4]))
+    assert found.compute_row_probabilities(0) == pytest.approx(np.array([2.25, 1 / 6, 1 / 6]) / (2.25 + 1 / 3))
     # with a chance of one half that the own row is there: 3 (1 - .5) / .5 = 3 more in the sum
-    absent = distribution(both, counted(both), np.log([0.1 / 0.6, 0.9 / 0.4]), presence=0.5)
-    assert absent.of(0) == pytest.approx(np.array([2.25, 1 / 6, 1 / 6]) / (2.25 + 1 / 3 + 3))
+    absent = compute_pattern_posterior(both, count_patterns(both), np.log([0.1 / 0.6, 0.9 / 0.4]), presence=0.5)
+    assert absent.compute_row_probabilities(0) == pytest.approx(np.array([2.25, 1 / 6, 1 / 6]) / (2.25 + 1 / 3 + 3))
 
 
 def test_a_record_that_no_row_can_be_has_no_guess(table):
     original, masked, schema = files(table, [(1,), (2,)], [(1,), (1,)])
-    both = compared(original, masked, schema, ("a",))
-    found = distribution(both, counted(both), np.array([-np.inf, 0.0]))
+    both = create_pattern_comparison(original, masked, schema, ("a",))
+    found = compute_pattern_posterior(both, count_patterns(both), np.array([-np.inf, 0.0]))
     assert found.links.guesses(np.arange(2)).tie_sizes().tolist() == [2, 0]
-    assert found.of(1).tolist() == [0, 0]
+    assert found.compute_row_probabilities(1).tolist() == [0, 0]
     assert found.largest.tolist() == [0.5, 0]
-    assigned = one_to_one(both, counted(both), np.array([-np.inf, 0.0]))
+    assigned = one_to_one(both, count_patterns(both), np.array([-np.inf, 0.0]))
     assert assigned.guesses(np.arange(2)).credit(np.arange(2)).tolist() == [0.5, 0]
 
 
@@ -161,12 +163,12 @@ def test_growing_lists_find_an_assignment_as_likely_as_scipy_over_all_pairs(tabl
         return log_ratio.max() - log_ratio[np.searchsorted(found.patterns.numbers, numbers)]
 
     costs = PatternCosts(rules_of(both), cost_of, both.alike)
-    grown = assignment(costs, both.own_of_record, both.shown_of_row, full=0)
+    grown = solve_assignment(costs, both.own_of_record, both.shown_of_row, full=0)
     matrix = costs.matrix(both.own_of_record)[:, both.shown_of_row]
     records, rows = linear_sum_assignment(matrix)
     assert grown.total == pytest.approx(matrix[records, rows].sum(), abs=1e-9)
     assert grown.bound == pytest.approx(grown.total, abs=1e-6)
-    turned = costs.turned().matrix(np.arange(both.shown.shape[1]))
+    turned = costs.swap_sides().matrix(np.arange(both.shown.shape[1]))
     np.testing.assert_array_equal(turned.T, costs.matrix(np.arange(both.own.shape[1])))
     assert costs.apart(both.own_of_record[:2], both.shown_of_row[:2]).tolist() == np.diag(matrix)[:2].tolist()
 
@@ -197,14 +199,14 @@ def test_everybody_is_found_where_nothing_is_hidden(table, matching):
     original, masked, schema = files(table, own, own)
     found = link_by_probability(original, masked, schema, linkage(matching=matching), original.names)
     assert found.links.guesses(np.arange(40)).credit(np.arange(40)).tolist() == [1] * 40
-    assert found.distribution.at(np.arange(40), np.arange(40)).min() > 0.8
+    assert found.distribution.compute_probabilities(np.arange(40), np.arange(40)).min() > 0.8
 
 
 def test_a_release_that_shows_nothing_earns_chance(table):
     original, masked, schema = files(table, [(i, i % 2) for i in range(10)], [(0, 0)] * 10)
     found = link_by_probability(original, masked, schema, linkage(), original.names)
     assert found.links.guesses(np.arange(10)).credit(np.arange(10)) == pytest.approx(np.full(10, 0.1))
-    assert found.distribution.of(3) == pytest.approx(np.full(10, 0.1))
+    assert found.distribution.compute_row_probabilities(3) == pytest.approx(np.full(10, 0.1))
 
 
 def test_over_all_shifts_of_the_truth_a_guess_earns_exactly_chance(table):
@@ -215,7 +217,7 @@ def test_over_all_shifts_of_the_truth_a_guess_earns_exactly_chance(table):
     shifts = [np.roll(np.arange(25), s) for s in range(25)]
     everybody = np.arange(25)
     assert np.mean([found.links.guesses(everybody).credit(one).mean() for one in shifts]) == pytest.approx(1 / 25)
-    assert np.mean([found.distribution.at(everybody, one).mean() for one in shifts]) == pytest.approx(1 / 25)
+    assert np.mean([found.distribution.compute_probabilities(everybody, one).mean() for one in shifts]) == pytest.approx(1 / 25)
 
 
 @pytest.mark.parametrize("assumed_share", [0.6, "estimated"])
@@ -237,12 +239,13 @@ def test_unsupervised_links_of_anes96_are_nearly_those_of_somebody_who_knows_m(t
     original, schema = table({name: frame[name].to_numpy() for name in frame}, scales=dict.fromkeys(frame, Scale.CODE))
     step = Pram(method="pram", attributes=original.names, retention=0.8)
     masked = mask(original, schema, (step,), seed=bytes([seed]) * 32, path=()).data
-    both = compared(original, masked, schema, original.names)
-    patterns, everybody = counted(both), np.arange(original.n)
-    worst = supervised(patterns, patterns.of_pairs(patterns_of(both, everybody, everybody)))
-    found = tied(patterns, prevalence_of(original.n, original.n, original.n), assumed(patterns, 0.6))
+    both = create_pattern_comparison(original, masked, schema, original.names)
+    patterns, everybody = count_patterns(both), np.arange(original.n)
+    worst = fit_supervised_model(patterns, patterns.count_occurrences(patterns_of(both, everybody, everybody)))
+    found = fit_tied_model(patterns, prevalence_of(original.n, original.n, original.n), create_assumed_prior(patterns, 0.6))
     hits, most = (
-        distribution(both, patterns, one.log_ratio).links.guesses(everybody).credit(everybody).sum() for one in (found, worst)
+        compute_pattern_posterior(both, patterns, one.log_ratio).links.guesses(everybody).credit(everybody).sum()
+        for one in (found, worst)
     )
     assert hits >= 0.95 * most
     assert most > 600
@@ -256,7 +259,7 @@ def test_the_attack_says_what_it_estimated(table):
     everybody = np.arange(60)
     spec = linkage(false_links=0.02, missed=0.1)
     found = link_by_probability(original, masked, schema, spec, original.names)
-    counts = found.classified(everybody, everybody)
+    counts = found.classify_true_pairs(everybody, everybody)
     assert sum(counts.matches) == 60 and sum(counts.others) == 3540
     alike = (own[:, None] == shown).all(axis=2)
     assert counts.matches[0] + counts.others[0] == alike.sum()
@@ -326,7 +329,7 @@ def test_who_knows_nothing_links_nobody(table):
 def test_one_record_is_linked_to_the_only_row(table, estimate):
     original, masked, schema = files(table, [(1, 2)], [(1, 2)])
     found = link_by_probability(original, masked, schema, linkage(estimate=estimate), ("a",))
-    assert found.distribution.of(0).tolist() == [1.0]
+    assert found.distribution.compute_row_probabilities(0).tolist() == [1.0]
 
 
 def test_a_plain_estimate_that_does_not_settle_is_no_rate(table, monkeypatch):
@@ -344,15 +347,15 @@ def links_by(original, schema, step, ladders=()):
     everybody, sums = np.arange(original.n), np.zeros(3)
     for seed in range(5):
         masked = mask(original, schema, (step,), seed=bytes([seed]) * 32, path=()).data
-        both = compared(original, masked, schema, original.names, ladders)
-        patterns, prevalence = counted(both), prevalence_of(original.n, original.n, original.n)
-        matches = patterns.of_pairs(patterns_of(both, everybody, everybody))
+        both = create_pattern_comparison(original, masked, schema, original.names, ladders)
+        patterns, prevalence = count_patterns(both), prevalence_of(original.n, original.n, original.n)
+        matches = patterns.count_occurrences(patterns_of(both, everybody, everybody))
         models = (
-            tied(patterns, prevalence, assumed(patterns, 0.6)),
+            fit_tied_model(patterns, prevalence, create_assumed_prior(patterns, 0.6)),
             plain(patterns, prevalence),
-            supervised(patterns, matches),
+            fit_supervised_model(patterns, matches),
         )
-        guesses = [distribution(both, patterns, one.log_ratio).links.guesses(everybody) for one in models]
+        guesses = [compute_pattern_posterior(both, patterns, one.log_ratio).links.guesses(everybody) for one in models]
         sums += [one.credit(everybody).sum() for one in guesses]
     return sums
 

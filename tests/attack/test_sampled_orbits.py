@@ -9,7 +9,7 @@ from tasks.attack.consistency import consistency
 from tasks.attack.consistency.consistency import Consistency, OnlyBounded, link_by_consistency
 from tasks.attack.methods import attack, sample_of_orbits
 from tasks.attack.omissions import Omission
-from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -17,9 +17,9 @@ from tasks.mask.sampling import Sampling
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import AttackFailed, NotFollowed
 from tasks.microdata.schema import Role, Scale
+from tasks.score.attack_coverage import find_unfollowed
 from tasks.score.linkage import linkage_estimates
 from tasks.score.policy import PolicyLine
-from tasks.score.unfollowed import find_unfollowed
 from tasks.score.verdict import decide
 
 SEED = bytes(range(32))
@@ -36,7 +36,7 @@ def random_columns(n, d, seed=5):
 
 
 def attacked(original, schema, done, *, plan=PLAN, intruder=None, seed=3):
-    scene = Scene.of(original, done.data, schema, Alignment(done.record, done.order, original.n))
+    scene = GroundTruth.create_from_tables(original, done.data, schema, Alignment(done.record, done.order, original.n))
     targets = np.arange(original.n)
     result = attack(
         original,

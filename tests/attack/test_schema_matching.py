@@ -12,23 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from tasks.attack.profiles.likeness import UNLIKE, Column, apart, dependence, places_by_share
-from tasks.attack.profiles.matching import NOBODY, best_pairing, matched, total_cost
+from tasks.attack.profiles.likeness import UNLIKE, AttributeColumn, apart, dependence, places_by_share
+from tasks.attack.profiles.matching import NOBODY, best_pairing, match_attributes, total_cost
 
 NAN = float("nan")
 SEEDS = st.integers(0, 2**32 - 1)
 
 
 def numbers(*values):
-    return Column(np.array(values, dtype=np.float64))
+    return AttributeColumn(np.array(values, dtype=np.float64))
 
 
 def words(*values):
-    return Column(np.where([one is None for one in values], NAN, 0.0), pa.array(values, pa.string()))
+    return AttributeColumn(np.where([one is None for one in values], NAN, 0.0), pa.array(values, pa.string()))
 
 
 def columns(values):
-    return tuple(Column(np.ascontiguousarray(column)) for column in values.T)
+    return tuple(AttributeColumn(np.ascontiguousarray(column)) for column in values.T)
 
 
 def test_worked_distances():
@@ -61,11 +61,11 @@ def test_worked_distances_of_categories():
 def test_distances_are_symmetric_and_know_no_order(seed, same_units):
     rng = np.random.default_rng(seed)
     x, y = rng.lognormal(0, 1, 30), rng.normal(0, 3, 20)
-    straight = apart(Column(x), Column(y), same_units=same_units)
-    assert straight == pytest.approx(apart(Column(y), Column(x), same_units=same_units))
-    assert straight == pytest.approx(apart(Column(rng.permutation(x)), Column(y), same_units=same_units))
-    assert apart(Column(x), Column(rng.permutation(x)), same_units=same_units) == 0
-    assert apart(Column(7 * x + 3), Column(x), same_units=False) == pytest.approx(0, abs=1e-9)
+    straight = apart(AttributeColumn(x), AttributeColumn(y), same_units=same_units)
+    assert straight == pytest.approx(apart(AttributeColumn(y), AttributeColumn(x), same_units=same_units))
+    assert straight == pytest.approx(apart(AttributeColumn(rng.permutation(x)), AttributeColumn(y), same_units=same_units))
+    assert apart(AttributeColumn(x), AttributeColumn(rng.permutation(x)), same_units=same_units) == 0
+    assert apart(AttributeColumn(7 * x + 3), AttributeColumn(x), same_units=False) == pytest.approx(0, abs=1e-9)
 
 
 def test_dependence_against_another_library_and_of_words():
@@ -74,7 +74,9 @@ def test_dependence_against_another_library_and_of_words():
     found = dependence(columns(values))
     np.testing.assert_allclose(found + np.eye(3), spearmanr(values).statistic, atol=1e-12)
     names = words(*np.where(values[:, 0] > 0, "p", "q"))
-    mixed = dependence((names, Column(values[:, 0]), Column(np.ones(50)), words(*np.where(values[:, 0] > 0, "x", "y"))))
+    mixed = dependence(
+        (names, AttributeColumn(values[:, 0]), AttributeColumn(np.ones(50)), words(*np.where(values[:, 0] > 0, "x", "y")))
+    )
     assert mixed[0, 3] == pytest.approx(1.0)
     assert mixed[0, 1] > 0.8
     assert mixed[1, 2] == mixed[0, 2] == 0
@@ -99,10 +101,10 @@ def test_the_best_pairing_against_all_of_them(seed, d, more):
 def test_more_attributes_on_either_side_and_none_of_the_kind():
     values = np.random.default_rng(2).lognormal(0, [0.2, 1.0, 2.0], (200, 3))
     three, two = columns(values), columns(values[:, [2, 0]])
-    assert matched(two, three, same_units=False).tolist() == [2, 0]
-    assert matched(three, two, same_units=False).tolist() == [1, NOBODY, 0]
-    assert matched((words("a", "b"),), (numbers(1, 2),), same_units=False).tolist() == [NOBODY]
-    assert matched(three[:1], three[:1], same_units=False).tolist() == [0]
+    assert match_attributes(two, three, same_units=False).tolist() == [2, 0]
+    assert match_attributes(three, two, same_units=False).tolist() == [1, NOBODY, 0]
+    assert match_attributes((words("a", "b"),), (numbers(1, 2),), same_units=False).tolist() == [NOBODY]
+    assert match_attributes(three[:1], three[:1], same_units=False).tolist() == [0]
 
 
 def test_where_distributions_tell_nothing_dependence_does():
@@ -112,7 +114,7 @@ def test_where_distributions_tell_nothing_dependence_does():
     close = np.argsort(np.argsort(base + 40 * rng.normal(size=300))).astype(float)
     values = np.column_stack([base, close, rng.permutation(300), np.exp(base / 50)])
     order = np.array([2, 3, 0, 1])
-    assert matched(columns(values), columns(values[:, order]), same_units=False).tolist() == np.argsort(order).tolist()
+    assert match_attributes(columns(values), columns(values[:, order]), same_units=False).tolist() == np.argsort(order).tolist()
 
 
 @pytest.fixture(scope="module")
@@ -124,13 +126,15 @@ def census_values(reference):
 def test_census_without_names(census_values, same_units):
     order = np.random.default_rng(5).permutation(13)
     shown = columns(census_values[:, order])
-    assert order[matched(columns(census_values), shown, same_units=same_units)].tolist() == list(range(13))
-    assert order[matched(columns(census_values[:, ::2]), shown, same_units=same_units)].tolist() == list(range(0, 13, 2))
+    assert order[match_attributes(columns(census_values), shown, same_units=same_units)].tolist() == list(range(13))
+    assert order[match_attributes(columns(census_values[:, ::2]), shown, same_units=same_units)].tolist() == list(
+        range(0, 13, 2)
+    )
 
 
 def test_census_in_other_units_and_with_noise(census_values):
     rng = np.random.default_rng(6)
     noisy = census_values + 0.1 * census_values.std(axis=0) * rng.normal(size=census_values.shape)
     order = rng.permutation(13)
-    found = order[matched(columns(0.3 * census_values + 5), columns(noisy[:, order]), same_units=False)]
+    found = order[match_attributes(columns(0.3 * census_values + 5), columns(noisy[:, order]), same_units=False)]
     assert (found == np.arange(13)).sum() >= 11

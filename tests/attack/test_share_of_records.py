@@ -9,7 +9,7 @@ from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
-from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import Intruder
@@ -257,7 +257,7 @@ def test_where_links_depend_on_the_others_no_limit_is_shown_to_be_kept(people):
     for spec in (CONSISTENT, TRANSPARENT):
         result = run(people, STEPS["swap"], spec, held)
         done = mask(data, schema, STEPS["swap"], seed=SEED, path=())
-        scene = Scene.of(data, done.data, schema, Alignment(done.record, np.argsort(done.order), data.n))
+        scene = GroundTruth.create_from_tables(data, done.data, schema, Alignment(done.record, np.argsort(done.order), data.n))
         bounds[spec.method] = {one.measure: one for one in linkage_estimates(result, scene, schema)}
     rate = bounds["consistency"]["reidentification"]
     assert (rate.high, rate.reason) == (1.0, ONE_SHARE)
@@ -275,7 +275,7 @@ def test_the_chance_of_an_assignment_of_a_share_is_that_of_each_who_is_there(peo
     data, schema = people
     result = run(people, steps, together, held)
     done = mask(data, schema, steps, seed=SEED, path=())
-    scene = Scene.of(data, done.data, schema, Alignment(done.record, np.argsort(done.order), data.n))
+    scene = GroundTruth.create_from_tables(data, done.data, schema, Alignment(done.record, np.argsort(done.order), data.n))
     by_name = {one.measure: one for one in linkage_estimates(result, scene, schema)}
     there = np.isin(held, done.record).mean()
     assert by_name["reidentification"].chance == pytest.approx(there / 90, rel=0.02)

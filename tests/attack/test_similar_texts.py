@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import JaroWinkler, Levenshtein
 
-from tasks.attack.linkage.whose import scene_of_file
+from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.methods import attack
-from tasks.attack.outcomes.outcome import Scene
-from tasks.attack.probabilistic.levels import Exact, compared
-from tasks.attack.probabilistic.patterns import counted, patterns_of, rules_of
+from tasks.attack.outcomes.outcome import GroundTruth
+from tasks.attack.probabilistic.levels import Exact, create_pattern_comparison
+from tasks.attack.probabilistic.pattern_assignment import PatternCosts
+from tasks.attack.probabilistic.patterns import count_patterns, patterns_of, rules_of
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
-from tasks.attack.probabilistic.similar import Similar, cleaned
-from tasks.attack.probabilistic.together import PatternCosts
+from tasks.attack.probabilistic.similar import Similar, normalise_text
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError, NotApplicable
@@ -42,7 +42,7 @@ def texts(values):
 def levels(table, own, shown, ladder=LADDER):
     """Shape (n, m): the level of every pair."""
     original, schema = table(texts(own), scales=SCALES)
-    both = compared(original, Microdata.from_columns(texts(shown)), schema, ("name",), (("name", ladder),))
+    both = create_pattern_comparison(original, Microdata.from_columns(texts(shown)), schema, ("name",), (("name", ladder),))
     record, row = (one.ravel() for one in np.meshgrid(np.arange(len(own)), np.arange(len(shown)), indexing="ij"))
     return patterns_of(both, record, row).reshape(len(own), len(shown)).tolist()
 
@@ -59,9 +59,9 @@ def test_worked_by_hand(table):
 
 def test_texts_are_cleaned_before_they_are_compared(table):
     decomposed = unicodedata.normalize("NFD", " JOSÉ   Maria ")
-    assert cleaned(decomposed) == "josé maria"
-    assert cleaned("ﬁscher") == cleaned("FISCHER") == "fischer"
-    assert cleaned("Weiß") == cleaned("WEISS")
+    assert normalise_text(decomposed) == "josé maria"
+    assert normalise_text("ﬁscher") == normalise_text("FISCHER") == "fischer"
+    assert normalise_text("Weiß") == normalise_text("WEISS")
     alike = (Exact(), Similar(rule="similar", at_least=1.0))
     assert levels(table, [decomposed, "Jose Maria"], ["josé maria"], alike) == [[1], [0]]
 
@@ -87,8 +87,9 @@ names = st.one_of(st.none(), st.text(alphabet="abcÉe\u0301 ß", max_size=7))
 def test_counts_are_those_of_a_loop_over_all_pairs(table, own, shown, measure, at_least, at_once):
     ladder = (Exact(), Similar(rule="similar", measure=measure, at_least=at_least))
     original, schema = table(texts(own), scales=SCALES)
-    patterns = counted(
-        compared(original, Microdata.from_columns(texts(shown)), schema, ("name",), (("name", ladder),)), at_once=at_once
+    patterns = count_patterns(
+        create_pattern_comparison(original, Microdata.from_columns(texts(shown)), schema, ("name",), (("name", ladder),)),
+        at_once=at_once,
     )
     score = {"jaro_winkler": JaroWinkler, "levenshtein": Levenshtein}[measure].normalized_similarity
     slowly = [0, 0, 0]
@@ -97,7 +98,7 @@ def test_counts_are_those_of_a_loop_over_all_pairs(table, own, shown, measure, a
             if one is None or other is None:
                 slowly[2 * (one is other)] += 1
             else:
-                near = score(cleaned(one), cleaned(other)) >= at_least
+                near = score(normalise_text(one), normalise_text(other)) >= at_least
                 slowly[2 if one == other else int(near)] += 1
     found = [0, 0, 0]
     for level, count in zip(patterns.levels[0].tolist(), patterns.counts.tolist(), strict=True):
@@ -109,10 +110,10 @@ def test_counts_are_those_of_a_loop_over_all_pairs(table, own, shown, measure, a
 @given(st.lists(names, min_size=1, max_size=8), st.lists(names, min_size=1, max_size=8))
 def test_seen_from_the_other_file_the_same_are_alike(table, own, shown):
     original, schema = table(texts(own), scales=SCALES)
-    both = compared(original, Microdata.from_columns(texts(shown)), schema, ("name",), (("name", LADDER),))
+    both = create_pattern_comparison(original, Microdata.from_columns(texts(shown)), schema, ("name",), (("name", LADDER),))
     costs = PatternCosts(rules_of(both), lambda numbers: numbers.astype(float), both.alike)
     everybody = [np.arange(side.shape[1]) for side in (both.own, both.shown)]
-    np.testing.assert_array_equal(costs.turned().matrix(everybody[1]).T, costs.matrix(everybody[0]))
+    np.testing.assert_array_equal(costs.swap_sides().matrix(everybody[1]).T, costs.matrix(everybody[0]))
 
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
@@ -150,16 +151,16 @@ def world(table, seed, n=150, slips=0.4):
     slip = rng.random(n) < slips
     register = [misspelt(name, rng) if one else name for name, one in zip(known[who], slip, strict=True)]
     file = Microdata.from_columns({"name": register, "year": year, "id": np.arange(n)}).take(rng.permutation(n))
-    return Scene.of(original, masked, schema, Alignment.complete_in(np.arange(n))), schema, file, slip
+    return GroundTruth.create_from_tables(original, masked, schema, Alignment.complete_in(np.arange(n))), schema, file, slip
 
 
 def credit_of_slips(scene, schema, file, slip, how):
     who = holder(file_spec(), schema, file)
-    order = scene_of_file(scene, schema, file, who.file).units.of_row
+    order = align_external_file(scene, schema, file, who.file).units.of_row
     parts = (scene.original, scene.masked, schema, (), how, who)
     result = attack(*parts, alignment=scene.alignment, targets=np.arange(len(order)), file=file)
     assert result.status == "ok", result.reason
-    assert figures_of(result, scene_of_file(scene, schema, file, who.file), schema)
+    assert figures_of(result, align_external_file(scene, schema, file, who.file), schema)
     return result.outcomes.floats("credit")[slip].mean()
 
 
@@ -186,7 +187,7 @@ def test_names_of_nobody_earn_chance(table):
         scene, schema, file, _ = world(table, seed)
         masked = scene.masked.replace_column("name", scene.masked.column("name").take(pa.array(rng.permutation(150))))
         masked = masked.replace_column("year", masked.column("year").take(pa.array(rng.permutation(150))))
-        other = Scene.of(scene.original, masked, schema, scene.alignment)
+        other = GroundTruth.create_from_tables(scene.original, masked, schema, scene.alignment)
         result = result_of(other, schema, file, how=spec_of(compare={"name": [one.model_dump() for one in LADDER]}))[0]
         hits.append(result.outcomes.floats("credit").sum())
     assert np.sum(hits) < 8 + 4 * np.sqrt(8)
@@ -196,19 +197,21 @@ class TestWrongInput:
     def test_numbers_are_no_texts(self, table):
         original, schema = table({"year": [1, 2]}, scales=SCALES)
         with pytest.raises(InputError, match="values that are no texts"):
-            compared(original, original, schema, ("year",), (("year", LADDER),))
+            create_pattern_comparison(original, original, schema, ("year",), (("year", LADDER),))
 
     def test_texts_against_numbers(self, table):
         original, schema = table(texts(["a", "b"]), scales=SCALES)
         with pytest.raises(InputError, match="no texts") as refused:
             ladder = (Similar(rule="similar", at_least=0.9),)
-            compared(original, Microdata.from_columns({"name": [1, 2]}), schema, ("name",), (("name", ladder),))
+            create_pattern_comparison(
+                original, Microdata.from_columns({"name": [1, 2]}), schema, ("name",), (("name", ladder),)
+            )
         assert refused.value.where == "attacks: compare.name"
 
     def test_a_column_without_values(self, table):
         original, schema = table(texts(["a", None]), scales=SCALES)
         nothing = Microdata.from_columns({"name": pa.nulls(2, pa.string())})
-        both = compared(original, nothing, schema, ("name",), (("name", LADDER),))
+        both = create_pattern_comparison(original, nothing, schema, ("name",), (("name", LADDER),))
         assert patterns_of(both, np.array([0, 1]), np.array([0, 1])).tolist() == [0, 3]
 
     def test_a_very_long_text_is_refused_and_not_told(self, table):

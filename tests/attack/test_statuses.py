@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasks.attack.membership.gap import Gap
-from tasks.attack.membership.methods import without_targets
+from tasks.attack.membership.methods import create_idle_result
 from tasks.microdata.errors import NotApplicable, NotFollowed
 
 TASKS = Path(__file__).parents[2] / "tasks"
@@ -126,5 +126,5 @@ def test_the_status_is_a_value_of_the_exception():
 
 @pytest.mark.parametrize("status", ["not_applicable", "not_followed"])
 def test_a_membership_attack_says_which(status):
-    found = without_targets(Gap(method="gap"), "this file", "the reason", status)
+    found = create_idle_result(Gap(method="gap"), "this file", "the reason", status)
     assert (found.status, found.reason) == (status, "the reason")

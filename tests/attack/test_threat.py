@@ -8,7 +8,14 @@ from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.omissions import Omission
 from tasks.attack.row_position import RowPosition
-from tasks.attack.threat import IntruderSpec, by_telling, check_attacks, default_attacks, intruders, required
+from tasks.attack.threat import (
+    IntruderSpec,
+    check_attacks,
+    default_attacks,
+    intruders,
+    list_step_attacks,
+    order_attributes_greedily,
+)
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -73,8 +80,8 @@ def test_somebody_who_knows_nothing_is_refused(schema):
 
 
 def test_default_attacks_are_the_required_ones():
-    assert required(MICRO) == ("distance_linkage", "transparency")
-    assert required(SWAP) == ("distance_linkage", "transparency", "consistency")
+    assert list_step_attacks(MICRO) == ("distance_linkage", "transparency")
+    assert list_step_attacks(SWAP) == ("distance_linkage", "transparency", "consistency")
     assert default_attacks((MICRO,)) == (LINKAGE, TRANSPARENCY)
     assert default_attacks(()) == (LINKAGE,)
 
@@ -149,11 +156,11 @@ RELEASED = Microdata.from_columns(
 
 def test_the_order_of_the_curve_by_hand():
     # alone age and sex show two values, vote three; with vote, age shows four combinations and sex six
-    assert by_telling(RELEASED, ("debt", "sex", "age", "vote")) == ("vote", "sex", "age", "debt")
+    assert order_attributes_greedily(RELEASED, ("debt", "sex", "age", "vote")) == ("vote", "sex", "age", "debt")
     # of equally telling ones the first in the table
-    assert by_telling(RELEASED, ("sex", "age")) == ("age", "sex")
+    assert order_attributes_greedily(RELEASED, ("sex", "age")) == ("age", "sex")
     gaps = Microdata.from_columns({"a": [1, None, 1, None], "b": [1, 2, 3, 3]})
-    assert by_telling(gaps, ("a", "b")) == ("b", "a")
+    assert order_attributes_greedily(gaps, ("a", "b")) == ("b", "a")
 
 
 def test_the_intruders_of_the_curve(schema):

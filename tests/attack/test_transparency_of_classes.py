@@ -42,7 +42,7 @@ def held_by(original, released, schema, steps):
     links, knowledge = link_by_mechanism(original, released, schema, steps, schema.names)
     held, n = posterior(links), original.n
     record, row = (one.ravel() for one in np.meshgrid(np.arange(n), np.arange(released.n), indexing="ij"))
-    return held.at(record, row).reshape(n, -1), links, knowledge
+    return held.compute_probabilities(record, row).reshape(n, -1), links, knowledge
 
 
 def by_formula(chance):
@@ -203,7 +203,7 @@ def apart_from_claims(table, steps, stated=None, seeds=20):
         kinds = links.search_class
         hit = links.guesses(everybody).credit(truth).mean()
         claimed, squares = held.largest[kinds].mean(), held.squares[kinds].mean()
-        apart.append((hit / claimed - 1, held.at(everybody, truth).mean() / squares - 1))
+        apart.append((hit / claimed - 1, held.compute_probabilities(everybody, truth).mean() / squares - 1))
     return np.array(apart)
 
 

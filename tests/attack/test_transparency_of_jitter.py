@@ -50,7 +50,7 @@ def hits(links, truth=None):
 
 def shares_of(held, n):
     record, row = (one.ravel() for one in np.meshgrid(np.arange(n), np.arange(n), indexing="ij"))
-    return held.at(record, row).reshape(n, n)
+    return held.compute_probabilities(record, row).reshape(n, n)
 
 
 def correlated(n, d, seed):
@@ -193,7 +193,7 @@ def claims(table, stated, matching="likeliest", n=150, seeds=20):
         links = linked(original, masked, schema, (jitter("a", "b", "c", percent=stated),), matching)
         held = links.posterior or posterior(links)
         everybody = np.arange(n)
-        apart.append(hits(links) / held.claimed(everybody).mean() - 1)
+        apart.append(hits(links) / held.compute_guess_probabilities(everybody).mean() - 1)
     return np.array(apart)
 
 
@@ -219,7 +219,7 @@ def test_where_values_are_many_blocks_stand_for_them(table):
     links = linked(original, masked_by(original, schema, steps, 0), schema, steps)
     everybody, held = np.arange(1500), posterior(links)
     assert not links.rules_out(everybody, everybody).any()
-    assert hits(links) == pytest.approx(held.claimed(everybody).mean(), abs=0.05)
+    assert hits(links) == pytest.approx(held.compute_guess_probabilities(everybody).mean(), abs=0.05)
 
 
 def test_within_strata(table):

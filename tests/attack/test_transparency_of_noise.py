@@ -10,10 +10,10 @@ from noise_law import KINDS, PLAIN, SEED, attacked, columns, expectation, likeli
 
 from tasks.attack.linkage.distance_linkage import link_by_distance
 from tasks.attack.methods import attack
-from tasks.attack.threat import Intruder, check_attacks, required
+from tasks.attack.threat import Intruder, check_attacks, list_step_attacks
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
-from tasks.attack.transparency.whitening import whitened
-from tasks.mask.images import GaussianLikelihood
+from tasks.attack.transparency.whitening import whiten_positions
+from tasks.mask.intruder_belief import GaussianLikelihood
 from tasks.mask.methods import mask
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import AttackFailed, InputError
@@ -117,7 +117,7 @@ class TestWhitening:
         part = GaussianLikelihood(
             ("a", "b", "c"), centre, placed, (root @ root.T)[np.newaxis], np.zeros(7, int), np.zeros(9, int)
         )
-        own, shown = whitened(part)
+        own, shown = whiten_positions(part)
         for i in range(7):
             for row in range(9):
                 apart = centre[i] - placed[row]
@@ -128,7 +128,9 @@ class TestWhitening:
         covariance = np.array([[[1.0, 2.0], [2.0, 4.0]]])
         origin = np.zeros((1, 2))
         placed = np.array([[1.0, 2.0], [1.0, 2.1]])
-        own, shown = whitened(GaussianLikelihood(("a", "b"), origin, placed, covariance, np.zeros(1, int), np.zeros(2, int)))
+        own, shown = whiten_positions(
+            GaussianLikelihood(("a", "b"), origin, placed, covariance, np.zeros(1, int), np.zeros(2, int))
+        )
         squared = ((own - shown) ** 2).sum(axis=1)
         assert squared[0] == pytest.approx(1.0)
         assert squared[1] > 1e4
@@ -247,7 +249,7 @@ def test_a_release_of_other_people_is_noticed_where_gaps_differ(table):
 
 
 def test_what_a_noisy_table_must_face():
-    assert required(noise("a")) == ("distance_linkage", "transparency")
+    assert list_step_attacks(noise("a")) == ("distance_linkage", "transparency")
     with pytest.raises(InputError, match="transparency"):
         check_attacks((PLAIN,), (), (noise("a"),))
 

@@ -13,7 +13,7 @@ from tasks.attack.linkage.distance_linkage import link_by_distance
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.images import create_initial_belief
+from tasks.mask.intruder_belief import create_initial_belief
 from tasks.mask.methods import infer_belief, mask
 from tasks.mask.noise.following import infer
 from tasks.mask.precision import precision_of

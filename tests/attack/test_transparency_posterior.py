@@ -48,7 +48,7 @@ def held_of(original, schema, steps, seed, *, stated=None):
 def shares_of(held, n):
     """Shape (n, n): r(l) of every record."""
     record, row = (one.ravel() for one in np.meshgrid(np.arange(n), np.arange(n), indexing="ij"))
-    return held.at(record, row).reshape(n, n)
+    return held.compute_probabilities(record, row).reshape(n, n)
 
 
 def slowly(chance):
@@ -135,9 +135,9 @@ def test_the_images_of_a_record_are_listed_once_for_all_rows_that_are_asked_for(
         return once(i, *rest)
 
     monkeypatch.setattr(transparency_posterior, "images_of", listed)
-    monkeypatch.setattr(transparency_posterior, "_at", transparency_posterior._at.py_func)
+    monkeypatch.setattr(transparency_posterior, "_list_log_weights", transparency_posterior._list_log_weights.py_func)
     records, rows = np.array([3, 0, 3, 1, 3, 0]), np.array([0, 1, 2, 3, 3, 0])
-    np.testing.assert_allclose(held.at(records, rows), whole[records, rows])
+    np.testing.assert_allclose(held.compute_probabilities(records, rows), whole[records, rows])
     kinds = held.links.search_class[[0, 1, 3]]
     assert sorted(asked) == sorted(np.unique(kinds).tolist())
 
@@ -153,7 +153,7 @@ def law_of(table, steps, stated=None, *, seeds=20):
         held, _ = held_of(original, schema, steps, seed, stated=stated)
         hit, kinds = held.links.guesses(everybody).credit(everybody).mean(), held.links.search_class
         claimed, squares = held.largest[kinds].mean(), held.squares[kinds].mean()
-        apart.append((hit / claimed - 1, held.at(everybody, everybody).mean() / squares - 1))
+        apart.append((hit / claimed - 1, held.compute_probabilities(everybody, everybody).mean() / squares - 1))
     return np.array(apart)
 
 
@@ -184,8 +184,8 @@ def test_the_option_of_the_attack(table):
     assert told.select(plain.names).arrow.equals(plain.arrow)
     assert set(told.names) - set(plain.names) == {"posterior", "claimed"}
     held, _ = held_of(original, schema, (pram("a", "b"),), 0)
-    np.testing.assert_allclose(told.floats("posterior"), held.at(everybody, everybody))
-    np.testing.assert_allclose(told.floats("claimed"), held.claimed(everybody))
+    np.testing.assert_allclose(told.floats("posterior"), held.compute_probabilities(everybody, everybody))
+    np.testing.assert_allclose(told.floats("claimed"), held.compute_guess_probabilities(everybody))
     sampled = result((Sampling(method="sampling", share=0.5), pram("a", "b")), probabilities=True)
     there = np.array(sampled.column("in_release").to_pylist())
     assert (sampled.floats("posterior")[there] > 0).all()

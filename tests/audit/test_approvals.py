@@ -22,7 +22,7 @@ from tasks.audit.certificates.approval import (
     schema_of_approvals,
     sign_approval,
 )
-from tasks.audit.certificates.beside import NotValid
+from tasks.audit.certificates.certificate_statements import NotValid
 from tasks.audit.certificates.revocation import RevocationPredicate, sign_revocation
 from tasks.audit.signing.envelope import STATEMENT, open_envelope, seal
 from tasks.audit.signing.keyring import Keyring, key_records

@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 from trails import attempt
 
-from tasks.audit.keeping import backup
-from tasks.audit.keeping.backup import SUMS, back_up
-from tasks.audit.keeping.restoring import restore
-from tasks.audit.keeping.use import alone
 from tasks.audit.ledger.entries import AttemptMade
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
+from tasks.audit.maintenance import backup
+from tasks.audit.maintenance.backup import SUMS, back_up
+from tasks.audit.maintenance.restoring import restore
+from tasks.audit.maintenance.use import lock_store
 from tasks.audit.signing.keys import signing_key
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
@@ -182,7 +182,7 @@ def test_nothing_is_removed_from_the_store_meanwhile(full, tmp_path, monkeypatch
     seen = []
 
     def told(_: int) -> None:
-        with alone() as free:
+        with lock_store() as free:
             seen.append(free)
 
     back_up(full, outside / "backup.tar", told)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_homes import NOW, digest_of, ended, entry, revoked
 
-from tasks.audit.keeping.due import IssuedCertificate, certificates, collect_certificates, due
 from tasks.audit.lookup.trust import KeyEnd
+from tasks.audit.maintenance.review_due import IssuedCertificate, certificates, collect_certificates, find_due_certificates
 
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 NONE = timedelta(0)
@@ -25,7 +25,7 @@ def standing(entries, *, at: datetime) -> tuple[IssuedCertificate, ...]:
 
 
 def whys(*entries, at: datetime = NOW, within: timedelta = NONE, catalogue: str = "2") -> dict[str, tuple[str, ...]]:
-    found = due(standing(entries, at=at), at=at, within=within, catalogue=catalogue)
+    found = find_due_certificates(standing(entries, at=at), at=at, within=within, catalogue=catalogue)
     return {one.certificate.run: one.why for one in found}
 
 
@@ -99,7 +99,7 @@ def test_a_later_certificate_of_the_series_supersedes_until_it_is_revoked():
 def test_a_certificate_of_a_revoked_key_is_due(end, is_due):
     issued = collect_certificates([(certified(0, "a1", days=3), "k" * 64), (certified(1, "b1", days=3, series="b"), "l" * 64)])
     known = certificates(issued, at=NOW, revoked={"k" * 64: end}.get)
-    found = due(known, at=NOW, within=NONE, catalogue="2")
+    found = find_due_certificates(known, at=NOW, within=NONE, catalogue="2")
     assert [(one.certificate.run, one.why) for one in found] == ([("a1", ("key revoked",))] if is_due else [])
 
 
@@ -115,7 +115,7 @@ def test_what_is_due_stays_due_later_and_for_longer_looks_ahead(review, at, late
     one = IssuedCertificate("a1", "survey", "survey", "", NOW, NOW + review * DAY, "2")
 
     def is_due(when: int, ahead: int) -> bool:
-        return bool(due([one], at=NOW + when * DAY, within=ahead * DAY, catalogue="2"))
+        return bool(find_due_certificates([one], at=NOW + when * DAY, within=ahead * DAY, catalogue="2"))
 
     assert is_due(at, within) == (review - at < max(within, 0))
     assert is_due(at, within) <= is_due(at + later, within)

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_homes import GONE, NOW, aged, ended, home_in, path_of, put, put_cache_record, put_run, revoked, there
 
-from tasks.audit.keeping.collection import carry_out, plan
-from tasks.audit.keeping.inventory import drafts, is_abandoned
-from tasks.audit.keeping.needs import History, history, history_of, manifests_of
-from tasks.audit.keeping.use import alone, use_store
-from tasks.audit.keeping.verification import verify
+from tasks.audit.maintenance.collection import plan, remove_files
+from tasks.audit.maintenance.inventory import drafts, is_abandoned
+from tasks.audit.maintenance.retention import History, history, history_of, manifests_of
+from tasks.audit.maintenance.use import lock_store, use_store
+from tasks.audit.maintenance.verification import verify
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 
@@ -32,7 +32,7 @@ def past(*entries) -> History:
 def collected(*entries, younger_than: timedelta = MONTH) -> list[str]:
     """Carry a collection out; the addresses that went."""
     found = plan(Home.current(), past(*entries).runs, now=NOW, younger_than=younger_than)
-    carry_out(found)
+    remove_files(found)
     return sorted(found.artifacts)
 
 
@@ -119,7 +119,7 @@ def test_records_go_with_what_they_point_to_and_before_it(home):
     bad.append(put_cache_record("d" * 32, [kept], {"type": "pickle"}))
     found = plan(Home.current(), (), now=NOW, younger_than=MONTH)
     assert [file.path for file in found.files] == [*bad, path_of(going)]
-    carry_out(found)
+    remove_files(found)
     assert list(Home.current().records.iterdir()) == [good]
 
 
@@ -205,11 +205,11 @@ def test_seeds_keys_manifests_and_the_ledger_are_never_touched(home):
 
 
 def test_a_run_and_a_collection_exclude_each_other(home):
-    with use_store(), use_store(), alone() as free:
+    with use_store(), use_store(), lock_store() as free:
         assert not free
-    with alone() as free:
+    with lock_store() as free:
         assert free
-    with alone() as first, alone() as second:
+    with lock_store() as first, lock_store() as second:
         assert (first, second) == (True, False)
 
 
@@ -282,7 +282,7 @@ def test_after_any_collection_the_store_verifies_and_every_kept_run_is_whole(dra
 
         found = plan(home, past(*entries).runs, now=NOW, younger_than=timedelta(days=days))
         assert set(found.reasons) == {f"r{j}" for j in kept_by_hand}
-        carry_out(found)
+        remove_files(found)
 
         stays = closure(naming, wanted)
         assert there(refs) == [i in stays for i in range(len(refs))]

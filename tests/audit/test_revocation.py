@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from jsonschema import Draft202012Validator
 
-from tasks.audit.certificates.beside import NotValid
+from tasks.audit.certificates.certificate_statements import NotValid
 from tasks.audit.certificates.revocation import (
     PREDICATE_TYPE,
     RevocationPredicate,

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_homes import NOW, aged, ended, home_in, path_of, put, put_cache_record, put_run, revoked
 
-from tasks.audit.keeping.inventory import PLAIN
-from tasks.audit.keeping.needs import history, manifests_of
-from tasks.audit.keeping.verification import verify
+from tasks.audit.maintenance.inventory import PLAIN
+from tasks.audit.maintenance.retention import history, manifests_of
+from tasks.audit.maintenance.verification import verify
 from tasks.runtime.artifacts import Damaged, Store
 from tasks.runtime.draws import draw_of, keep_seed, pseudonym_key_of
 from tasks.runtime.settings import Home

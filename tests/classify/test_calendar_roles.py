@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.classify.dependence import find_dependences
-from tasks.classify.evidence import facts_of, is_birth_date_name
+from tasks.classify.evidence import count_column_evidence, is_birth_date_name
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.classify.roles import attribute_of
 from tasks.ingest.codebooks.codebook import AttributeSpec
@@ -26,7 +26,7 @@ REMARKS = [REMARK.format(i // 2) for i in range(40)]
 
 def attribute(name, values, *, key=False, **declared):
     spec = AttributeSpec(name=name, **declared) if declared else None
-    return attribute_of(facts_of(Microdata.from_columns({name: values}), name), spec, is_key=key, is_known=False)
+    return attribute_of(count_column_evidence(Microdata.from_columns({name: values}), name), spec, is_key=key, is_known=False)
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,11 @@ def test_free_text_that_is_not_published_or_is_said_to_be_categories_stands():
 
 
 def test_worked_facts_of_texts():
-    facts = facts_of(Microdata.from_columns({"x": ["a text of twenty-one ch", "short one here", "one two", None]}), "x")
+    facts = count_column_evidence(
+        Microdata.from_columns({"x": ["a text of twenty-one ch", "short one here", "one two", None]}), "x"
+    )
     assert (facts.prose, facts.digits, facts.free_text) == (1 / 3, False, False)
-    assert facts_of(Microdata.from_columns({"x": ["01", "10", None]}), "x").digits
+    assert count_column_evidence(Microdata.from_columns({"x": ["01", "10", None]}), "x").digits
 
 
 @pytest.mark.parametrize(

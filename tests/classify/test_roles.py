@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tasks.classify.evidence import (
     classify_identifier_name,
-    facts_of,
+    count_column_evidence,
     is_group_name,
     is_person_name,
     is_survey_weight_name,
@@ -19,17 +19,17 @@ from tasks.microdata.table import Microdata
 
 def attribute(name: str, values: list[object], *, key: bool = False, known: bool = False, **declared: object) -> Attribute:
     spec = AttributeSpec(name=name, **declared) if declared else None  # type: ignore[arg-type]  # declarations by name
-    return attribute_of(facts_of(Microdata.from_columns({name: values}), name), spec, is_key=key, is_known=known)
+    return attribute_of(count_column_evidence(Microdata.from_columns({name: values}), name), spec, is_key=key, is_known=known)
 
 
 def test_worked_facts() -> None:
-    facts = facts_of(Microdata.from_columns({"x": [1.0, 2.0, 2.0, None, 4.0]}), "x")
+    facts = count_column_evidence(Microdata.from_columns({"x": [1.0, 2.0, 2.0, None, 4.0]}), "x")
     assert (facts.kind, facts.n, facts.n_missing, facts.n_distinct, facts.whole) == ("double", 5, 1, 3, True)
     assert (facts.unique, facts.running, facts.positive, facts.constant) == (False, False, True, False)
     assert facts.describe() == ("3 distinct of 4 values", "1 missing (20%)", "whole numbers stored as decimals")
-    running = facts_of(Microdata.from_columns({"x": [3, 1, 2]}), "x")
+    running = count_column_evidence(Microdata.from_columns({"x": [3, 1, 2]}), "x")
     assert (running.running, running.unique, running.one_width) == (True, True, False)
-    empty = facts_of(Microdata.from_columns({"x": [None, None]}), "x")
+    empty = count_column_evidence(Microdata.from_columns({"x": [None, None]}), "x")
     assert (empty.n_present, empty.n_distinct, empty.whole, empty.near_unique) == (0, 0, False, False)
 
 
@@ -145,7 +145,7 @@ def test_what_looks_like_an_identifier_must_be_declared(name: str, values: list[
 def test_a_near_unique_measurement_is_no_identifier() -> None:
     rng = np.random.default_rng(3)
     for values in (np.exp(rng.normal(10, 1, 500)), np.round(np.exp(rng.normal(10, 1, 500))).astype(np.int64)):
-        assert looks_like_identifier(facts_of(Microdata.from_columns({"income": values}), "income")) is None
+        assert looks_like_identifier(count_column_evidence(Microdata.from_columns({"income": values}), "income")) is None
 
 
 def test_a_declared_confidential_near_unique_column_stands_and_is_warned_about() -> None:

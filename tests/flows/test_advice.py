@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flows.console.advice.advice import advice
-from flows.console.advice.masks import attributes_of, stronger, weaker
+from flows.console.advice.masks import attributes_of, suggest_stronger_masking, suggest_weaker_masking
 from tasks.mask.methods import describe
 from tasks.score.membership.figures import UNLIKE
 
@@ -52,8 +52,8 @@ def test_every_insider_beyond_the_limit_is_named_worst_first():
 
 def test_moving_values_further_is_no_advice_where_the_exchanges_were_followed():
     step = {**SWAPPED, "window_percent": 10.0}
-    followed, *_ = stronger(0, step, line("reidentification", 0.1, 0.9, attack="consistency"))
-    otherwise, *_ = stronger(0, step, line("reidentification", 0.1, 0.9, attack="transparency"))
+    followed, *_ = suggest_stronger_masking(0, step, line("reidentification", 0.1, 0.9, attack="consistency"))
+    otherwise, *_ = suggest_stronger_masking(0, step, line("reidentification", 0.1, 0.9, attack="transparency"))
     assert "window_percent" not in followed and "microaggregation" in followed
     assert "raise `window_percent`" in otherwise.lower()
 
@@ -175,8 +175,8 @@ METHODS = {
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_says_how_it_protects_more_and_costs_less(name):
     step, protects, costs = METHODS[name]
-    assert protects in " ".join(stronger(0, step, line("reidentification", 0.1, 0.4)))
-    assert costs in "; ".join(weaker(step, "masking step 1"))
+    assert protects in " ".join(suggest_stronger_masking(0, step, line("reidentification", 0.1, 0.4)))
+    assert costs in "; ".join(suggest_weaker_masking(step, "masking step 1"))
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -185,8 +185,8 @@ def test_a_step_is_told_whatever_is_left_out_of_it(name):
     step = METHODS[name][0]
     for field in set(step) - {"method", "k"}:
         left = {key: value for key, value in step.items() if key != field}
-        assert any(stronger(0, left, line("k_anonymity", 20, 1))) or step["method"] == "pseudonyms"
-        assert all(weaker(left, "masking step 1"))
+        assert any(suggest_stronger_masking(0, left, line("k_anonymity", 20, 1))) or step["method"] == "pseudonyms"
+        assert all(suggest_weaker_masking(left, "masking step 1"))
         attributes_of(left)
 
 
@@ -194,15 +194,17 @@ def test_every_method_there_is_has_sentences_of_its_own():
     """But for pseudonyms, that mask nothing a policy measures."""
     told_of = {step["method"] for step, *_ in METHODS.values()} | {"pseudonyms"}
     assert {row["method"] for row in describe()} <= told_of
-    assert not list(stronger(0, {"method": "pseudonyms", "attributes": ["id"]}, line("reidentification", 0.1, 0.4)))
-    assert not list(weaker({"method": "pseudonyms", "attributes": ["id"]}, "masking step 1"))
+    assert not list(
+        suggest_stronger_masking(0, {"method": "pseudonyms", "attributes": ["id"]}, line("reidentification", 0.1, 0.4))
+    )
+    assert not list(suggest_weaker_masking({"method": "pseudonyms", "attributes": ["id"]}, "masking step 1"))
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_without_groups_are_said_to_keep_no_k(name):
     step = METHODS[name][0]
     without = step["method"] in {"rank_swapping", "rank_jitter", "reverse_mapping", "pram", "noise"}
-    assert any("makes no groups" in way for way in stronger(0, step, line("k_anonymity", 5, 1))) == without
+    assert any("makes no groups" in way for way in suggest_stronger_masking(0, step, line("k_anonymity", 5, 1))) == without
 
 
 def test_the_attributes_of_a_mapping_are_those_that_it_masks():

@@ -14,7 +14,7 @@ from flows.cli import run
 from flows.console import approve as approving
 from flows.console import revoke as revoking
 from tasks.audit.certificates.approval import read_approval
-from tasks.audit.certificates.beside import NotValid
+from tasks.audit.certificates.certificate_statements import NotValid
 from tasks.audit.certificates.revocation import read_revocation
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.keyring import Keyring, read_revoked_certificates
@@ -79,7 +79,7 @@ def test_a_person_approves(sdcert, issued, bob):
 
 
 def test_the_envelope_is_bound_to_the_certificate(sdcert, issued, bob):
-    from tasks.audit.certificates.beside import certificate_of
+    from tasks.audit.certificates.certificate_statements import certificate_of
 
     approve(sdcert)
     statement = certificate_of((issued.folder / "approval-1.json").read_bytes()).statement
@@ -187,7 +187,7 @@ def test_a_crash_between_entry_and_file_loses_nothing(sdcert, issued, bob, monke
     def killed(*_: object) -> None:
         raise KilledError
 
-    monkeypatch.setattr(approving, "_laid", killed)
+    monkeypatch.setattr(approving, "_place_approval_file", killed)
     with pytest.raises(KilledError):
         approve(sdcert)
     monkeypatch.undo()
@@ -214,15 +214,15 @@ def test_a_crash_before_the_entry_leaves_nothing_to_rely_on(sdcert, issued, bob,
 @pytest.mark.parametrize("quicker", [approve, revoke])
 def test_who_is_a_moment_too_late_is_told_and_appends_nothing(sdcert, issued, bob, quicker, monkeypatch):
     """Another process approves, or revokes, after this one has looked and before it appends."""
-    signed = approving._said
+    signed = approving._create_approval_predicate
 
     def slow(*arguments):
         with monkeypatch.context() as patch:
-            patch.setattr(approving, "_said", signed)
+            patch.setattr(approving, "_create_approval_predicate", signed)
             assert quicker(sdcert)[0] == 0
         return signed(*arguments)
 
-    monkeypatch.setattr(approving, "_said", slow)
+    monkeypatch.setattr(approving, "_create_approval_predicate", slow)
     code, _, err = approve(sdcert)
     assert code == 2
     assert ("a moment ago" if quicker is approve else "was revoked") in err
@@ -363,7 +363,7 @@ def test_words_are_looked_at_before_a_passphrase_is_asked_for(sdcert, issued, bo
 
 
 def test_the_subject_is_that_of_the_certificate(sdcert, issued):
-    from tasks.audit.certificates.beside import certificate_of
+    from tasks.audit.certificates.certificate_statements import certificate_of
 
     revoke(sdcert)
     statement = certificate_of((issued.folder / "revocation.json").read_bytes()).statement

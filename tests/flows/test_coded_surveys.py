@@ -16,7 +16,7 @@ from flows.console.answer import answer_questions
 from flows.console.draft.codes import kind_of_numbers
 from flows.console.draft.rules import draft_of
 from flows.release import load_release
-from tasks.classify.evidence import facts_of
+from tasks.classify.evidence import count_column_evidence
 from tasks.microdata.document import read_document
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
@@ -54,12 +54,12 @@ def test_codes_weights_and_regions_are_asked_about_and_not_averaged():
 )
 def test_what_numbers_may_be_instead(name, values, kind):
     data = Microdata.from_columns({name: np.tile(np.array(list(values)), 8)})
-    assert kind_of_numbers(data, facts_of(data, name)) == kind
+    assert kind_of_numbers(data, count_column_evidence(data, name)) == kind
 
 
 def test_numbers_that_hardly_repeat_are_numbers():
     data = Microdata.from_columns({"x": np.arange(0, 4000, 10)})
-    assert kind_of_numbers(data, facts_of(data, "x")) is None
+    assert kind_of_numbers(data, count_column_evidence(data, "x")) is None
 
 
 def test_a_weight_that_tells_records_apart_is_not_published_unless_somebody_says_so():

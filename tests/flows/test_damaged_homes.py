@@ -7,9 +7,9 @@ from certified_runs import issue
 
 from flows.cli import run as sdcert
 from flows.console.doctor.home import _seeds
-from flows.sweep.keep import Place
-from flows.sweep.record import done_of, records_in
-from flows.watch.past import past_of
+from flows.sweep.record import count_done_trials, records_in
+from flows.sweep.working_set import WorkingSet
+from flows.watch.past_attempts import past_of
 from tasks.microdata.errors import InputError
 from tasks.runtime.draws import current_draw, draw_of, keep_chosen_seed, pseudonym_key_of, seed_of
 
@@ -78,7 +78,7 @@ def test_a_chosen_seed_that_was_emptied_is_written_again(home):
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"nonsense", b"[" * 100_000])
 def test_the_working_set_of_sweeps(tmp_path, content):
-    place = Place(str(tmp_path / "sweeps"))
+    place = WorkingSet(str(tmp_path / "sweeps"))
     place.write("base/table.arrow", content)
     assert "base/table.arrow" in error_of(place.table, "base").what
     place.write("ingested/source.json", content)
@@ -86,7 +86,7 @@ def test_the_working_set_of_sweeps(tmp_path, content):
     place.write("sweep-1/sweep.json", content)
     assert records_in(place) == []
     place.write("sweep-1/plan.json", content)
-    assert done_of(place, {"id": "sweep-1", "base": "base"}) == 0
+    assert count_done_trials(place, {"id": "sweep-1", "base": "base"}) == 0
 
 
 def test_prefects_database(home, monkeypatch):

@@ -23,7 +23,7 @@ from flows.release import load_draft
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 

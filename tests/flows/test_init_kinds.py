@@ -8,7 +8,7 @@ from release_files import answer_as_proposed
 
 from flows.console.answer import _list_offers, answer_questions
 from flows.console.draft.cells import Reading
-from flows.console.draft.columns import drafted as draft_column
+from flows.console.draft.columns import draft_column as draft_column
 from flows.console.draft.kinds import limit_inference
 from flows.console.draft.rules import draft_of
 from flows.console.draft.start import STARTS
@@ -22,7 +22,7 @@ from tasks.microdata.table import Microdata
 def _confidential(**columns):
     data = Microdata.from_columns(columns)
     found = [draft_column(data, name, Reading()) for name in data.names]
-    return limit_inference(data, [column.changed("secret", role=Role.CONFIDENTIAL) for column in found])
+    return limit_inference(data, [column.change_attribute("secret", role=Role.CONFIDENTIAL) for column in found])
 
 
 def test_each_confidential_column_has_a_line_from_its_own_most_frequent_value():

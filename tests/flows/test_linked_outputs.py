@@ -12,7 +12,7 @@ from release_files import write_release
 
 from flows.cli import run as sdcert
 from flows.history import manifest_path
-from flows.publish import PARTIAL, Latest, clear_partial, drafted, settle_latest
+from flows.publish import PARTIAL, Latest, clear_partial, draft_release_folder, settle_latest
 from tasks.microdata.errors import InputError
 from tasks.runtime.files import write_whole
 
@@ -42,7 +42,7 @@ def linked(own, foreign, tmp_path):
 
 def test_a_linked_folder_of_a_release_is_not_written_to(linked, foreign):
     before = content_of(foreign)
-    with pytest.raises(InputError, match="is a link"), drafted(linked, "survey", RUN):
+    with pytest.raises(InputError, match="is a link"), draft_release_folder(linked, "survey", RUN):
         pytest.fail("nothing is drafted")
     clear_partial(linked / "survey")
     assert settle_latest(linked / "survey", "survey") == Latest(None, None)
@@ -58,7 +58,7 @@ def test_it_is_told_before_anything_is_computed(linked, foreign, tmp_path, capfd
 
 def test_the_output_itself_may_be_a_link(own, foreign, tmp_path):
     (tmp_path / "releases").symlink_to(foreign)
-    with drafted(tmp_path / "releases", "survey", RUN) as draft:
+    with draft_release_folder(tmp_path / "releases", "survey", RUN) as draft:
         draft.add("a", b"a")
         draft.appear()
     assert (foreign / "survey" / RUN / "a").read_bytes() == b"a"
@@ -66,12 +66,12 @@ def test_the_output_itself_may_be_a_link(own, foreign, tmp_path):
 
 def test_a_link_that_takes_the_place_of_the_draft_meanwhile_is_not_followed(own, foreign, tmp_path):
     before = content_of(foreign)
-    with pytest.raises(FileNotFoundError), drafted(tmp_path / "releases", "survey", RUN) as draft:
+    with pytest.raises(FileNotFoundError), draft_release_folder(tmp_path / "releases", "survey", RUN) as draft:
         draft.folder.rename(tmp_path / "away")
         draft.folder.symlink_to(foreign)
         draft.add("a", b"a")
     draft.folder.unlink(missing_ok=True)
-    with pytest.raises(FileNotFoundError), drafted(tmp_path / "releases", "survey", RUN) as draft:
+    with pytest.raises(FileNotFoundError), draft_release_folder(tmp_path / "releases", "survey", RUN) as draft:
         draft.folder.rename(tmp_path / "away as well")
         draft.folder.mkdir()
         draft.appear()

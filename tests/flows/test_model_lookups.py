@@ -9,8 +9,8 @@ from outcomes import folder_of
 from release_files import survey
 from test_model_releases import LOOSE, STUMP, of_model
 
-from flows.console.audit.papers import Papers
-from flows.console.compare.compare import Run, _risk_rows, _titled, _use_rows
+from flows.console.audit.private_manifest import PrivateManifest
+from flows.console.compare.compare import Run, _format_title, _risk_rows, _use_rows
 from tasks.microdata.estimate import Estimate
 from tasks.score.membership.figures import REHEARSED
 
@@ -70,7 +70,7 @@ def test_the_worst_attack_of_each_run_is_compared():
 def test_a_rehearsal_is_not_compared_with_a_file_nor_an_answer_with_another():
     (row,) = _risk_rows([of("A", 0.7), of("B", 0.6, reason=REHEARSED)])
     assert (row.what, row.best) == ("membership_auc, worst attack, rehearsed: B", ())
-    assert "not compared: rehearsed of B" in _titled("risks", [row])
+    assert "not compared: rehearsed of B" in _format_title("risks", [row])
     (row,) = _use_rows([of("A", 0.7), of("B", 0.6, target="town")])
     assert (row.best, row.remark) == ((), "not compared: they predict other attributes")
 
@@ -89,6 +89,6 @@ def test_a_rehearsal_is_not_compared_with_a_file_nor_an_answer_with_another():
     ],
 )  # fmt: skip
 def test_the_private_papers_name_the_model(model, masking, told):
-    papers = object.__new__(Papers)
+    papers = object.__new__(PrivateManifest)
     papers.__dict__["_spec"] = {"release": None if model is None else {"model": model}, "masking": masking}
     assert dict(papers.model()) == told

@@ -311,9 +311,9 @@ def test_how_long_many_parts_will_still_take_is_told(capsys):
     from rich.console import Console
 
     lines = Lines(Console(width=100))
-    lines.began("shadow models (32)")
+    lines.begin_step("shadow models (32)")
     for done, seconds in ((1, 10.0), (4, 40.0), (5, 50.0), (8, 80.0), (32, 320.0)):
-        lines.went("shadow models", done, 32, seconds)
+        lines.advance_step("shadow models", done, 32, seconds)
     assert capsys.readouterr().out.splitlines() == [
         "shadow models: 4 of 32, about 5 min left",
         "shadow models: 8 of 32, about 4 min left",
@@ -326,9 +326,9 @@ def test_what_is_made_once_does_not_lengthen_the_time_that_is_left(capsys):
 
     lines = Lines(Console(width=100))
     for _ in range(2):  # what an earlier step took tells nothing of the next
-        lines.began("shadow models (16)")
-        lines.went("shadow models", 4, 16, 70.0)
-        lines.went("shadow models", 8, 16, 100.0)
+        lines.begin_step("shadow models (16)")
+        lines.advance_step("shadow models", 4, 16, 70.0)
+        lines.advance_step("shadow models", 8, 16, 100.0)
     assert capsys.readouterr().out.splitlines() == 2 * [
         "shadow models: 4 of 16, about 4 min left",
         "shadow models: 8 of 16, about 60 s left",
@@ -340,7 +340,7 @@ def test_what_was_there_already_does_not_shorten_the_time_that_is_left(capsys):
     from rich.console import Console
 
     lines = Lines(Console(width=100))
-    lines.began("shadow models (32)")
-    lines.went("shadow models", 24, 32, 31.0, cached=24)
-    lines.went("shadow models", 28, 32, 62.0, cached=24)
+    lines.begin_step("shadow models (32)")
+    lines.advance_step("shadow models", 24, 32, 31.0, cached=24)
+    lines.advance_step("shadow models", 28, 32, 62.0, cached=24)
     assert capsys.readouterr().out.splitlines() == ["shadow models: 24 of 32", "shadow models: 28 of 32, about 62 s left"]

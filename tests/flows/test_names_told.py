@@ -19,7 +19,7 @@ from flows.cli import run
 from flows.console.terminal import terminal
 from flows.issue import _page_key, as_markdown
 from flows.progress import Lines
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 
 STEERING = ("[red]x[/oops]", "[link=http://x]x[/link]", ":smile:", "[/]", "\\[x]", "[bold")
 MARKDOWN = ("[x](http://x)", "![x](y)", "<img src=x onerror=alert(1)>", "**x**", "_x_ `x`", "# x", "- x", "https://x.example",
@@ -50,7 +50,7 @@ def test_a_terminal_prints_names_as_they_are(name, capsys):
     console = terminal(width=100)
     console.print(name)
     console.print(table)
-    Lines(console).ended(name, 1.0, "computed")
+    Lines(console).end_step(name, 1.0, "computed")
     assert capsys.readouterr().out.count(name) == 5
 
 

@@ -8,7 +8,7 @@ import os
 import pytest
 from certified_runs import RUN, issue
 
-from flows.publish import Draft, Latest, clear_partial, drafted, settle_latest
+from flows.publish import FolderDraft, Latest, clear_partial, draft_release_folder, settle_latest
 from tasks.audit.lookup.index import Index
 
 NOBODY = 2**22 + 1  # above every id of a process
@@ -72,7 +72,7 @@ def test_one_whose_writer_holds_it_is_left_alone(left):
 
 
 def test_a_writer_holds_its_draft_and_adds_nothing_to_one_that_was_taken_away(home, tmp_path):
-    with pytest.raises(FileNotFoundError), drafted(tmp_path, "survey", RUN) as draft:
+    with pytest.raises(FileNotFoundError), draft_release_folder(tmp_path, "survey", RUN) as draft:
         draft.folder.rename(draft.folder.with_name(f".partial-{NOBODY}-{RUN}"))
         clear_partial(tmp_path / "survey")
         assert (tmp_path / "survey" / f".partial-{NOBODY}-{RUN}").is_dir()
@@ -85,7 +85,7 @@ def test_what_the_ledger_speaks_of_survives_a_rename_that_failed(certify, tmp_pa
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Draft, "appear", full)
+        patched.setattr(FolderDraft, "appear", full)
         ran, manifest = certify()
     assert ran.code == 2
     assert "the disk is full" in ran.err

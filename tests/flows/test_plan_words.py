@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from flows.console.check import plan
-from flows.console.parameters import named_with_parameters, with_parameters
+from flows.console.parameters import describe_method, describe_method_fields
 from flows.release import ReleaseSpec
 from tasks.mask.methods import Masking
 
@@ -16,7 +16,7 @@ POLICY = [{"measure": "membership_auc", "at_most": 0.7}]
 
 
 def words(**fields: object) -> str:
-    return with_parameters(TypeAdapter(Masking).validate_json(json.dumps(fields)))
+    return describe_method(TypeAdapter(Masking).validate_json(json.dumps(fields)))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def release(**fields: object) -> ReleaseSpec:
 
 def test_what_is_empty_is_left_out():
     fields = {"method": "probabilistic_linkage", "comparisons": {}, "interactions": [], "name": "", "cutoff": 0, "fast": False}
-    assert named_with_parameters(fields) == "probabilistic_linkage cutoff 0, fast no"
+    assert describe_method_fields(fields) == "probabilistic_linkage cutoff 0, fast no"
     attack = {"method": "probabilistic_linkage"}
     told = dict(plan(release(attacks=[attack], masking=[{"method": "pram", "attributes": ["vote"], "retention": 0.8}]), ()))
     assert "interactions" not in told["attack"] and " ," not in told["attack"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.release import known_of, load_release
+from flows.release import collect_policy_names, load_release
 from tasks.mask.categories.pram import Pram
 from tasks.microdata.errors import InputError
 
@@ -41,7 +41,7 @@ def test_a_release_file_with_pram(written):
         Pram(method="pram", epsilon=1.0),
     )
     assert [attack.method for attack in release.attacks_to_run] == ["distance_linkage", "transparency"]
-    known = known_of(release)
+    known = collect_policy_names(release)
     assert (known.p_percent, known.sd_percent) == ((5.0, 10.0), (5.0, 10.0, 7.0))
 
 

@@ -88,7 +88,7 @@ CHANGES = {
     "tasks/mask/partitions/mdav.py": {"mask", "attack", "score", "report"},
     "tasks/attack/nearest.py": {"attack", "score", "report"},
     "tasks/score/loss.py": {"score", "report"},
-    "tasks/report/words/sentences.py": {"report"},
+    "tasks/report/wording/sentences.py": {"report"},
 }
 
 

@@ -9,16 +9,16 @@ from outcomes import folder_of, newest_manifest, statement_in
 from release_files import write_release
 
 from flows.release import load_release
-from flows.sweep.keep import default_place
-from flows.sweep.promote import Kept, Told, point_of, promoted
+from flows.sweep.promote import PointOrigin, SweepFiles, format_promoted_release, point_of
 from flows.sweep.spec import load_sweep
 from flows.sweep.variants import variant
+from flows.sweep.working_set import default_place
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
 from tasks.sweep.evaluation import drop_curve_and_files
 from tasks.sweep.layout import TrialRow, table_of
 
-TOLD = Told("s", "s-0123456789ab", 14)
+TOLD = PointOrigin("s", "s-0123456789ab", 14)
 ODD = 'a "town": {[x]}, # yes'
 SWEEP = {
     "name": "s",
@@ -77,7 +77,7 @@ def table(sweep, **status):
 
 def kept(sweep):
     """What the record keeps, as it comes back from JSON with sorted keys."""
-    return Kept.of(json.loads(json.dumps(sweep.kept(), sort_keys=True)))
+    return SweepFiles.from_record(json.loads(json.dumps(sweep.kept(), sort_keys=True)))
 
 
 def test_every_point_is_read_off_the_table_as_it_was(project):
@@ -102,12 +102,12 @@ def test_a_promoted_file_is_the_variant_with_a_fresh_seed(project, tmp_path):
         folder = tmp_path / "elsewhere" / "deep"
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "x.yaml"
-        path.write_text(promoted(kept(sweep), point, TOLD, folder))
+        path.write_text(format_promoted_release(kept(sweep), point, TOLD, folder))
         found, expected = load_release(path), variant(sweep, point)
         different = {name for name in type(found).model_fields if getattr(found, name) != getattr(expected, name)}
         assert different <= {"name", "series", "not_for_publication", "sweep", "source"}
         assert Path(found.source.table).resolve() == Path(expected.source.table).resolve()
-        assert (found.name, found.lineage) == (f"survey-{point.pipeline}-{point.number}", "survey")
+        assert (found.name, found.series_name) == (f"survey-{point.pipeline}-{point.number}", "survey")
         assert (found.seed, found.not_for_publication) == (None, False)
         assert found.sweep.model_dump() == {"name": "s", "id": TOLD.id, "points_tried": 14}
 
@@ -115,7 +115,7 @@ def test_a_promoted_file_is_the_variant_with_a_fresh_seed(project, tmp_path):
 def test_the_file_says_in_words_where_it_comes_from(project):
     sweep = project()
     point = next(point for point in sweep.points() if point.pipeline == "swap")
-    text = promoted(kept(sweep), point, TOLD, Path("/"))
+    text = format_promoted_release(kept(sweep), point, TOLD, Path("/"))
     comments = " ".join(line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#"))
     assert f"point {point.number} of the sweep s (s-0123456789ab), one of 14 that were tried" in comments
     assert "masking[0].window_percent 5.0" in comments
@@ -126,18 +126,18 @@ def test_a_chosen_seed_is_not_kept_and_a_series_is(project, tmp_path):
     sweep = project({"seed": 20260101, "not_for_publication": True, "series": "yearly"})
     assert "20260101" not in json.dumps(sweep.kept())
     path = tmp_path / "x.yaml"
-    path.write_text(promoted(kept(sweep), next(sweep.points()), TOLD, tmp_path))
+    path.write_text(format_promoted_release(kept(sweep), next(sweep.points()), TOLD, tmp_path))
     found = load_release(path)
     assert (found.seed, found.not_for_publication, found.series) == (None, False, "yearly")
     alone = project({"not_for_publication": True})
-    path.write_text(promoted(kept(alone), next(alone.points()), TOLD, tmp_path))
+    path.write_text(format_promoted_release(kept(alone), next(alone.points()), TOLD, tmp_path))
     assert load_release(path).not_for_publication
 
 
 def test_a_base_that_was_chosen_in_a_sweep_brings_its_points(project, tmp_path):
     sweep = project({"sweep": {"name": "before", "id": "before-1", "points_tried": 100}})
     path = tmp_path / "x.yaml"
-    path.write_text(promoted(kept(sweep), next(sweep.points()), TOLD, tmp_path))
+    path.write_text(format_promoted_release(kept(sweep), next(sweep.points()), TOLD, tmp_path))
     assert load_release(path).sweep.model_dump() == {"name": "s", "id": TOLD.id, "points_tried": 114}
     assert "counts the 100 points" in path.read_text()
 
@@ -154,7 +154,7 @@ def test_names_and_texts_that_yaml_reads_otherwise_come_back_as_they_were(projec
     }
     sweep = project(odd)
     path = tmp_path / "params" / "releases" / "x.yaml"
-    path.write_text(promoted(kept(sweep), next(sweep.points()), TOLD, path.parent))
+    path.write_text(format_promoted_release(kept(sweep), next(sweep.points()), TOLD, path.parent))
     written = read_document(path).content
     assert {name: written[name] for name in odd} == odd
     assert written["source"] == {"table": "survey.csv"}
@@ -167,7 +167,7 @@ def test_files_of_the_intruder_are_found_from_the_new_place_and_no_sweep_reads_t
     sweep = project({"intruder": held})
     path = tmp_path / "deep" / "promoted.yaml"
     path.parent.mkdir()
-    path.write_text(promoted(kept(sweep), next(sweep.points()), TOLD, path.parent))
+    path.write_text(format_promoted_release(kept(sweep), next(sweep.points()), TOLD, path.parent))
     files = load_release(path).intruder.files
     assert Path(files[0].table).resolve() == (tmp_path / "params" / "releases" / "register.csv").resolve()
     assert (files[1].dataset, files[1].table) == ("census", None)
@@ -181,7 +181,7 @@ def test_files_that_the_base_and_the_pipeline_name_are_found_from_the_new_place(
     steps = [{"method": "recoding", "recode": {"vote": {"file": "towns.csv"}}}, {"method": "microaggregation", "k": 3}]
     sweep = project({"codebook": "../codes.yaml"}, pipelines=[{"name": "recode", "masking": steps}])
     path = tmp_path / "x.yaml"
-    path.write_text(promoted(kept(sweep), next(sweep.points()), TOLD, tmp_path))
+    path.write_text(format_promoted_release(kept(sweep), next(sweep.points()), TOLD, tmp_path))
     written = read_document(path).content
     assert written["codebook"] == "params/codes.yaml"
     assert written["masking"][0]["recode"]["vote"]["file"] == "params/sweeps/towns.csv"

@@ -7,8 +7,8 @@ from certified_runs import issue
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows import registered
-from flows.registered import follow_now, state_of
+from flows import series_registry
+from flows.series_registry import follow_now, state_of
 from tasks.audit.ledger.entries import AskedBy, CertificateRevoked
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.signing.keys import signing_key
@@ -59,13 +59,13 @@ def test_the_newest_certificate_for_publication_stands_until_it_is_revoked_and_n
 
 
 def test_a_revoked_certificate_older_than_the_last_runs_stands_for_none_before_it(runs, monkeypatch):
-    monkeypatch.setattr(registered, "NEWEST", 2)
+    monkeypatch.setattr(series_registry, "NEWEST", 2)
     revoke(runs("ccrrr")[1])
     assert state_of("survey").standing is None
 
 
 def test_a_certificate_older_than_the_last_runs_is_found(runs, monkeypatch):
-    monkeypatch.setattr(registered, "NEWEST", 2)
+    monkeypatch.setattr(series_registry, "NEWEST", 2)
     runs("crrr")
     state = state_of("survey")
     assert state.standing.run == "run-00"
@@ -78,7 +78,7 @@ def test_what_stands_is_the_last_that_was_certified_unless_it_was_revoked(outcom
     """The rule itself, on entries alone, against the same in one line."""
     gone = data.draw(st.sets(st.sampled_from(range(len(outcomes))))) if outcomes else set()
     found = [_found(number, outcome, number in gone) for number, outcome in enumerate(outcomes)]
-    newest = max(filter(registered._is_issued, found), key=registered._ended_at, default=None)
+    newest = max(filter(series_registry._is_issued, found), key=series_registry._find_ending_number, default=None)
     wanted = [number for number, outcome in enumerate(outcomes) if outcome == "c"]
     assert (None if newest is None else newest.run) == (f"run-{wanted[-1]}" if wanted else None)
     assert newest is None or bool(newest.revocations) == (wanted[-1] in gone)
@@ -87,7 +87,7 @@ def test_what_stands_is_the_last_that_was_certified_unless_it_was_revoked(outcom
 def test_a_series_without_runs_and_a_home_without_mlflow(own, monkeypatch):
     assert state_of("survey").runs == ()
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setattr(registered, "_follow", lambda _: pytest.fail("nothing was ever recorded"))
+    monkeypatch.setattr(series_registry, "_follow", lambda _: pytest.fail("nothing was ever recorded"))
     assert follow_now("survey") is None
 
 

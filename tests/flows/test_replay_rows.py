@@ -103,8 +103,8 @@ def test_every_change_is_named():
     )
     found = changes(then, NOW)
     assert found.files == ("flows/cli.py", "tasks/mask/gone.py", "tasks/mask/methods.py")
-    assert found.of_flows == ("flows/cli.py",)
-    assert found.of_rooms(("mask", "microdata")) == ("tasks/mask/gone.py", "tasks/mask/methods.py")
+    assert found.flow_files == ("flows/cli.py",)
+    assert found.list_room_files(("mask", "microdata")) == ("tasks/mask/gone.py", "tasks/mask/methods.py")
     assert found.lock
     assert found.pins == ("x 1 -> none",)
     assert found.packages == (f"numpy 0.1 -> {NOW.packages['numpy']}",)

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from outcomes import ROOT
 
-from flows.scheduled.keeper import MARK, marked
-from flows.scheduled.keeping import Kept
+from flows.scheduled.process_tree import ProcessTree
+from flows.scheduled.supervisor import MARK, find_marked_processes
 from tasks.runtime.servers import orphans
 
 WAIT = "import time; time.sleep(600)"
@@ -36,8 +36,8 @@ def kept(tmp_path):
     """`kept(code, ...)`: Python code as a kept process; ended after the test."""
     started = []
 
-    def start(code: str, *, limit: float | None = None, grace: float = 0.3, **options: object) -> Kept:
-        one = Kept(
+    def start(code: str, *, limit: float | None = None, grace: float = 0.3, **options: object) -> ProcessTree:
+        one = ProcessTree(
             [sys.executable, "-S", "-c", code],
             environment=dict(os.environ),
             out=tmp_path / "out",
@@ -52,7 +52,7 @@ def kept(tmp_path):
     yield start
     for one in started:
         one.stop()
-        assert marked(one.mark) == []
+        assert find_marked_processes(one.mark) == []
 
 
 def until(condition, seconds: float = 20) -> None:
@@ -78,7 +78,7 @@ def test_a_signal_is_told_as_its_negative_number(kept):
 
 
 def test_what_cannot_be_started_is_told(tmp_path):
-    absent = Kept(
+    absent = ProcessTree(
         ["/no/such/program"],
         environment=dict(os.environ),
         out=tmp_path / "out",
@@ -98,7 +98,7 @@ def test_the_limit_ends_what_hangs_and_all_that_it_started(kept, code):
     assert ending.stopped == "limit"
     assert ending.exit_code in (-signal.SIGTERM, -signal.SIGKILL)
     assert 0.7 < time.monotonic() - began < 6
-    assert marked(one.mark) == []
+    assert find_marked_processes(one.mark) == []
 
 
 def test_who_listens_has_the_grace_to_end_in_order(kept, tmp_path):
@@ -117,14 +117,14 @@ def test_what_it_left_behind_is_ended_with_it_unless_it_is_to_go_on(kept):
     code = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {WAIT!r}], start_new_session=True)"
     ended = kept(code)
     assert ended.wait(90).exit_code == 0
-    assert marked(ended.mark) == []
+    assert find_marked_processes(ended.mark) == []
     left = kept(code, leave=True)
     assert left.wait(90).exit_code == 0
-    (survivor,) = [one for one in marked(left.mark) if one.pid != left._keeper.pid]
+    (survivor,) = [one for one in find_marked_processes(left.mark) if one.pid != left._keeper.pid]
     assert survivor.pid not in {one.pid for one in orphans()}
     assert (left.alive, left.guarding) == (False, True)
     left.stop()
-    assert marked(left.mark) == []
+    assert find_marked_processes(left.mark) == []
 
 
 def test_asked_for_its_end_it_ends(kept, tmp_path):
@@ -137,17 +137,17 @@ def test_asked_for_its_end_it_ends(kept, tmp_path):
 def test_a_keeper_that_is_killed_takes_nothing_with_it(kept, tmp_path):
     """Its own child dies with it (on Linux), the rest by the mark."""
     one = kept(CHILDREN)
-    until(lambda: said(tmp_path, "three") and len(marked(one.mark)) >= 5)
+    until(lambda: said(tmp_path, "three") and len(find_marked_processes(one.mark)) >= 5)
     keeper = psutil.Process(one._keeper.pid)
     keeper.kill()
     ending = one.wait(90)
     assert (ending.exit_code, ending.stopped) == (None, "keeper lost")
-    assert marked(one.mark) == []
+    assert find_marked_processes(one.mark) == []
 
 
 ASKS = f"""
 import os, pathlib, sys
-from flows.scheduled.keeping import Kept
+from flows.scheduled.process_tree import Kept
 folder = pathlib.Path(sys.argv[1])
 one = Kept([sys.executable, "-S", "-c", {CHILDREN!r}], environment=dict(os.environ), out=folder / "out", err=folder / "err",
            limit_seconds=600, grace_seconds=0.3)
@@ -162,13 +162,13 @@ def test_nothing_outlives_who_asked_however_he_dies(tmp_path, number):
     asks = subprocess.Popen([sys.executable, "-c", ASKS, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment)
     mark = asks.stdout.readline().strip()
     try:
-        until(lambda: said(tmp_path, "three") and len(marked(mark)) >= 5)
+        until(lambda: said(tmp_path, "three") and len(find_marked_processes(mark)) >= 5)
         asks.send_signal(number)
         asks.wait()
-        until(lambda: marked(mark) == [])
+        until(lambda: find_marked_processes(mark) == [])
     finally:
         asks.kill()
-        for process in marked(mark):
+        for process in find_marked_processes(mark):
             process.kill()
 
 
@@ -178,9 +178,14 @@ def test_a_process_kept_by_a_kept_one_belongs_to_both(kept, tmp_path):
     (tmp_path / "inner").mkdir()
     until(lambda: said(tmp_path / "inner", "three"))
     inner = next(iter((tmp_path / "out").read_text().split()))
-    until(lambda: {process.pid for process in marked(inner)} < {process.pid for process in marked(one.mark)})
+    until(
+        lambda: (
+            {process.pid for process in find_marked_processes(inner)}
+            < {process.pid for process in find_marked_processes(one.mark)}
+        )
+    )
     one.stop()
-    assert marked(inner) == []
+    assert find_marked_processes(inner) == []
 
 
 def test_output_is_private_and_bounded_and_its_end_is_kept(kept, tmp_path):
@@ -193,7 +198,7 @@ def test_output_is_private_and_bounded_and_its_end_is_kept(kept, tmp_path):
 
 
 def test_output_that_cannot_be_written_stops_nobody(tmp_path):
-    one = Kept(
+    one = ProcessTree(
         [sys.executable, "-S", "-c", "print('x' * 1_000_000, flush=True)"],
         environment=dict(os.environ),
         out=Path("/dev/full"),
@@ -280,11 +285,11 @@ def test_a_command_does_not_take_itself_for_the_flow_run_that_asked(child):
 
 
 def test_the_ledger_names_the_deployment_that_asked(home, monkeypatch):
-    from flows.trail import asked_by
+    from flows.trail import identify_requester
 
     monkeypatch.setenv("SDCERT_ASKED_BY_DEPLOYMENT", "weekly")
     monkeypatch.setenv("SDCERT_ASKED_BY_FLOW_RUN", "0199-f")
-    assert (asked_by().deployment, asked_by().flow_run) == ("weekly", "0199-f")
+    assert (identify_requester().deployment, identify_requester().flow_run) == ("weekly", "0199-f")
 
 
 def test_what_was_printed_a_month_ago_is_removed(child, home):
@@ -299,75 +304,75 @@ def test_what_was_printed_a_month_ago_is_removed(child, home):
 
 
 def test_a_flow_run_whose_process_is_gone_is_known(home):
-    from flows.scheduled.asked import Asked, lost
+    from flows.scheduled.command_requests import CommandRequest, find_lost_requests
 
     folders = [home / "scheduled" / name for name in ("here", "gone", "another")]
     for folder in folders:
         folder.mkdir(parents=True)
     one, two, three = (str(uuid4()) for _ in range(3))
-    here = Asked.here(one, "weekly", folders[0])
+    here = CommandRequest.here(one, "weekly", folders[0])
     here.remember()
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
-    gone = Asked(two, "weekly", ended.pid, "1", 1.0, "gone")
-    another = Asked(three, None, here.process, f"{here.started}0", here.at, "another")  # its id is used again
+    gone = CommandRequest(two, "weekly", ended.pid, "1", 1.0, "gone")
+    another = CommandRequest(three, None, here.process, f"{here.started}0", here.at, "another")  # its id is used again
     gone.remember()
     another.remember()
     (home / "scheduled" / "broken").mkdir()
     (home / "scheduled" / "broken" / "asked-by.json").write_text(json.dumps({"flow_run": 1}))
-    assert {one.flow_run for one in lost()} == {two, three}
+    assert {one.flow_run for one in find_lost_requests()} == {two, three}
     gone.forget()
-    assert {one.flow_run for one in lost()} == {three}
+    assert {one.flow_run for one in find_lost_requests()} == {three}
 
 
 def test_a_clock_that_is_set_makes_no_living_flow_run_a_lost_one(home, monkeypatch):
     """psutil counts from the boot, which moves when the clock of the day is set."""
     import psutil
 
-    from flows.scheduled import keeper
-    from flows.scheduled.asked import Asked, lost
+    from flows.scheduled import supervisor
+    from flows.scheduled.command_requests import CommandRequest, find_lost_requests
     from tasks.runtime import processes, servers
 
     folder = home / "scheduled" / "here"
     folder.mkdir(parents=True)
-    Asked.here(str(uuid4()), "weekly", folder).remember()
+    CommandRequest.here(str(uuid4()), "weekly", folder).remember()
     monkeypatch.setenv(servers.OWNER, f"{os.getpid()}:{processes.read_process_start(os.getpid())}")
-    assert keeper.started(os.getpid()) == processes.read_process_start(os.getpid())
+    assert supervisor.read_process_start(os.getpid()) == processes.read_process_start(os.getpid())
     with subprocess.Popen([sys.executable, "-S", "-c", WAIT]) as process:
         try:
             booted = psutil._pslinux.boot_time()
             monkeypatch.setattr(psutil._pslinux, "boot_time", lambda: booted + 3600)
-            assert list(lost()) == []
+            assert list(find_lost_requests()) == []
             assert process.pid not in {one.pid for one in servers.orphans(os.environ.get("SDCERT_HOME"))}
         finally:
             process.kill()
 
 
 def test_a_flow_run_whose_command_goes_on_for_its_grace_is_not_lost_yet(home):
-    from flows.scheduled.asked import Asked, lost
+    from flows.scheduled.command_requests import CommandRequest, find_lost_requests
 
     (home / "scheduled" / "gone").mkdir(parents=True)
     flow_run = str(uuid4())
-    Asked(flow_run, "weekly", 2**22 + 1, "1", 1.0, "gone").remember()
+    CommandRequest(flow_run, "weekly", 2**22 + 1, "1", 1.0, "gone").remember()
     with subprocess.Popen(
         [sys.executable, "-S", "-c", WAIT], env={**os.environ, "SDCERT_ASKED_BY_FLOW_RUN": flow_run}
     ) as command:
         try:
-            assert list(lost()) == []
+            assert list(find_lost_requests()) == []
         finally:
             command.kill()
-    assert [one.flow_run for one in lost()] == [flow_run]
+    assert [one.flow_run for one in find_lost_requests()] == [flow_run]
 
 
 def test_the_mark_is_no_part_of_another_one(monkeypatch):
     monkeypatch.setenv(MARK, "abcdef")
     with subprocess.Popen([sys.executable, "-S", "-c", WAIT]) as process:
         try:
-            assert process.pid in {one.pid for one in marked("abcdef")}
-            assert marked("abc") == []
+            assert process.pid in {one.pid for one in find_marked_processes("abcdef")}
+            assert find_marked_processes("abc") == []
         finally:
             process.kill()
 
 
 def test_the_empty_mark_is_on_no_process():
-    assert marked("") == []
+    assert find_marked_processes("") == []

@@ -110,7 +110,7 @@ def test_the_flows_of_deployments_are_named_by_module_and_hide_no_package():
 def test_a_moment_is_the_next_one_of_the_cron():
     from prefect.client.schemas.schedules import CronSchedule
 
-    from flows.scheduled.board import _dates
+    from flows.scheduled.server_client import _dates
 
     (found,) = _dates(CronSchedule(cron="30 1 * * *", timezone="UTC"))
     assert (found.hour, found.minute) == (1, 30)

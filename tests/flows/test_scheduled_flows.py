@@ -148,8 +148,8 @@ def test_tries_come_ever_later(flows, commands, told, monkeypatch):
     monkeypatch.setattr(flows, "FIRST_DELAY_SECONDS", 30)
     commands(outcome(0, {}))
     given = []
-    with_options = flows.in_a_process.with_options
-    monkeypatch.setattr(flows.in_a_process, "with_options", lambda **o: given.append(with_options(**o)) or given[0])
+    with_options = flows.run_command.with_options
+    monkeypatch.setattr(flows.run_command, "with_options", lambda **o: given.append(with_options(**o)) or given[0])
     flows.sweep_file("s.yaml", retries=3)
     assert given[0].retry_delay_seconds == [30, 60, 120]
 

@@ -15,8 +15,8 @@ from receivers import http_receiver
 from flows.console import certify
 from flows.console.doctor import schedules
 from flows.scheduled import serve, workers
+from flows.scheduled.file_access import FileAccess
 from flows.scheduled.listening import listen
-from flows.scheduled.served import Served
 from tasks.microdata.errors import InputError
 
 
@@ -48,7 +48,7 @@ class Process:
 def restarted(home, monkeypatch, clock):
     monkeypatch.setattr(Process, "started", [])
     monkeypatch.setattr(serve, "Kept", Process)
-    return serve.Restarted("server", ["x"], {}, leave=False, limit=1)
+    return serve.RestartingProcess("server", ["x"], {}, leave=False, limit=1)
 
 
 def test_what_ends_by_itself_is_started_again_ever_more_slowly(restarted, clock):
@@ -157,7 +157,7 @@ def test_a_worker_is_named_anew_each_time_it_starts(home, monkeypatch, clock):
     monkeypatch.setattr(Process, "started", [])
     monkeypatch.setattr(Process, "__init__", named_process)
     monkeypatch.setattr(serve, "Kept", Process)
-    one = serve.worker("pool", None, serve.Address("http://127.0.0.1:1", ours=True), Served(home))
+    one = serve.worker("pool", None, serve.Address("http://127.0.0.1:1", ours=True), FileAccess(home))
     Process.started[0].alive = False
     one.look()
     clock[0] += 2
@@ -175,9 +175,9 @@ def named_process(self, command, **options) -> None:
 
 
 def test_a_look_that_fails_says_so_and_stops_nothing(home, monkeypatch):
-    from flows.scheduled import board
+    from flows.scheduled import server_client
 
-    monkeypatch.setattr(board, "end_lost", lambda _: (_ for _ in ()).throw(ConnectionError("secret")))
+    monkeypatch.setattr(server_client, "end_lost", lambda _: (_ for _ in ()).throw(ConnectionError("secret")))
     said = []
     serve.tell_lost(said.append)
     assert said == ["not all runs that were killed could be looked after (ConnectionError); the next look comes in a minute"]
@@ -215,7 +215,7 @@ def test_one_of_each_home_and_a_killed_one_hinders_nobody(home):
 
 
 def test_what_a_killed_one_left_is_ended_by_the_next(home):
-    from flows.scheduled.keeper import MARK
+    from flows.scheduled.supervisor import MARK
 
     mark = "0123456789abcdef" * 2
     left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env={**os.environ, MARK: f"a:{mark}"})

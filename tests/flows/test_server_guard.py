@@ -16,9 +16,9 @@ from prefect.workers.process import ProcessWorker
 
 from flows.console.doctor import api
 from flows.console.tracking import Guarded
-from flows.scheduled.board import JOB_TEMPLATE, prepare_pools
 from flows.scheduled.deployments import JOB_VARIABLES, Deployment, Deployments
-from flows.scheduled.served import SERVED, Served
+from flows.scheduled.file_access import SERVED, FileAccess
+from flows.scheduled.server_client import JOB_TEMPLATE, prepare_pools
 from tasks.microdata.errors import InputError
 from tasks.runtime.server_guard import authorization
 
@@ -120,9 +120,9 @@ def served(folders, tmp_path, monkeypatch):
     """What the worker of `sdcert serve` is told."""
     stated = {"release": str(tmp_path / "stated.yaml"), "output": str(tmp_path / "published")}
     one = {"name": "a", "entrypoint": "flows.scheduled.flows.certify_release", "parameters": stated}
-    told = Served.of(Deployments(deployments=(Deployment.model_validate(one),)), folders)
+    told = FileAccess.from_deployments(Deployments(deployments=(Deployment.model_validate(one),)), folders)
     monkeypatch.setenv(SERVED, told.as_variable())
-    assert Served.current() == told
+    assert FileAccess.current() == told
     return told
 
 
@@ -176,7 +176,7 @@ def test_a_private_folder_in_the_served_one_is_neither_read_nor_written(served, 
 def test_a_worker_started_by_hand_serves_its_working_directory(tmp_path, monkeypatch):
     monkeypatch.delenv(SERVED, raising=False)
     monkeypatch.chdir(tmp_path)
-    assert Served.current() == Served(tmp_path.resolve())
+    assert FileAccess.current() == FileAccess(tmp_path.resolve())
 
 
 # MLflow's pages

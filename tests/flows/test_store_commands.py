@@ -14,7 +14,7 @@ from small_homes import path_of, put, put_cache_record, put_run
 from trails import runs, write_trail
 
 from flows.cli import run
-from tasks.audit.keeping.use import alone, use_store
+from tasks.audit.maintenance.use import lock_store, use_store
 
 AGES = 2000.0
 SECRET = b"the seed that nobody may see...."
@@ -99,7 +99,7 @@ def test_a_run_that_begins_during_a_collection_waits_for_its_end(home):
         with use_store():
             began.set()
 
-    with alone() as free:
+    with lock_store() as free:
         waiting = threading.Thread(target=a_run)
         waiting.start()
         assert free

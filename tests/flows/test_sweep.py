@@ -17,9 +17,9 @@ from sweep_files import MASKED, POINTS, SKIPPED, table_of, write_sweep
 from flows.release import load_release
 from flows.sweep import track
 from flows.sweep.basis import basis_of, file_name
-from flows.sweep.keep import default_place
 from flows.sweep.spec import load_sweep
 from flows.sweep.variants import variant
+from flows.sweep.working_set import default_place
 from tasks.classify.methods import classify
 from tasks.runtime.artifacts import content_address
 from tasks.runtime.draws import keep_seed

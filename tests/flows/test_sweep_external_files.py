@@ -13,11 +13,11 @@ from sweep_files import MASKED, write_sweep
 from flows.sweep import basis as bases
 from flows.sweep.basis import basis_of
 from flows.sweep.blocks import Block, candidates_of, jobs_of
-from flows.sweep.keep import default_place
 from flows.sweep.record import sweep_id
 from flows.sweep.spec import load_sweep, refuse_pipelines
 from flows.sweep.variants import variant
 from flows.sweep.work import run_block
+from flows.sweep.working_set import default_place
 from tasks.microdata.errors import InputError
 from tasks.sweep.layout import TrialRow, table_of
 from tasks.sweep.results import Results

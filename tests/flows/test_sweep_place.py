@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.sweep.keep import Place, results_name
 from flows.sweep.record import records_in
+from flows.sweep.working_set import WorkingSet, results_name
 from tasks.microdata.errors import InputError, PlaceAway
 from tasks.microdata.table import Microdata
 from tasks.sweep.evaluation import TrialResult
@@ -24,8 +24,8 @@ ROWS = [
 @pytest.fixture(params=["folder", "memory", pytest.param("s3", marks=pytest.mark.slow)])
 def place(request, tmp_path):
     if request.param == "s3":
-        return Place(f"{request.getfixturevalue('bucket')}/set").usable()
-    return Place(str(tmp_path / "set") if request.param == "folder" else f"memory://{uuid.uuid4().hex}/set")
+        return WorkingSet(f"{request.getfixturevalue('bucket')}/set").usable()
+    return WorkingSet(str(tmp_path / "set") if request.param == "folder" else f"memory://{uuid.uuid4().hex}/set")
 
 
 def test_what_was_written_is_read_again(place):
@@ -50,7 +50,7 @@ def test_a_table_comes_back_with_gaps_types_and_texts(place):
 
 def test_results_are_held_by_key_and_their_figures_are_exact(place):
     place.put_rows("base", ROWS)
-    assert place.held("base") == {"a": 0.25, "b": 0.0}
+    assert place.read_result_seconds("base") == {"a": 0.25, "b": 0.0}
     (row,) = place.rows("base", {"a", "elsewhere"})
     assert row == {
         "key": "a",
@@ -67,7 +67,7 @@ def test_a_damaged_file_of_results_holds_nothing(place):
     whole = place.read(name)
     for damaged in (whole[:-9], b"", whole[:40] + bytes([whole[40] ^ 1]) + whole[41:]):
         place.write(name, damaged)
-        assert place.held("base") == {}
+        assert place.read_result_seconds("base") == {}
         assert list(place.rows("base", {"a", "b"})) == []
 
 
@@ -86,7 +86,7 @@ def test_a_file_that_is_not_a_blocks_own_does_not_pass_for_its_results(place):
 
 @pytest.mark.parametrize("content", [b"[]", b"{}", b"x", b"\xff", b'{"id":"../elsewhere","started_at":"2026"}'])
 def test_a_record_that_is_none_or_of_another_folder_is_passed_over(tmp_path, content):
-    place = Place(str(tmp_path / "set"))
+    place = WorkingSet(str(tmp_path / "set"))
     place.write("one/sweep.json", content)
     assert records_in(place) == []
     needed = dict.fromkeys(("name", "base", "files", "status", "started_at", "process", "host"), "x")
@@ -96,19 +96,19 @@ def test_a_record_that_is_none_or_of_another_folder_is_passed_over(tmp_path, con
 
 def test_an_address_of_an_unknown_kind_is_told():
     with pytest.raises(InputError, match="no library for such an address"):
-        Place("nowhere://bucket/folder")
+        WorkingSet("nowhere://bucket/folder")
 
 
 @pytest.mark.parametrize("url", ["s3://canary:4711@bucket/x", "sftp://canary@host/x", "nowhere://canary:4711@bucket/folder",
                                  "zip://table.csv::sftp://canary:4711@host/x.zip"])  # fmt: skip
 def test_an_address_with_a_password_is_refused_and_not_told(url):
     with pytest.raises(InputError, match="holds a user or a password") as caught:
-        Place(url)
+        WorkingSet(url)
     assert "canary" not in f"{caught.value} {caught.value!r} {caught.value.public}"
 
 
 def test_what_cannot_be_read_or_written_is_told_before_anything_is_computed(monkeypatch):
-    place = Place(f"memory://{uuid.uuid4().hex}/set")
+    place = WorkingSet(f"memory://{uuid.uuid4().hex}/set")
     assert place.usable() is place
     assert place.names("") == []
 
@@ -129,7 +129,7 @@ def test_what_another_writes_is_seen_at_once(bucket):
     """s3fs remembers what it listed and met."""
     import boto3
 
-    place = Place(f"{bucket}/shared").usable()
+    place = WorkingSet(f"{bucket}/shared").usable()
     assert not place.exists("a/one.json")
     assert place.names("a") == []
     name = bucket.removeprefix("s3://")
@@ -144,4 +144,4 @@ def test_what_another_writes_is_seen_at_once(bucket):
 @pytest.mark.slow
 def test_a_bucket_that_is_not_there_is_told(bucket):
     with pytest.raises(InputError, match=r"cannot be written and read \(FileNotFoundError\)"):
-        Place("s3://no-such-bucket/x").usable()
+        WorkingSet("s3://no-such-bucket/x").usable()

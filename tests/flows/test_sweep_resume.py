@@ -16,11 +16,11 @@ from sweep_files import MASKED, table_of, untimed, write_sweep
 
 from flows.sweep.basis import basis_of
 from flows.sweep.blocks import block_name
-from flows.sweep.course import Course
-from flows.sweep.keep import default_place
+from flows.sweep.execution import SweepExecution
 from flows.sweep.record import Record, sweep_id
 from flows.sweep.spec import load_sweep
 from flows.sweep.work import run_block
+from flows.sweep.working_set import default_place
 
 SMALL_BLOCKS = """
 import sys
@@ -134,16 +134,16 @@ class Unheard:
     def advanced(self, done: int, of: int) -> None: ...
 
 
-def course_of(path) -> Course:
+def course_of(path) -> SweepExecution:
     """A sweep as `sdcert sweep` begins it."""
     sweep = load_sweep(path)
     basis = basis_of(sweep.base, default_place())
     record = Record(basis.place, sweep_id(sweep, basis))
     record.begin(sweep, basis)
-    return Course(sweep, basis, record)
+    return SweepExecution(sweep, basis, record)
 
 
-def computing(course: Course, lost: set[int]):
+def computing(course: SweepExecution, lost: set[int]):
     """Computes blocks in this process, but for those whose point is lost with its worker, as often as it is tried."""
 
     def submit(numbers):
@@ -165,13 +165,13 @@ def test_a_search_stops_at_what_was_lost_and_goes_on_as_if_nothing_had_been(tmp_
     path = write_sweep(tmp_path, {"strategy": {"method": "frontier", "points": 12, "generation": 4}, "pipelines": SEARCHED})
     broken = course_of(path)
     broken.follow(computing(broken, {5, 6}), Unheard())
-    assert broken.stopped
+    assert broken.is_stopped
     assert [one.point.number for one in broken.candidates] == list(range(8))  # two generations: the second lost some
     assert set(broken.lost.values()) == {"sweep-block: BrokenProcessPool"}
     assert len(broken.lost) == 2 * 2  # the others of their blocks were tried again alone
     resumed = course_of(path)
     resumed.follow(computing(resumed, set()), Unheard())
-    assert not resumed.stopped
+    assert not resumed.is_stopped
     monkeypatch.setenv("SDCERT_HOME", str(tmp_path / "other"))
     straight = course_of(path)
     straight.follow(computing(straight, set()), Unheard())
@@ -183,7 +183,7 @@ def test_a_grid_goes_on_without_what_was_lost(tmp_path, home):
     path = write_sweep(tmp_path)
     course = course_of(path)
     course.follow(computing(course, {1}), Unheard())
-    assert not course.stopped
+    assert not course.is_stopped
     table = course.table()
     status = dict(zip(table.column("point").to_pylist(), table.column("status").to_pylist(), strict=True))
     assert status == {0: "ok", 1: "failed", 2: "skipped", 3: "ok", 4: "ok"}

@@ -11,13 +11,13 @@ from leaks import Secrets, leaks_in, writings_of_text
 from s3 import ACCOUNT, SECRET
 from sweep_files import POINTS, table_of, untimed, write_sweep
 
-from flows.sweep.keep import Place
+from flows.sweep.working_set import WorkingSet
 
 pytestmark = pytest.mark.slow
 
 
 def table_in(url: str, name: str):
-    return pq.read_table(io.BytesIO(Place(url).read(f"{name}/table.parquet")))
+    return pq.read_table(io.BytesIO(WorkingSet(url).read(f"{name}/table.parquet")))
 
 
 def test_a_sweep_in_a_bucket_gives_the_table_of_one_in_a_folder(bucket, sdcert, tmp_path, home, monkeypatch):
@@ -32,11 +32,11 @@ def test_a_sweep_in_a_bucket_gives_the_table_of_one_in_a_folder(bucket, sdcert, 
     assert table.num_rows == 2 * POINTS
     assert table.equals(untimed(table_of(home, name)))
 
-    before = set(Place(url).names(f"{json.loads(Place(url).read(f'{name}/sweep.json'))['base']}/results"))
+    before = set(WorkingSet(url).names(f"{json.loads(WorkingSet(url).read(f'{name}/sweep.json'))['base']}/results"))
     again = sdcert("sweep", path, "--workers", 2, "--json", "--store", url)
     assert again.code == 0, again.err
     assert untimed(table_in(url, name)).equals(table)
-    assert set(Place(url).names(f"{json.loads(Place(url).read(f'{name}/sweep.json'))['base']}/results")) == before
+    assert set(WorkingSet(url).names(f"{json.loads(WorkingSet(url).read(f'{name}/sweep.json'))['base']}/results")) == before
     listed = sdcert("sweeps", "--store", url, "--json")
     assert [one["id"] for one in json.loads(listed.out)] == [name]
     promoted = tmp_path / "project" / "promoted.yaml"

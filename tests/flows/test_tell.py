@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from receivers import http_receiver, mail_receiver
 
-from flows.telling import outbox as outbox_module
-from flows.telling.addresses import address_of_mail, address_of_webhook
-from flows.telling.events import BY_DEFAULT, KINDS, Event, event_of, plain, public_code
-from flows.telling.file import (
+from flows.notifications import outbox as outbox_module
+from flows.notifications.addresses import address_of_mail, address_of_webhook
+from flows.notifications.events import BY_DEFAULT, KINDS, Event, event_of, plain, public_code
+from flows.notifications.notify import notify, notify_outcome
+from flows.notifications.outbox import OLDEST, Outbox
+from flows.notifications.receivers import (
     Receiver,
-    Telling,
+    ReceiverList,
     block_of,
-    with_receiver,
-    without_receiver,
+    delete_receiver,
+    save_receiver,
 )
-from flows.telling.outbox import OLDEST, Outbox
-from flows.telling.tell import tell, tell_of
 from tasks.microdata.errors import InputError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -203,7 +203,7 @@ class TestWhatWaits:
         for number in range(7):
             later.put(event(run=f"run-{number}"), (HERE,))
         assert later.deliver().given_up == 3
-        assert later.given_up() == 3
+        assert later.count_discarded() == 3
         assert len(later.waiting()) == 5
         assert later.deliver().given_up == 0
 
@@ -246,38 +246,38 @@ class TestWhatWaits:
 
 class TestWhoIsTold:
     def test_receivers_by_event_and_by_the_deployments_own(self, home):
-        with_receiver(Receiver(name="all", block=HERE))
-        with_receiver(Receiver(name="some", block=THERE, events=("failed", "certified")))
-        telling = Telling.current()
+        save_receiver(Receiver(name="all", block=HERE))
+        save_receiver(Receiver(name="some", block=THERE, events=("failed", "certified")))
+        telling = ReceiverList.current()
         assert telling.for_event("refused", ()) == (HERE,)
         assert telling.for_event("certified", ()) == (THERE,)
         assert telling.for_event("failed", ()) == (HERE, THERE)
         assert telling.for_event("refused", ("x/y", THERE)) == ("x/y",)
         assert telling.for_event("certified", ("x/y",)) == (), "certified is told to who asks for it"
         assert (home / "telling.yaml").stat().st_mode & 0o077 == 0
-        with_receiver(Receiver(name="all", block=THERE))
-        assert Telling.current().named("all").block == THERE
-        assert [one.name for one in without_receiver("all").receivers] == ["some"]
+        save_receiver(Receiver(name="all", block=THERE))
+        assert ReceiverList.current().find_by_name("all").block == THERE
+        assert [one.name for one in delete_receiver("all").receivers] == ["some"]
 
     def test_a_file_that_is_wrong_stops_nothing_and_says_where(self, home, post, monkeypatch):
         monkeypatch.setattr(outbox_module, "send_by_block", post)
         home.mkdir(exist_ok=True)
         (home / "telling.yaml").write_text("receivers: [{name: x, block: 'https://hooks.example.org/SECRET'}]")
-        assert tell(event()).kept == tell(event()).kept == ("telling.yaml cannot be read: it waits",)
+        assert notify(event()).kept == notify(event()).kept == ("telling.yaml cannot be read: it waits",)
         with pytest.raises(InputError) as caught:
-            Telling.current()
+            ReceiverList.current()
         assert "receivers[0].block" in str(caught.value)
         (home / "telling.yaml").unlink()
-        with_receiver(Receiver(name="all", block=HERE))
-        with_receiver(Receiver(name="others", block=THERE, events=("failed",)))
-        assert (tell(None).sent, tell(None).sent, [block for block, *_ in post.sent]) == (1, 0, [HERE])
+        save_receiver(Receiver(name="all", block=HERE))
+        save_receiver(Receiver(name="others", block=THERE, events=("failed",)))
+        assert (notify(None).sent, notify(None).sent, [block for block, *_ in post.sent]) == (1, 0, [HERE])
 
     def test_nobody_is_told_where_there_is_nobody(self, home):
-        assert tell(event()).kept == ()
+        assert notify(event()).kept == ()
 
     def test_facts_that_cannot_be_used_are_left_out(self, home, monkeypatch, post):
         monkeypatch.setattr(outbox_module, "send_by_block", post)
-        assert tell_of("failed", blocks=(HERE, "nonsense"), release="No Slug", flow_run="abc").kept == (
+        assert notify_outcome("failed", blocks=(HERE, "nonsense"), release="No Slug", flow_run="abc").kept == (
             "nonsense: not TYPE/NAME of a block",
         )
         ((_, subject, _),) = post.sent

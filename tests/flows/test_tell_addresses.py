@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from apprise import Apprise
 
-from flows.telling.addresses import address_of_mail, address_of_webhook, forbid_redirects, is_public, refuse_internal
+from flows.notifications.addresses import address_of_mail, address_of_webhook, forbid_redirects, is_public, refuse_internal
 from tasks.microdata.errors import InputError
 
 

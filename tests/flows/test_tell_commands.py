@@ -9,8 +9,8 @@ import pytest
 from prefect.settings import PREFECT_SERVER_DATABASE_CONNECTION_URL
 from receivers import http_receiver
 
-from flows.telling.file import Receiver, block_of, with_receiver
-from flows.telling.tell import Event, tell
+from flows.notifications.notify import Event, notify
+from flows.notifications.receivers import Receiver, block_of, save_receiver
 
 SECRET = "T0KEN-of-the-webhook-9f3e"
 
@@ -38,14 +38,14 @@ def test_a_receiver_is_added_tried_told_and_removed(sdcert, told, home):
     assert sdcert("tell", "test").code == 0
     assert told.subjects == ["sdcert: a test"]
     event = Event(kind="refused", release="survey", series="survey", run="run-1")
-    assert [tell(event).sent for _ in range(2)] == [1, 0]
+    assert [notify(event).sent for _ in range(2)] == [1, 0]
     assert told.subjects[1:] == ["sdcert: survey was refused"]
     assert {path for path, _ in told.got} == {f"/{SECRET}"}
 
     told.status = 500
     ran = sdcert("tell", "test", "stewards")
     assert (ran.code, SECRET in ran.out + ran.err) == (1, False)
-    assert tell(event.model_copy(update={"kind": "failed"})).kept == ("slack-webhook/sdcert-stewards: NotificationError",)
+    assert notify(event.model_copy(update={"kind": "failed"})).kept == ("slack-webhook/sdcert-stewards: NotificationError",)
     listed = json.loads(sdcert("tell", "list", "--json").out)
     assert [one["subject"] for one in listed["waiting"]] == ["sdcert: survey failed"]
     assert "body" not in listed["waiting"][0]
@@ -53,13 +53,13 @@ def test_a_receiver_is_added_tried_told_and_removed(sdcert, told, home):
     assert sdcert("tell", "remove", "stewards").code == 0
     assert "nobody is told" in sdcert("tell", "list").out
     told.status = 200
-    assert tell(None).sent == 0, "who is no longer told gets nothing that waited"
+    assert notify(None).sent == 0, "who is no longer told gets nothing that waited"
     assert sdcert("tell", "test").code == 2
 
 
 def test_a_name_that_leads_into_the_own_network_by_now_is_sent_nothing(sdcert, told):
     """It was added as one of the internet's."""
-    with_receiver(Receiver(name="stewards", block=block_of("stewards"), internal=False))
+    save_receiver(Receiver(name="stewards", block=block_of("stewards"), internal=False))
     assert sdcert("tell", "test").code == 1
     assert told.got == []
     assert "169.254" not in sdcert("tell", "list").out

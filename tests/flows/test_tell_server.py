@@ -18,10 +18,10 @@ from prefect_servers import prefect_server
 from receivers import http_receiver
 from release_files import CANARY, survey
 
+from flows.notifications.addresses import address_of_webhook
+from flows.notifications.notify import notify_outcome
+from flows.notifications.receivers import Receiver, block_of, save_receiver
 from flows.scheduled.automations import CRASHED_NAME, LATE_NAME, LOST_NAME, ensure_automations
-from flows.telling.addresses import address_of_webhook
-from flows.telling.file import Receiver, block_of, with_receiver
-from flows.telling.tell import tell_of
 
 pytestmark = pytest.mark.slow
 SECRET = "T0KEN-of-the-webhook-77aa"
@@ -69,17 +69,17 @@ def test_one_message_for_each_thing_that_is_told(certify, server, webhook, tmp_p
     )
     assert ran.code == 1, ran.err
     assert (refused["verdict"], failed["status"]) == ("refused", "failed")
-    with_receiver(Receiver(name="stewards", block=block_of("stewards")))
+    save_receiver(Receiver(name="stewards", block=block_of("stewards")))
     webhook.status = 503
     for _ in range(2):  # the first time nobody answers; what is told again, is not sent again
-        tell_of(run=refused["run"], flow_run="1234", deployment="certify-survey")
-        tell_of("failed", run=failed["run"])
-        tell_of(
+        notify_outcome(run=refused["run"], flow_run="1234", deployment="certify-survey")
+        notify_outcome("failed", run=failed["run"])
+        notify_outcome(
             "quarantined", release="survey", series="survey", code=f"no-such-column at {tmp_path}/{CANARY['vote']}.csv: row 3"
         )
-        tell_of("review_due", run=refused["run"])
-        tell_of("timed_out", release="survey", flow_run="5678")
-        tell_of("certified", run=refused["run"])
+        notify_outcome("review_due", run=refused["run"])
+        notify_outcome("timed_out", release="survey", flow_run="5678")
+        notify_outcome("certified", run=refused["run"])
         webhook.status = 200
     assert Counter(webhook.subjects) == dict.fromkeys(
         [

@@ -74,7 +74,7 @@ def test_as_of_a_date(verify, release, at, code):
 def test_without_a_date_it_is_now(verify, release, monkeypatch):
     from datetime import UTC, datetime
 
-    import flows.console.moments as console
+    import flows.console.timestamps as console
 
     class Later(datetime):
         @classmethod

@@ -9,23 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.watch.decide import decide, overdue
-from flows.watch.past import Tried
+from flows.watch.past_attempts import PastAttempt
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LATER, EARLIER = NOW + timedelta(days=1), NOW - timedelta(days=1)
 OURS, OTHERS = "record:ours", "record:others"
 
 
-def tried(order: int, outcome: str | None, *, spec: str | None = OURS, **more) -> Tried:
+def tried(order: int, outcome: str | None, *, spec: str | None = OURS, **more) -> PastAttempt:
     facts = {"draw": "d", "review_by": LATER if outcome == "certified" else None, "source": "table:1"} | more
-    return Tried(run=f"run-{order}", began_at=EARLIER, order=order, spec=spec, outcome=outcome, **facts)
+    return PastAttempt(run=f"run-{order}", began_at=EARLIER, order=order, spec=spec, outcome=outcome, **facts)
 
 
-def ours(one: Tried) -> bool | None:
+def ours(one: PastAttempt) -> bool | None:
     return None if one.spec is None else one.spec == OURS
 
 
-def look(*here: Tried, draw: str | None = "d"):
+def look(*here: PastAttempt, draw: str | None = "d"):
     return decide(here, ours, draw=draw, now=NOW)
 
 

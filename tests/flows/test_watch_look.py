@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from watches import drop, watch_of, write_watch
 
-from flows.watch import look
-from flows.watch.look import Away, what_is_there
+from flows.watch import source_poll
+from flows.watch.source_poll import SourceUnavailable, poll_source
 from flows.watch.spec import load_watch
 from tasks.microdata.errors import InputError
 
@@ -29,7 +29,7 @@ def test_the_newest_file_is_the_version_and_older_ones_are_named(watch, tmp_path
         drop(tmp_path, name, hour=hour)
     drop(tmp_path, "other.csv", hour=9)
     drop(tmp_path, ".survey-d.csv", hour=9)
-    found = what_is_there(watch, now())
+    found = poll_source(watch, now())
     assert found.version.label == "survey-a.csv"
     assert found.version.source.table == str(tmp_path / "drop" / "survey-a.csv")
     assert [name for name, _ in found.older] == ["survey-b.csv", "survey-c.csv"]
@@ -40,23 +40,23 @@ def test_the_last_by_name_where_the_watch_says_so(home, tmp_path):
     watch = watch_of(tmp_path, look_at={"newest_by": "name"})
     for hour, name in enumerate(("survey-2026-11.csv", "survey-2026-10.csv")):
         drop(tmp_path, name, hour=hour)
-    assert what_is_there(watch, now()).version.label == "survey-2026-11.csv"
+    assert poll_source(watch, now()).version.label == "survey-2026-11.csv"
 
 
 def test_the_same_bytes_under_another_name_are_the_same_version(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
-    first = what_is_there(watch, now()).version.source_file
+    first = poll_source(watch, now()).version.source_file
     drop(tmp_path, "survey-2.csv", hour=1)
-    assert what_is_there(watch, now()).version.source_file == first
+    assert poll_source(watch, now()).version.source_file == first
     drop(tmp_path, "survey-3.csv", "age\n1\n", hour=2)
-    assert what_is_there(watch, now()).version.source_file != first
+    assert poll_source(watch, now()).version.source_file != first
 
 
 def test_a_file_that_was_touched_a_moment_ago_is_waited_for(home, tmp_path):
     watch = watch_of(tmp_path, look_at={"settled_seconds": 60})
     drop(tmp_path, "survey-1.csv")  # dated back, but that does not help: the file system knows when it came
-    assert what_is_there(watch, now()).version is None
-    found = what_is_there(watch, now() + timedelta(seconds=61))
+    assert poll_source(watch, now()).version is None
+    found = poll_source(watch, now() + timedelta(seconds=61))
     assert found.version.label == "survey-1.csv"
 
 
@@ -64,18 +64,18 @@ def test_the_files_of_a_release_are_waited_for_too(home, tmp_path):
     path = write_watch(tmp_path)
     path.write_text(json.dumps({**json.loads(path.read_text()), "look_at": {"source": "release"}}))
     watch = load_watch(path)
-    assert what_is_there(watch, now()).waiting == ("survey.csv",)
+    assert poll_source(watch, now()).waiting == ("survey.csv",)
     later = now() + timedelta(seconds=61)
-    assert what_is_there(watch, later).version.label == "survey.csv"
+    assert poll_source(watch, later).version.label == "survey.csv"
     (tmp_path / "params" / "survey.csv").unlink()
-    with pytest.raises(Away):
-        what_is_there(watch, later)
+    with pytest.raises(SourceUnavailable):
+        poll_source(watch, later)
 
 
 def test_a_date_in_the_future_is_not_waited_for(watch, tmp_path):
     path = drop(tmp_path, "survey-1.csv")
     os.utime(path, (4e9, 4e9))
-    assert what_is_there(watch, now()).version.label == "survey-1.csv"
+    assert poll_source(watch, now()).version.label == "survey-1.csv"
 
 
 def test_the_settled_file_is_taken_while_a_newer_one_arrives(home, tmp_path):
@@ -94,14 +94,14 @@ def test_the_settled_file_is_taken_while_a_newer_one_arrives(home, tmp_path):
             facts = {name: getattr(found, name) for name in dir(found) if name.startswith("st_")} | {"st_ctime": came}
             return type("Seen", (), facts)()
 
-        patch.setattr(look.Path, "lstat", seen)
-        found = what_is_there(watch, later)
+        patch.setattr(source_poll.Path, "lstat", seen)
+        found = poll_source(watch, later)
     assert (found.version.label, found.waiting) == ("survey-1.csv", ("survey-2.csv",))
 
 
 @pytest.mark.parametrize("change", ["grown", "replaced", "gone"])
 def test_a_file_that_changes_while_it_is_read_is_waited_for(watch, tmp_path, monkeypatch, change):
-    path, read = drop(tmp_path, "survey-1.csv"), look.source_digest
+    path, read = drop(tmp_path, "survey-1.csv"), source_poll.source_digest
 
     def while_read(source):
         digest = read(source)
@@ -113,8 +113,8 @@ def test_a_file_that_changes_while_it_is_read_is_waited_for(watch, tmp_path, mon
             drop(tmp_path, "survey-1.csv")
         return digest
 
-    monkeypatch.setattr(look, "source_digest", while_read)
-    found = what_is_there(watch, now())
+    monkeypatch.setattr(source_poll, "source_digest", while_read)
+    found = poll_source(watch, now())
     assert (found.version, found.waiting) == (None, ("survey-1.csv",))
 
 
@@ -126,11 +126,11 @@ def test_what_is_no_plain_file_is_named_and_never_followed(watch, tmp_path):
     (folder / "survey-gone.csv").symlink_to(tmp_path / "nowhere")
     (folder / "survey-folder.csv").mkdir()
     os.mkfifo(folder / "survey-pipe.csv")
-    found = what_is_there(watch, now())
+    found = poll_source(watch, now())
     assert found.version is None
     assert found.ignored == ("survey-folder.csv", "survey-gone.csv", "survey-link.csv", "survey-pipe.csv")
     drop(tmp_path, "survey-1.csv")
-    assert what_is_there(watch, now()).version.label == "survey-1.csv"
+    assert poll_source(watch, now()).version.label == "survey-1.csv"
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_what_is_no_plain_file_is_named_and_never_followed(watch, tmp_path):
 def test_a_hostile_name_is_refused_before_a_byte_is_read(watch, tmp_path, monkeypatch, name):
     drop(tmp_path, "survey-1.csv")
     (tmp_path / "drop" / os.fsdecode(name)).write_text("age\n1\n")
-    monkeypatch.setattr(look, "source_digest", lambda _: pytest.fail("it was read"))
-    version = what_is_there(watch, now()).version
+    monkeypatch.setattr(source_poll, "source_digest", lambda _: pytest.fail("it was read"))
+    version = poll_source(watch, now()).version
     assert version.refusal.code == "file-name"
     assert version.label == os.fsdecode(name)
 
@@ -150,19 +150,19 @@ def test_a_huge_file_is_refused_before_a_byte_is_read_and_is_known_again(home, t
     path = drop(tmp_path, "survey-1.csv")
     with path.open("r+b") as file:
         file.truncate(1_000_001)
-    monkeypatch.setattr(look, "source_digest", lambda _: pytest.fail("it was read"))
-    first = what_is_there(watch, now()).version
+    monkeypatch.setattr(source_poll, "source_digest", lambda _: pytest.fail("it was read"))
+    first = poll_source(watch, now()).version
     assert first.refusal.code == "file-too-large"
-    assert what_is_there(watch, now()).version.source_file == first.source_file
+    assert poll_source(watch, now()).version.source_file == first.source_file
     os.utime(path, (1, 1))
-    assert what_is_there(watch, now()).version.source_file != first.source_file
+    assert poll_source(watch, now()).version.source_file != first.source_file
 
 
 def test_an_empty_folder_is_nothing_and_a_vanished_one_is_away(watch, tmp_path):
-    assert what_is_there(watch, now()).version is None
+    assert poll_source(watch, now()).version is None
     (tmp_path / "drop").rmdir()
-    with pytest.raises(Away) as caught:
-        what_is_there(watch, now())
+    with pytest.raises(SourceUnavailable) as caught:
+        poll_source(watch, now())
     assert caught.value.error.code == "no-drop-folder"
 
 
@@ -172,9 +172,9 @@ def test_a_file_that_may_not_be_read_is_away(watch, tmp_path, monkeypatch):
     def denied(_):
         raise InputError("unreadable-source", "source", "cannot be read", "a file", "check")
 
-    monkeypatch.setattr(look, "source_digest", denied)
-    with pytest.raises(Away):
-        what_is_there(watch, now())
+    monkeypatch.setattr(source_poll, "source_digest", denied)
+    with pytest.raises(SourceUnavailable):
+        poll_source(watch, now())
 
 
 @pytest.mark.parametrize(
@@ -190,4 +190,4 @@ def test_a_file_that_may_not_be_read_is_away(watch, tmp_path, monkeypatch):
     ],
 )
 def test_a_silent_database_is_told_from_a_wrong_query(code, what, away):
-    assert look.is_away(InputError(code, "the query", what, "", "")) is away
+    assert source_poll.is_away(InputError(code, "the query", what, "", "")) is away

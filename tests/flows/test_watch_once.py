@@ -16,7 +16,7 @@ from flows.stage_runner import expected_digests
 from flows.stages import run_stages
 from flows.watch import once, quarantine
 from flows.watch.identity import release_key
-from flows.watch.once import look_once
+from flows.watch.once import poll_once
 from flows.watch.spec import load_watch
 from tasks.ingest.task import ingest_source, source_digest
 from tasks.microdata.errors import InputError
@@ -44,59 +44,59 @@ def watch(own, tmp_path, monkeypatch):
 def test_a_version_is_certified_once(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
     certify = Certifier(["certified"])
-    first = look_once(watch, certify)
+    first = poll_once(watch, certify)
     assert (first.action, first.verdict, first.events, first.exit_code) == ("certify", "certified", ("certified",), 0)
     assert certify.ran[0].source.table == str(tmp_path / "drop" / "survey-1.csv")
-    again = look_once(watch, never)
+    again = poll_once(watch, never)
     assert (again.action, again.run, again.verdict, again.events, again.exit_code) == ("unchanged", first.run, None, (), 0)
     drop(tmp_path, "survey-2.csv", hour=1)
-    assert look_once(watch, never).action == "unchanged", "the same bytes under a newer name"
+    assert poll_once(watch, never).action == "unchanged", "the same bytes under a newer name"
 
 
 def test_the_same_table_in_other_bytes_is_the_same_version(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
-    first = look_once(watch, Certifier(["certified"], table=lambda one: once._address(one, source_digest(one.source))))
+    first = poll_once(watch, Certifier(["certified"], table=lambda one: once._address(one, source_digest(one.source))))
     drop(tmp_path, "survey-2.csv", survey().replace("\n", "\r\n"), hour=1)
-    again = look_once(watch, never)
+    again = poll_once(watch, never)
     assert (again.action, again.run) == ("unchanged", first.run)
 
 
 @pytest.mark.parametrize("outcome", ["refused", "undecided"])
 def test_what_is_not_certified_is_never_tried_again_by_itself_nor_with_another_draw(watch, tmp_path, outcome):
     drop(tmp_path, "survey-1.csv")
-    first = look_once(watch, Certifier([outcome]))
+    first = poll_once(watch, Certifier([outcome]))
     assert (first.verdict, first.events, first.exit_code) == (outcome, (outcome,), 1)
     draw = draw_of("survey")
-    again = look_once(watch, never)
+    again = poll_once(watch, never)
     assert (again.action, again.run, again.exit_code) == ("refused_before", first.run, 0)
-    asked = look_once(watch, Certifier(["certified"]), again=True)
+    asked = poll_once(watch, Certifier(["certified"]), again=True)
     assert (asked.action, asked.verdict) == ("certify", "certified")
     assert draw_of("survey") == draw
 
 
 def test_a_changed_release_file_is_a_persons_decision(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
-    look_once(watch, Certifier(["refused"]))
+    poll_once(watch, Certifier(["refused"]))
     text = (tmp_path / "params" / "release.yaml").read_text()
     (tmp_path / "params" / "release.yaml").write_text(f"# a comment\n{text}")
-    assert look_once(load_watch(tmp_path / "params" / "watch.yaml"), never).action == "refused_before"
+    assert poll_once(load_watch(tmp_path / "params" / "watch.yaml"), never).action == "refused_before"
     changed = watch_of(tmp_path, release={"policy": [{"measure": "reidentification", "at_most": 0.5}]})
     certify = Certifier(["refused"])
-    assert look_once(changed, certify).reason == "the release file was changed since it was tried"
+    assert poll_once(changed, certify).reason == "the release file was changed since it was tried"
     assert len(certify.ran) == 1
-    assert look_once(changed, never).action == "refused_before"
+    assert poll_once(changed, never).action == "refused_before"
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     for path in (tmp_path / "params", tmp_path / "drop"):
         path.rename(moved / path.name)
-    assert look_once(load_watch(moved / "params" / "watch.yaml"), never).action == "refused_before"
+    assert poll_once(load_watch(moved / "params" / "watch.yaml"), never).action == "refused_before"
 
 
 def test_a_new_version_names_the_others_of_its_series(watch, tmp_path):
     certify = Certifier(["certified", "refused", "certified"])
     for number in range(3):
         drop(tmp_path, f"survey-{number}.csv", survey(80 + number), hour=number)
-        assert look_once(watch, certify).action == "certify"
+        assert poll_once(watch, certify).action == "certify"
     said, first = [release.context.prior_releases for release in certify.ran], certify.runs[0]
     assert said[0] is None
     assert said[1] == said[2]
@@ -110,29 +110,29 @@ def test_what_the_release_file_declares_of_others_stays(own, tmp_path, monkeypat
     certify = Certifier(["certified", "certified"])
     for number in range(2):
         drop(tmp_path, f"survey-{number}.csv", survey(80 + number), hour=number)
-        look_once(watch, certify)
+        poll_once(watch, certify)
     said = ("census 2020", f"series survey: one other version, the last certified in run {certify.runs[0]}")
     assert certify.ran[1].context.prior_releases == said
-    assert look_once(watch, never).action == "unchanged"
+    assert poll_once(watch, never).action == "unchanged"
     none, other = (watch_of(tmp_path, release={"context": {"prior_releases": given}}) for given in ([], None))
     assert len({release_key(one.release) for one in (watch, none, other)}) == 3
 
 
 def test_older_files_that_came_meanwhile_are_named_and_not_certified(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
-    look_once(watch, Certifier(["certified"]))
+    poll_once(watch, Certifier(["certified"]))
     for number in (2, 3, 4):
         drop(tmp_path, f"survey-{number}.csv", survey(80 + number), hour=number)
-    found = look_once(watch, Certifier(["certified"]))
+    found = poll_once(watch, Certifier(["certified"]))
     assert (found.version, found.passed_over) == ("survey-4.csv", ("survey-2.csv", "survey-3.csv"))
-    assert look_once(watch, never).passed_over == ()
+    assert poll_once(watch, never).passed_over == ()
 
 
 def test_a_source_that_fails_validation_is_quarantined_until_it_changes(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
-    look_once(watch, Certifier(["certified"]))
+    poll_once(watch, Certifier(["certified"]))
     drop(tmp_path, "survey-2.csv", "age\nx\n", hour=1)
-    found = look_once(watch, Certifier([failure("ingest", "not-numeric")]))
+    found = poll_once(watch, Certifier([failure("ingest", "not-numeric")]))
     assert (found.events, found.code, found.exit_code) == (("quarantined",), "not-numeric at survey.csv: column age", 2)
     assert "zanzibar" not in repr({name: getattr(found, name) for name in found.__slots__ if name != "error"})
     (record,) = quarantine.records()
@@ -140,38 +140,38 @@ def test_a_source_that_fails_validation_is_quarantined_until_it_changes(watch, t
     assert "zanzibar-quux" in record.reason
     path = Home.current().root / "quarantine" / "survey" / f"{record.id}.json"
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-    before = look_once(watch, never)
+    before = poll_once(watch, never)
     assert (before.action, before.exit_code) == ("quarantined_before", 0)
     drop(tmp_path, "survey-3.csv", "age\ny\n", hour=2)
-    assert look_once(watch, Certifier(["certified"])).verdict == "certified"
+    assert poll_once(watch, Certifier(["certified"])).verdict == "certified"
     assert quarantine.records() == [], "a later version was certified: nobody has to do anything about it"
     assert quarantine.is_quarantined("survey", record.id), "what lies in the folder still is not tried again"
 
 
 def test_a_person_lets_a_version_out_of_quarantine(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
-    first = look_once(watch, Certifier([failure("classify", "nothing-to-mask")]))
+    first = poll_once(watch, Certifier([failure("classify", "nothing-to-mask")]))
     quarantine.retry(quarantine.record(first.quarantine[:6]))
     assert quarantine.records() == []
-    second = look_once(watch, Certifier([failure("classify", "nothing-to-mask")]))
+    second = poll_once(watch, Certifier([failure("classify", "nothing-to-mask")]))
     assert second.quarantine == first.quarantine
     assert [record.times for record in quarantine.records()] == [2]
-    assert look_once(watch, Certifier(["certified"]), again=True).verdict == "certified"
+    assert poll_once(watch, Certifier(["certified"]), again=True).verdict == "certified"
     assert quarantine.records() == []
 
 
 def test_a_changed_release_file_tries_what_is_in_quarantine_again(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
-    look_once(watch, Certifier([failure("ingest", "expectation-failed")]))
+    poll_once(watch, Certifier([failure("ingest", "expectation-failed")]))
     changed = watch_of(tmp_path, release={"expect": [{"expect": "not_missing", "attribute": "vote"}]})
-    assert look_once(changed, Certifier(["certified"])).verdict == "certified"
+    assert poll_once(changed, Certifier(["certified"])).verdict == "certified"
 
 
 def test_a_record_that_was_damaged_lets_nothing_out(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
-    found = look_once(watch, Certifier([failure("ingest", "not-numeric")]))
+    found = poll_once(watch, Certifier([failure("ingest", "not-numeric")]))
     (Home.current().root / "quarantine" / "survey" / f"{found.quarantine}.json").write_text("{")
-    assert look_once(watch, never).action == "quarantined_before"
+    assert poll_once(watch, never).action == "quarantined_before"
     assert [record.code for record in quarantine.records()] == ["damaged-record"]
 
 
@@ -187,10 +187,10 @@ def test_a_record_that_was_damaged_lets_nothing_out(watch, tmp_path):
 )
 def test_what_is_away_is_no_quarantine_and_is_seen_by_a_later_look(watch, tmp_path, error):
     drop(tmp_path, "survey-1.csv")
-    found = look_once(watch, Certifier([error]))
+    found = poll_once(watch, Certifier([error]))
     assert (found.action, found.events, found.exit_code) == ("away", (), 3)
     assert quarantine.records() == []
-    assert look_once(watch, Certifier(["certified"])).verdict == "certified"
+    assert poll_once(watch, Certifier(["certified"])).verdict == "certified"
 
 
 @pytest.mark.parametrize(
@@ -205,38 +205,38 @@ def test_what_is_away_is_no_quarantine_and_is_seen_by_a_later_look(watch, tmp_pa
 def test_what_is_not_about_the_source_is_passed_on(watch, tmp_path, error):
     drop(tmp_path, "survey-1.csv")
     with pytest.raises(StageFailure):
-        look_once(watch, Certifier([error]))
+        poll_once(watch, Certifier([error]))
     assert quarantine.records() == []
-    assert look_once(watch, Certifier(["certified"])).verdict == "certified"
+    assert poll_once(watch, Certifier(["certified"])).verdict == "certified"
 
 
 def test_a_version_with_a_hostile_name_is_quarantined_without_a_run(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
     (tmp_path / "drop" / os.fsdecode(b"survey-\xff\n.csv")).write_text("age\n1\n")
-    found = look_once(watch, never)
+    found = poll_once(watch, never)
     assert (found.events, found.run, found.exit_code) == (("quarantined",), None, 2)
     (record,) = quarantine.records()
     assert record.label.isprintable()
-    assert look_once(watch, never).action == "quarantined_before"
+    assert poll_once(watch, never).action == "quarantined_before"
 
 
 def test_a_version_whose_runs_are_killed_is_quarantined(watch, tmp_path, monkeypatch):
     drop(tmp_path, "survey-1.csv")
     with monkeypatch.context() as killed:
-        killed.setattr(quarantine, "survived", lambda *_: None)
+        killed.setattr(quarantine, "clear_starts", lambda *_: None)
         for _ in range(quarantine.DEATHS):
             assert quarantine.records() == []
             with pytest.raises(StageFailure):
-                look_once(watch, Certifier([StageFailure("mask", "killed", "0")]))
-    assert look_once(watch, never).code == "runs-killed at source"
+                poll_once(watch, Certifier([StageFailure("mask", "killed", "0")]))
+    assert poll_once(watch, never).code == "runs-killed at source"
 
 
 def test_runs_that_break_off_with_a_word_are_not_counted(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
     for _ in range(quarantine.DEATHS + 1):
         with pytest.raises(StageFailure):
-            look_once(watch, Certifier([StageFailure("mask", "the disk is full", "0")]))
-    assert look_once(watch, Certifier(["certified"])).verdict == "certified"
+            poll_once(watch, Certifier([StageFailure("mask", "the disk is full", "0")]))
+    assert poll_once(watch, Certifier(["certified"])).verdict == "certified"
 
 
 @pytest.mark.slow
@@ -254,49 +254,49 @@ def test_processes_that_are_killed_in_their_run(own, tmp_path):
     for _ in range(quarantine.DEATHS):
         assert quarantine.records() == []
         assert subprocess.run(words, check=False).returncode == -9
-    found = look_once(watch, never)
+    found = poll_once(watch, never)
     assert (found.events, found.code, found.run) == (("quarantined",), "runs-killed at source", None)
     quarantine.retry(quarantine.records()[0])
-    assert look_once(watch, Certifier(["certified"])).verdict == "certified"
+    assert poll_once(watch, Certifier(["certified"])).verdict == "certified"
 
 
 def test_one_look_of_a_series_at_a_time(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
     with hold_file_lock(Home.current().locks / "watch-survey.lock"):
-        found = look_once(watch, never)
+        found = poll_once(watch, never)
     assert (found.action, found.exit_code) == ("busy", 0)
-    assert look_once(watch, Certifier(["certified"])).verdict == "certified"
+    assert poll_once(watch, Certifier(["certified"])).verdict == "certified"
 
 
 def test_an_overdue_review_measures_the_same_draw_again_and_is_told_once(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
-    first = look_once(watch, Certifier(["certified"]))
+    first = poll_once(watch, Certifier(["certified"]))
     draw, later = draw_of("survey"), datetime.now(UTC) + THREE_YEARS
-    found = look_once(watch, Certifier(["refused"]), now=later)
+    found = poll_once(watch, Certifier(["refused"]), now=later)
     assert (found.action, found.review_due, found.events) == ("review_due", first.run, ("review_due", "refused"))
     assert draw_of("survey") == draw
-    after = look_once(watch, never, now=later)
+    after = poll_once(watch, never, now=later)
     assert (after.action, after.review_due, after.events) == ("refused_before", first.run, ())
 
 
 def test_an_overdue_review_is_an_event_of_each_scheduled_look(watch, tmp_path, monkeypatch):
     """A look by hand, or one that was killed, took the message with it; who tells knows what was told."""
     drop(tmp_path, "survey-1.csv")
-    look_once(watch, Certifier(["certified"]))
+    poll_once(watch, Certifier(["certified"]))
     later = datetime.now(UTC) + THREE_YEARS
-    assert look_once(watch, Certifier(["refused"]), now=later).events == ("review_due", "refused")
+    assert poll_once(watch, Certifier(["refused"]), now=later).events == ("review_due", "refused")
     monkeypatch.setenv("SDCERT_ASKED_BY_FLOW_RUN", "0199-f")
     for _ in range(2):
-        assert look_once(watch, never, now=later).events == ("review_due",)
+        assert poll_once(watch, never, now=later).events == ("review_due",)
 
 
 def test_an_overdue_review_is_told_by_the_first_look_that_comes_to_its_end(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
-    first, later = look_once(watch, Certifier(["certified"])), datetime.now(UTC) + THREE_YEARS
-    assert look_once(watch, Certifier([failure("certify", "no-connection")]), now=later).events == ()
-    found = look_once(watch, Certifier(["certified"], review_years=9), now=later)
+    first, later = poll_once(watch, Certifier(["certified"])), datetime.now(UTC) + THREE_YEARS
+    assert poll_once(watch, Certifier([failure("certify", "no-connection")]), now=later).events == ()
+    found = poll_once(watch, Certifier(["certified"], review_years=9), now=later)
     assert (found.review_due, found.events) == (first.run, ("review_due", "certified"))
-    assert look_once(watch, never, now=later).action == "unchanged"
+    assert poll_once(watch, never, now=later).action == "unchanged"
 
 
 def test_an_output_folder_that_is_away(watch, tmp_path, monkeypatch):
@@ -304,24 +304,24 @@ def test_an_output_folder_that_is_away(watch, tmp_path, monkeypatch):
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(once, "settle_latest", denied)
-    found = look_once(watch, never)
+    found = poll_once(watch, never)
     assert (found.action, found.code, found.exit_code) == ("away", "output at output", 3)
 
 
 def test_an_overdue_review_is_only_told_where_the_watch_says_so(own, tmp_path):
     watch = watch_of(tmp_path, review="tell")
     drop(tmp_path, "survey-1.csv")
-    first, later = look_once(watch, Certifier(["certified"])), datetime.now(UTC) + THREE_YEARS
-    found = look_once(watch, never, now=later)
+    first, later = poll_once(watch, Certifier(["certified"])), datetime.now(UTC) + THREE_YEARS
+    found = poll_once(watch, never, now=later)
     assert (found.action, found.review_due, found.events, found.exit_code) == ("review_due", first.run, ("review_due",), 0)
-    assert look_once(watch, never, now=later).events == ()
+    assert poll_once(watch, never, now=later).events == ()
 
 
 def test_an_overdue_review_is_told_though_its_source_is_gone(watch, tmp_path):
     path = drop(tmp_path, "survey-1.csv")
-    first = look_once(watch, Certifier(["certified"]))
+    first = poll_once(watch, Certifier(["certified"]))
     path.unlink()
-    found = look_once(watch, never, now=datetime.now(UTC) + THREE_YEARS)
+    found = poll_once(watch, never, now=datetime.now(UTC) + THREE_YEARS)
     assert (found.action, found.review_due, found.events) == ("nothing", first.run, ("review_due",))
 
 
@@ -358,12 +358,12 @@ def test_a_release_file_that_is_not_there(home, tmp_path):
 def test_two_releases_of_one_series_do_not_undo_each_other(watch, tmp_path):
     """Each is certified once: the other one's run is no change of its release file."""
     other = watch_of(tmp_path, release={"name": "survey-for-science", "series": "survey"})
-    assert {watch.release.lineage, other.release.lineage} == {"survey"}
+    assert {watch.release.series_name, other.release.series_name} == {"survey"}
     drop(tmp_path, "survey-1.csv")
     for one in (watch, other):
-        assert look_once(one, Certifier(["certified"])).verdict == "certified"
+        assert poll_once(one, Certifier(["certified"])).verdict == "certified"
     for one in (watch, other, watch, other):
-        assert look_once(one, never).action == "unchanged"
+        assert poll_once(one, never).action == "unchanged"
 
 
 def test_what_comes_in_the_place_of_a_version_before_it_is_read_is_not_certified(watch, tmp_path):
@@ -374,7 +374,7 @@ def test_what_comes_in_the_place_of_a_version_before_it_is_read_is_not_certified
         dropped.write_text(survey(99))
         return hide_exceptions("certify")(run_stages)(None, release, None)
 
-    found = look_once(watch, certify)
+    found = poll_once(watch, certify)
     assert (found.action, found.code, quarantine.records()) == ("away", "source-changed at source", [])
     assert not expected_digests.get()
-    assert look_once(watch, Certifier(["certified"])).verdict == "certified"
+    assert poll_once(watch, Certifier(["certified"])).verdict == "certified"

@@ -8,7 +8,7 @@ from watches import Certifier, drop, never, watch_of
 
 from flows import limits
 from flows.watch import once, quarantine
-from flows.watch.once import look_once
+from flows.watch.once import poll_once
 from tasks.microdata.errors import InputError
 
 
@@ -23,15 +23,15 @@ def test_a_decided_version_of_a_silent_release_is_refused_at_each_look(own, tmp_
     monkeypatch.setattr(once, "_address", lambda *_: None)
     watch = watch_of(tmp_path, release=release)
     drop(tmp_path, "survey-1.csv")
-    look_once(watch, Certifier([outcome]))
+    poll_once(watch, Certifier([outcome]))
     for _ in range(2):
         if silent:
             with pytest.raises(InputError) as refused:
-                look_once(watch, never)
+                poll_once(watch, never)
             assert refused.value.code == "kind-not-limited"
             assert any("membership" in line for line in refused.value.lines)
         else:
-            assert look_once(watch, never).exit_code == 0
+            assert poll_once(watch, never).exit_code == 0
     assert quarantine.records() == []
 
 
@@ -45,6 +45,6 @@ def test_a_decided_version_is_read_again_only_where_the_answer_depends_on_it(own
     lines = lines[: len(lines) - len(reasons)]
     answered = watch_of(tmp_path, release={"policy": lines, "not_limited": reasons, "control": 0.3})
     drop(tmp_path, "survey-1.csv")
-    look_once(answered, Certifier(["certified"]))
+    poll_once(answered, Certifier(["certified"]))
     monkeypatch.setattr(limits, "load_classified", lambda _: pytest.fail("the table was read"))
-    assert look_once(answered, never).action == "unchanged"
+    assert poll_once(answered, never).action == "unchanged"

@@ -70,15 +70,15 @@ class Certifier:
         outcome, run = self.outcomes[len(self.ran)], f"20261121T093000Z-{next(_number):06x}"
         self.ran.append(release)
         self.runs.append(run)
-        named: dict[str, Any] = {"run": run, "release": release.name, "series": release.lineage}
+        named: dict[str, Any] = {"run": run, "release": release.name, "series": release.series_name}
         spec = Store().put_record(release)
         self._append(RunBegan(**named, spec=spec, dataset=None, asked_by=ASKED, made_by=MADE))
         if isinstance(outcome, Exception):
             self._end(named, "failed")
             raise outcome
-        draw, digest = draw_of(release.lineage), _digest(release)
+        draw, digest = draw_of(release.series_name), _digest(release)
         tried = {"source": self.table(release), "source_file": digest, "masking": "steps", "draw": draw, "policy": POLICY}
-        self._append(AttemptMade(run=run, series=release.lineage, **tried, attempts=1))
+        self._append(AttemptMade(run=run, series=release.series_name, **tried, attempts=1))
         self._end(named, outcome, publishable=not release.not_for_publication)
         return {"run": run, "verdict": outcome, "folder": str(run)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.mask.images import create_initial_belief
+from tasks.mask.intruder_belief import create_initial_belief
 from tasks.mask.precision import precision_of
 from tasks.mask.step import IntruderView, MaskContext
 

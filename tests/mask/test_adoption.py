@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.ingest.codebooks.codebook import AttributeSpec
-from tasks.mask.elsewhere.adoption import AdoptionPlan, ReleasedSpec, adopt
-from tasks.mask.elsewhere.released import Synthetic, Undeclared
+from tasks.mask.external_release.adoption import AdoptionPlan, ReleasedSpec, adopt
+from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.alignment import NoAlignment
 from tasks.microdata.errors import InputError

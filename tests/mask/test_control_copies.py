@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
-from tasks.mask.coincidence import ERROR, evidence_of_copies
 from tasks.mask.control import harmonise_control
+from tasks.mask.copy_detection import ERROR, evidence_of_copies
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale
 

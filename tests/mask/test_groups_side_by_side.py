@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.groups.neighbours import infer_neighbour_interval
-from tasks.mask.images import create_initial_belief
+from tasks.mask.intruder_belief import create_initial_belief
 from tasks.mask.methods import infer_belief, mask
 from tasks.mask.precision import precision_of
 from tasks.mask.sampling import Sampling

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tasks.mask.elsewhere.adoption import ReleasedSpec
+from tasks.mask.external_release.adoption import ReleasedSpec
 from tasks.mask.methods import mask, refuse_unfit, resolve_steps
 from tasks.mask.pseudonyms import Pseudonyms, add_pseudonyms, derive_key, pseudonyms
 from tasks.mask.sampling import Sampling

@@ -21,7 +21,7 @@ from tasks.mask.ranks.by_rank import rank_interval
 from tasks.mask.ranks.rank_jitter import RankJitter, furthest, half_width, jitter, jitter_ranks
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
-from tasks.report.masks.rank_jitter import told
+from tasks.report.masks.rank_jitter import describe_rank_jitter
 
 LEVEL = 1e-4
 SEED = bytes(range(32))
@@ -280,6 +280,6 @@ def test_types_are_kept(numbers):
 
 
 def test_words():
-    near, wide = (told(step(attributes=("a", "b"), window_percent=percent)) for percent in (10.0, 60.0))
+    near, wide = (describe_rank_jitter(step(attributes=("a", "b"), window_percent=percent)) for percent in (10.0, 60.0))
     assert "none moved by as much as 20" in near.text
     assert "none moved" not in wide.text

@@ -20,7 +20,7 @@ from tasks.mask.ranks.rank_swapping import RankSwapping, bucket_begins, rank_swa
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.report.masks.rank_swapping import told
+from tasks.report.masks.rank_swapping import describe_rank_swapping
 
 LEVEL = 1e-4
 VARIANTS = ({"variant": "p_buckets", "buckets": 4}, {"variant": "p_distribution", "p_percent": 30.0})
@@ -290,7 +290,7 @@ class TestBothVariants:
         assert spec.can_be_followed  # so that an insider, who also knows an attribute that is not masked, is tried
 
     def test_the_report_says_that_there_is_no_bound(self, parameters):
-        words = told(step(attributes=("a", "b"), **parameters))
+        words = describe_rank_swapping(step(attributes=("a", "b"), **parameters))
         assert "a few values moved f" in words.text.replace("further", "far")
         assert "window" not in words.title + words.text + words.attribute(None)
 

@@ -21,7 +21,7 @@ from tasks.mask.ranks.reverse_mapping import ReverseMapping, map_back
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
-from tasks.report.masks.reverse_mapping import told
+from tasks.report.masks.reverse_mapping import describe_reverse_mapping
 
 LEVEL = 1e-4
 
@@ -178,4 +178,4 @@ def test_refusals(numbers):
 
 
 def test_words():
-    assert "equal ones in random order" in told(back("a", "b")).text
+    assert "equal ones in random order" in describe_reverse_mapping(back("a", "b")).text

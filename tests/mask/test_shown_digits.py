@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.mask.elsewhere.shown_digits import as_shown
+from tasks.mask.external_release.shown_digits import as_shown
 from tasks.microdata.table import Microdata
 
 

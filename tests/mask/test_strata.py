@@ -13,7 +13,7 @@ from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation, microaggregate
-from tasks.mask.images import DiscreteLikelihood, EqualTo, GaussianLikelihood
+from tasks.mask.intruder_belief import DiscreteLikelihood, EqualTo, GaussianLikelihood
 from tasks.mask.methods import infer_belief, mask, refuse_unfit, resolve_steps
 from tasks.mask.ranks.rank_swapping import RankSwapping, rank_swap, window_ranks
 from tasks.mask.strata import apply_in_strata, infer_in_strata

@@ -15,14 +15,14 @@ from tasks.microdata.alignment import Alignment
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.report.charts.bounds import bound_text, bounds
+from tasks.report.charts.bounds import bounds, format_bound
 from tasks.report.charts.candidates import bracket_text, candidates
 from tasks.report.charts.data import chart_data
 from tasks.report.charts.distributions import OTHER, distribution
-from tasks.report.charts.editions import RULES, Rule, shown_share, step_of
+from tasks.report.charts.editions import RULES, Rule, compute_bar_share, step_of
 from tasks.report.charts.knowledge import knowledge_curves
 from tasks.report.charts.losses import losses
-from tasks.report.charts.pooling import pooled
+from tasks.report.charts.pooling import pool_bars
 from tasks.report.charts.relations import relations
 from tasks.report.charts.subgroups import subgroups
 from tasks.score.rounding import public
@@ -51,17 +51,17 @@ def test_one_bar_of_everything_is_no_chart():
 
 
 def test_neighbours_are_pooled_until_there_are_enough():
-    assert pooled((4, 7, 20, 1), (4, 7, 20, 1), 10) == ((0, 2), (2, 4))
-    assert pooled((4, 5), (9, 0), 10) == ()
-    assert pooled((12, 12), (0, 12), 10) == ((0, 1), (1, 2))  # nothing released is no record's value
-    assert pooled((12, 12), (3, 12), 10) == ((0, 2),)
-    assert pooled((12, 12, 2), (12, 0, 3), 10) == ((0, 3),)  # the rest makes the span before it too small, and the next
+    assert pool_bars((4, 7, 20, 1), (4, 7, 20, 1), 10) == ((0, 2), (2, 4))
+    assert pool_bars((4, 5), (9, 0), 10) == ()
+    assert pool_bars((12, 12), (0, 12), 10) == ((0, 1), (1, 2))  # nothing released is no record's value
+    assert pool_bars((12, 12), (3, 12), 10) == ((0, 2),)
+    assert pool_bars((12, 12, 2), (12, 0, 3), 10) == ((0, 3),)  # the rest makes the span before it too small, and the next
 
 
 @given(COUNTS, st.integers(1, 12))
 def test_pooled_spans_hold_everything_once_and_enough(counts, least):
     original, released = zip(*counts, strict=True)
-    spans = pooled(original, released, least)
+    spans = pool_bars(original, released, least)
     if spans:
         assert [span[0] for span in spans] == [0, *(span[1] for span in spans[:-1])]
         assert spans[-1][1] == len(counts)
@@ -73,19 +73,19 @@ def test_pooled_spans_hold_everything_once_and_enough(counts, least):
 @pytest.mark.parametrize(("total", "step"), [(944, 0.01), (1000, 0.005), (20190, 0.0005), (20, 0.5), (3, 1.0), (5, 1.0)])
 def test_a_step_is_worth_five_records(total, step):
     assert step_of(total) == pytest.approx(step)
-    assert shown_share(13, 944, PUBLIC) == 0.01
-    assert shown_share(13, 20190, PUBLIC) == 0.0005
-    assert shown_share(0, 944, PUBLIC) == 0
-    assert shown_share(13, 944, INTERNAL) == 13 / 944
+    assert compute_bar_share(13, 944, PUBLIC) == 0.01
+    assert compute_bar_share(13, 20190, PUBLIC) == 0.0005
+    assert compute_bar_share(0, 944, PUBLIC) == 0
+    assert compute_bar_share(13, 944, INTERNAL) == 13 / 944
 
 
 @given(st.integers(10, 10**6), st.data())
 def test_a_public_share_leaves_the_count_open_and_no_bar_vanishes(total, data):
     count = data.draw(st.integers(10, total))
-    share = shown_share(count, total, PUBLIC)
+    share = compute_bar_share(count, total, PUBLIC)
     assert 0 < share <= 1
     assert share == float(f"{share:.1e}")
-    same = [other for other in range(max(0, count - 3), count + 4) if shown_share(other, total, PUBLIC) == share]
+    same = [other for other in range(max(0, count - 3), count + 4) if compute_bar_share(other, total, PUBLIC) == share]
     assert len(same) >= 2
 
 
@@ -189,11 +189,11 @@ def test_dates_and_times_have_round_bounds():
     days = np.arange(9000.0, 12000.0)
     edges = bounds(days, Scale.DATE, 12, whole=False)
     assert 3 <= len(edges) <= 12
-    assert all(bound_text(edge, Scale.DATE).endswith("-01") for edge in edges)
+    assert all(format_bound(edge, Scale.DATE).endswith("-01") for edge in edges)
     hours = bounds(np.arange(0.0, 86400.0, 60), Scale.TIME, 12, whole=False)
-    assert [bound_text(edge, Scale.TIME) for edge in hours][:2] == ["02:00", "04:00"] or len(hours) <= 12
-    assert bound_text(36000.0, Scale.TIME) == "10:00"
-    assert bound_text(-1234567.5, Scale.NUMERIC) == "\u22121,234,567.5"
+    assert [format_bound(edge, Scale.TIME) for edge in hours][:2] == ["02:00", "04:00"] or len(hours) <= 12
+    assert format_bound(36000.0, Scale.TIME) == "10:00"
+    assert format_bound(-1234567.5, Scale.NUMERIC) == "\u22121,234,567.5"
 
 
 def pair_tables(n: int = 300):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tasks.microdata.schema import Scale
 from tasks.report.charts.bounds import mark_text
 from tasks.report.charts.canvas import TEXT, printable, short, width_of
-from tasks.report.charts.columns import Column, draw_columns
-from tasks.report.charts.rows import Row, draw_rows
+from tasks.report.charts.horizontal_bars import BarRow, draw_rows
+from tasks.report.charts.vertical_bars import BarPair, draw_columns
 from tasks.report.content import Content
 from tasks.report.page import render
 from tasks.report.views import figures
@@ -44,11 +44,11 @@ def every_figure(content: Content) -> list[figures.Figure]:
 def test_large_bounds_are_short_and_stand_clear_of_the_zero():
     marks = [mark_text(5e6 * i, Scale.NUMERIC) for i in range(1, 11)]
     assert [one.replace("\u202f", " ") for one in marks[:3]] == ["5 M", "10 M", "15 M"]
-    columns = [Column(f"bar {i}", 0.1, 0.1, mark) for i, mark in enumerate(["", *marks])]
+    columns = [BarPair(f"bar {i}", 0.1, 0.1, mark) for i, mark in enumerate(["", *marks])]
     root = parsed(draw_columns(tuple(columns), between=True, **NAMED))
     texts = [one.text for one in root.iter("text")]
     assert len([one for one in texts if one.endswith("M")]) >= 5
-    full = [Column(f"bar {i}", 0.1, 0.1, f"{5 * i},000,000") for i in range(11)]
+    full = [BarPair(f"bar {i}", 0.1, 0.1, f"{5 * i},000,000") for i in range(11)]
     drawn = parsed(draw_columns(tuple(full), between=True, **NAMED))
     assert "0,000,000" not in [one.text for one in drawn.iter("text")]  # it would stand on the 0 % of the other axis
 
@@ -75,13 +75,13 @@ def test_equal_rates_are_one_sentence(detailed):
 
 
 def test_an_attack_without_a_curve_says_why(detailed):
-    assert figures.without_knowledge_figure(detailed) == ()
+    assert figures.explain_missing_curves(detailed) == ()
     own = next(one for one in detailed.attacks if one.intruder == "declared")
     silent = [replace(own, attack="row_position", method="row_position", intruder=f"knowing:{n}", status="not_applicable",
                       reason="it knows no attribute of rank_swapping") for n in (1, 2)]  # fmt: skip
     content = replace(detailed, attacks=(*detailed.attacks, *silent))
     told = "No curve for the attack by row position, by somebody who knows less: it knows no attribute of rank swapping."
-    assert figures.without_knowledge_figure(content) == (told,)
+    assert figures.explain_missing_curves(content) == (told,)
     assert told in render(content)
 
 
@@ -132,8 +132,8 @@ def test_no_text_is_smaller_than_eleven_on_a_telephone(detailed):
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_names_are_inert_and_full_in_the_title(hostile):
-    rows = draw_rows((Row(hostile, (0.1, 0.2)), Row(hostile), Row("b", (0.3,), hostile)), percent=True, **NAMED)
-    columns = draw_columns((Column(hostile, 0.2, 0.3, hostile), Column("b", 0.2, 0.3, "b")), between=False, **NAMED)
+    rows = draw_rows((BarRow(hostile, (0.1, 0.2)), BarRow(hostile), BarRow("b", (0.3,), hostile)), percent=True, **NAMED)
+    columns = draw_columns((BarPair(hostile, 0.2, 0.3, hostile), BarPair("b", 0.2, 0.3, "b")), between=False, **NAMED)
     for picture in (rows, columns):
         root = parsed(picture)
         assert {element.tag for element in root.iter()} <= {"svg", "g", "path", "text", "title", "desc"}

@@ -8,13 +8,13 @@ from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
-from tasks.report.masks.words import told
+from tasks.report.masks.mask_description import describe_mask
 
 SCHEMA = Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for name in ("age", "town")))
 
 
 def all_words(step):
-    words = told(step, SCHEMA)
+    words = describe_mask(step, SCHEMA)
     of_attributes = [words.attribute(SCHEMA[name]) for name in step.explicit_attributes]
     return " ".join([words.title, words.text, words.missing, *words.analysts, *of_attributes, step.rule, str(step.public())])
 

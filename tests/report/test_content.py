@@ -37,8 +37,8 @@ def test_figures_of_statistics_are_rounded_for_the_public(certified):
 
 
 def test_what_is_read_off(certified):
-    assert certified.masked == ("popul", "age", "educ", "income")
-    assert certified.known == ("popul", "age", "educ", "income")
+    assert certified.masking_targets == ("popul", "age", "educ", "income")
+    assert certified.intruder_knowledge == ("popul", "age", "educ", "income")
     assert certified.attack_ids == ("distance_linkage", "transparency")
     assert certified.worst("reidentification").id == "reidentification|transparency|insider:PID"
     assert certified.worst("reidentification", declared=True).id == "reidentification|transparency|declared"
@@ -56,5 +56,5 @@ def test_what_a_codebook_says_stands_beside_the_name(certified):
         )
     ]
     content = replace(certified, ingest=replace(certified.ingest, columns=tuple(said)))
-    assert [content.documented(column.name) for column in said[:4]] == ["Age (years)", "in SEK", "Vote", ""]
+    assert [content.describe_attribute(column.name) for column in said[:4]] == ["Age (years)", "in SEK", "Vote", ""]
     assert "Age (years)" in render(content)

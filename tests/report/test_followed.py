@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.external_release.released import Undeclared
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import DESCRIPTIONS
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.sampling import Sampling
-from tasks.report.masks.followed import followed_in_words
+from tasks.report.masks.mechanism_knowledge import describe_mechanism_knowledge
 
 
 def micro(**more):
@@ -26,21 +26,21 @@ def micro(**more):
     ],
 )
 def test_a_mask_that_nothing_answers_says_so(step):
-    (told,) = followed_in_words([step])
+    (told,) = describe_mechanism_knowledge([step])
     assert told.startswith(f"No transparency attack answers {step.rule}: ")
     assert step.no_attack_reason in told
 
 
 def test_what_a_randomised_partition_would_give():
-    (together,) = followed_in_words([micro()])
+    (together,) = describe_mechanism_knowledge([micro()])
     assert "age and income draws nothing at random" in together
     assert "is left with each record's own group" in together
     assert "the nearest mean of a randomised one 29, 8 and 3 %" in together
     for apart in (micro(partition="individual_ranking"), micro(blocks=(("age",), ("income",)))):
-        (told,) = followed_in_words([apart])
+        (told,) = describe_mechanism_knowledge([apart])
         assert "intersects each record's own groups" in told
         assert "grouping them jointly would help, and randomising the partition would not" in told
-    (single,) = followed_in_words([Microaggregation(method="microaggregation", attributes=("age",), k=3)])
+    (single,) = describe_mechanism_knowledge([Microaggregation(method="microaggregation", attributes=("age",), k=3)])
     assert "grouping them jointly" in single
     assert "own group." in single
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.attack.learned.facts import HeldOut, LearnedFacts
 from tasks.attack.learned.learned_linkage import KINDS
-from tasks.report.views.learned import FAMILIES, learned_view
+from tasks.attack.learned.learning_summary import HeldOut, LearnedFacts
+from tasks.report.views.learned import FAMILIES, create_learned_view
 
 FACTS = LearnedFacts(
     family="weighted_mean", metric=False, records=200, rate=0.8, euclidean=0.5, chance=0.01, sure=0.79, bound=None,
@@ -18,18 +18,18 @@ FACTS = LearnedFacts(
 
 
 def test_the_learned_rate_stands_beside_the_plain_one_and_the_halves():
-    rates = {row.title: row.value for row in learned_view(FACTS).rates}
+    rates = {row.title: row.value for row in create_learned_view(FACTS).rates}
     assert list(rates.values()) == ["80\u202f%", "50\u202f%", "82\u202f%", "70\u202f%", "48\u202f%"]
     assert list(rates)[-1] == "Plain distance, on the other half"
 
 
 def test_attributes_stand_by_their_weight():
-    weights = [(row.title, row.value) for row in learned_view(FACTS).weights]
+    weights = [(row.title, row.value) for row in create_learned_view(FACTS).weights]
     assert weights == [("town", "75\u202f%"), ("age", "25\u202f%"), ("size", "under 0.1\u202f%")]
 
 
 def test_a_search_proves_nothing():
-    assert learned_view(FACTS).proof.startswith("Nothing was proven")
+    assert create_learned_view(FACTS).proof.startswith("Nothing was proven")
 
 
 @pytest.mark.parametrize(
@@ -41,13 +41,13 @@ def test_a_search_proves_nothing():
     ],
 )
 def test_a_proof_says_how_far_it_came(bound, stopped, said):
-    shown = learned_view(replace(FACTS, bound=bound, stopped=stopped))
+    shown = create_learned_view(replace(FACTS, bound=bound, stopped=stopped))
     assert said in shown.proof
     assert (shown.rates[-1].title, shown.rates[-1].bar.value) == ("Proven for this family", pytest.approx(100 * bound))
 
 
 def test_places_are_not_attributes():
-    shown = learned_view(replace(FACTS, family="owa", betraying=()))
+    shown = create_learned_view(replace(FACTS, family="owa", betraying=()))
     assert shown.weights == ()
     assert "no attribute can be named" in shown.without_weights
 
@@ -57,5 +57,5 @@ def test_every_family_has_its_words():
 
 
 def test_what_is_published_has_no_parameters():
-    rounded = FACTS.rounded
+    rounded = FACTS.public_summary
     assert (rounded.parameters, rounded.betraying) == ((), (("age", 0.25), ("town", 0.75), ("size", 0.0)))

@@ -14,13 +14,13 @@ from tasks.report.charts.knowledge import knowledge_curves
 from tasks.report.charts.subgroups import subgroups
 from tasks.report.content import public_edition
 from tasks.report.page import Stamp, render
-from tasks.report.predicate import MadeBy, Predicate, Recorded
+from tasks.report.predicate import LedgerClaim, MadeBy, Predicate
 from tasks.report.statement import predicate
 from tasks.report.views import residual
 from tasks.report.views.attacks import idle_attacks
 from tasks.report.views.figures import subgroup_figures, summary_figure
 from tasks.report.views.overview import policy_rows, tiles
-from tasks.report.words.sentences import how_bad
+from tasks.report.wording.sentences import how_bad
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -47,7 +47,7 @@ def with_bounds(content, *who: str, lines=None, value: float = RATE):
 
 def filled(content):
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=2)
-    recorded = Recorded(ledger="1" * 32, attempt_entry=4, attempt_digest="2" * 64, tree_size=5, root="4" * 64)
+    recorded = LedgerClaim(ledger="1" * 32, attempt_entry=4, attempt_digest="2" * 64, tree_size=5, root="4" * 64)
     made_by = MadeBy(version="0.1", code="6" * 64, lock="8" * 64, platform="0" * 64, python="3.11.2")
     return predicate(public_edition(content), stamp, source_digest="e" * 64, recorded=recorded, made_by=made_by)
 
@@ -71,7 +71,7 @@ def test_the_sentences_say_at_least(internal, edition):
 def test_a_bound_that_is_not_the_worst_changes_no_sentence(internal):
     with_it, without = with_bounds(internal, "insider:vote", value=0.05), internal
     assert list(residual.insiders_in_words(with_it)) == list(residual.insiders_in_words(without))
-    assert "at least" not in plain(residual.declared_in_words(with_it))
+    assert "at least" not in plain(residual.describe_declared_intruder(with_it))
 
 
 def test_only_the_worst_over_all_intruders_is_called_so(internal):

@@ -11,14 +11,14 @@ import pytest
 from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS, MembershipResult
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.editions import RULES
-from tasks.report.charts.membership import Membership, Noticed, draw_membership, membership
+from tasks.report.charts.roc_chart import RocChart, RocPoint, create_roc_chart, draw_roc_curve
 from tasks.report.page import render
 from tasks.report.views.membership import membership_intro, membership_views, worst_of_membership
-from tasks.report.views.residual import known_limits
-from tasks.report.words.membership import MEANS, TITLES, of_attack
+from tasks.report.views.residual import list_known_limits
+from tasks.report.wording.membership import MEANS, TITLES, find_attack_wording
 from tasks.train.card import ModelCard
 
-POINTS = (Noticed(0.01, 0.2), Noticed(0.1, 0.5), Noticed(1.0, 1.0))
+POINTS = (RocPoint(0.01, 0.2), RocPoint(0.1, 0.5), RocPoint(1.0, 1.0))
 
 
 def result(method="closest_record", **changes):
@@ -47,7 +47,7 @@ def asked(content, **changes):
         parameters=(("false_positive_rate", 0.01),),
     )  # fmt: skip
     rare = figure("subgroup_membership_auc", 0.9, attribute="age", subgroup="highest values", n_targets=24)
-    shown = replace(content.charts, membership=(Membership(attack="closest_record", points=POINTS),))
+    shown = replace(content.charts, membership=(RocChart(attack="closest_record", points=POINTS),))
     estimates = (*content.estimates, *figures, few, rare)
     return replace(content, **{"membership": (result(),), "control": 40, "estimates": estimates, "charts": shown, **changes})
 
@@ -56,22 +56,22 @@ def test_worked_points():
     """100 members and 100 others: 5 members above all others, 45 more above 9 others of 10, the rest alike."""
     scores = np.concatenate([np.full(5, 3.0), np.full(45, 2.0), np.zeros(50), np.full(10, 1.0), np.zeros(90)])
     member = np.arange(200) < 100
-    points = {edition: membership("a", scores, member, rule).points for edition, rule in RULES.items()}
-    early = [Noticed(rate, 0.5) for rate in (0.05, 0.1, 0.2, 0.5)]
-    assert points["internal"] == (*early, Noticed(1.0, 1.0))
-    assert points["public"] == (*early[1:], Noticed(1.0, 1.0))
+    points = {edition: create_roc_chart("a", scores, member, rule).points for edition, rule in RULES.items()}
+    early = [RocPoint(rate, 0.5) for rate in (0.05, 0.1, 0.2, 0.5)]
+    assert points["internal"] == (*early, RocPoint(1.0, 1.0))
+    assert points["public"] == (*early[1:], RocPoint(1.0, 1.0))
 
 
 def test_public_points_have_two_digits():
     rng = np.random.default_rng(0)
     scores, member = rng.normal(size=4000), np.arange(4000) < 2000
-    for point in membership("a", scores, member, RULES["public"]).points:
+    for point in create_roc_chart("a", scores, member, RULES["public"]).points:
         assert f"{point.members:.2g}" == f"{point.members:g}"
         assert point.others >= 0.005
 
 
 def test_the_picture_has_logarithmic_axes():
-    drawn = draw_membership(POINTS, key="k", title="t", description="d")
+    drawn = draw_roc_curve(POINTS, key="k", title="t", description="d")
     root = ElementTree.fromstring(drawn)  # noqa: S314  our own drawing
     texts = {one.text.replace("\u202f", " ") for one in root.iter() if one.tag.endswith("text") and one.text}
     assert {"1 %", "10 %", "100 %"} <= texts
@@ -115,11 +115,11 @@ def test_a_rate_at_the_left_end_that_has_a_value_is_told(certified):
 
 def test_an_attack_that_says_yes_or_no_has_no_curve(certified):
     content = asked(certified)
-    flat = (Noticed(0.1, 0.0), Noticed(0.5, 0.0), Noticed(1.0, 1.0))
-    charts = replace(content.charts, membership=(Membership(attack="closest_record", points=flat),))
+    flat = (RocPoint(0.1, 0.0), RocPoint(0.5, 0.0), RocPoint(1.0, 1.0))
+    charts = replace(content.charts, membership=(RocChart(attack="closest_record", points=flat),))
     assert membership_views(replace(content, charts=charts))[0].curve == ()
-    late = (Noticed(0.1, 0.0), *POINTS[1:])
-    charts = replace(content.charts, membership=(Membership(attack="closest_record", points=late),))
+    late = (RocPoint(0.1, 0.0), *POINTS[1:])
+    charts = replace(content.charts, membership=(RocChart(attack="closest_record", points=late),))
     ((drawn,),) = (view.curve for view in membership_views(replace(content, charts=charts)))
     assert len(drawn.rows) == 3 and "there is no line" in drawn.note
     assert "there is no line" not in membership_views(content)[0].curve[0].note
@@ -212,8 +212,13 @@ def test_of_a_model_the_attacks_ask_who_is_in_its_training_set(certified, contro
 
 def test_every_attack_on_a_model_has_words():
     for spec in DEFAULT_MODEL_ATTACKS:
-        assert of_attack(TITLES, spec.id or spec.method, spec.method) and of_attack(MEANS, spec.id or spec.method, spec.method)
-    assert of_attack(TITLES, "mine", "gap") == "Right or wrong" and of_attack(MEANS, "closest_record", "closest_record") is None
+        assert find_attack_wording(TITLES, spec.id or spec.method, spec.method) and find_attack_wording(
+            MEANS, spec.id or spec.method, spec.method
+        )
+    assert (
+        find_attack_wording(TITLES, "mine", "gap") == "Right or wrong"
+        and find_attack_wording(MEANS, "closest_record", "closest_record") is None
+    )
 
 
 @pytest.mark.parametrize("control", [40, None])
@@ -223,7 +228,7 @@ def test_the_page_says_whether_the_file_was_asked_about(certified, control):
     assert 'id="membership"' in page
     assert ("Rehearsed: nobody was set aside" in page) is (control is None)
     assert ("40 rows of the source were set aside at random" in page) is (control is not None)
-    assert "is not assessed" not in " ".join(known_limits(asked(certified, control=control)))
+    assert "is not assessed" not in " ".join(list_known_limits(asked(certified, control=control)))
 
 
 def test_an_attack_that_did_not_run_says_why(certified):
@@ -236,4 +241,6 @@ def test_an_attack_that_did_not_run_says_why(certified):
 def test_without_such_attacks_nothing_is_said_but_that(certified):
     assert membership_intro(certified) == ()
     assert 'id="membership"' not in render(certified)
-    assert "Membership (whether somebody can tell that a person is in the table) is not assessed." in known_limits(certified)
+    assert "Membership (whether somebody can tell that a person is in the table) is not assessed." in list_known_limits(
+        certified
+    )

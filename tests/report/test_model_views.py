@@ -11,11 +11,11 @@ import pytest
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.estimate import Estimate
 from tasks.report.page import Stamp, render
-from tasks.report.predicate import MadeBy, Recorded, schema_of_predicates
+from tasks.report.predicate import LedgerClaim, MadeBy, schema_of_predicates
 from tasks.report.statement import predicate
 from tasks.report.views.model import accuracy_rows, model_in_short, working_party_of_model
 from tasks.report.views.overview import tiles
-from tasks.report.views.residual import known_limits
+from tasks.report.views.residual import list_known_limits
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 from tasks.train.card import Input, ModelCard
@@ -62,7 +62,7 @@ def test_none_of_the_three_risks_is_claimed_to_be_measured(certified, control):
     policy = POLICY[:1]
     content = of_model(certified, control=control, estimates=(), policy=policy, verdict=decide(policy, ()))
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
-    recorded = Recorded(ledger="1" * 32, attempt_entry=4, attempt_digest="23" * 32, tree_size=5, root="45" * 32)
+    recorded = LedgerClaim(ledger="1" * 32, attempt_entry=4, attempt_digest="23" * 32, tree_size=5, root="45" * 32)
     made_by = MadeBy(version="0.1", code="67" * 32, lock="89" * 32, platform="0a" * 32, python="3.11.2")
     said = predicate(content, stamp, source_digest="ef" * 32, recorded=recorded, made_by=made_by)
     jsonschema.validate(said, schema_of_predicates())
@@ -72,5 +72,5 @@ def test_none_of_the_three_risks_is_claimed_to_be_measured(certified, control):
     assert note == working_party_of_model(content)
     assert "are not assessed of a model" in note and "a low one is no evidence" in note
     assert ("rehearsed" in note) is (control is None)
-    assert note in known_limits(content)
+    assert note in list_known_limits(content)
     assert note.replace("'", "&#39;") in render(content)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tasks.mask.noise.noise import Noise
-from tasks.report.masks.noise import told
+from tasks.report.masks.noise import describe_noise
 
 SPACE = "\u202f"
 
 
 def noise(kind, **parameters):
-    return told(Noise(method="noise", kind=kind, sd_percent=50.0, attributes=("age", "income"), **parameters))
+    return describe_noise(Noise(method="noise", kind=kind, sd_percent=50.0, attributes=("age", "income"), **parameters))
 
 
 @pytest.mark.parametrize(

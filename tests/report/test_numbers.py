@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.report.words.numbers import beside_limit, count, in_unit, limit_in_unit, number, share
+from tasks.report.wording.numbers import count, format_against_limit, format_limit, format_with_unit, number, share
 
 SHARES = st.floats(0, 1, allow_nan=False)
 
@@ -33,14 +33,14 @@ def test_numbers(value, shown):
 
 
 def test_units():
-    assert plain(in_unit(8.1, "percent")) == "8.1 %"
-    assert plain(in_unit(10.0, "records")) == "10 records"
-    assert plain(in_unit(1.0, "records")) == "1 record"
-    assert plain(in_unit(0.25, "sd")) == "0.25 sd"
-    assert plain(in_unit(0.25, "correlation")) == "0.25"
-    assert plain(limit_in_unit(0.15, "share")) == "15 %"
-    assert plain(limit_in_unit(40.0, "percent")) == "40 %"
-    assert plain(limit_in_unit(0.123456, "sd")) == "0.123456 sd"
+    assert plain(format_with_unit(8.1, "percent")) == "8.1 %"
+    assert plain(format_with_unit(10.0, "records")) == "10 records"
+    assert plain(format_with_unit(1.0, "records")) == "1 record"
+    assert plain(format_with_unit(0.25, "sd")) == "0.25 sd"
+    assert plain(format_with_unit(0.25, "correlation")) == "0.25"
+    assert plain(format_limit(0.15, "share")) == "15 %"
+    assert plain(format_limit(40.0, "percent")) == "40 %"
+    assert plain(format_limit(0.123456, "sd")) == "0.123456 sd"
     assert count(20190) == "20,190"
 
 
@@ -50,13 +50,13 @@ def test_units():
      (9.999, 10.0, "records", "9.999 records"), (40.04, 40.0, "percent", "40.04 %")],
 )  # fmt: skip
 def test_a_figure_beside_its_limit_shows_its_side(value, limit, unit, shown):
-    assert plain(beside_limit(value, limit, unit)) == shown
+    assert plain(format_against_limit(value, limit, unit)) == shown
 
 
 @given(SHARES, SHARES)
 def test_no_figure_is_shown_on_the_wrong_side_of_its_limit(value, limit):
     shown, bound = (
-        plain(text).removesuffix(" %") for text in (beside_limit(value, limit, "share"), limit_in_unit(limit, "share"))
+        plain(text).removesuffix(" %") for text in (format_against_limit(value, limit, "share"), format_limit(limit, "share"))
     )
     if not shown.startswith(("under", "over")) and abs(value - limit) > 1e-9:
         assert (float(shown) > float(bound)) == (value > limit)

@@ -11,7 +11,7 @@ from tasks.report.content import public_edition
 from tasks.report.page import render
 from tasks.report.views import origin, overview, residual
 from tasks.report.views.rows import people_text
-from tasks.report.words.meanings import meaning
+from tasks.report.wording.meanings import meaning
 from tasks.score.rounding import public
 from tasks.score.verdict import decide
 
@@ -22,30 +22,30 @@ def plain(sentences) -> str:
 
 def test_a_table_masked_elsewhere_is_said_to_be_known_as_declared(certified):
     elsewhere = replace(certified, masked_elsewhere=True, tool="sdcMicro 5.8")
-    assert origin.masked_by(elsewhere).startswith("Elsewhere, with sdcMicro 5.8. As declared: Microaggregation")
-    assert "was masked elsewhere, with sdcMicro 5.8; here it was attacked" in plain(origin.told_of_the_rows(elsewhere))
-    limits = plain(residual.known_limits(elsewhere))
+    assert origin.summarise_masking(elsewhere).startswith("Elsewhere, with sdcMicro 5.8. As declared: Microaggregation")
+    assert "was masked elsewhere, with sdcMicro 5.8; here it was attacked" in plain(origin.describe_table_origin(elsewhere))
+    limits = plain(residual.list_known_limits(elsewhere))
     assert "whether there was a seed" in limits
     assert "PCG64" not in limits
-    assert "PCG64" in plain(residual.known_limits(certified))
-    assert "by means that nobody named" in origin.masked_by(replace(elsewhere, tool=None))
+    assert "PCG64" in plain(residual.list_known_limits(certified))
+    assert "by means that nobody named" in origin.summarise_masking(replace(elsewhere, tool=None))
 
 
 def test_absent_records_are_counted(certified):
     fewer = replace(certified, rows_out=900)
-    assert "44 of 944 records of the source (4.7 %) are not in the release." in plain(origin.told_of_the_rows(fewer))
+    assert "44 of 944 records of the source (4.7 %) are not in the release." in plain(origin.describe_table_origin(fewer))
     assert "44 of 944 records" in render(fewer)
-    assert "not in the release" not in plain(origin.told_of_the_rows(certified))
+    assert "not in the release" not in plain(origin.describe_table_origin(certified))
 
 
 def test_a_kept_row_order_is_told_with_its_reason_and_its_attack(certified):
     kept = replace(certified, keep_row_order="the rows are a time series")
-    assert plain(origin.told_of_the_rows(kept)).endswith("The rows are in the source's order: the rows are a time series.")
-    limits = plain(residual.known_limits(kept))
+    assert plain(origin.describe_table_origin(kept)).endswith("The rows are in the source's order: the rows are a time series.")
+    limits = plain(residual.list_known_limits(kept))
     assert "random order" not in limits
     assert "no attack tried it" in limits
     attacked = replace(kept, attacks=(*kept.attacks, replace(kept.attacks[0], attack="row_position", method="row_position")))
-    assert "the attack by row position says" in plain(residual.known_limits(attacked))
+    assert "the attack by row position says" in plain(residual.list_known_limits(attacked))
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_figures_of_persons_say_persons(of_persons):
     told = plain(residual.residual_risks(of_persons))
     assert "links 9.5 % of the persons to the right person" in told
     assert "The 944 rows belong to 500 persons; the attacks look for persons, and their figures count persons." in plain(
-        residual.known_limits(of_persons)
+        residual.list_known_limits(of_persons)
     )
     assert "every person was attacked" in render(of_persons)
     assert meaning("k_anonymity", "persons").sentence.startswith("The smallest number of persons whose records look alike")

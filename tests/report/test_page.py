@@ -16,8 +16,8 @@ from tasks.attack.omissions import Omission
 from tasks.microdata.schema import Schema
 from tasks.report import page as page_module
 from tasks.report.content import public_edition
-from tasks.report.page import Stamp, render, stamped
-from tasks.report.words.meanings import meaning
+from tasks.report.page import Stamp, render, stamp_page
+from tasks.report.wording.meanings import meaning
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Verdict, decide
 
@@ -268,7 +268,7 @@ def test_a_limit_that_cannot_be_broken_is_marked(certified):
 
 
 def test_no_word_promises_too_much(content):
-    text = said(stamped(render(content), STAMP)).lower()
+    text = said(stamp_page(render(content), STAMP)).lower()
     for word in ("worst-case", "worst case", "upper bound", "resist", "guarantee", "fully anonymous", "is anonymous"):
         assert word not in text
     assert "worst found among the attacks run" in text
@@ -278,7 +278,7 @@ def test_the_stamp_is_filled_in_once(certified):
     issued = Stamp(
         run="run-1", issued_at=STAMP.issued_at, attempts=3, released_file="released.csv", sha256="ab" * 32, content_address="cd"
     )
-    done = stamped(render(certified), issued)
+    done = stamp_page(render(certified), issued)
     text = said(done)
     assert "Run run-1 · issued 21 November 2026, 09:31 UTC · attempt 3" in text
     assert "3 of this series on this source. A figure that was chosen among several attempts looks better than it is." in text
@@ -286,13 +286,13 @@ def test_the_stamp_is_filled_in_once(certified):
     assert "ab" * 32 in text
     assert Outline(done).comments == []
     with pytest.raises(ValueError, match="places"):
-        stamped(done, issued)
-    assert "none: no table was released" in said(stamped(render(certified), STAMP))
+        stamp_page(done, issued)
+    assert "none: no table was released" in said(stamp_page(render(certified), STAMP))
 
 
 def test_the_stamp_itself_is_inert(certified):
     hostile = replace(STAMP, run="<!--stamp:table--><script>", released_file="</dd><b>", sha256="<i>", content_address="<u>")
-    outline = Outline(stamped(render(certified), hostile))
+    outline = Outline(stamp_page(render(certified), hostile))
     assert not {"script", "i", "u", "b"} & {tag for tag, attributes in outline.tags if "class" not in attributes}
     assert "<!--stamp:table--><script>" in outline.text
 
@@ -323,7 +323,7 @@ def test_hostile_text_stays_inert_wherever_it_stands(certified, clean, hostile):
     assert outline.text.count(shown) >= 8
     assert str(escape(shown)) in text
     assert not re.search("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
-    issued = Outline(stamped(text, STAMP))
+    issued = Outline(stamp_page(text, STAMP))
     assert issued.comments == []
     assert issued.text.count(STAMP.run) == 2
 

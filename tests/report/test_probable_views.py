@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tasks.attack.probabilistic.facts import Classes, ProbableFacts, Rates, Telling, Weight
+from tasks.attack.probabilistic.linkage_summary import Classes, PatternEvidence, ProbableFacts, Rates, Weight
 from tasks.microdata.table import Microdata
 from tasks.report.charts.editions import RULES
-from tasks.report.charts.reliability import Claim, Reliability, reliability
+from tasks.report.charts.reliability import ReliabilityCurve, ReliabilityPoint, create_reliability_curve
 from tasks.report.charts.waterfall import Fall, draw_waterfall
 from tasks.report.content import public_edition
 from tasks.report.page import render
@@ -23,8 +23,8 @@ WEIGHTS = (
     Weight("town", "equal", 1.0, 0.25, 2.0),
     Weight("town", "not alike", 0.0, 0.75, None),
 )
-MANY = Telling(-9.88, (WEIGHTS[0], WEIGHTS[2]), 0.0, -3.8922, 0.0631, 497, 480)
-FEW = Telling(-9.88, (WEIGHTS[1], WEIGHTS[2]), -0.3, -10.5177, 0.0007, 12, 9)
+MANY = PatternEvidence(-9.88, (WEIGHTS[0], WEIGHTS[2]), 0.0, -3.8922, 0.0631, 497, 480)
+FEW = PatternEvidence(-9.88, (WEIGHTS[1], WEIGHTS[2]), -0.3, -10.5177, 0.0007, 12, 9)
 CLASSES = Classes(
     link_from=4.1234, drop_to=None, asked=Rates(false_links=5.3e-5, missed=0.05),
     expected=Rates(false_links=4.234e-5, missed=0.0), actual=Rates(false_links=0.0, missed=0.0312),
@@ -40,7 +40,7 @@ FACTS = ProbableFacts(
 def attacked(detailed):
     """A content whose plain linkage is told of as probabilistic, with claims beside hits."""
     first, *others = detailed.attacks
-    points = Reliability(attack=first.attack, points=(Claim(0.25, 0.5), Claim(0.9, 0.8)))
+    points = ReliabilityCurve(attack=first.attack, points=(ReliabilityPoint(0.25, 0.5), ReliabilityPoint(0.9, 0.8)))
     charts = replace(detailed.charts, reliability=(points,))
     return replace(detailed, attacks=(replace(first, probable=FACTS), *others), charts=charts)
 
@@ -93,7 +93,7 @@ def test_the_public_edition_shows_no_pattern_of_few_and_two_digits(attacked):
     assert "500 pairs of 480 records" in view.patterns[0].note
     assert ("town: equal", "100\u202f%") in [(row.head, row.cells[0]) for row in view.weights]
     assert {row.head: row.cells[0] for row in view.weights}["age: equal"] == "81\u202f%"
-    nobody = replace(FACTS, telling=(FEW,)).rounded
+    nobody = replace(FACTS, telling=(FEW,)).public_summary
     assert "10 records or more" in probable_view(nobody, public, public.attacks[0].attack).without_patterns
 
 
@@ -126,6 +126,9 @@ def test_claims_beside_hits_by_hand():
     # of 12 guesses that claim one half 9 are right, of 12 that claim all of it 12; three others are too few for the public
     claimed, credit = [0.5] * 12 + [1.0] * 12 + [0.1] * 3, [1.0] * 9 + [0.0] * 3 + [1.0] * 12 + [0.0] * 3
     table = Microdata.from_columns({"claimed": np.array(claimed), "credit": np.array(credit)})
-    assert reliability("a", table, RULES["public"]).points == (Claim(0.5, 0.75), Claim(1.0, 1.0))
-    assert reliability("a", table, RULES["internal"]).points[0] == Claim(pytest.approx(0.1), 0.0)
-    assert reliability("a", Microdata.from_columns({"credit": np.array(credit)}), RULES["public"]).points == ()
+    assert create_reliability_curve("a", table, RULES["public"]).points == (
+        ReliabilityPoint(0.5, 0.75),
+        ReliabilityPoint(1.0, 1.0),
+    )
+    assert create_reliability_curve("a", table, RULES["internal"]).points[0] == ReliabilityPoint(pytest.approx(0.1), 0.0)
+    assert create_reliability_curve("a", Microdata.from_columns({"credit": np.array(credit)}), RULES["public"]).points == ()

@@ -15,21 +15,21 @@ from pydantic import Field
 
 from flows.release import ReleaseSpec, load_release
 from flows.sweep.file import SweepSpec
-from tasks.mask.elsewhere.released import Synthetic, Undeclared
+from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.methods import Masking
-from tasks.mask.step import Step
+from tasks.mask.step import MaskStep
 from tasks.microdata.public_paths import cut_at_private, is_public_path, parts_of
 from tasks.microdata.spec import Public, Spec, declaration_of
-from tasks.report.masks.followed import followed_in_words
-from tasks.report.masks.words import told
+from tasks.report.masks.mask_description import describe_mask
+from tasks.report.masks.mechanism_knowledge import describe_mechanism_knowledge
 from tasks.report.page import Stamp
-from tasks.report.predicate import MadeBy, Recorded
+from tasks.report.predicate import LedgerClaim, MadeBy
 from tasks.report.statement import predicate
 from tasks.runtime.tracking import flatten_parameters
 
 CANARY = "Mr Smith of Oslo"
 STAMP = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
-RECORDED = Recorded(ledger="1" * 32, attempt_entry=4, attempt_digest="23" * 32, tree_size=5, root="45" * 32)
+RECORDED = LedgerClaim(ledger="1" * 32, attempt_entry=4, attempt_digest="23" * 32, tree_size=5, root="45" * 32)
 MADE_BY = MadeBy(version="0.1", code="67" * 32, lock="89" * 32, platform="0a" * 32, python="3.11.2")
 
 
@@ -46,7 +46,7 @@ def parts() -> tuple[type[Spec], ...]:
 
 
 PARTS = parts()
-METHODS = tuple(part for part in PARTS if issubclass(part, Step))
+METHODS = tuple(part for part in PARTS if issubclass(part, MaskStep))
 
 
 def leaves(annotation: Any) -> Iterator[Any]:
@@ -61,7 +61,7 @@ def leaves(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-class Reversal(Step):
+class Reversal(MaskStep):
     """A masking method as somebody writes it who thinks of its values alone: `pivot` names people and declares nothing."""
 
     method: Public[Literal["reversal"]] = "reversal"
@@ -81,7 +81,7 @@ class Reversal(Step):
         return None
 
 
-def outputs(steps: tuple[Step, ...], content) -> str:
+def outputs(steps: tuple[MaskStep, ...], content) -> str:
     """What the tracking server and the signed statement are told of masking steps."""
     release = ReleaseSpec.model_construct(name="r", masking=steps, policy=())
     touched = replace(content, mechanisms=steps)
@@ -175,10 +175,10 @@ def test_categories_values_paths_and_queries_of_a_release_file_are_not_told(plan
     said = json.dumps(list(flatten_parameters(planted.public())))
     assert CANARY not in said
     assert "CANARY_OF_THE_NAME" not in said
-    words = [told(step, certified.schema) for step in planted.masking]
+    words = [describe_mask(step, certified.schema) for step in planted.masking]
     rules = [step.rule for step in planted.masking]
     assert CANARY not in outputs(planted.masking, certified) + str(words) + str(rules)
-    assert CANARY not in " ".join(followed_in_words(planted.masking))
+    assert CANARY not in " ".join(describe_mechanism_knowledge(planted.masking))
     shown = planted.public()["masking"]
     assert shown[0]["recode"]["town"] == {"categories": 1, "become": 1, "others": "become one category"}
     assert shown[2]["limits"] == {"age": {"top": "stated", "publish": "limit"}}
@@ -186,7 +186,7 @@ def test_categories_values_paths_and_queries_of_a_release_file_are_not_told(plan
 
 
 def test_a_method_that_leaves_a_question_of_risk_open_cannot_be_made():
-    class Forgetful(Step):
+    class Forgetful(MaskStep):
         method: Public[Literal["forgetful"]] = "forgetful"
 
     with pytest.raises(TypeError, match=r"moves_values.*no_attack_reason.*rule"):

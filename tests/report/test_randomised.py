@@ -18,16 +18,16 @@ from tasks.mask.categories.warner import Warner
 from tasks.microdata.canonical import canonical
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.report.content import Content, public_edition
-from tasks.report.masks.words import told
+from tasks.report.masks.mask_description import describe_mask
 from tasks.report.page import Stamp, render
-from tasks.report.predicate import MadeBy, Predicate, Recorded
+from tasks.report.predicate import LedgerClaim, MadeBy, Predicate
 from tasks.report.statement import predicate
-from tasks.report.views.estimated import estimated_views
+from tasks.report.views.estimated import create_estimated_views
 from tasks.report.views.missing import missing_in_words
 from tasks.report.views.overview import disclosure_rows
-from tasks.report.views.randomised import randomised_in_words
+from tasks.report.views.randomised import describe_randomisation
 from tasks.report.views.residual import residual_risks
-from tasks.report.words import sentences
+from tasks.report.wording import sentences
 from tasks.score.policy import PolicyLine
 
 RETENTION = Pram(method="pram", attributes=("educ",), retention=0.8)
@@ -38,7 +38,7 @@ INVARIANT = Pram(method="pram", attributes=("educ",), retention=0.7, invariant=T
 JOINT = Pram(method="pram", attributes=("educ", "income"), epsilon=2.0, jointly=True)
 ISSUE = {
     "source_digest": "0" * 64,
-    "recorded": Recorded(ledger="0" * 32, attempt_entry=0, attempt_digest="0" * 64, tree_size=1, root="0" * 64),
+    "recorded": LedgerClaim(ledger="0" * 32, attempt_entry=0, attempt_digest="0" * 64, tree_size=1, root="0" * 64),
     "made_by": MadeBy(version="0", code="0" * 64, lock="0" * 64, platform="0" * 64, python="3.11"),
 }
 EDUC = Attribute(name="educ", role=Role.QUASI_IDENTIFIER, scale=Scale.ORDINAL, decided_by="declared")
@@ -51,7 +51,7 @@ def randomised(certified) -> Content:
 
 
 def test_the_step_is_private_and_never_the_release(randomised):
-    told = list(randomised_in_words(randomised))
+    told = list(describe_randomisation(randomised))
     assert told == [
         "The PRAM step on educ is 3.18-LDP, its 7 categories taken as public; nothing of the kind is claimed for the release.",
         "The PRAM step on income has no finite epsilon: some released values rule original ones out, or a gap shows who has no "
@@ -64,11 +64,11 @@ def test_the_step_is_private_and_never_the_release(randomised):
 
 def test_rounding_never_promises_more(randomised):
     one = replace(randomised, randomised=(Randomisation("educ", 2.0001, 7, False),))
-    assert "2.01-LDP" in next(randomised_in_words(one))
+    assert "2.01-LDP" in next(describe_randomisation(one))
 
 
 def test_nothing_is_said_of_other_masks(certified):
-    assert list(randomised_in_words(certified)) == []
+    assert list(describe_randomisation(certified)) == []
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_nothing_is_said_of_other_masks(certified):
     ],
 )  # fmt: skip
 def test_the_step_in_words(certified, step, title, phrase):
-    assert told(step, certified.schema).title == title
-    assert told(step, certified.schema).attribute(EDUC) == phrase
-    sentence = told(step, certified.schema).text
+    assert describe_mask(step, certified.schema).title == title
+    assert describe_mask(step, certified.schema).attribute(EDUC) == phrase
+    sentence = describe_mask(step, certified.schema).text
     assert sentence.startswith(f"In {sentences.join_with_and(step.attributes)}, every cell by itself was drawn anew")
     assert phrase.removeprefix("randomised: ") in sentence
     assert ("chances in the matrix are not published" in sentence) == (step is MATRIX)
@@ -148,7 +148,7 @@ def test_the_content_survives_being_stored_and_the_page_draws(randomised):
 
 
 def test_invariant_and_joint_steps_in_words(certified):
-    invariant, joint = (told(step, certified.schema) for step in (INVARIANT, JOINT))
+    invariant, joint = (describe_mask(step, certified.schema) for step in (INVARIANT, JOINT))
     assert invariant.title == "Invariant PRAM, values at first kept with probability 0.7, by vote"
     assert "On average each category keeps the frequency that it had within each of the groups; where all" in invariant.text
     assert "The chances of this come from the data and are not published" in invariant.text
@@ -174,7 +174,7 @@ def test_invariant_and_joint_steps_in_words(certified):
     ],
 )
 def test_how_an_analyst_corrects(certified, step, said):
-    sentences = told(step, certified.schema).analysts
+    sentences = describe_mask(step, certified.schema).analysts
     assert said in sentences[0]
     assert any("not to be cut off" in text for text in sentences) == (step in (RETENTION, EPSILON, JOINT, WARNER))
     assert "canary" not in " ".join(sentences)
@@ -193,14 +193,14 @@ def test_the_formulas_that_analysts_are_told_undo_the_matrix():
 def test_all_cells_of_a_record_together(randomised):
     both = (Randomisation("educ", 1.2, 7, False), Randomisation("income", 12.344, 24, False))
     content = replace(randomised, randomised=both, epsilon_of_a_record=13.544)
-    assert list(randomised_in_words(content))[-2:] == [
+    assert list(describe_randomisation(content))[-2:] == [
         "The PRAM step on income is 12.35-LDP, its 24 categories taken as public; nothing of the kind is claimed for the "
         "release.",
         "The PRAM steps on educ and income together are 13.55-LDP for one record's cells in them; every other release "
         "about the same people adds to it.",
     ]
     for silent in (replace(content, epsilon_of_a_record="infinite"), replace(content, randomised=both[:1])):
-        assert not any("together" in text for text in randomised_in_words(silent))
+        assert not any("together" in text for text in describe_randomisation(silent))
 
 
 def test_what_is_said_of_joint_and_invariant_steps(randomised):
@@ -208,7 +208,7 @@ def test_what_is_said_of_joint_and_invariant_steps(randomised):
         Randomisation("educ", 2.0, 7, False, ("income",)),
         Randomisation("income", "infinite", 24, False, ("educ",), True),
     )
-    assert list(randomised_in_words(replace(randomised, randomised=found))) == [
+    assert list(describe_randomisation(replace(randomised, randomised=found))) == [
         "The PRAM step on educ, drawn together with income, is 2-LDP, its 7 categories taken as public; nothing of the kind is "
         "claimed for the release.",
         "The PRAM step on income, drawn together with educ, has no finite epsilon: its chances come from the data, so that "
@@ -232,7 +232,7 @@ def estimated(randomised) -> Content:
 
 
 def test_estimates_in_words(estimated):
-    first, second = estimated_views(estimated)
+    first, second = create_estimated_views(estimated)
     assert first.summary == "educ: 7 categories, condition number 1.3"
     told = [[row.head, *(cell.replace("\u202f", " ") for cell in row.cells)] for row in first.rows]
     assert told == [["low", "10 %", "\u22121.2 %", "2"], ["<b>high</b>", "60 %", "75 %", "\u2013"]]

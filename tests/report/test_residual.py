@@ -7,7 +7,7 @@ from dataclasses import replace
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import public_edition
 from tasks.report.views import residual
-from tasks.report.words.meanings import MEANINGS
+from tasks.report.wording.meanings import MEANINGS
 from tasks.score.catalogue import LOSS
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
@@ -74,7 +74,7 @@ def test_alarming_figures_without_a_limit_are_told(certified):
                     for one in certified.estimates)  # fmt: skip
     loss = PolicyLine(measure="sse_percent", at_most=15.0)
     bare = _with(replace(certified, estimates=figures), loss)
-    told = residual.unlimited(bare)
+    told = residual.describe_unlimited_figures(bare)
     assert len(told) == 5
     assert "The k-anonymity is 1" in told[2]
     assert "a risk of 100 %, by somebody who knows popul, age, educ and income (distance-based linkage)" in plain(told[3:])
@@ -82,13 +82,15 @@ def test_alarming_figures_without_a_limit_are_told(certified):
     declared, insider = (PolicyLine(measure="reidentification", at_most=0.5, intruder=who) for who in ("declared", "insider"))
     limits = (PolicyLine(measure="k_anonymity", at_least=2), PolicyLine(measure="max_record_risk", at_most=0.9),
               PolicyLine(measure="max_record_risk", at_most=0.9, intruder="insider"))  # fmt: skip
-    assert residual.unlimited(_with(bare, declared, insider, *limits)) == ()
+    assert residual.describe_unlimited_figures(_with(bare, declared, insider, *limits)) == ()
     whose = [(measure, who) for measure in ("max_record_risk", "reidentification") for who in ("declared", "insider")]
     empty = [PolicyLine(measure=measure, at_most=1.0, intruder=who) for measure, who in whose]
     empty.append(PolicyLine(measure="k_anonymity", at_least=1))
-    assert residual.unlimited(_with(bare, loss, *empty)) == told  # a limit that cannot be broken limits nothing
+    assert (
+        residual.describe_unlimited_figures(_with(bare, loss, *empty)) == told
+    )  # a limit that cannot be broken limits nothing
     vote = PolicyLine(measure="reidentification", at_most=0.5, intruder="insider:vote")
-    assert "knows PID" in residual.unlimited(_with(bare, declared, vote, *limits))[0]
+    assert "knows PID" in residual.describe_unlimited_figures(_with(bare, declared, vote, *limits))[0]
 
 
 def test_only_an_accepted_attack_leaves_the_others_free(certified):
@@ -129,7 +131,7 @@ def test_a_public_sentence_does_not_assert_what_may_be_nobody(internal):
     for one in (public_edition(exact), public_edition(nobody)):
         said = "For fewer than 15, perhaps none, of the records the declared intruder can assert"
         assert said in plain(residual.residual_risks(one))
-        assert "fewer than 15, perhaps nobody, as 10 of n" in plain(residual.known_limits(one))
+        assert "fewer than 15, perhaps nobody, as 10 of n" in plain(residual.list_known_limits(one))
 
 
 def test_without_a_figure_the_risk_is_not_assessed(certified):
@@ -147,7 +149,7 @@ def test_fitness_tells_each_loss_of_the_table(certified):
 
 
 def test_known_limits(certified):
-    told = plain(residual.known_limits(certified))
+    told = plain(residual.list_known_limits(certified))
     for said in (
         "not a determination of anonymity in law",
         "PCG64",
@@ -157,9 +159,9 @@ def test_known_limits(certified):
     ):
         assert said in told
     counted = replace(certified, persons=900, context=certified.context.model_copy(update={"prior_releases": ()}))
-    assert "944 rows belong to 900 persons" in plain(residual.known_limits(counted))
-    assert "There is no earlier release" in plain(residual.known_limits(counted))
+    assert "944 rows belong to 900 persons" in plain(residual.list_known_limits(counted))
+    assert "There is no earlier release" in plain(residual.list_known_limits(counted))
     before = replace(certified, context=certified.context.model_copy(update={"prior_releases": ("1995",)}))
-    assert "earlier ones (1995) is not assessed" in plain(residual.known_limits(before))
+    assert "earlier ones (1995) is not assessed" in plain(residual.list_known_limits(before))
     stranger = replace(certified, intruder=certified.intruder.model_copy(update={"participation_known": False}))
-    assert "does not know who is in the release" in plain(residual.known_limits(stranger))
+    assert "does not know who is in the release" in plain(residual.list_known_limits(stranger))

@@ -7,8 +7,8 @@ import pytest
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.sampling import Sampling
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.report.masks.mask_description import describe_mask
 from tasks.report.masks.pseudonyms import residual_risk
-from tasks.report.masks.words import told
 
 
 def schema_of(**roles):
@@ -24,7 +24,7 @@ def sampling(**parameters):
 
 
 def test_a_simple_sample_in_words():
-    said = told(sampling(share=0.25), PLAIN)
+    said = describe_mask(sampling(share=0.25), PLAIN)
     assert said.title == "Simple random sample of 25\u202f% of the records"
     assert "the others are not in the release" in said.text
     total, error = said.analysts
@@ -33,7 +33,7 @@ def test_a_simple_sample_in_words():
 
 
 def test_the_weights_are_not_changed_and_the_reader_is_told():
-    said = told(sampling(size=1500), WEIGHTED)
+    said = describe_mask(sampling(size=1500), WEIGHTED)
     assert said.title == "Simple random sample of 1,500 persons"
     assert "each with all rows or none" in said.text
     assert "The weights in w are those of the source and were not changed: multiply them by it." in said.analysts[0]
@@ -41,7 +41,7 @@ def test_the_weights_are_not_changed_and_the_reader_is_told():
 
 @pytest.mark.parametrize("allocation", ["proportional", "equal"])
 def test_a_stratified_sample_has_a_factor_for_each_stratum(allocation):
-    said = told(sampling(size=50, by=("town",), allocation=allocation), PLAIN)
+    said = describe_mask(sampling(size=50, by=("town",), allocation=allocation), PLAIN)
     assert said.title == "Stratified random sample of 50 records, by town"
     assert "Each combination of values of town was sampled by itself" in said.text
     assert "within each combination of town the number of records" in said.analysts[0]
@@ -51,7 +51,7 @@ def test_a_stratified_sample_has_a_factor_for_each_stratum(allocation):
 @pytest.mark.parametrize(("stable", "joins"), [("release", False), ("series", True)])
 def test_what_pseudonyms_join_is_told(stable, joins):
     step = Pseudonyms(method="pseudonyms", attributes=("who",), stable=stable)
-    said = told(step, WEIGHTED)
+    said = describe_mask(step, WEIGHTED)
     assert ("not attacked here" in said.text) == joins
     assert ("join this release to no other" in said.text) != joins
     assert (residual_risk(step) is not None) == joins

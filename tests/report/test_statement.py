@@ -23,10 +23,10 @@ from tasks.report.predicate import (
     Approval,
     ColumnClaim,
     DocumentClaim,
+    LedgerClaim,
     MadeBy,
     Predicate,
-    Recorded,
-    Sweep,
+    SweepClaim,
     schema_of_predicates,
 )
 from tasks.report.statement import columns_of, months_later, policy_digest, predicate, statement
@@ -39,7 +39,7 @@ STAMP = Stamp(
 )
 UNRELEASED = Stamp(run="run-2", issued_at=ISSUED, attempts=3)
 DIGEST = "ef" * 32
-RECORDED = Recorded(ledger="1" * 32, attempt_entry=4, attempt_digest="23" * 32, tree_size=5, root="45" * 32)
+RECORDED = LedgerClaim(ledger="1" * 32, attempt_entry=4, attempt_digest="23" * 32, tree_size=5, root="45" * 32)
 MADE_BY = MadeBy(version="0.1", code="67" * 32, lock="89" * 32, platform="0a" * 32, python="3.11.2")
 COLUMNS = (ColumnClaim(name="age", type="int64"), ColumnClaim(name="vote", type="string"))
 
@@ -203,9 +203,9 @@ def test_insiders_are_named_in_the_residual(certified):
 @pytest.mark.parametrize("which", ["certified", "refused", "undecided"])
 def test_the_schema_describes_it(which, request):
     content = request.getfixturevalue(which)
-    stamp = STAMP if content.certified else UNRELEASED
+    stamp = STAMP if content.is_certified else UNRELEASED
     approval = Approval(by="A. Reviewer", role="review board", reason="seen in session", at=ISSUED)
-    said = filled(content, stamp, approvals=(approval,), sweep=Sweep(name="k", points_tried=12))
+    said = filled(content, stamp, approvals=(approval,), sweep=SweepClaim(name="k", points_tried=12))
     schema = schema_of_predicates()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(said)
@@ -235,7 +235,7 @@ def test_the_canonical_form_is_one(certified):
 
 def test_no_word_promises_too_much(certified, refused, undecided):
     for content in (certified, refused, undecided):
-        text = canonical(filled(content, STAMP if content.certified else UNRELEASED)).decode().lower()
+        text = canonical(filled(content, STAMP if content.is_certified else UNRELEASED)).decode().lower()
         for word in ("worst-case", "worst case", "upper bound", "resist", "guarantee"):
             assert word not in text
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tasks.report.views.residual import residual_risks
-from tasks.report.words.meanings import MEANINGS, meaning
-from tasks.report.words.units import plural, with_article, with_units_named
+from tasks.report.wording.meanings import MEANINGS, meaning
+from tasks.report.wording.units import add_article, plural, substitute_unit
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from tasks.report.words.units import plural, with_article, with_units_named
     ],
 )
 def test_a_text_is_said_of_the_unit(text, unit, said):
-    assert with_units_named(text, unit) == said
+    assert substitute_unit(text, unit) == said
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_text_is_said_of_the_unit(text, unit, said):
 )
 def test_several_units(unit, several):
     assert plural(unit) == several
-    assert with_article("enterprise") == "an enterprise"
+    assert add_article("enterprise") == "an enterprise"
 
 
 @pytest.mark.parametrize("measure", MEANINGS)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tasks.mask.categories.pram import Pram
 from tasks.microdata.schema import Schema
-from tasks.report.views.origin import told_of_the_rows
+from tasks.report.views.origin import describe_table_origin
 from tasks.report.views.overview import MOST_SINGLE, disclosure_rows, treatment_rows
 
 
@@ -35,6 +35,6 @@ def test_columns_of_dashes_are_left_out(certified):
 
 
 def test_decimals_are_spoken_of_where_a_number_was_masked(certified):
-    assert any("as many decimals" in text for text in told_of_the_rows(certified))
+    assert any("as many decimals" in text for text in describe_table_origin(certified))
     randomised = replace(certified, mechanisms=(Pram(method="pram", attributes=("educ",), retention=0.5),))
-    assert not any("as many decimals" in text for text in told_of_the_rows(randomised))
+    assert not any("as many decimals" in text for text in describe_table_origin(randomised))

@@ -12,11 +12,11 @@ from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
 from tasks.microdata.words import join_with_and
 from tasks.report.content import public_edition
-from tasks.report.masks.words import told
+from tasks.report.masks.mask_description import describe_mask
 from tasks.report.views.overview import policy_rows
 from tasks.report.views.rows import unit_of
-from tasks.report.words import meanings, sentences
-from tasks.report.words.numbers import in_unit
+from tasks.report.wording import meanings, sentences
+from tasks.report.wording.numbers import format_with_unit
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Verdict, decide
@@ -42,31 +42,34 @@ def test_listed():
 def test_masks(certified):
     schema = certified.schema
     joint = Microaggregation(method="microaggregation", attributes=("age", "educ"), k=10)
-    assert told(joint, schema).text == (
+    assert describe_mask(joint, schema).text == (
         "In age and educ, records were put into groups of at least 10 that are alike in them taken together, and each value "
         "was replaced by its group's mean (ordinal codes: their median category). After this step at least 10 records shared "
         "each combination of these values."
     )
     apart = Microaggregation(method="microaggregation", attributes=("age", "popul"), blocks=(("age",), ("popul",)), k=3)
-    assert "In each of age and popul by itself" in told(apart, schema).text
+    assert "In each of age and popul by itself" in describe_mask(apart, schema).text
     sets = Microaggregation(
         method="microaggregation", attributes=("age", "educ", "popul"), blocks=(("age", "educ"), ("popul",)), k=3
     )
-    assert "each of these sets of attributes by itself (age and educ; popul)" in told(sets, schema).text
-    assert "its group's mean. After this step at least 3" in told(apart, schema).text
+    assert "each of these sets of attributes by itself (age and educ; popul)" in describe_mask(sets, schema).text
+    assert "its group's mean. After this step at least 3" in describe_mask(apart, schema).text
     alone = Microaggregation(method="microaggregation", attributes=("educ",), k=3)
-    assert "alike in it, and each value was replaced by its group's median category." in told(alone, schema).text
+    assert "alike in it, and each value was replaced by its group's median category." in describe_mask(alone, schema).text
     swap = RankSwapping(method="rank_swapping", attributes=("popul", "age"), window_percent=2.5)
-    assert plain(told(swap, schema).text) == (
+    assert plain(describe_mask(swap, schema).text) == (
         "In popul and age, each attribute by itself, values were exchanged between records whose ranks differ by at most 2.5 % "
         "of the number of records. Each column keeps exactly its values; which record holds which value is blurred."
     )
-    assert [plain(told(step, schema).title) for step in (joint, swap)] == [
+    assert [plain(describe_mask(step, schema).title) for step in (joint, swap)] == [
         "Microaggregation, groups of at least 10",
         "Rank swapping, window 2.5 %",
     ]
-    assert told(joint, schema).attribute(schema["educ"]) == "replaced by the median category of a group of at least 10 records"
-    assert plain(told(swap, schema).attribute(schema["age"])) == "exchanged within 2.5 % of the ranks"
+    assert (
+        describe_mask(joint, schema).attribute(schema["educ"])
+        == "replaced by the median category of a group of at least 10 records"
+    )
+    assert plain(describe_mask(swap, schema).attribute(schema["age"])) == "exchanged within 2.5 % of the ranks"
 
 
 @pytest.mark.parametrize("role", list(Role))
@@ -150,9 +153,11 @@ def test_another_attack_is_blamed(certified):
 
 
 def test_bounds_say_where_they_come_from(certified, undecided):
-    exact = [sentences.bound_in_words(one, certified.figure(one.estimate)) for one in certified.verdict.criteria]
+    exact = [sentences.describe_deciding_bound(one, certified.figure(one.estimate)) for one in certified.verdict.criteria]
     assert exact == [""] * 4
-    sampled, none = (sentences.bound_in_words(one, undecided.figure(one.estimate)) for one in undecided.verdict.criteria)
+    sampled, none = (
+        sentences.describe_deciding_bound(one, undecided.figure(one.estimate)) for one in undecided.verdict.criteria
+    )
     assert plain(sampled) == "16.5 %, from a sample of 200 records"
     assert none == ""
 
@@ -189,21 +194,21 @@ def test_linkage_figures_come_with_direction_scale_and_credit(certified):
 
 
 def test_code_names_do_not_stand_in_sentences():
-    said = sentences.in_plain_words("after rank_swapping; role quasi_identifier; distance_linkage; my_rank_swapping_2")
+    said = sentences.expand_code_names("after rank_swapping; role quasi_identifier; distance_linkage; my_rank_swapping_2")
     assert said == "after rank swapping; role quasi-identifier; distance-based linkage; my_rank_swapping_2"
     assert sentences.attack_named("distance_linkage") == "distance-based linkage"
     assert sentences.attack_named("second_try") == "attack \u201csecond_try\u201d"
 
 
 def test_figures_say_whose_they_are(certified):
-    whose = [sentences.by_whom(certified, one) for one in certified.verdict.criteria]
+    whose = [sentences.describe_figure_source(certified, one) for one in certified.verdict.criteria]
     keys = "popul, age, educ and income"
     assert whose[0] == f"by somebody who knows {keys} and how the masking works (transparency attack)"
     assert whose[1] == f"by somebody who knows {keys} (distance-based linkage)"
     assert whose[2:] == ["", ""]
     line = PolicyLine(measure="reidentification", at_most=0.5, intruder="insider")
     (insider,) = decide((line,), certified.estimates).criteria
-    assert sentences.by_whom(certified, insider) == "by an insider who also knows PID (transparency attack)"
+    assert sentences.describe_figure_source(certified, insider) == "by an insider who also knows PID (transparency attack)"
     many = certified.intruder.model_copy(update={"knows": tuple(f"a{i}" for i in range(9))})
     assert (
         sentences.somebody(replace(certified, intruder=many), "declared", None)
@@ -217,7 +222,7 @@ def test_rounding_twice_changes_nothing(certified):
 
 @pytest.mark.parametrize(("found", "verb"), [("12 records", "keep"), ("9.96 %", "keeps")])
 def test_many_records_keep_a_limit(monkeypatch, certified, found, verb):
-    monkeypatch.setattr(sentences, "found_in_words", lambda *_: found)
+    monkeypatch.setattr(sentences, "format_deciding_figure", lambda *_: found)
     line, one = next((line, one) for line, one in certified.lines() if one.deciding_bound == "value")
     assert sentences.reason_in_words(line, one).startswith(f"{found} {verb} the limit of")
 
@@ -227,7 +232,7 @@ def test_a_bound_is_named_and_its_figure_stands_beside_it(certified):
     bound = replace(one, deciding_bound="high", deciding_value=0.2)
     criteria = tuple(bound if each is one else each for each in certified.verdict.criteria)
     found = certified.figure(one.estimate)
-    figure = in_unit(found.value, unit_of(found))
+    figure = format_with_unit(found.value, unit_of(found))
     other = replace(certified, verdict=replace(certified.verdict, criteria=criteria))
     whole, sampled = (policy_rows(content)[place] for content in (certified, other))
     assert "bound" not in whole.who

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.attack.learned.facts import HeldOut, LearnedFacts
-from tasks.attack.words import describe
+from tasks.attack.descriptions import describe
+from tasks.attack.learned.learning_summary import HeldOut, LearnedFacts
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.precision import Asserted, Precision
 from tasks.report.content import Content
@@ -15,9 +15,9 @@ from tasks.report.page import render
 from tasks.report.views import residual
 from tasks.report.views.attacks import attack_views
 from tasks.report.views.figures import precision_figures
-from tasks.report.views.learned import learned_view
+from tasks.report.views.learned import create_learned_view
 from tasks.report.views.overview import policy_rows, tiles
-from tasks.report.words.sentences import NOT_DISJOINT, WORST_CASE, somebody
+from tasks.report.wording.sentences import NOT_DISJOINT, WORST_CASE, somebody
 from tasks.score.verdict import decide
 
 FACTS = LearnedFacts(
@@ -67,10 +67,10 @@ def test_the_figure_is_nobodys_wherever_it_stands(learned):
 
 
 def test_the_block_begins_with_how_to_read_it(learned):
-    reading = plain(learned_view(FACTS).reading)
+    reading = plain(create_learned_view(FACTS).reading)
     assert WORST_CASE in reading
     assert "an intruder who has half of them links 27 % of the others (the plain distance 10 %)" in reading
-    assert "half" not in learned_view(replace(FACTS, held_out=None)).reading
+    assert "half" not in create_learned_view(replace(FACTS, held_out=None)).reading
     page = render(learned)
     assert page.index("Read this as the worst case") < page.index("What the weights are worth")
     assert page.count("would find who weighed as only the data") == 1  # no other table is of nobody

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.attack.outcomes.outcome import AttackResult, Scene
+from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.aligned import Aligned
+from tasks.score.table_pair import RowwiseTablePair
 
 
 def grouped(*names):
@@ -30,7 +30,7 @@ def pair_of():
         by_name = {one.name: one for one in described}
         schema = Schema(tuple(by_name.get(name, attribute(name)) for name in original))
         steps = (grouped(*masked),) if steps is None else steps
-        return Aligned(Microdata.from_columns(original), Microdata.from_columns(masked), schema, tuple(steps))
+        return RowwiseTablePair(Microdata.from_columns(original), Microdata.from_columns(masked), schema, tuple(steps))
 
     return make
 
@@ -41,7 +41,7 @@ def scene_of():
 
     def make(pair):
         alignment = Alignment.complete_in(np.arange(pair.original.n))
-        return Scene.of(pair.original, pair.masked, pair.schema, alignment), pair.schema
+        return GroundTruth.create_from_tables(pair.original, pair.masked, pair.schema, alignment), pair.schema
 
     return make
 

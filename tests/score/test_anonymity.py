@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.mask.elsewhere.released import Undeclared
+from tasks.mask.external_release.released import Undeclared
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale

@@ -15,10 +15,10 @@ from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.aligned import Aligned
 from tasks.score.association import association_estimates
 from tasks.score.interval_disclosure import RankIntervalDisclosure, rank_interval_disclosure, same_value_disclosure
 from tasks.score.loss import loss_estimates, sse_percent
+from tasks.score.table_pair import RowwiseTablePair
 
 SEED = bytes(32)
 BORN = [date(1960, 1, 1), date(1960, 1, 3), date(1960, 1, 11), date(1960, 1, 13)]
@@ -48,7 +48,7 @@ def test_the_loss_of_dates_by_hand():
     data, schema = Microdata.from_columns({"born": BORN}), schema_of(born=Scale.DATE)
     done = mask(data, schema, (Microaggregation(method="microaggregation", k=2),), seed=SEED, path=("test",))
     assert done.data.column("born").to_pylist() == [date(1960, 1, 2)] * 2 + [date(1960, 1, 12)] * 2
-    whole, part = sse_percent(Aligned(data, done.data, schema, done.mechanisms))
+    whole, part = sse_percent(RowwiseTablePair(data, done.data, schema, done.mechanisms))
     assert whole.value == part.value == pytest.approx(100 * 4 / 104)
     links = link_by_distance(data, done.data, schema, DistanceLinkage(method="distance_linkage"), ("born",))
     assert links.guesses(np.arange(4)).tie_sizes().tolist() == [2, 2, 2, 2]
@@ -65,7 +65,7 @@ def test_every_figure_of_dates_is_that_of_the_numbers_they_count(steps):
     figures, linked, sizes = [], [], []
     for data, schema in both_ways():
         done = mask(data, schema, steps, seed=SEED, path=("test",))
-        tables = Aligned(data, done.data, schema, done.mechanisms)
+        tables = RowwiseTablePair(data, done.data, schema, done.mechanisms)
         found = (*loss_estimates(tables), *association_estimates(tables), *same_value_disclosure(tables))
         figures.append((*found, *rank_interval_disclosure(tables, RankIntervalDisclosure())))
         names = schema.names

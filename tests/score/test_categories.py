@@ -11,19 +11,21 @@ from scipy.stats.contingency import association
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.aligned import Aligned
 from tasks.score.categories import categories_lost, category_association_difference
 from tasks.score.synthetic.marginals import marginal_difference
+from tasks.score.table_pair import RowwiseTablePair
 
 NOMINAL, NUMERIC = Scale.NOMINAL, Scale.NUMERIC
 
 
-def tables_of(before: dict, after: dict, masked: tuple[str, ...], *, scales=None, weight: str | None = None) -> Aligned:
+def tables_of(
+    before: dict, after: dict, masked: tuple[str, ...], *, scales=None, weight: str | None = None
+) -> RowwiseTablePair:
     roles = {name: Role.WEIGHT if name == weight else Role.QUASI_IDENTIFIER for name in before}
     scale = {name: (scales or {}).get(name, NUMERIC if name == weight else NOMINAL) for name in before}
     schema = Schema(tuple(Attribute(name, roles[name], scale[name], "declared") for name in before))
     step = Microaggregation(method="microaggregation", attributes=masked, k=2)
-    return Aligned(Microdata.from_columns(before), Microdata.from_columns(after), schema, (step,))
+    return RowwiseTablePair(Microdata.from_columns(before), Microdata.from_columns(after), schema, (step,))
 
 
 def test_categories_lost_by_hand():

@@ -7,8 +7,8 @@ import pytest
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
-from tasks.score.membership.curve import curve, true_positive_rate
 from tasks.score.membership.intervals import left_end_interval
+from tasks.score.membership.roc_curve import compute_roc_curve, true_positive_rate
 from tasks.score.policy import Known, PolicyLine, check_policy
 from tasks.score.verdict import decide
 
@@ -49,7 +49,7 @@ def test_without_a_rate_the_larger_one_decides():
 def test_the_share_of_members_and_its_bounds_are_never_less_at_the_larger_rate(gain):
     rng, member = np.random.default_rng(2), np.arange(10_300) < 300
     for scores in (rng.normal(size=10_300) + gain * member, np.round(rng.normal(size=10_300) + gain * member)):
-        found = curve(scores, member)
+        found = compute_roc_curve(scores, member)
         least, most = (true_positive_rate(found, rate * 10_000) for rate in (0.001, 0.01))
         few, many = (left_end_interval(found, rate) for rate in (0.001, 0.01))
         assert least <= most and few.low <= many.low and few.high <= many.high

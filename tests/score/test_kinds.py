@@ -20,7 +20,7 @@ from tasks.score.kinds import (
     refuse_silence,
 )
 from tasks.score.policy import PolicyLine
-from tasks.score.verdict_word import in_capitals, verdict_word
+from tasks.score.verdict_word import capitalise_verdict, verdict_word
 
 TABLE = Subject(what="masked table", confidential=("vote", "PID"), insiders=("insider:vote", "insider:PID"))
 LINES = {
@@ -202,4 +202,4 @@ def test_the_word():
     assert verdict_word("certified", ()) == "certified"
     assert verdict_word("certified", ["membership", "consistency"]) == "certified except membership, consistency"
     assert verdict_word("refused", ["membership"]) == "refused"
-    assert in_capitals("certified except membership") == "CERTIFIED EXCEPT membership"
+    assert capitalise_verdict("certified except membership") == "CERTIFIED EXCEPT membership"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.learned.facts import LearnedFacts
+from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.microdata.interval import compute_bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.score.linkage import LEARNED_FROM_ALL, linkage_estimates, majority_chance
@@ -166,7 +166,7 @@ def test_majority_is_the_expected_hit_of_a_guess_among_the_modes(rows):
 
     import pyarrow as pa
 
-    from tasks.attack.outcomes.outcome import Scene
+    from tasks.attack.outcomes.outcome import GroundTruth
     from tasks.microdata.alignment import Alignment
     from tasks.microdata.schema import Schema
     from tasks.microdata.table import Microdata
@@ -176,7 +176,7 @@ def test_majority_is_the_expected_hit_of_a_guess_among_the_modes(rows):
     counts = Counter(masked)
     modes = [value for value, count in counts.items() if count == max(counts.values())]
     expected = np.mean([np.mean([truth == guess for truth in original]) for guess in modes])
-    scene = Scene.of(*tables, Schema(tuple(SECRET)), Alignment.complete_in(np.arange(len(rows))))
+    scene = GroundTruth.create_from_tables(*tables, Schema(tuple(SECRET)), Alignment.complete_in(np.arange(len(rows))))
     assert majority_chance(scene, "vote") == pytest.approx(expected)
 
 

@@ -22,10 +22,10 @@ from tasks.score.association import (
 from tasks.score.loss import (
     absolute_change,
     cells_changed,
+    compute_squared_error_percent,
     il1s,
     loss_estimates,
     mean_difference,
-    squared_error_percent,
     sse_percent,
 )
 
@@ -70,7 +70,7 @@ def test_worked_table(pair_of):
 
 
 def test_the_only_pair_exchanged_gives_400_percent():
-    assert squared_error_percent(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == pytest.approx(400)
+    assert compute_squared_error_percent(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == pytest.approx(400)
 
 
 def test_replacing_by_the_mean_gives_100_percent_and_loses_the_variance(pair_of):
@@ -94,10 +94,10 @@ columns = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_si
 @given(columns, st.integers(1, 9), st.integers(-1000, 1000))
 def test_scale_shift_and_repetition(rows, factor, shift):
     x, y = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
-    for loss in (squared_error_percent, absolute_change):
+    for loss in (compute_squared_error_percent, absolute_change):
         assert loss(factor * x + shift, factor * y + shift) == pytest.approx(loss(x, y))
         assert loss(x, x) == 0
-    assert squared_error_percent(np.tile(x, 2), np.tile(y, 2)) == pytest.approx(squared_error_percent(x, y))
+    assert compute_squared_error_percent(np.tile(x, 2), np.tile(y, 2)) == pytest.approx(compute_squared_error_percent(x, y))
     n = len(x)  # a mean, not a sum: doubling the data moves only the n - 1 of the standard deviation
     correction = np.sqrt((2 * n - 1) / (2 * (n - 1)))
     assert absolute_change(np.tile(x, 2), np.tile(y, 2)) == pytest.approx(absolute_change(x, y) * correction)
@@ -108,7 +108,7 @@ def test_sse_percent_is_that_of_z_scores_by_the_original():
     x = rng.lognormal(size=50)
     y = x + rng.normal(size=50)
     z, masked = ((v - x.mean()) / x.std(ddof=1) for v in (x, y))
-    assert squared_error_percent(x, y) == pytest.approx(100 * ((z - masked) ** 2).sum() / 49)
+    assert compute_squared_error_percent(x, y) == pytest.approx(100 * ((z - masked) ** 2).sum() / 49)
 
 
 def test_ordinal_codes_are_not_numbers(pair_of):

@@ -15,10 +15,10 @@ from statsmodels.datasets import randhie
 from tasks.attack.membership.frame import Frame, frame_of
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.units import Units
-from tasks.score.membership.curve import auc, curve, placements, true_positive_rate
 from tasks.score.membership.estimates import FLAGGING, flags, membership_estimates
-from tasks.score.membership.figures import without_unlike_tables
+from tasks.score.membership.figures import withdraw_unlike_figures
 from tasks.score.membership.intervals import auc_interval, difference_interval, left_end_interval, share_interval
+from tasks.score.membership.roc_curve import auc, compute_roc_curve, placements, true_positive_rate
 from tasks.score.subgroups import Subgroup
 
 
@@ -34,7 +34,7 @@ def frame(member, calibration=None):
 def test_an_attack_to_which_strangers_look_like_members_has_failed():
     member = np.arange(80) < 40
     for scores, status in ((member, "ok"), (~member, "failed"), (np.zeros(80), "ok")):
-        found = without_unlike_tables(membership_estimates(result(scores, 0.5), frame(member)))
+        found = withdraw_unlike_figures(membership_estimates(result(scores, 0.5), frame(member)))
         assert {one.status for one in found if one.measure in ("membership_auc", "membership_advantage")} == {status}
         assert all((one.value is None) == (one.status != "ok") for one in found)
 
@@ -131,7 +131,7 @@ def test_area_and_curve_are_those_of_all_pairs(values, seed):
     assert auc(np.exp(scores), member) == area  # a function of the order alone
     below, above = placements(scores, member)
     assert below.mean() == pytest.approx(area) and above.mean() == pytest.approx(area)
-    of = curve(scores, member)
+    of = compute_roc_curve(scores, member)
     assert np.trapezoid(of.true_positive_rates, of.false_positive_rates) == pytest.approx(area)
     within = auc_interval(scores, member)
     assert 0 <= within.low <= area <= within.high <= 1 and within.low < within.high
@@ -142,11 +142,11 @@ def test_area_and_curve_are_those_of_all_pairs(values, seed):
 
 def test_the_left_end_of_a_tie_is_shared():
     member = np.array([1, 1, 1, 1, 0, 0, 0, 0]) == 1
-    of = curve(np.array([9.0, 1, 1, 1, 1, 1, 0, 0]), member)
+    of = compute_roc_curve(np.array([9.0, 1, 1, 1, 1, 1, 0, 0]), member)
     assert true_positive_rate(of, 0) == 0.25
     assert true_positive_rate(of, 1) == 0.25 + 0.75 / 2
     assert true_positive_rate(of, 2) == 1
-    assert true_positive_rate(curve(np.ones(8), member), 0.4) == pytest.approx(0.1)
+    assert true_positive_rate(compute_roc_curve(np.ones(8), member), 0.4) == pytest.approx(0.1)
 
 
 def test_low_rates_are_those_of_plain_counting_on_randhie():
@@ -180,7 +180,7 @@ def test_advantage_is_not_the_largest_difference():
         calibration[np.flatnonzero(member)[:25]] = calibration[np.flatnonzero(~member)[:25]] = True
         scores = rng.normal(size=100)
         reported.append(figures(result(scores), frame(member, calibration))["membership_advantage", ()].value)
-        of = curve(scores, member)
+        of = compute_roc_curve(scores, member)
         largest.append((of.true_positive_rates - of.false_positive_rates).max())
     assert np.mean(largest) > 0.1
     assert abs(np.mean(reported)) < 3.9 * np.std(reported) / math.sqrt(400)
@@ -296,6 +296,6 @@ def test_bounds_of_the_left_end(shift):
     member, missed = np.arange(m + n) < m, np.zeros(2)
     for _ in range(draws):
         scores = rng.normal(size=m + n) + shift * member
-        within = left_end_interval(curve(scores, member), rate)
+        within = left_end_interval(compute_roc_curve(scores, member), rate)
         missed += [within.low > truth, within.high < truth]
     assert (missed / draws <= 0.05 + 3.1 * math.sqrt(0.05 * 0.95 / draws)).all()

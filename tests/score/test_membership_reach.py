@@ -11,7 +11,7 @@ from tasks.attack.membership.frame import Frame
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.units import Units
 from tasks.score.membership.estimates import membership_estimates
-from tasks.score.membership.reach import GUESSES, bound_where_nothing_is_told, enough_asked
+from tasks.score.membership.sample_size import GUESSES, compute_guess_bound, find_sample_size
 
 
 def upper_bounds(scores):
@@ -38,31 +38,31 @@ def upper_bounds(scores):
 def test_the_bound_is_the_one_that_an_evaluation_has(n):
     scores = np.linspace(0, 1, n)
     high = upper_bounds(scores)
-    assert bound_where_nothing_is_told("membership_auc", n) == pytest.approx(high["membership_auc"], rel=0.01)
+    assert compute_guess_bound("membership_auc", n) == pytest.approx(high["membership_auc"], rel=0.01)
     for measure in ("membership_advantage", "membership_precision"):  # of twice as many, half have chosen the threshold
-        assert bound_where_nothing_is_told(measure, 2 * n) == pytest.approx(high[measure], rel=1e-12)
+        assert compute_guess_bound(measure, 2 * n) == pytest.approx(high[measure], rel=1e-12)
 
 
 def test_by_hand():
     """Of 10, 5: 0.2224 to 0.7776; twice 0.2776 at right angles."""
-    assert bound_where_nothing_is_told("membership_advantage", 20) == pytest.approx(0.2776 * math.sqrt(2), abs=1e-4)
-    assert bound_where_nothing_is_told("membership_precision", 20) == pytest.approx(0.7776, abs=1e-4)
+    assert compute_guess_bound("membership_advantage", 20) == pytest.approx(0.2776 * math.sqrt(2), abs=1e-4)
+    assert compute_guess_bound("membership_precision", 20) == pytest.approx(0.7776, abs=1e-4)
 
 
 @pytest.mark.parametrize("measure", GUESSES)
 @pytest.mark.parametrize("above_chance", [0.01, 0.05, 0.2])
 def test_enough_is_the_fewest(measure, above_chance):
     limit = GUESSES[measure] + above_chance
-    enough = enough_asked(measure, limit)
-    assert bound_where_nothing_is_told(measure, enough) <= limit < bound_where_nothing_is_told(measure, enough - 1)
+    enough = find_sample_size(measure, limit)
+    assert compute_guess_bound(measure, enough) <= limit < compute_guess_bound(measure, enough - 1)
 
 
 @pytest.mark.parametrize("measure", GUESSES)
 def test_no_number_is_enough_for_a_limit_that_a_guess_breaks(measure):
-    assert enough_asked(measure, GUESSES[measure]) is None
-    assert enough_asked(measure, GUESSES[measure] + 1e-6) is None
+    assert find_sample_size(measure, GUESSES[measure]) is None
+    assert find_sample_size(measure, GUESSES[measure] + 1e-6) is None
 
 
 def test_of_other_measures_no_guess_is_known():
     with pytest.raises(ValueError, match="membership_recall"):
-        bound_where_nothing_is_told("membership_recall", 10)
+        compute_guess_bound("membership_recall", 10)

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from tasks.attack.membership.answers import Answers
 from tasks.attack.membership.frame import Frame
 from tasks.microdata.units import Units
-from tasks.score.model_accuracy import model_accuracy, unmeasured_accuracy
+from tasks.score.model_accuracy import create_unmeasured_accuracy, model_accuracy
 
 
 def frame(of_row, member):
@@ -41,4 +41,4 @@ def test_a_rehearsal_says_so_and_what_is_not_measured_has_a_reason():
     rehearsed = Frame(of.units, of.member, of.control, of.target, of.shadow, of.calibration, "mechanism, not this file")
     found = model_accuracy(Answers(np.eye(2)[[0, 1, 0, 1]], np.array([0, 1, 0, 1])), rehearsed)
     assert "rehearsed" in found.reason
-    assert unmeasured_accuracy("nobody", "records").status == "not_applicable"
+    assert create_unmeasured_accuracy("nobody", "records").status == "not_applicable"

@@ -17,8 +17,8 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
 from tasks.score.membership.estimates import membership_estimates
-from tasks.score.membership.exposure import most_exposed, share_of_most_exposed, with_missing_values
-from tasks.score.membership.figures import Answered, membership_figures
+from tasks.score.membership.exposure import list_missing_value_subgroups, most_exposed, share_of_most_exposed
+from tasks.score.membership.figures import MembershipOutcome, membership_figures
 from tasks.score.policy import Known, PolicyLine, check_policy
 from tasks.score.rounding import public
 from tasks.score.subgroups import Subgroup
@@ -144,15 +144,17 @@ def test_people_without_a_value_are_a_part_too():
     schema = Schema(tuple(Attribute(name, role, Scale.NUMERIC, "declared") for name, role in roles.items()))
     age = [None] * 40 + [1.0] * 260
     table = Microdata.from_columns({"age": age, "pay": [None] * 9 + [2.0] * 291, "note": age})
-    (found,) = with_missing_values(table, schema, Units(np.arange(300), 300, "records"))
+    (found,) = list_missing_value_subgroups(table, schema, Units(np.arange(300), 300, "records"))
     assert (found.attribute, found.name, np.flatnonzero(found.members).tolist()) == ("age", "missing values", [*range(40)])
     persons = Units(np.arange(300) // 2, 150, "persons")
-    (found,) = with_missing_values(table, schema, persons)
+    (found,) = list_missing_value_subgroups(table, schema, persons)
     assert np.flatnonzero(found.members).tolist() == [*range(20)]
     wide = Microdata.from_columns({"age": [None] * 160 + [1.0] * 140, "pay": age, "note": age})
-    assert [one.attribute for one in with_missing_values(wide, schema, Units(np.arange(300), 300, "records"))] == ["pay"]
+    assert [one.attribute for one in list_missing_value_subgroups(wide, schema, Units(np.arange(300), 300, "records"))] == [
+        "pay"
+    ]
     result, frame = asked(np.arange(300.0), np.arange(300) % 2 == 0)
-    told = membership_figures([Answered(result, frame, table)], schema, "records")
+    told = membership_figures([MembershipOutcome(result, frame, table)], schema, "records")
     assert {(one.attribute, one.subgroup) for one in told if one.measure == MEASURE} == {("age", "missing values")}
 
 

@@ -21,9 +21,9 @@ from tasks.microdata.interval import compute_bounded_mean_interval, hypergeometr
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
-from tasks.score.aligned import Aligned
 from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
 from tasks.score.methods import score
+from tasks.score.table_pair import RowwiseTablePair
 
 SEED = bytes(range(32))
 PLAIN = DistanceLinkage(method="distance_linkage")
@@ -92,7 +92,7 @@ def test_k_counts_persons_by_hand():
 def test_k_over_persons_against_a_dictionary(rows):
     who, x, y = (list(column) for column in zip(*rows, strict=True))
     data = Microdata.from_columns({"who": who, "x": x, "y": y})
-    tables = Aligned(data, data.select(["x", "y"]), schema_of(data), ())
+    tables = RowwiseTablePair(data, data.select(["x", "y"]), schema_of(data), ())
     both, one = defaultdict(set), defaultdict(set)
     for w, a, b in rows:
         both[a, b].add(w)

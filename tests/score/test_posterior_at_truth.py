@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.attack.probabilistic.facts import ProbableFacts
+from tasks.attack.probabilistic.linkage_summary import ProbableFacts
 from tasks.microdata.interval import compute_bounded_mean_interval
 from tasks.score.linkage import linkage_estimates
 

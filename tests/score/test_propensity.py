@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.mask.elsewhere.released import Synthetic
+from tasks.mask.external_release.released import Synthetic
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.aligned import Beside
 from tasks.score.policy import PolicyLine
 from tasks.score.synthetic.propensity import (
     propensity_figures,
@@ -19,12 +18,15 @@ from tasks.score.synthetic.propensity import (
     refuse_limits_that_cannot_fail,
     tree_propensity_ratio,
 )
+from tasks.score.table_pair import TablePair
 
 KEY = Role.QUASI_IDENTIFIER
 
 
 def beside(before, after, schema):
-    return Beside(Microdata.from_columns(before), Microdata.from_columns(after), schema, (Synthetic(attributes=schema.names),))
+    return TablePair(
+        Microdata.from_columns(before), Microdata.from_columns(after), schema, (Synthetic(attributes=schema.names),)
+    )
 
 
 def population(rng, n):

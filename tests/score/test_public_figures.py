@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tasks.microdata.estimate import Estimate
 from tasks.score.policy import PolicyLine
-from tasks.score.rounding import public, rounded
+from tasks.score.rounding import public, round_significant
 from tasks.score.rounding import public_criteria as criteria_beside
-from tasks.score.verdict import beyond, decide
+from tasks.score.verdict import decide, is_outside_limit
 
 
 def public_criteria(criteria, figures):
@@ -25,7 +25,7 @@ def loss(measure: str, value: float | None, attribute: str | None = None) -> Est
     ("number", "digits", "expected"), [(5.6922, 2, 5.7), (0.0, 2, 0.0), (123456.7, 5, 123460.0), (-0.01239, 2, -0.012)]
 )
 def test_significant_digits(number, digits, expected):
-    assert rounded(number, digits) == expected
+    assert round_significant(number, digits) == expected
 
 
 def test_which_figures_are_rounded():
@@ -67,7 +67,7 @@ def test_a_rounded_criterion_never_contradicts_its_decision():
 def test_shown_values_are_on_the_side_of_the_decision(value, limit):
     figures = (loss("mean_difference", value, "a"),)
     (found,) = public_criteria(decide((PolicyLine(measure="mean_difference", at_most=limit),), figures).criteria, figures)
-    assert beyond(found.deciding_value, limit, "at_most") == (found.decision == "fail")
+    assert is_outside_limit(found.deciding_value, limit, "at_most") == (found.decision == "fail")
     assert found.deciding_value == pytest.approx(value, rel=0.11, abs=0.001)
 
 
@@ -101,7 +101,7 @@ def test_a_lower_bound_is_rounded_downwards_on_its_side_of_a_limit(count, n, lim
     assert shown.low == shown.value
     assert public((shown,), zip(lines, found, strict=True)) == (shown,)
     (criterion,) = criteria_beside(found, (bound,), (shown,))
-    assert criterion.lower_bound == (criterion.decision == "fail") == beyond(share, limit, "at_most")
+    assert criterion.lower_bound == (criterion.decision == "fail") == is_outside_limit(share, limit, "at_most")
     if criterion.lower_bound:
-        assert beyond(shown.value, limit, "at_most")
+        assert is_outside_limit(shown.value, limit, "at_most")
         assert criterion.deciding_value == shown.value

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tasks.microdata.estimate import Estimate
 from tasks.score.policy import PolicyLine
 from tasks.score.public_shares import FEWEST, LEAST, ShareClasses
-from tasks.score.rounding import COUNTED_BY_EVERYBODY, public, public_criteria, rounded
-from tasks.score.verdict import beyond, decide
+from tasks.score.rounding import COUNTED_BY_EVERYBODY, public, public_criteria, round_significant
+from tasks.score.verdict import decide, is_outside_limit
 
 ENDS = ("value", "low", "high")
 
@@ -82,10 +82,10 @@ def test_the_decision_is_unchanged_and_what_is_shown_follows_from_class_and_deci
     seen = {}
     for count in counts:
         figure, criterion = told(count, n, limit)
-        exact = beyond(count / n, limit, "at_most")
+        exact = is_outside_limit(count / n, limit, "at_most")
         assert (criterion.decision == "fail") == exact
         for shown in (figure.value, figure.low, figure.high, criterion.deciding_value):
-            assert beyond(shown, limit, "at_most") == exact
+            assert is_outside_limit(shown, limit, "at_most") == exact
         known = (ShareClasses(n).place(count / n), exact)
         assert seen.setdefault(known, (figure, criterion)) == (figure, criterion)
 
@@ -106,7 +106,7 @@ def test_the_ends_of_an_interval_stay_on_their_side_of_the_limit(decided):
     limit = {"pass": 0.162, "fail": 0.06, "undecided": 0.12}[decided]
     figure, criterion = told(20, 200, limit, interval=(0.061, 0.161))
     assert criterion.decision == decided
-    low, high = (beyond(end, limit, "at_most") for end in (figure.low, figure.high))
+    low, high = (is_outside_limit(end, limit, "at_most") for end in (figure.low, figure.high))
     assert (low, high) == {"pass": (False, False), "fail": (True, True), "undecided": (False, True)}[decided]
     assert figure.low <= figure.value <= figure.high
     assert criterion.deciding_value == getattr(figure, criterion.deciding_bound)
@@ -117,7 +117,7 @@ def test_of_few_people_no_share_is_published_and_the_verdict_stays_readable():
         figure, criterion = told(count, 20, limit)
         assert (figure.value, figure.status) == (None, "not_applicable")
         assert criterion.decision == decision
-        assert beyond(criterion.deciding_value, limit, "at_most") == (decision == "fail")
+        assert is_outside_limit(criterion.deciding_value, limit, "at_most") == (decision == "fail")
 
 
 def test_figures_of_one_line_that_passes_are_all_shown_within_its_limit():
@@ -162,7 +162,9 @@ def test_a_chance_level_that_counts_people_is_shown_by_classes_too(n, chance, sh
     majority = rate(n // 2, n, measure="linked_value_disclosed", attribute="vote", chance=chance, chance_kind="majority")
     flagged = replace(rate(n // 2, n, measure="subgroup_share_of_most_exposed"), chance=chance, chance_kind="uniform_guess")
     assert public((majority,))[0].chance == shown
-    assert public((flagged,))[0].chance == (shown and rounded(shown, 2))  # how many are in the subgroup is hidden as well
+    assert public((flagged,))[0].chance == (
+        shown and round_significant(shown, 2)
+    )  # how many are in the subgroup is hidden as well
 
 
 def test_the_chance_of_a_guess_among_all_records_stays():

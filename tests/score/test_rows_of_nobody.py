@@ -14,13 +14,12 @@ from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency
-from tasks.mask.elsewhere.released import Synthetic
+from tasks.mask.external_release.released import Synthetic
 from tasks.microdata.alignment import ROWS_OF_NOBODY, Alignment, NoAlignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.aligned import Aligned, Beside
 from tasks.score.anonymity import KAnonymitySubset
 from tasks.score.catalogue import LINKAGE, MEASURES
 from tasks.score.interval_disclosure import RankIntervalDisclosure
@@ -29,6 +28,7 @@ from tasks.score.policy import Known, PolicyLine, check_policy
 from tasks.score.rounding import public
 from tasks.score.synthetic.marginals import marginal_difference
 from tasks.score.synthetic.uniques import Uniques, uniques
+from tasks.score.table_pair import RowwiseTablePair, TablePair
 from tasks.score.verdict import decide
 
 KEY, SECRET = Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL
@@ -63,7 +63,7 @@ def scored(source=SOURCE, rows=ROWS, schema=SCHEMA, measures=(), results=None):
 
 
 def beside(before, after, schema=SCHEMA):
-    return Beside(Microdata.from_columns(before), Microdata.from_columns(after), schema, STEPS)
+    return TablePair(Microdata.from_columns(before), Microdata.from_columns(after), schema, STEPS)
 
 
 def by_id(figures):
@@ -111,7 +111,7 @@ def test_a_sample_of_targets_has_bounds():
 
 def test_uniques_by_hand():
     # alone in the source: (1, f), shown by two rows, and (2, m), shown by one
-    found, once = uniques(Beside(SOURCE, ROWS, SCHEMA, STEPS))
+    found, once = uniques(TablePair(SOURCE, ROWS, SCHEMA, STEPS))
     assert (found.value, once.value) == (2 / 6, 1 / 6)
     one, other = 3 / 4 * 2 / 4, 1 / 4 * 2 / 4  # the shares of 1 and f, of 2 and m among the rows
     assert found.chance == pytest.approx((1 - (1 - one) ** 4 + 1 - (1 - other) ** 4) / 6)
@@ -169,12 +169,12 @@ def test_the_chance_of_uniques_is_that_of_columns_drawn_apart():
 
 def test_without_quasi_identifiers_nobody_is_alone():
     schema = Schema(SCHEMA.attributes[2:])
-    found = uniques(Beside(SOURCE.select(["vote"]), ROWS.select(["vote"]), schema, STEPS))
+    found = uniques(TablePair(SOURCE.select(["vote"]), ROWS.select(["vote"]), schema, STEPS))
     assert all(one.status == "not_applicable" and one.value is None for one in found)
 
 
 def test_marginals_by_hand():
-    table, largest, age, sex, vote = marginal_difference(Beside(SOURCE, ROWS, SCHEMA, STEPS))
+    table, largest, age, sex, vote = marginal_difference(TablePair(SOURCE, ROWS, SCHEMA, STEPS))
     assert largest.value == max(age.value, sex.value, vote.value)
     assert age.value == 3 / 4 - 3 / 6  # up to 1
     assert sex.value == 0
@@ -226,7 +226,7 @@ def test_measures_of_records_are_refused():
 
 def test_measures_of_records_take_no_unaligned_tables():
     with pytest.raises(ValueError, match="same number of rows"):
-        Aligned(SOURCE, ROWS, SCHEMA, STEPS)
+        RowwiseTablePair(SOURCE, ROWS, SCHEMA, STEPS)
 
 
 def known(of_nobody):

@@ -14,7 +14,6 @@ from tasks.mask.methods import mask
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.aligned import Aligned
 from tasks.score.interval_disclosure import (
     RankIntervalDisclosure,
     SdIntervalDisclosure,
@@ -27,6 +26,7 @@ from tasks.score.loss import cells_changed, sse_percent
 from tasks.score.methods import Measure
 from tasks.score.policy import Known, PolicyLine, check_policy
 from tasks.score.rounding import public
+from tasks.score.table_pair import RowwiseTablePair
 
 V = np.arange(10.0, 81.0, 10.0)
 V_MASKED = np.array([20.0] * 3 + [60.0] * 5)
@@ -151,7 +151,7 @@ def randomised():
     schema = Schema(tuple(attribute(name, scale) for name, scale in scales.items()))
     step = Pram(method="pram", attributes=("town", "grade"), retention=0.7)
     done = mask(data, schema, (step,), seed=bytes(32), path=())
-    return Aligned(data, done.data, schema, done.mechanisms)
+    return RowwiseTablePair(data, done.data, schema, done.mechanisms)
 
 
 def test_same_values_and_intervals_of_randomised_categories_against_all_pairs(randomised):
@@ -160,7 +160,7 @@ def test_same_values_and_intervals_of_randomised_categories_against_all_pairs(ra
     rng = np.random.default_rng(5)
     for one in (*found, *rank_interval_disclosure(randomised, RankIntervalDisclosure())):
         assert one.value == pytest.approx(0.7, abs=0.03) or one.measure == "rank_interval_disclosure"
-        dealt = Aligned(
+        dealt = RowwiseTablePair(
             randomised.original, randomised.masked.take(rng.permutation(3000)), randomised.schema, randomised.mechanisms
         )
         again = {

@@ -10,8 +10,8 @@ from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.estimate import Estimate
+from tasks.score.attack_coverage import find_unfollowed, omissions_in_effect
 from tasks.score.policy import PolicyLine
-from tasks.score.unfollowed import find_unfollowed, omissions_in_effect
 from tasks.score.verdict import decide
 
 SWAP = (RankSwapping(method="rank_swapping", attributes=("a",), window_percent=10),)

@@ -13,7 +13,7 @@ import statsmodels.formula.api as smf
 
 from tasks.microdata.table import Floats
 from tasks.sweep.layout import TrialRow, table_of
-from tasks.sweep.page.moving import influence
+from tasks.sweep.page.influence_table import create_influence_table
 from tasks.sweep.results import Results
 from tasks.sweep.sensitivity import Influence, influences
 
@@ -77,10 +77,10 @@ def test_an_axis_without_influence_gets_its_chance_on_average() -> None:
 
 def test_the_page_says_how_large_a_share_may_be_that_means_nothing() -> None:
     table = results(grid(a=range(60)), seeds=2)
-    luck = influence(table, {"loss": np.random.default_rng(7).normal(size=120)}, (), {"a": "a"})
+    luck = create_influence_table(table, {"loss": np.random.default_rng(7).normal(size=120)}, (), {"a": "a"})
     assert (luck.rows[0][0].share or 0) > 0.3, "pure noise"
     assert "one that moves nothing can get up to about 50\u202f% here" in luck.says
-    plain = influence(results(grid(a=[0, 1]), seeds=30), {"loss": np.arange(60.0)}, (), {"a": "a"})
+    plain = create_influence_table(results(grid(a=[0, 1]), seeds=30), {"loss": np.arange(60.0)}, (), {"a": "a"})
     assert "moves nothing" not in plain.says
 
 

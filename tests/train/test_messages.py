@@ -7,7 +7,7 @@ import re
 import pytest
 from release_files import write_release
 
-from flows.console.cautions import cautions
+from flows.console.release_warnings import list_release_warnings
 from flows.release import load_release
 from tasks.mask.control import refuse_small_control
 from tasks.microdata.errors import InputError
@@ -60,7 +60,7 @@ def test_an_unknown_method_among_other_mistakes_is_told_so(tmp_path):
 
 def warned(path, scale):
     schema = Schema((Attribute("income", Role.CONFIDENTIAL, scale, "declared"),))
-    return [one for one in cautions(load_release(path), schema) if one.startswith("release.model.target")]
+    return [one for one in list_release_warnings(load_release(path), schema) if one.startswith("release.model.target")]
 
 
 @pytest.mark.parametrize(("scale", "warns"), [(Scale.NUMERIC, True), (Scale.CODE, False), (Scale.ORDINAL, False)])

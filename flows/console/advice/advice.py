@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from flows.console.advice.masks import attributes_of, stronger, weaker
+from flows.console.advice.masks import attributes_of, suggest_stronger_masking, suggest_weaker_masking
 from tasks.attack.insiders import SEPARATOR
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.words import join_with_and
-from tasks.report.words.numbers import beside_limit, limit_in_unit
+from tasks.report.wording.numbers import format_against_limit, format_limit
 from tasks.score.catalogue import LINKAGE, LOCAL_PRIVACY, LOSS, MEASURES, MODEL_ACCURACY
 from tasks.score.membership.figures import UNLIKE
 from tasks.score.policy import INSIDER
@@ -37,13 +37,13 @@ def advice(scorecard: dict[str, Any], manifest: dict[str, Any]) -> list[str]:
     Pure: nothing is read from disk. Each sentence stands once, in the order of the policy.
     """
     spec = manifest["spec"]
-    figures = [figure for figure in scorecard["estimates"] if figure.get("attack") not in _by_position(spec)]
+    figures = [figure for figure in scorecard["estimates"] if figure.get("attack") not in _find_position_attacks(spec)]
     lines = [line for line in scorecard["criteria"] if line["decision"] != "pass"]
     said = (sentence for line in lines for sentence in _about(line, figures, spec))
     return list(dict.fromkeys(said))
 
 
-def _on_sampling(intruder: dict[str, Any]) -> str:
+def _advise_sampling(intruder: dict[str, Any]) -> str:
     if (intruder.get("records") or 1.0) < 1:
         return "The intruder holds some of the records: with `intruder: {records: 1.0}` there is no doubt about the others."
     return "Attack every record (`intruder: {targets: 1.0}`): then there is no sampling error left to doubt."
@@ -62,27 +62,27 @@ def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, 
             else:
                 yield "Ask about more people: a larger `control` makes the interval narrower; or hold the release back further."
         elif line["deciding_bound"] in ("low", "high"):
-            yield _on_sampling(spec.get("intruder") or {})
+            yield _advise_sampling(spec.get("intruder") or {})
     elif spec.get("release") is not None:
-        yield _on_a_model(line, place)
+        yield _advise_model(line, place)
     elif (spec.get("released") or {}).get("align") == "none":
-        yield _on_rows_of_nobody(line, place)
-    elif line["attack"] is not None and line["attack"] in _by_position(spec):
+        yield _advise_synthetic_rows(line, place)
+    elif line["attack"] is not None and line["attack"] in _find_position_attacks(spec):
         yield _SHUFFLE
     elif (line["intruder"] or "").startswith(INSIDER):
-        yield from _on_insiders(line, figures, spec, place)
+        yield from _advise_insiders(line, figures, spec, place)
     elif line["measure"] in _LINKAGE or line["measure"].startswith("k_anonymity"):
-        yield from _on_the_declared(line, figures, spec)
+        yield from _advise_declared_intruder(line, figures, spec)
     elif line["measure"] == LOCAL_PRIVACY.name:
-        yield _on_epsilon(line, place)
+        yield _advise_epsilon(line, place)
     elif line["measure"] in _LOSS:
-        yield from _on_losses(line, figures, spec, place)
+        yield from _advise_losses(line, figures, spec, place)
     else:
         there = f" {ELSEWHERE}" if spec.get("released") else ""
-        yield f"Mask {_of(line)}more strongly{there}, or raise the limit of {place} if you can answer for it."
+        yield f"Mask {_format_attribute(line)}more strongly{there}, or raise the limit of {place} if you can answer for it."
 
 
-def _on_epsilon(line: dict[str, Any], place: str) -> str:
+def _advise_epsilon(line: dict[str, Any], place: str) -> str:
     if line["deciding_value"] is None:
         return (
             "A finite epsilon needs probabilities above 0 that do not come from the data (`epsilon` or `retention` without "
@@ -90,12 +90,12 @@ def _on_epsilon(line: dict[str, Any], place: str) -> str:
             f"source. Or take {place} out."
         )
     return (
-        f"Let PRAM change {_of(line)}more often (a smaller `epsilon` or `retention`), or attributes together (`jointly`); or "
-        f"raise the limit of {place} if you can answer for it."
+        f"Let PRAM change {_format_attribute(line)}more often (a smaller `epsilon` or `retention`), or attributes "
+        f"together (`jointly`); or raise the limit of {place} if you can answer for it."
     )
 
 
-def _on_a_model(line: dict[str, Any], place: str) -> str:
+def _advise_model(line: dict[str, Any], place: str) -> str:
     if line["measure"] == MODEL_ACCURACY.name:
         return (
             "The model is right too seldom: give it more or better features, let it learn more finely (deeper trees, smaller "
@@ -107,7 +107,7 @@ def _on_a_model(line: dict[str, Any], place: str) -> str:
     )
 
 
-def _on_rows_of_nobody(line: dict[str, Any], place: str) -> str:
+def _advise_synthetic_rows(line: dict[str, Any], place: str) -> str:
     told = f"{line['measure']}{' of ' + escape_terminal(line['attribute']) if line['attribute'] else ''}"
     if line["measure"] in _LOSS:
         return (
@@ -121,28 +121,28 @@ def _on_rows_of_nobody(line: dict[str, Any], place: str) -> str:
     )
 
 
-def _by_position(spec: dict[str, Any]) -> set[str]:
+def _find_position_attacks(spec: dict[str, Any]) -> set[str]:
     """The ids of the attacks that look at no value, only at where a row stands."""
     stated = spec.get("attacks") or ()
     return {POSITION} | {attack["id"] for attack in stated if attack["method"] == POSITION and attack.get("id")}
 
 
-def _on_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
+def _advise_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
     unit = MEASURES[line["measure"]].unit
     beyond = _insiders_beyond(line, figures, spec)
     several = _know_several(beyond, spec)
     if several:
         decided = (line["intruder"] or "").partition(":")[2]
         names = decided if decided in several else next(iter(several))
-        yield _on_several(names, several[names], line, place)
+        yield _advise_column_set(names, several[names], line, place)
     for name, value in beyond.items():
         if name in several:
             continue
-        told = f"{beside_limit(value, line['limit'], unit)}; limit {limit_in_unit(line['limit'], unit)}"
+        told = f"{format_against_limit(value, line['limit'], unit)}; limit {format_limit(line['limit'], unit)}"
         yield (
             f"{escape_terminal(name)} is published {_fate(name, spec)}, and somebody who knows it as well finds too much "
             f"({line['measure']} {told}). "
-            f"Treat it as known and mask it with the others: {_masked_with_others(name, spec)}. "
+            f"Treat it as known and mask it with the others: {_describe_joint_masking(name, spec)}. "
             "Or keep it out of the file: `role: withheld`. "
             f"Or raise the limit of {place}, if you can answer for that."
         )
@@ -155,10 +155,10 @@ def _know_several(beyond: dict[str, float], spec: dict[str, Any]) -> dict[str, f
     return {names: value for names, value in beyond.items() if SEPARATOR in names}
 
 
-def _on_several(names: str, value: float, line: dict[str, Any], place: str) -> str:
+def _advise_column_set(names: str, value: float, line: dict[str, Any], place: str) -> str:
     unit = MEASURES[line["measure"]].unit
     columns = join_with_and(escape_terminal(name) for name in names.split(SEPARATOR))
-    told = f"{beside_limit(value, line['limit'], unit)}; limit {limit_in_unit(line['limit'], unit)}"
+    told = f"{format_against_limit(value, line['limit'], unit)}; limit {format_limit(line['limit'], unit)}"
     return (
         f"Somebody who knows {columns} together finds too much ({line['measure']} {told}). Treat some of these as known, "
         "`role: quasi_identifier`, and mask them with the others; or keep some out of the file: `role: withheld`; or raise "
@@ -186,7 +186,7 @@ def _insiders_beyond(line: dict[str, Any], figures: list[dict[str, Any]], spec: 
     return dict(sorted(worst.items(), key=lambda item: -item[1]))
 
 
-def _masked_with_others(name: str, spec: dict[str, Any]) -> str:
+def _describe_joint_masking(name: str, spec: dict[str, Any]) -> str:
     if spec.get("released"):
         return (
             f"mask it {ELSEWHERE}, and declare it `role: quasi_identifier` under `attributes` (line `{escape_terminal(name)}`)"
@@ -203,12 +203,12 @@ def _masked_with_others(name: str, spec: dict[str, Any]) -> str:
     return f"{role}, and add it to the `{field}` of {named}"
 
 
-def _on_the_declared(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
-    unmasked = _unmasked(figures, spec)
+def _advise_declared_intruder(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
+    unmasked = _find_unmasked_attributes(figures, spec)
     if unmasked:
         way = f"mask it {ELSEWHERE}" if spec.get("released") else "name it in a masking step"
-        yield f"No mask touches {_listed(unmasked)}, which the intruder knows: {way}, or do not publish it."
-    ways = [way for i, step in enumerate(_steps(spec)) for way in stronger(i, step, line)]
+        yield f"No mask touches {_join_names(unmasked)}, which the intruder knows: {way}, or do not publish it."
+    ways = [way for i, step in enumerate(_steps(spec)) for way in suggest_stronger_masking(i, step, line)]
     yield from ways
     if spec.get("released"):
         yield "The table was masked elsewhere: mask it more strongly there, and certify the new table."
@@ -216,11 +216,13 @@ def _on_the_declared(line: dict[str, Any], figures: list[dict[str, Any]], spec: 
         yield "Publish fewer attributes, or coarser ones (age in years of five, a region for a town): there is less to know."
 
 
-def _on_losses(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
+def _advise_losses(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
     unit = MEASURES[line["measure"]].unit
     parts = [f for f in figures if f["measure"] == line["measure"] and f["attribute"] and f["value"] is not None]
     worst = sorted(parts, key=lambda f: -f["value"])[:_NAMED] if MEASURES[line["measure"]].better == "lower" else []
-    most = ", ".join(f"{escape_terminal(f['attribute'])} {beside_limit(f['value'], line['limit'], unit)}" for f in worst)
+    most = ", ".join(
+        f"{escape_terminal(f['attribute'])} {format_against_limit(f['value'], line['limit'], unit)}" for f in worst
+    )
     told = f" (most: {most})" if most else ""
     concerned = {line["attribute"]} if line["attribute"] else {f["attribute"] for f in parts}
     ways = "; or ".join(_weaker_masks(spec, concerned))
@@ -235,7 +237,7 @@ def _weaker_masks(spec: dict[str, Any], concerned: set[str]) -> Iterator[str]:
         yield f"mask less {ELSEWHERE} (more risk)"
     elif any(step["method"] == "microaggregation" for _, step in steps) or not steps:
         yield "publish fewer attributes, so that the rest can be grouped more closely"
-    yield from (way for i, step in steps for way in weaker(step, f"masking step {i + 1}"))
+    yield from (way for i, step in steps for way in suggest_weaker_masking(step, f"masking step {i + 1}"))
 
 
 def _masks_some(step: dict[str, Any], names: set[str]) -> bool:
@@ -243,7 +245,7 @@ def _masks_some(step: dict[str, Any], names: set[str]) -> bool:
     return masked is None or bool(names & masked)
 
 
-def _unmasked(figures: list[dict[str, Any]], spec: dict[str, Any]) -> list[str]:
+def _find_unmasked_attributes(figures: list[dict[str, Any]], spec: dict[str, Any]) -> list[str]:
     masked = {figure["attribute"] for figure in figures if figure["measure"] == "cells_changed"}
     return [a["name"] for a in spec["attributes"] if a.get("role") == "quasi_identifier" and a["name"] not in masked]
 
@@ -252,9 +254,9 @@ def _steps(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return list(spec.get("masking") or ())
 
 
-def _of(line: dict[str, Any]) -> str:
+def _format_attribute(line: dict[str, Any]) -> str:
     return f"{escape_terminal(line['attribute'])} " if line["attribute"] else ""
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return join_with_and(map(escape_terminal, names))

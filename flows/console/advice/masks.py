@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 from tasks.mask.groups.partition import Partition
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.words import join_with_and
 
 _APART = "individual_ranking"
@@ -32,7 +32,7 @@ def attributes_of(step: Fields) -> set[str] | None:
     return set() if step["method"] == "sampling" else None
 
 
-def stronger(place: int, step: Fields, line: Fields) -> Iterator[str]:
+def suggest_stronger_masking(place: int, step: Fields, line: Fields) -> Iterator[str]:
     """How a step would protect more, for a line of the policy on risk. place: in the list of steps."""
     named, method = f"masking step {place + 1}", step["method"]
     if _makes_no_groups(step) and line["measure"].startswith("k_anonymity"):
@@ -70,8 +70,9 @@ def stronger(place: int, step: Fields, line: Fields) -> Iterator[str]:
         case "recoding":
             yield f"Recode into fewer categories or wider bands in {named} (`recode`), or {_JOINTLY}."
         case "sampling":
+            field = _choose_sampling_field(step)
             yield (
-                f"Lower `{_sampled(step)}` of {named}{_now(step, _sampled(step))}; but who is in the sample stays as easy to "
+                f"Lower `{field}` of {named}{_now(step, field)}; but who is in the sample stays as easy to "
                 "find: mask the other columns more strongly as well."
             )
         case "reverse_mapping":
@@ -82,7 +83,7 @@ def stronger(place: int, step: Fields, line: Fields) -> Iterator[str]:
             yield f"Mask more strongly in {named} ({other})."
 
 
-def weaker(step: Fields, named: str) -> Iterator[str]:
+def suggest_weaker_masking(step: Fields, named: str) -> Iterator[str]:
     """How a step would cost less. named: "masking step 2"."""
     risk = "more risk"
     match step["method"]:
@@ -103,7 +104,7 @@ def weaker(step: Fields, named: str) -> Iterator[str]:
         case "recoding":
             yield f"recode into more categories or narrower bands in {named} ({risk})"
         case "sampling":
-            yield f"raise `{_sampled(step)}` of {named}{_now(step, _sampled(step), risk)}"
+            yield f"raise `{_choose_sampling_field(step)}` of {named}{_now(step, _choose_sampling_field(step), risk)}"
         case "reverse_mapping":
             yield f"take {named} (reverse_mapping) out: the masked values lose less than values at their ranks"
         case "pseudonyms":
@@ -113,7 +114,7 @@ def weaker(step: Fields, named: str) -> Iterator[str]:
 
 
 def _larger_groups(step: Fields, named: str, line: Fields) -> Iterator[str]:
-    needed, smallest = _needed_k(line), min([k for _, k in _blocks(step)] or [step["k"]])
+    needed, smallest = _compute_needed_k(line), min([k for _, k in _blocks(step)] or [step["k"]])
     if needed is not None and smallest < needed:
         whose = named if smallest == step["k"] else f"the blocks of {named}"
         yield f"Raise `k` of {whose} from {smallest} to {needed}: in a group of k alike, a guess is right once in k."
@@ -127,7 +128,7 @@ def _larger_groups(step: Fields, named: str, line: Fields) -> Iterator[str]:
         )
 
 
-def _needed_k(line: Fields) -> int | None:
+def _compute_needed_k(line: Fields) -> int | None:
     if line["measure"].startswith("k_anonymity"):
         return math.ceil(float(line["limit"]))
     if line["measure"] == "records_exposed":
@@ -171,7 +172,7 @@ def _exchange(step: Fields, named: str, verb: str) -> str:
     return f"let {'less' if verb == 'lower' else 'more'} stay by the `matrix` of {named}"
 
 
-def _sampled(step: Fields) -> str:
+def _choose_sampling_field(step: Fields) -> str:
     return "size" if step.get("size") is not None else "share"
 
 

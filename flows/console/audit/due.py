@@ -9,12 +9,19 @@ from datetime import datetime, timedelta
 from itertools import starmap
 from typing import Any
 
-from flows.console.audit.lookup import opened, trust_in
-from flows.console.moments import moment
+from flows.console.audit.lookup import open_trail_index, trust_in
 from flows.console.terminal import terminal
-from tasks.audit.keeping.due import Due, IssuedCertificate, Why, build_certificate, certificates, due
+from flows.console.timestamps import parse_timestamp
 from tasks.audit.lookup.index import Index
-from tasks.microdata.inert import escape_terminal
+from tasks.audit.maintenance.review_due import (
+    DueCertificate,
+    IssuedCertificate,
+    Why,
+    build_certificate,
+    certificates,
+    find_due_certificates,
+)
+from tasks.microdata.escaping import escape_terminal
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION
 from tasks.runtime.settings import prepare_environment
 
@@ -26,7 +33,7 @@ def print_due(at: str | None, within: int, *, as_json: bool) -> int:
 
     What a later certificate of its series has taken the place of is told apart, and is not counted.
     """
-    when = moment(at, "--at")
+    when = parse_timestamp(at, "--at")
     prepare_environment()
     known, current, replaced = _due(when, timedelta(days=within))
     if as_json:
@@ -44,7 +51,11 @@ def print_due(at: str | None, within: int, *, as_json: bool) -> int:
 
 
 def _tell(
-    say: Callable[[str], None], known: tuple[IssuedCertificate, ...], current: list[Due], replaced: list[Due], when: datetime
+    say: Callable[[str], None],
+    known: tuple[IssuedCertificate, ...],
+    current: list[DueCertificate],
+    replaced: list[DueCertificate],
+    when: datetime,
 ) -> None:
     standing = sum(one.superseded_by is None for one in known)
     if not known:
@@ -71,18 +82,18 @@ def _tell(
     say(f"As of {when:%Y-%m-%d}: {len(current)} of {standing} certificates due, the newest of each series counted")
 
 
-def _lines(one: Due) -> Iterator[str]:
+def _lines(one: DueCertificate) -> Iterator[str]:
     certificate = one.certificate
     yield f"{certificate.release}, run {certificate.run}, certified {certificate.issued_at:%Y-%m-%d}"
     for why in one.why:
-        yield f"  {_in_words(why, certificate)}"
+        yield f"  {_describe_reason(why, certificate)}"
 
 
-def _why(one: Due) -> str:
-    return " and ".join(_in_words(why, one.certificate) for why in one.why)
+def _why(one: DueCertificate) -> str:
+    return " and ".join(_describe_reason(why, one.certificate) for why in one.why)
 
 
-def _in_words(why: Why, one: IssuedCertificate) -> str:
+def _describe_reason(why: Why, one: IssuedCertificate) -> str:
     review = "" if one.review_by is None else f"{one.review_by:%Y-%m-%d}"
     match why:
         case "key revoked":
@@ -98,28 +109,30 @@ def _in_words(why: Why, one: IssuedCertificate) -> str:
             return f"the attacks have grown stronger: catalogue {version} then, {ATTACK_CATALOGUE_VERSION} now"
 
 
-def _due(at: datetime, within: timedelta) -> tuple[tuple[IssuedCertificate, ...], list[Due], list[Due]]:
+def _due(at: datetime, within: timedelta) -> tuple[tuple[IssuedCertificate, ...], list[DueCertificate], list[DueCertificate]]:
     """All that stand at a moment, those of them that are due, and those of these that another has taken the place of.
 
     What the index says of those that count is compared with their entries; of the others nothing is read.
     """
-    with opened() as index:
+    with open_trail_index() as index:
         found = _from(index, at, within)
         if not index.fits([one.certificate.run for one in found[1]]):
             found = _from(index, at, within)
         return found
 
 
-def _from(index: Index, at: datetime, within: timedelta) -> tuple[tuple[IssuedCertificate, ...], list[Due], list[Due]]:
+def _from(
+    index: Index, at: datetime, within: timedelta
+) -> tuple[tuple[IssuedCertificate, ...], list[DueCertificate], list[DueCertificate]]:
     known = certificates(
         starmap(build_certificate, index.list_certified_runs()), at=at, revoked=trust_in(index).find_revocation
     )
-    found = due(known, at=at, within=within)
+    found = find_due_certificates(known, at=at, within=within)
     current = [one for one in found if one.certificate.superseded_by is None]
     return known, current, [one for one in found if one.certificate.superseded_by is not None]
 
 
-def _as_dict(one: Due) -> dict[str, Any]:
+def _as_dict(one: DueCertificate) -> dict[str, Any]:
     certificate = one.certificate
     return {
         "release": certificate.release,

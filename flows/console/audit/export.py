@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from flows.console.audit.lookup import (
-    Said,
+    EntryAssessment,
     asker_of,
-    in_brief,
+    assess_entries,
     name_of,
-    opened,
+    open_trail_index,
     query_of,
-    said_of,
+    summarise_run,
     trust_in,
     verdict_in_words,
     verdict_of,
@@ -36,7 +36,7 @@ from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import RunEntries
 from tasks.audit.lookup.trust import Trust
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
@@ -59,7 +59,7 @@ def export_runs(form: str, output: Path | None, *, last: int | None, force: bool
     path = output or Path(f"audit.{form}")
     _may_write(path, force=force)
     query = query_of(WHERE, last=last, **asked)
-    with opened() as index:
+    with open_trail_index() as index:
         checked = _Checked(index, trust_in(index))
         content = {"html": _page, "csv": _table, "jsonl": _entries}[form](checked, query)
     _write(path, content, force=force)
@@ -79,26 +79,28 @@ class _Checked:
     def doubtful(self) -> int:
         return self.seen["doubtful"]
 
-    def runs(self, query: Query) -> Iterator[tuple[RunEntries, Said, list[tuple[LedgerLine, Entry]]]]:
+    def runs(self, query: Query) -> Iterator[tuple[RunEntries, EntryAssessment, list[tuple[LedgerLine, Entry]]]]:
         for found, lines in self.index.each(query):
-            said = said_of(lines, self.trust)
+            said = assess_entries(lines, self.trust)
             self.seen.update(runs=1, entries=len(lines), doubtful=said.doubtful, noted=said.noted)
             yield found, said, lines
 
 
 def _page(checked: _Checked, query: Query) -> bytes:
-    runs = [_shown(found, said) for found, said, _ in checked.runs(query)]
+    runs = [_create_page_run(found, said) for found, said, _ in checked.runs(query)]
     ledger = Ledger(Home.current().root / "ledger")
     try:
         head = ledger.head()
         known = (head.ledger or "none yet", head.size, head.root)
     except InputError as error:
         known = ("damaged", checked.index.size, error.what)
-    told = PageOrigin(*known, when(datetime.now(UTC)), _of(query, len(runs)), checked.doubtful, checked.seen["noted"])
+    told = PageOrigin(
+        *known, when(datetime.now(UTC)), _describe_query(query, len(runs)), checked.doubtful, checked.seen["noted"]
+    )
     return page(told, runs).encode()
 
 
-def _of(query: Query, runs: int) -> str:
+def _describe_query(query: Query, runs: int) -> str:
     """Which runs the page holds, in words."""
     named = {"release": query.release, "series": query.series, "verdict": query.verdict, "data set": query.dataset,
              "touching": query.touching, "since": when(query.since), "until before": when(query.until)}  # fmt: skip
@@ -109,11 +111,11 @@ def _of(query: Query, runs: int) -> str:
     return f"{many}{': ' if said else ''}{', '.join(said)}"
 
 
-def _counted(n: int, what: str, many: str = "") -> str:
+def _format_count(n: int, what: str, many: str = "") -> str:
     return f"{n:,} {what if n == 1 else many or what + 's'}"
 
 
-def _shown(found: RunEntries, said: Said) -> PageRun:
+def _create_page_run(found: RunEntries, said: EntryAssessment) -> PageRun:
     release, series = name_of(found)
     return PageRun(
         run=escape_terminal(found.run),
@@ -145,7 +147,7 @@ def _inert(text: str) -> str:
 def _table(checked: _Checked, query: Query) -> bytes:
     """One line a run. A cell that a spreadsheet would compute begins with an apostrophe; what does not print is written out."""
     text = io.StringIO()
-    rows = (in_brief(found, said) for found, said, _ in checked.runs(query))
+    rows = (summarise_run(found, said) for found, said, _ in checked.runs(query))
     writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\r\n")
     writer.writeheader()
     writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
@@ -167,7 +169,7 @@ def _entries(checked: _Checked, query: Query) -> bytes:
     """What each entry says, as it was signed, oldest first; without filters also the entries about keys."""
     if query == Query():
         lines = [checked.index.entry(number) for number in range(checked.index.size)]
-        checked.seen.update(entries=len(lines), doubtful=said_of(lines, checked.trust).doubtful)
+        checked.seen.update(entries=len(lines), doubtful=assess_entries(lines, checked.trust).doubtful)
     else:
         lines = sorted((line for _, _, lines in checked.runs(query) for line in lines), key=lambda line: line[0].index)
     return b"".join(b64decode(json.loads(line.content)["payload"]) + b"\n" for line, entry in lines if entry is not None)
@@ -203,8 +205,8 @@ def _write(path: Path, content: bytes, *, force: bool) -> None:
 
 
 def _tell(path: Path, checked: _Checked) -> None:
-    told = _counted(checked.seen["entries"], "entry", "entries")
-    told += f" of {_counted(checked.seen['runs'], 'run')}" if checked.seen["runs"] else ""
+    told = _format_count(checked.seen["entries"], "entry", "entries")
+    told += f" of {_format_count(checked.seen['runs'], 'run')}" if checked.seen["runs"] else ""
     where = "" if path == STDOUT else f" to {escape_terminal(str(path))}"
     sys.stderr.write(f"wrote {told}{where}\n")
     if checked.doubtful:

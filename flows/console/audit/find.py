@@ -14,26 +14,26 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.console.audit.lookup import (
-    Said,
+    EntryAssessment,
     asker_of,
+    assess_entries,
     hint,
-    in_brief,
     is_model,
     name_of,
-    opened,
+    open_trail_index,
     query_of,
-    said_of,
     store_key,
+    summarise_run,
     trust_in,
     verdict_in_words,
     when,
 )
-from flows.console.tables import console, trimmed
+from flows.console.tables import console, trim_table
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import RunEntries, alike
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file, read_file
 
 if TYPE_CHECKING:  # the readers of tables take seconds to import
@@ -61,12 +61,12 @@ def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> i
     a table that has the columns and rows of a release is read and compared as well.
     """
     query = query_of(WHERE, **asked)
-    with opened() as index:
+    with open_trail_index() as index:
         origin = Origin(query, "") if file is None else origin_of(index, file, query)
         found = [] if origin.query is None else index.find(replace(origin.query, last=last))
         total = 0 if origin.query is None else index.count(origin.query)
         trust = trust_in(index) if found else None
-        said = [said_of(index.lines_of(one), trust) for one in found if trust is not None]
+        said = [assess_entries(index.lines_of(one), trust) for one in found if trust is not None]
         words = origin.words if found or (file is not None and origin.query is None) else hint(index, query)
     if as_json:
         _print_json(found, said, total, words)
@@ -95,10 +95,10 @@ def _role(index: Index, run: str, role: str) -> str:
     """What a file was to the run that issued it, in words."""
     if role != "released":
         return _ROLES[role]
-    return f"the released {'model' if _released_a_model(index, run) else 'table'}"
+    return f"the released {'model' if _is_model_run(index, run) else 'table'}"
 
 
-def _released_a_model(index: Index, run: str) -> bool:
+def _is_model_run(index: Index, run: str) -> bool:
     ended = index.run(run).ending
     return ended is not None and ended.released is not None and is_model(ended.released)
 
@@ -139,11 +139,11 @@ def _same_content(index: Index, path: Path, query: Query) -> Origin:
     """The same data in another format, or what comes nearest. Imports the readers of tables, which take a second."""
     shape = _shape(path)
     of_shape = [] if shape is None else index.contents_of_shape(shape)
-    models = {run for run, _ in of_shape[:_CANDIDATES] if _released_a_model(index, run)}
+    models = {run for run, _ in of_shape[:_CANDIDATES] if _is_model_run(index, run)}
     candidates = [(run, address) for run, address in of_shape if run not in models]
     content = read_file(path, LARGEST_TABLE) if candidates else b""
     for run, address in candidates[:_CANDIDATES]:
-        same = _compared(content, path.name, index.run(run))
+        same = _find_same_data(content, path.name, index.run(run))
         if same is not None:
             beyond = f"; the file also holds {'; '.join(map(escape_terminal, same.not_covered))}" if same.not_covered else ""
             words = f"other bytes, the same data (read as {same.read_as}{beyond}), released by:"
@@ -151,7 +151,7 @@ def _same_content(index: Index, path: Path, query: Query) -> Origin:
     return Origin(None, _nearest(index, path, [run for run, _ in candidates]))
 
 
-def _compared(content: bytes, name: str, found: RunEntries) -> SameData | None:
+def _find_same_data(content: bytes, name: str, found: RunEntries) -> SameData | None:
     """How a file was read to be the same data as a run's released table; None where it is other data."""
     from tasks.audit.certificates.same_content import OtherData, compare_content
     from tasks.report.predicate import FileClaim
@@ -193,13 +193,13 @@ def _nearest(index: Index, path: Path, candidates: list[str]) -> str:
     return told
 
 
-def _print(found: list[RunEntries], said: list[Said], total: int, words: str) -> None:
+def _print(found: list[RunEntries], said: list[EntryAssessment], total: int, words: str) -> None:
     out = console()
     if words:
         out.print(Text(words), soft_wrap=True)
     if not found:
         return
-    for row in trimmed(out, _table(found)):
+    for row in trim_table(out, _table(found)):
         out.print(row, soft_wrap=True)
     for one, of_it in zip(found, said, strict=True):
         for line in of_it.lines():
@@ -224,6 +224,6 @@ def _table(found: list[RunEntries]) -> Table:
     return table
 
 
-def _print_json(found: list[RunEntries], said: list[Said], total: int, words: str) -> None:
-    runs = [in_brief(one, of_it) for one, of_it in zip(found, said, strict=True)]
+def _print_json(found: list[RunEntries], said: list[EntryAssessment], total: int, words: str) -> None:
+    runs = [summarise_run(one, of_it) for one, of_it in zip(found, said, strict=True)]
     sys.stdout.write(json.dumps({"found": total, "shown": len(runs), "how": words, "runs": runs}, indent=1) + "\n")

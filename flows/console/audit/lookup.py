@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from flows.console.moments import day_of, moment
+from flows.console.timestamps import parse_day, parse_timestamp
 from tasks.audit.ledger.entries import Entry, ReleasedTable
 from tasks.audit.ledger.ledger import LedgerLine
 from tasks.audit.lookup.index import Index
@@ -19,11 +19,11 @@ from tasks.audit.lookup.rows import RunEntries, signer_of
 from tasks.audit.lookup.trust import Trust, format_entry_notes
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.settings import Home
-from tasks.score.verdict_word import in_capitals, verdict_word
+from tasks.score.verdict_word import capitalise_verdict, verdict_word
 
 PATIENCE_SECONDS = 1.0
 _BY_HAND = ("KeyboardInterrupt",)  # `interrupted` says it
@@ -32,14 +32,14 @@ UNENDED = ("killed", "never ended")  # said of some that are `running`, by their
 
 
 @contextmanager
-def opened() -> Iterator[Index]:
+def open_trail_index() -> Iterator[Index]:
     """The index of this home; says on stderr how far it is where that takes long, and what happened when it was opened."""
     watch = _Watch()
     with Index.current(watch) as index:
         try:
             yield index
         finally:
-            watch.over()
+            watch.end_line()
             sys.stderr.writelines(f"note: {note}\n" for note in index.notes)
 
 
@@ -56,7 +56,7 @@ class _Watch:
             sys.stderr.write(f"\rreading the ledger for its index: {read / there_are:.0%}")
             sys.stderr.flush()
 
-    def over(self) -> None:
+    def end_line(self) -> None:
         if self._told:
             sys.stderr.write("\n")
             self._told = False
@@ -71,7 +71,7 @@ def query_of(where: str, **asked: Any) -> Query:
             remedy = "`running` finds every run that never said how it ended"
         raise InputError("no-such-verdict", f"{where} --verdict", "no such verdict", ", ".join(VERDICTS), remedy, verdict)
     since = None if asked["since"] is None else _since(asked["since"], "--since")
-    until = None if asked["until"] is None else _after(moment(asked["until"], "--until"))
+    until = None if asked["until"] is None else _compute_exclusive_end(parse_timestamp(asked["until"], "--until"))
     if since is not None and until is not None and since >= until:
         what, allowed = "nothing lies between the two dates", "--since before --until"
         raise InputError("dates", f"{where} --since --until", what, allowed, "exchange them")
@@ -80,11 +80,11 @@ def query_of(where: str, **asked: Any) -> Query:
 
 def _since(text: str, option: str) -> datetime:
     """A date means its beginning here, in UTC."""
-    day = day_of(text)
-    return moment(text if day is None else f"{day}T00:00:00Z", option)
+    day = parse_day(text)
+    return parse_timestamp(text if day is None else f"{day}T00:00:00Z", option)
 
 
-def _after(last: datetime) -> datetime:
+def _compute_exclusive_end(last: datetime) -> datetime:
     """The first moment that is left out; the end of time stays what it is."""
     return min(last, datetime.max.replace(tzinfo=UTC) - A_MOMENT) + A_MOMENT
 
@@ -103,10 +103,10 @@ def hint(index: Index, query: Query) -> str:
 
 def verdict_of(found: RunEntries) -> str:
     """What became of a run: its outcome; or that it is running, was killed, or that nothing tells which (`never ended`)."""
-    return found.ending.outcome if found.ending is not None else _unended(found.run)
+    return found.ending.outcome if found.ending is not None else _find_unended_status(found.run)
 
 
-def _unended(run: str) -> str:
+def _find_unended_status(run: str) -> str:
     from flows.history import manifest_of, status_of
 
     try:
@@ -131,7 +131,7 @@ def verdict_in_words(found: RunEntries, *, capitals: bool = False) -> str:
     stop = ";" if ended.exceptions else ","
     revoked = f"{stop} revoked" if found.revocations else ""
     if capitals:
-        word, where, rehearsal, revoked = in_capitals(word), where.upper(), rehearsal.upper(), revoked.upper()
+        word, where, rehearsal, revoked = capitalise_verdict(word), where.upper(), rehearsal.upper(), revoked.upper()
     return f"{word}{where}{code}{rehearsal}{revoked}"
 
 
@@ -155,7 +155,7 @@ def when(at: datetime | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class EntryAssessment:
     """Of the entries of a run: what speaks against them, and what is good to know.
 
     doubtful, noted: of how many entries.
@@ -172,7 +172,7 @@ class Said:
         yield from (f"note: {said}" for said in self.notes)
 
 
-def said_of(lines: Iterable[tuple[LedgerLine, Entry | None]], trust: Trust) -> Said:
+def assess_entries(lines: Iterable[tuple[LedgerLine, Entry | None]], trust: Trust) -> EntryAssessment:
     """What is to be said of lines: each one's form and signature, and what became of the key that signed it."""
     doubts, notes = {}, {}
     for line, entry in lines:
@@ -181,7 +181,7 @@ def said_of(lines: Iterable[tuple[LedgerLine, Entry | None]], trust: Trust) -> S
         elif note := trust.note(line, entry, signer_of(line.content)):
             notes[line.index] = note
     told, noted = (tuple(map(escape_terminal, format_entry_notes(said))) for said in (doubts, notes))
-    return Said(told, noted, len(doubts), len(notes))
+    return EntryAssessment(told, noted, len(doubts), len(notes))
 
 
 def trust_in(index: Index) -> Trust:
@@ -211,7 +211,7 @@ def is_model(released: ReleasedTable) -> bool:
     return released.content_address == released.sha256
 
 
-def in_brief(found: RunEntries, said: Said) -> dict[str, Any]:
+def summarise_run(found: RunEntries, said: EntryAssessment) -> dict[str, Any]:
     """A run as one flat object, for `--json` and CSV."""
     release, series = name_of(found)
     ended, began = found.ending, found.began

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from flows.console.terminal import terminal
 from flows.progress import Lines, listener
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 
 if TYPE_CHECKING:
     from flows.replay.changes import Changes
     from flows.replay.comparison import StageFound
-    from flows.replay.replay import Replayed
+    from flows.replay.replay import ReplayResult
 
 IDENTICAL, DIFFERS = 0, 1
 
@@ -30,12 +30,12 @@ def replay_run(name: str, source: Path | None, released: Path | None, files: Seq
 
     Raises InputError (exit code 2) where the run cannot be replayed.
     """
-    moved = _by_name(files)
+    moved = _parse_file_options(files)
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     lines = Lines(terminal(stderr=True, soft_wrap=True))
     token = listener.set(lines)
     try:
-        listener.get().began("starting")
+        listener.get().begin_step("starting")
         from flows.replay.replay import replay, write_down
 
         done = replay(name, source, released, moved)
@@ -50,7 +50,7 @@ def replay_run(name: str, source: Path | None, released: Path | None, files: Seq
     return IDENTICAL if done.outcome == "identical" else DIFFERS
 
 
-def _by_name(files: Sequence[str]) -> dict[str, Path]:
+def _parse_file_options(files: Sequence[str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for text in files:
         name, equals, place = text.partition("=")
@@ -63,23 +63,23 @@ def _by_name(files: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def _print(done: Replayed) -> None:
+def _print(done: ReplayResult) -> None:
     console = terminal(soft_wrap=True)
     for line in _lines(done):
         console.print(escape_terminal(line))
 
 
-def _lines(done: Replayed) -> list[str]:
+def _lines(done: ReplayResult) -> list[str]:
     lines = []
     if done.comparison is not None:
         unlike = [found for found in done.comparison.stages if found.outcome != "identical"]
-        lines += [line for found in unlike for line in _of_stage(found)]
+        lines += [line for found in unlike for line in _describe_stage(found)]
         lines += [f"changed since the run: {change}" for change in _since(done.comparison.changes)]
         lines += [f"note: {remark}" for remark in done.comparison.remarks]
     return [*lines, sentence(done)]
 
 
-def _of_stage(found: StageFound) -> list[str]:
+def _describe_stage(found: StageFound) -> list[str]:
     how = {"differs": "DIFFERS", "follows": "differs, as what it was given differs", "not reached": "not reached"}
     what = f": {', '.join(found.outputs)}" if found.outputs else ""
     loud = {"unexplained": "NOT EXPLAINED"}
@@ -91,10 +91,10 @@ def _since(changes: Changes) -> list[str]:
     """What is no longer as it was, whether it made a difference or not."""
     if not changes.known:
         return ["not known: what the run was made by was not kept, or the store has lost it"]
-    return [f"{kind}: {told}" for kind, told in changes.in_words(changes.files).items()]
+    return [f"{kind}: {told}" for kind, told in changes.describe_by_kind(changes.files).items()]
 
 
-def sentence(done: Replayed) -> str:
+def sentence(done: ReplayResult) -> str:
     """What came of it, in one sentence."""
     if done.comparison is None:
         return f"Run {done.run} was not replayed: {done.causes[0]}."
@@ -109,7 +109,7 @@ def sentence(done: Replayed) -> str:
     return f"Run {done.run} DIFFERS in {len(done.differs)} of {stages} results{why}."
 
 
-def _as_json(done: Replayed) -> dict[str, Any]:
+def _as_json(done: ReplayResult) -> dict[str, Any]:
     told: dict[str, Any] = {"run": done.run, "outcome": done.outcome, "differs": done.differs, "causes": done.causes}
     if done.comparison is not None:
         told["results"] = [asdict(found) for found in done.comparison.stages]

@@ -12,26 +12,26 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.console.audit.lookup import (
-    Said,
-    in_brief,
+    EntryAssessment,
+    assess_entries,
     is_model,
     name_of,
-    opened,
-    said_of,
+    open_trail_index,
+    summarise_run,
     trust_in,
     verdict_in_words,
     when,
 )
-from flows.console.audit.papers import Papers, manifest_path
-from flows.console.tables import console, trimmed
-from flows.console.words import criterion_in_words
+from flows.console.audit.private_manifest import PrivateManifest, manifest_path
+from flows.console.criterion_text import criterion_in_words
+from flows.console.tables import console, trim_table
 from tasks.audit.ledger.entries import CertificateRevoked, Entry, ReleaseApproved, ReleasedTable, RunEnded, RunReplayed
 from tasks.audit.ledger.ledger import LedgerLine
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import RunEntries, run_of, signer_of
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 
 WHERE = "sdcert audit show ID"
 SHORTEST_DIGEST, LONGEST_NUMBER = 8, 20
@@ -45,13 +45,13 @@ def show(name: str, *, as_json: bool) -> int:
 
     Exit code 1 where a signature is not good. Raises InputError where nothing or more than one thing has this name.
     """
-    with opened() as index:
+    with open_trail_index() as index:
         number = _number(name, index)
         if number is not None:
             return _show_entry(index, number, as_json=as_json)
         found = index.run(_run_of_digest(index, name) or name)
         lines = index.lines_of(found)
-        said = said_of(lines, trust_in(index))
+        said = assess_entries(lines, trust_in(index))
     if as_json:
         _print_json(found, lines, said)
     else:
@@ -104,15 +104,15 @@ def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
     return NOT_GOOD if why else GOOD
 
 
-def _print_json(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], of_it: Said) -> None:
+def _print_json(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], of_it: EntryAssessment) -> None:
     entries = [
         {"number": line.index, "leaf": line.leaf.hex(), **entry.model_dump(mode="json")} for line, entry in lines if entry
     ]
-    said = {"run": in_brief(found, of_it), "manifest": str(manifest_path(found.run)), "entries": entries}
+    said = {"run": summarise_run(found, of_it), "manifest": str(manifest_path(found.run)), "entries": entries}
     sys.stdout.write(json.dumps(said, indent=1) + "\n")
 
 
-def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], said: Said) -> None:
+def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], said: EntryAssessment) -> None:
     out = console()
     release, series = name_of(found)
     of_series = f" (series {series})" if series != release else ""
@@ -146,7 +146,7 @@ def _section(title: str, facts: Facts) -> None:
     for what, value in rows:
         told.add_row(Text(f"  {escape_terminal(what)}"), Text(escape_terminal(value)))
     console().print(Text(f"\n{title}" if title else ""), soft_wrap=True)
-    for line in trimmed(console(), told):
+    for line in trim_table(console(), told):
         console().print(line, soft_wrap=True)
 
 
@@ -155,11 +155,11 @@ def sections(found: RunEntries, *, private: bool) -> Iterator[tuple[str, Facts]]
 
     What each stage made is in the entries alone (`sdcert audit show --json`).
     """
-    papers = Papers(found) if private else None
+    papers = PrivateManifest(found) if private else None
     if found.ending is not None:
         yield "What decided", (*_criteria(found.ending), *(papers.policy() if papers else ()))
     yield "What happened since", _since(found)
-    yield "Who asked", _asked(found)
+    yield "Who asked", _list_request_facts(found)
     yield "What went in", _went_in(found, papers)
     if papers is not None:
         yield "The model", papers.model()
@@ -173,7 +173,7 @@ def sections(found: RunEntries, *, private: bool) -> Iterator[tuple[str, Facts]]
 
 
 def _essentials(found: RunEntries) -> Iterator[tuple[str, str]]:
-    yield from _asked(found)
+    yield from _list_request_facts(found)
     if found.ending is not None:
         faults = [line for line in found.ending.criteria if line.get("decision") != "pass"]
         yield "policy", f"{len(found.ending.criteria) - len(faults)} of {len(found.ending.criteria)} lines kept"
@@ -182,7 +182,7 @@ def _essentials(found: RunEntries) -> Iterator[tuple[str, str]]:
     yield from _since(found)
 
 
-def _asked(found: RunEntries) -> Iterator[tuple[str, str]]:
+def _list_request_facts(found: RunEntries) -> Iterator[tuple[str, str]]:
     yield "began", f"{when(found.began_at)} UTC"
     yield from (("ended", f"{when(at)} UTC") for at in (found.end_time,) if at is not None)
     if found.began is None:
@@ -193,7 +193,7 @@ def _asked(found: RunEntries) -> Iterator[tuple[str, str]]:
     yield from (("flow run", name) for name in (asked.flow_run,) if name)
 
 
-def _went_in(found: RunEntries, papers: Papers | None) -> Iterator[tuple[str, str]]:
+def _went_in(found: RunEntries, papers: PrivateManifest | None) -> Iterator[tuple[str, str]]:
     dataset = None if found.began is None else found.began.dataset
     yield from (("data set", name) for name in (dataset,) if name)
     yield from (("source", name) for name in ("" if papers is None else papers.source(),) if name and name != dataset)

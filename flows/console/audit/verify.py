@@ -13,15 +13,14 @@ from typing import Any
 
 from rich.progress import Progress
 
-from flows.console.keys import asked
+from flows.console.keys import find_passphrase_prompt
 from flows.console.terminal import terminal
-from tasks.audit.keeping.returned import findings_of_records
 from tasks.audit.ledger.findings import LedgerFinding
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.proofs import (
-    Checked,
     ConsistencyProof,
     InclusionProof,
+    ProofCheck,
     check_proof,
     prove_entry,
     prove_since,
@@ -30,10 +29,11 @@ from tasks.audit.ledger.proofs import (
 )
 from tasks.audit.ledger.verification import LedgerVerification, verify_ledger
 from tasks.audit.ledger.witness import create_witness, no_ledger, read_witness, tree_head
+from tasks.audit.maintenance.cache_check import findings_of_records
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import signing_key
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 
@@ -53,7 +53,7 @@ def verify(witnesses: Sequence[Path], keys: Sequence[Path], proof: Path | None, 
     ledger = Ledger.current()
     given = [read_witness(path) for path in witnesses]
     if _is_gone(ledger, witnessed=bool(given)):
-        return _print(_gone(), (), as_json=as_json)
+        return _print(_describe_missing_ledger(), (), as_json=as_json)
     trusted = Keyring.from_files(keys) if keys else Keyring.from_home(Home.current())
     with _bar(ledger.path) as progress:
         found = verify_ledger(ledger, trusted, given, progress)
@@ -68,7 +68,7 @@ def witness(output: Path | None) -> int:
     ledger = Ledger.current()
     if not ledger.exists():
         raise no_ledger()
-    content = create_witness(ledger, signing_key(create=False, ask=asked()))
+    content = create_witness(ledger, signing_key(create=False, ask=find_passphrase_prompt()))
     head, _ = tree_head(content)
     _hand_over(content + b"\n", output)
     _tell(
@@ -89,7 +89,7 @@ def prove(which: str | None, since: Path | None, output: Path | None) -> int:
     ledger = Ledger.current()
     if not ledger.exists():
         raise no_ledger()
-    proof, number = _made(ledger, which, since)
+    proof, number = _create_proof(ledger, which, since)
     _hand_over(serialise_proof(proof), output)
     if isinstance(proof, InclusionProof):
         _tell(f"entry {number} is in the ledger. The proof holds this entry in full: who asked, and at which computer")
@@ -99,8 +99,8 @@ def prove(which: str | None, since: Path | None, output: Path | None) -> int:
     return SOUND
 
 
-def _made(ledger: Ledger, which: str | None, since: Path | None) -> tuple[InclusionProof | ConsistencyProof, int]:
-    key = signing_key(create=False, ask=asked())
+def _create_proof(ledger: Ledger, which: str | None, since: Path | None) -> tuple[InclusionProof | ConsistencyProof, int]:
+    key = signing_key(create=False, ask=find_passphrase_prompt())
     if since is not None:
         return prove_since(ledger, since, key)
     return prove_entry(ledger, str(which), key)
@@ -148,7 +148,7 @@ def _is_gone(ledger: Ledger, *, witnessed: bool) -> bool:
     raise no_ledger()
 
 
-def _gone() -> LedgerVerification:
+def _describe_missing_ledger() -> LedgerVerification:
     says = "there is no ledger.jsonl, though this home has runs, a head.json, or a witness that speaks of one"
     return LedgerVerification("", 0, 0, "", None, None, (LedgerFinding("missing", says),), 1, (), ())
 
@@ -192,7 +192,7 @@ def _as_dict(found: LedgerVerification) -> dict[str, Any]:
     return {**asdict(found), **dates, "sound": found.sound}
 
 
-def _proof_as_dict(checked: Checked) -> dict[str, Any]:
+def _proof_as_dict(checked: ProofCheck) -> dict[str, Any]:
     parts = {"entry": checked.entry, "first": checked.first, "head": checked.head}
     held = {name: part.model_dump(mode="json") for name, part in parts.items() if part is not None}
     return {**held, "faults": list(checked.faults), "holds": not checked.faults}

@@ -14,22 +14,22 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.console.compare.specs import DASH, differences, masking_in_words
-from flows.console.tables import console, known_revoked
+from flows.console.tables import console, find_revoked_runs_or_warn
 from flows.history import manifests, status_of
 from tasks.microdata.errors import InputError
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.inert import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.suggestion import did_you_mean
 from tasks.report.views.rows import mark_bound
-from tasks.report.words.numbers import in_unit, limit_in_unit
+from tasks.report.wording.numbers import format_limit, format_with_unit
 from tasks.runtime.settings import Home
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.membership.figures import REHEARSED
 from tasks.score.policy import DECLARED, INSIDER, Policy, PolicyLine
 from tasks.score.rounding import public
 from tasks.score.verdict import Criterion
-from tasks.score.verdict_word import in_capitals, verdict_word
+from tasks.score.verdict_word import capitalise_verdict, verdict_word
 
 WHERE = "sdcert compare RUN"
 BEST = " *"
@@ -75,7 +75,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparisonRow:
     """One line of the comparison. values: one a run, None where it has none. best: the places of the best, empty if equal.
 
     remark: why the values are not compared, where they are not. lower_bounds: the places of values that are lower bounds.
@@ -94,7 +94,7 @@ def compare_runs(names: Sequence[str], *, as_json: bool) -> int:
     if len(names) < 2:
         raise InputError("too-few-runs", WHERE, "One run cannot be compared.", "two or more runs",
                          "name another one; `sdcert runs` lists them")  # fmt: skip
-    found = _found(names)
+    found = _load_runs(names)
     sections = {
         "policy": tuple(_policy_rows(found)),
         "risks": tuple(_risk_rows(found)),
@@ -102,7 +102,7 @@ def compare_runs(names: Sequence[str], *, as_json: bool) -> int:
         "use": tuple(_use_rows(found)),
     }
     changed = differences([run.manifest["spec"] for run in found])
-    changed = [*_of_sources(found), *changed]
+    changed = [*_compare_sources(found), *changed]
     if as_json:
         sys.stdout.write(json.dumps(_as_json(found, sections, changed), indent=1, ensure_ascii=False) + "\n")
     else:
@@ -110,7 +110,7 @@ def compare_runs(names: Sequence[str], *, as_json: bool) -> int:
     return 0
 
 
-def _of_sources(found: Sequence[Run]) -> Iterable[str]:
+def _compare_sources(found: Sequence[Run]) -> Iterable[str]:
     """Are the figures about the same data? They are if the file is the same, or the table that was read from it."""
     tables, files = ({getattr(run, what) for run in found} for what in ("data", "source_file"))
     if len(tables) == 1:
@@ -121,7 +121,7 @@ def _of_sources(found: Sequence[Run]) -> Iterable[str]:
         yield "the source tables differ: the figures are about different data"
 
 
-def _found(names: Sequence[str]) -> tuple[Run, ...]:
+def _load_runs(names: Sequence[str]) -> tuple[Run, ...]:
     known = manifests()
     chosen = [_manifest(name, known) for name in names]
     runs = [manifest["run"] for manifest in chosen]
@@ -129,7 +129,7 @@ def _found(names: Sequence[str]) -> tuple[Run, ...]:
         twice = next(run for run in runs if runs.count(run) > 1)
         raise InputError("run-twice", WHERE, "Two of the names mean the same run.", "each run once",
                          "a release name means its newest run; name an earlier one by its id", twice)  # fmt: skip
-    revoked = known_revoked()
+    revoked = find_revoked_runs_or_warn()
     return tuple(
         Run(_letter(place), manifest, _estimates(manifest), manifest["run"] in revoked) for place, manifest in enumerate(chosen)
     )
@@ -173,28 +173,32 @@ def _estimates(manifest: dict[str, Any]) -> tuple[Estimate, ...]:
         exact = json.loads(read_text_file(path, encoding="utf-8"))
         figures = exact["estimates"]
         plain = [{k: v for k, v in f.items() if k != "id"} | {"parameters": list(f["parameters"].items())} for f in figures]
-        return public(_ESTIMATES.validate_python(plain), _decided_lines(manifest["spec"].get("policy"), exact.get("criteria")))
+        return public(
+            _ESTIMATES.validate_python(plain), _pair_lines_with_criteria(manifest["spec"].get("policy"), exact.get("criteria"))
+        )
     except (OSError, ValueError, KeyError, TypeError):
         what = f"The scorecard of run {manifest['run']} is gone or damaged."
         raise InputError("no-scorecard", WHERE, what, "a run whose private folder is whole",
                          "certify it again: what was computed is kept") from None  # fmt: skip
 
 
-def _decided_lines(policy: Any, criteria: Any) -> Iterable[tuple[PolicyLine, Criterion]]:
+def _pair_lines_with_criteria(policy: Any, criteria: Any) -> Iterable[tuple[PolicyLine, Criterion]]:
     """Each policy line of a run with what became of it: a figure is shown on that side of a limit on which it was found."""
     if not policy or not criteria:
         return ()
     return zip(_POLICY.validate_json(json.dumps(policy)), _CRITERIA.validate_json(json.dumps(criteria)), strict=True)
 
 
-def _policy_rows(found: Sequence[Run]) -> Iterable[Row]:
+def _policy_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
     lines = [{_line_key(line): line for line in run.manifest["criteria"]} for run in found]
     for key in dict.fromkeys(key for of_run in lines for key in of_run):
         of_key = [of_run.get(key) for of_run in lines]
         values = tuple(None if line is None else line["deciding_value"] for line in of_key)
-        cells = tuple(DASH if line is None else _decided(line, value) for line, value in zip(of_key, values, strict=True))
+        cells = tuple(
+            DASH if line is None else _format_decision(line, value) for line, value in zip(of_key, values, strict=True)
+        )
         bounds = tuple(place for place, line in enumerate(of_key) if line and line.get("lower_bound"))
-        yield Row(_line_in_words(next(line for line in of_key if line)), values, cells, lower_bounds=bounds)
+        yield ComparisonRow(_line_in_words(next(line for line in of_key if line)), values, cells, lower_bounds=bounds)
 
 
 def _line_key(line: dict[str, Any]) -> tuple[Any, ...]:
@@ -214,31 +218,31 @@ def _line_in_words(line: dict[str, Any]) -> str:
         if MEASURES[line["measure"]].about == "attribute" and line["attribute"]
         else ""
     )
-    return f"{line['measure']}{of}{who}{width}: {line['direction'].replace('_', ' ')} {limit_in_unit(line['limit'], unit)}"
+    return f"{line['measure']}{of}{who}{width}: {line['direction'].replace('_', ' ')} {format_limit(line['limit'], unit)}"
 
 
-def _decided(line: dict[str, Any], value: float | None) -> str:
+def _format_decision(line: dict[str, Any], value: float | None) -> str:
     at_least = "at least " if line.get("lower_bound") else ""
-    figure = "" if value is None else f" {at_least}{in_unit(value, MEASURES[line['measure']].unit)}"
+    figure = "" if value is None else f" {at_least}{format_with_unit(value, MEASURES[line['measure']].unit)}"
     return f"{line['decision']}{figure}"
 
 
-def _risk_rows(found: Sequence[Run]) -> Iterable[Row]:
+def _risk_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
     for measure in RISKS:
         for who, told in ((DECLARED, "declared intruder"), (INSIDER, "worst insider")):
             worst = tuple(_worst(run.estimates, measure, who) for run in found)
             if any(one is not None for one in worst):
                 yield _risk_row(f"{measure}, {told}", measure, worst)
     for measure in ("k_anonymity", "uniques_released", "replicated_uniques"):
-        values = tuple(_of_table(run.estimates, measure) for run in found)
+        values = tuple(_find_table_figure(run.estimates, measure) for run in found)
         always = measure == "k_anonymity" and any(run.target is None for run in found)
         if always or any(value is not None for value in values):
             yield _row(measure, measure, values)
     for measure in MEMBERSHIP:
-        yield from _asked_rows(found, measure, "worst attack")
+        yield from _list_membership_rows(found, measure, "worst attack")
 
 
-def _risk_row(what: str, measure: str, worst: Sequence[Estimate | None]) -> Row:
+def _risk_row(what: str, measure: str, worst: Sequence[Estimate | None]) -> ComparisonRow:
     """The worst figures of an attack; a lower bound says so, and is compared with nothing: nobody knows how much it leaves."""
     bounds = tuple(place for place, one in enumerate(worst) if one is not None and one.is_lower_bound)
     row = _row(what, measure, tuple(None if one is None else one.value for one in worst), BOUND if bounds else "")
@@ -246,7 +250,7 @@ def _risk_row(what: str, measure: str, worst: Sequence[Estimate | None]) -> Row:
     return replace(row, cells=cells, lower_bounds=bounds)
 
 
-def _asked_rows(found: Sequence[Run], measure: str, told: str, remark: str = "") -> Iterable[Row]:
+def _list_membership_rows(found: Sequence[Run], measure: str, told: str, remark: str = "") -> Iterable[ComparisonRow]:
     """The worst figure of each run, if any has one. A rehearsal is about how a release is made: no file is compared with it."""
     worst = [_worst_asked(run.estimates, measure) for run in found]
     if not any(worst):
@@ -259,20 +263,20 @@ def _asked_rows(found: Sequence[Run], measure: str, told: str, remark: str = "")
     yield _row(f"{measure}, {told}{note}", measure, tuple(None if one is None else one.value for one in worst), remark)
 
 
-def _use_rows(found: Sequence[Run]) -> Iterable[Row]:
+def _use_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
     """How often a model is right, which is compared where the models answer the same question."""
     targets = {run.target for run in found if run.target is not None}
-    yield from _asked_rows(
+    yield from _list_membership_rows(
         found, ACCURACY, "of others", "not compared: they predict other attributes" if len(targets) > 1 else ""
     )
 
 
-def _loss_rows(found: Sequence[Run]) -> Iterable[Row]:
+def _loss_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
     """A loss over other attributes answers another question: it is shown, and none is called the best."""
     masked = {frozenset(e.attribute for e in run.estimates if e.measure == "cells_changed") for run in found}
     remark = "not compared: other attributes are masked" if len(masked) > 1 else ""
     for measure in LOSS:
-        values = tuple(_of_table(run.estimates, measure.name) for run in found)
+        values = tuple(_find_table_figure(run.estimates, measure.name) for run in found)
         if any(value is not None for value in values):
             yield _row(measure.name, measure.name, values, remark)
 
@@ -294,20 +298,20 @@ def _worst_of(figures: Iterable[Estimate], measure: str) -> Estimate | None:
     return max((one for one in figures if one.value is not None), key=lambda one: sign * (one.value or 0.0), default=None)
 
 
-def _of_table(estimates: Iterable[Estimate], measure: str) -> float | None:
+def _find_table_figure(estimates: Iterable[Estimate], measure: str) -> float | None:
     return next((e.value for e in estimates if e.measure == measure and e.attribute is None and e.subgroup is None), None)
 
 
-def _row(what: str, measure: str, values: tuple[float | None, ...], remark: str = "") -> Row:
-    cells = tuple(DASH if value is None else in_unit(value, MEASURES[measure].unit) for value in values)
+def _row(what: str, measure: str, values: tuple[float | None, ...], remark: str = "") -> ComparisonRow:
+    cells = tuple(DASH if value is None else format_with_unit(value, MEASURES[measure].unit) for value in values)
     present = [value for value in values if value is not None]
     if remark or len(present) < 2 or len(set(cells)) == 1:
-        return Row(what, values, cells, (), remark)
+        return ComparisonRow(what, values, cells, (), remark)
     best = cells[values.index((max if MEASURES[measure].better == "higher" else min)(present))]
-    return Row(what, values, cells, tuple(place for place, cell in enumerate(cells) if cell == best))
+    return ComparisonRow(what, values, cells, tuple(place for place, cell in enumerate(cells) if cell == best))
 
 
-def _print(found: Sequence[Run], sections: dict[str, tuple[Row, ...]], changed: list[str]) -> None:
+def _print(found: Sequence[Run], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]) -> None:
     out = console()
 
     def say(text: str) -> None:
@@ -316,14 +320,14 @@ def _print(found: Sequence[Run], sections: dict[str, tuple[Row, ...]], changed: 
     for run in found:
         manifest = run.manifest
         revoked = ", and revoked since" if run.revoked else ""
-        word = in_capitals(verdict_word(manifest["verdict"], manifest.get("exceptions", ())))
+        word = capitalise_verdict(verdict_word(manifest["verdict"], manifest.get("exceptions", ())))
         say(f"{run.letter}  {manifest['run']}  {manifest['release']}  {word}{revoked}")
         for step in masking_in_words(manifest["spec"]):
             say(f"   {step}")
     say("")
     for title, rows in sections.items():
         if rows:
-            say(_titled(title, rows))
+            say(_format_title(title, rows))
             out.print(_table(title, rows, found))
             say("")
     say("The release files differ in:" if changed else "The release files say the same.")
@@ -331,13 +335,13 @@ def _print(found: Sequence[Run], sections: dict[str, tuple[Row, ...]], changed: 
         say(f"  {change}")
 
 
-def _titled(title: str, rows: Sequence[Row]) -> str:
+def _format_title(title: str, rows: Sequence[ComparisonRow]) -> str:
     told = [f"{BEST.strip()} best"] if any(row.best for row in rows) else []
     told += dict.fromkeys(row.remark for row in rows if row.remark)
     return f"{TITLES[title]} ({'; '.join(told)})" if told else TITLES[title]
 
 
-def _table(title: str, rows: Sequence[Row], found: Sequence[Run]) -> Table:
+def _table(title: str, rows: Sequence[ComparisonRow], found: Sequence[Run]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0))
     table.add_column(overflow="fold")
     for run in found:
@@ -348,7 +352,7 @@ def _table(title: str, rows: Sequence[Row], found: Sequence[Run]) -> Table:
     return table
 
 
-def _as_json(found: Sequence[Run], sections: dict[str, tuple[Row, ...]], changed: list[str]) -> dict[str, Any]:
+def _as_json(found: Sequence[Run], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]) -> dict[str, Any]:
     runs = [
         {
             "letter": run.letter,

@@ -7,7 +7,7 @@ import string
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 
 LEFT_OUT = frozenset(  # what names the release, or could tell a value or a place of the source
     {"name", "series", "seed", "source", "expect", "order", "missing", "categories", "hierarchy", "codebook"}
@@ -39,11 +39,11 @@ def _parameter(name: str, value: Any) -> str:
     """One parameter in words; of a parameter for each attribute, the attributes with what they say."""
     if not isinstance(value, dict):
         return f"{name} {_value(value)}"
-    told = (f"{_value(attribute)}{_in_brackets(one)}" for attribute, one in value.items())
+    told = (f"{_value(attribute)}{_bracket_value(one)}" for attribute, one in value.items())
     return f"{name} {'; '.join(told)}"
 
 
-def _in_brackets(value: Any) -> str:
+def _bracket_value(value: Any) -> str:
     """What is said of one attribute. Left out is what could tell a value or a place of the source."""
     if not isinstance(value, dict):
         return f" ({_value(value)})"
@@ -56,7 +56,9 @@ def differences(specs: Sequence[dict[str, Any]]) -> list[str]:
     flat = [dict(_flat(spec, "")) for spec in specs]
     places = dict.fromkeys(place for fields in flat for place in fields)
     found = [(place, [fields.get(place) for fields in flat]) for place in places]
-    return [f"{place}: {_told(values)}" for place, values in found if any(value != values[0] for value in values)]
+    return [
+        f"{place}: {_describe_difference(values)}" for place, values in found if any(value != values[0] for value in values)
+    ]
 
 
 def _flat(content: Any, place: str) -> Iterator[tuple[str, Any]]:
@@ -65,7 +67,7 @@ def _flat(content: Any, place: str) -> Iterator[tuple[str, Any]]:
         for key, value in content.items():
             if key not in LEFT_OUT and value is not None:
                 yield from _flat(
-                    _by_name(value) if key == "attributes" else value, f"{place}.{escape_terminal(key)}".removeprefix(".")
+                    _index_by_name(value) if key == "attributes" else value, f"{place}.{escape_terminal(key)}".removeprefix(".")
                 )
     elif isinstance(content, list) and any(isinstance(part, dict | list) for part in content):
         for number, part in enumerate(content):
@@ -74,13 +76,13 @@ def _flat(content: Any, place: str) -> Iterator[tuple[str, Any]]:
         yield place, content
 
 
-def _by_name(declared: Any) -> Any:
+def _index_by_name(declared: Any) -> Any:
     if isinstance(declared, list) and all(isinstance(part, dict) for part in declared):
         return {part["name"]: {k: v for k, v in part.items() if k != "name"} for part in declared}
     return declared
 
 
-def _told(values: list[Any]) -> str:
+def _describe_difference(values: list[Any]) -> str:
     """`A 5, B 10`; of lists what only some have."""
     letters = string.ascii_uppercase
     if all(isinstance(value, list) for value in values):

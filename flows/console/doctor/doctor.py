@@ -22,7 +22,7 @@ from flows.console.doctor.keys import findings_of_keys
 from flows.console.doctor.schedules import findings_of_quarantine, findings_of_schedules
 from flows.console.doctor.trail import findings_of_trail
 from flows.console.terminal import terminal
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import open_regular_file, read_text_file
 from tasks.microdata.words import join_first
 from tasks.runtime.settings import Home
@@ -111,14 +111,14 @@ def _python() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
-    absent = sorted(name for name in _direct() if _installed(name) is None)
+    absent = sorted(name for name in _direct() if _find_version(name) is None)
     if absent:
         yield fail("packages", f"not installed: {', '.join(absent)}", "run `make setup`")
     if not LOCK.is_file():
         yield warn("packages", "no requirements.lock here, so versions were not compared", "install from a checkout")
         return
-    pinned = _pinned(read_text_file(LOCK, encoding="utf-8"))
-    other = sorted(n for n, versions in pinned.items() if (v := _installed(n)) is not None and v not in versions)
+    pinned = _parse_lock(read_text_file(LOCK, encoding="utf-8"))
+    other = sorted(n for n, versions in pinned.items() if (v := _find_version(n)) is not None and v not in versions)
     if not other:
         yield fine("packages", f"every installed one of {len(pinned)} has the version of requirements.lock")
         return
@@ -132,7 +132,7 @@ def _direct() -> list[str]:
     return [one.name for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
 
 
-def _pinned(lock: str) -> dict[str, set[str]]:
+def _parse_lock(lock: str) -> dict[str, set[str]]:
     """The versions of each package that the lock has for this Python and platform."""
     found: dict[str, set[str]] = {}
     for line in lock.splitlines():
@@ -145,7 +145,7 @@ def _pinned(lock: str) -> dict[str, set[str]]:
     return found
 
 
-def _installed(name: str) -> str | None:
+def _find_version(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -156,7 +156,7 @@ def _prefect() -> Finding:
     address = os.environ.get("PREFECT_API_URL")
     if not address:
         return fine("prefect", "PREFECT_API_URL is not set: each run starts a temporary server and ends it")
-    problem = _unanswered(f"{address.rstrip('/')}/health")
+    problem = _find_connection_problem(f"{address.rstrip('/')}/health")
     if problem is None:
         return fine("prefect", "the server that PREFECT_API_URL names answers")
     to_do = "start it (`sdcert serve`), correct the address, or unset PREFECT_API_URL for a temporary server"
@@ -166,7 +166,7 @@ def _prefect() -> Finding:
 def _mlflow() -> Finding:
     address = os.environ.get("MLFLOW_TRACKING_URI")
     if address and address.startswith(("http:", "https:")):
-        problem = _unanswered(f"{address.rstrip('/')}/health")
+        problem = _find_connection_problem(f"{address.rstrip('/')}/health")
         if problem is None:
             return fine("mlflow", "the server that MLFLOW_TRACKING_URI names answers")
         to_do = "start it, correct the address, or unset MLFLOW_TRACKING_URI for a local file"
@@ -192,7 +192,7 @@ def _local_store(path: Path) -> Finding:
     return warn("mlflow", "mlflow.db in the private folder cannot be read or is damaged", to_do)
 
 
-def _unanswered(address: str) -> str | None:
+def _find_connection_problem(address: str) -> str | None:
     """Why nobody answers there, without the address, which may hold a password; None: somebody does."""
     import httpx
 

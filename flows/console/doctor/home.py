@@ -18,11 +18,11 @@ from typing import Any, Literal
 import psutil
 
 from flows.history import manifests, status_of
-from tasks.audit.keeping.due import IssuedCertificate, certificates, collect_certificates, due
-from tasks.audit.keeping.inventory import cache_records, drafts, is_abandoned
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.rows import entry_of, signer_of
 from tasks.audit.lookup.trust import Trust
+from tasks.audit.maintenance.inventory import cache_records, drafts, is_abandoned
+from tasks.audit.maintenance.review_due import IssuedCertificate, certificates, collect_certificates, find_due_certificates
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
@@ -71,7 +71,7 @@ def fail(topic: str, says: str, to_do: str) -> Finding:
     return Finding(topic, "fail", says, to_do)
 
 
-def counted(n: int, what: str, many: str = "") -> str:
+def format_count(n: int, what: str, many: str = "") -> str:
     """`1 run`, `2 runs`"""
     return f"{n:,} {what if n == 1 else many or what + 's'}"
 
@@ -216,7 +216,7 @@ def _clock_of_runs() -> Finding:
     if not later:
         return fine("clock", "no run began in the future")
     to_do = "set the clock of this machine (NTP): runs are told apart and sorted by their time"
-    return warn("clock", f"{counted(len(later), 'run')} began later than now, the last of them {later[0]}", to_do)
+    return warn("clock", f"{format_count(len(later), 'run')} began later than now, the last of them {later[0]}", to_do)
 
 
 def _file_system(folder: Path) -> str:
@@ -250,10 +250,11 @@ def _records(home: Home) -> Iterator[Finding]:
     found = [one for one in cache_records(home.root / "records") if one.returned is not None]
     edited = [one.file.path.name for one in found if not one.is_sealed(home)]
     if edited:
-        says = f"{counted(len(edited), 'record')} edited or exchanged after a stage had returned: {', '.join(edited[:_NAMED])}"
+        records = format_count(len(edited), "record")
+        says = f"{records} edited or exchanged after a stage had returned: {', '.join(edited[:_NAMED])}"
         yield fail("cache", says, "find out who writes there; no run reads them, and `sdcert store gc --yes` removes them")
     elif found:
-        yield fine("cache", f"{counted(len(found), 'record')}, each with its seal")
+        yield fine("cache", f"{format_count(len(found), 'record')}, each with its seal")
 
 
 def _pointers(home: Home) -> Iterator[Finding]:
@@ -292,20 +293,20 @@ def _has_seed(draws: Path, pointer: Path) -> bool:
 def _leftovers(root: Path) -> Iterator[Finding]:
     left = orphans(str(root))
     if left:
-        says = f"left by runs that were killed: {counted(len(left), 'process', 'processes')}"
+        says = f"left by runs that were killed: {format_count(len(left), 'process', 'processes')}"
         yield warn("servers", says, "nothing: the next `sdcert certify` ends them")
     else:
         yield fine("servers", "no temporary server was left behind")
     dead = [manifest["run"] for manifest in manifests() if status_of(manifest) == "killed"]
     if dead:
         told = ", ".join(dead[:_NAMED])
-        says = f"{counted(len(dead), 'run')} killed before the end: {told}"
+        says = f"{format_count(len(dead), 'run')} killed before the end: {told}"
         yield warn("runs", says, "run them again; what was computed is kept")
     else:
         yield fine("runs", "no run is shown as running whose process is gone")
     left_files = sum(is_abandoned(file) for file in drafts(root))
     if left_files:
-        says = f"{counted(left_files, 'file')} left by writers that were killed; there may be values or secrets inside"
+        says = f"{format_count(left_files, 'file')} left by writers that were killed; there may be values or secrets inside"
         yield warn("drafts", says, "`sdcert store gc --yes` removes them")
     else:
         yield fine("drafts", "no writer that was killed has left a file")
@@ -320,7 +321,7 @@ def _certificates(root: Path) -> Finding:
         known = _standing(Home(root), now)
     except InputError as error:
         return fail("certificates", f"the ledger cannot be read: {error.what}", error.remedy)
-    late = [one for one in due(known, at=now, within=timedelta(0)) if one.certificate.superseded_by is None]
+    late = [one for one in find_due_certificates(known, at=now, within=timedelta(0)) if one.certificate.superseded_by is None]
     if late:
         to_do = "`sdcert audit due` says which, and what to do"
         says = f"{len(late)} are past their date of review, older than the attacks of today, or of a key that was revoked"

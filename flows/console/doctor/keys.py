@@ -31,9 +31,9 @@ def findings_of_keys(root: Path) -> Iterator[Finding]:
         Keyring.from_home(home)
         yield _current(home)
         yield from _incomplete(home, records)
-        yield from _broken_off(home)
+        yield from _report_pending_change(home)
     except InputError as error:
-        yield _told(error)
+        yield _create_error_finding(error)
     except OSError as error:
         yield fail(TOPIC, f"keys/signing cannot be looked at ({error.strerror})", "work as the user who owns the home")
 
@@ -46,7 +46,7 @@ def _environment(home: Home) -> Finding | None:
         return None
     if ledger_is_empty(home):
         return fine(TOPIC, f"the key in {PEM_VARIABLE} opens, and will sign from the first release on")
-    return _told(stranger())
+    return _create_error_finding(stranger())
 
 
 def _current(home: Home) -> Finding:
@@ -70,7 +70,7 @@ def _not_opened(error: InputError) -> Finding:
     if error.code in LOCKED:
         says = f"the current key is locked, and {PASSPHRASE_VARIABLE} is not set: only who is asked on a terminal can sign"
         return warn(TOPIC, says, f"set {PASSPHRASE_VARIABLE} where releases are certified without a terminal")
-    return _told(error)
+    return _create_error_finding(error)
 
 
 def _incomplete(home: Home, records: list[KeyRecord]) -> Iterator[Finding]:
@@ -87,12 +87,12 @@ def _incomplete(home: Home, records: list[KeyRecord]) -> Iterator[Finding]:
             yield warn(TOPIC, says, f"{RESTORE}; remove the file if its making was broken off")
 
 
-def _broken_off(home: Home) -> Iterator[Finding]:
+def _report_pending_change(home: Home) -> Iterator[Finding]:
     pending = KeyChanges(home).pending()
     if pending is not None:
         says = f"a change of keys ({pending.change}) was broken off"
         yield warn(TOPIC, says, "`sdcert keys rotate` or `sdcert keys revoke` finishes it first; certifying goes on until then")
 
 
-def _told(error: InputError) -> Finding:
+def _create_error_finding(error: InputError) -> Finding:
     return fail(TOPIC, f"{error.what} ({error.where})", error.remedy)

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from flows.console.doctor.api import UNREADABLE, api_address, api_client
-from flows.console.doctor.home import Finding, counted, fail, fine, warn
+from flows.console.doctor.home import Finding, fail, fine, format_count, warn
 from flows.scheduled.deployments import TAG
 from tasks.microdata.words import join_first
 
@@ -41,12 +41,14 @@ def findings_of_quarantine() -> Iterator[Finding]:
     waiting = records()
     if waiting:
         series = join_first(sorted({one.series for one in waiting}), _NAMED)
-        says = f"{counted(len(waiting), 'version of a source', 'versions of sources')} not certified, of the series: {series}"
+        says = (
+            f"{format_count(len(waiting), 'version of a source', 'versions of sources')} not certified, of the series: {series}"
+        )
         yield warn("quarantine", says, "`sdcert quarantine list` says why")
 
 
 def _findings(client: httpx.Client) -> Iterator[Finding]:
-    deployed = _asked(client, "deployments/filter", {"deployments": {"tags": {"all_": [TAG]}}, "limit": 200})
+    deployed = _post_query(client, "deployments/filter", {"deployments": {"tags": {"all_": [TAG]}}, "limit": 200})
     active = [one for one in deployed if not one["paused"] and any(schedule["active"] for schedule in one["schedules"])]
     if not active:
         yield fine(TOPIC, f"no deployment with the tag {TAG} has an active schedule")
@@ -69,17 +71,17 @@ def _findings(client: httpx.Client) -> Iterator[Finding]:
 
 def _workers(client: httpx.Client, active: list[dict[str, Any]]) -> Iterator[Finding]:
     for pool in sorted({one["work_pool_name"] for one in active if one.get("work_pool_name")}):
-        workers = _asked(client, f"work_pools/{pool}/workers/filter", {})
+        workers = _post_query(client, f"work_pools/{pool}/workers/filter", {})
         if not any(worker.get("status") == "ONLINE" for worker in workers):
             yield warn(TOPIC, f"no worker of the pool {pool} is there", "start `sdcert serve`, or a worker of the pool")
 
 
 def _runs(client: httpx.Client, deployment: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     wanted = {"deployment_id": {"any_": [deployment["id"]]}, "state": {"type": {"any_": [kind]}}}
-    return _asked(client, "flow_runs/filter", {"flow_runs": wanted, "limit": 200})
+    return _post_query(client, "flow_runs/filter", {"flow_runs": wanted, "limit": 200})
 
 
-def _asked(client: httpx.Client, path: str, content: dict[str, Any]) -> list[dict[str, Any]]:
+def _post_query(client: httpx.Client, path: str, content: dict[str, Any]) -> list[dict[str, Any]]:
     answer = client.post(path, json=content)
     answer.raise_for_status()
     found: list[dict[str, Any]] = answer.json()

@@ -116,7 +116,7 @@ def _numbers(cells: pa.Array, declared: AttributeSpec, raw: RawTable) -> Reading
         declared=declared if declared.missing else None,
         doubt=(
             f"are its points thousands separators? Then every value is a thousandth of what it should be: take them out {AGAIN}"
-            if raw.delimiter == ";" and _grouped(cells, r"\.", _POINT_GROUP)
+            if raw.delimiter == ";" and _can_be_thousands(cells, r"\.", _POINT_GROUP)
             else None
         ),
         codes=_codes(cells, "."),
@@ -126,7 +126,7 @@ def _numbers(cells: pa.Array, declared: AttributeSpec, raw: RawTable) -> Reading
 def _commas(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
     if not _all(cells, COMMA_NUMBER):
         return _almost(cells)
-    if _grouped(cells, ",", _COMMA_GROUP):
+    if _can_be_thousands(cells, ",", _COMMA_GROUP):
         why = "numbers with a comma before three digits: decimal commas or thousands separators"
         decide = (
             'are they decimal commas? Then write `role: quasi_identifier, scale: numeric, decimal: ","` '
@@ -137,7 +137,7 @@ def _commas(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
     return Reading(declared=found, found="numbers with a decimal comma", codes=_codes(cells, ","))
 
 
-def _grouped(cells: pa.Array, mark: str, pattern: str) -> bool:
+def _can_be_thousands(cells: pa.Array, mark: str, pattern: str) -> bool:
     """Could each mark stand before thousands? Not where a part without marks is longer than three digits."""
     marked = cells.filter(pc.match_substring_regex(cells, mark))
     plain = cells.filter(pc.invert(pc.match_substring_regex(cells, mark)))
@@ -160,7 +160,7 @@ def _dates(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
     fitting = [name for name, pattern in FORMATS.items() if _all(cells, pattern) and not parse_cells_by_format(cells, name)[1]]
     if len(fitting) == 1:
         found = declared.model_copy(update={"date_format": fitting[0], "scale": Scale.DATE})
-        return Reading(declared=found, found=f"dates written as {_in_words(fitting[0])}")
+        return Reading(declared=found, found=f"dates written as {_describe_date_format(fitting[0])}")
     if len(fitting) > 1:
         first, second = (f'`date_format: "{name}"`' for name in fitting[:2])
         why = "dates of which no day is above 12, so that days and months cannot be told apart; so it is not published"
@@ -175,7 +175,7 @@ def _dates(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
     return None
 
 
-def _in_words(date_format: str) -> str:
+def _describe_date_format(date_format: str) -> str:
     names = (("%d", "day"), ("%m", "month"), ("%Y", "year"), ("%H", "hour"), ("%M", "minute"), ("%S", "second"))
     for directive, name in names:
         date_format = date_format.replace(directive, name)
@@ -191,6 +191,6 @@ def _all(cells: pa.Array, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(cells, pattern)).as_py())
 
 
-def spelled(code: int, codes: Sequence[str]) -> tuple[str, ...]:
+def list_spellings(code: int, codes: Sequence[str]) -> tuple[str, ...]:
     """How a code is written in the cells; as a whole number where the source holds numbers."""
     return tuple(cell for cell in codes if float(cell.replace(",", ".")) == code) or (str(code),)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Literal
 
-from tasks.classify.evidence import ROWS_PER_CODE, Facts, is_code_name, is_weight_name
+from tasks.classify.evidence import ROWS_PER_CODE, ColumnEvidence, is_code_name, is_weight_name
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.table import Microdata
 
@@ -36,7 +36,7 @@ CODE_OR_NUMBER_QUESTION = (
 )
 
 
-def kind_of_numbers(data: Microdata, facts: Facts) -> Kind | None:
+def kind_of_numbers(data: Microdata, facts: ColumnEvidence) -> Kind | None:
     """What a column of numbers may be instead of a measurement; None where nothing speaks for that.
 
     Meaning: a mean of codes is a code that may not exist. A name tells a code or a weight; without one, whole numbers tell it
@@ -55,7 +55,7 @@ def kind_of_numbers(data: Microdata, facts: Facts) -> Kind | None:
     return "code or number" if repeats and not facts.few_codes and _has_gaps(data, facts) else None
 
 
-def question_of(kind: Kind, facts: Facts) -> str:
+def question_of(kind: Kind, facts: ColumnEvidence) -> str:
     """What only a person can know of such a column."""
     match kind:
         case "weight":
@@ -69,6 +69,6 @@ def question_of(kind: Kind, facts: Facts) -> str:
             return CODE_OR_NUMBER_QUESTION.format(names="write `scale: nominal`" if fits else "write `role: withheld`")
 
 
-def _has_gaps(data: Microdata, facts: Facts) -> bool:
+def _has_gaps(data: Microdata, facts: ColumnEvidence) -> bool:
     numbers = data.floats(facts.name)[~data.missing(facts.name)]
     return facts.n_distinct < GAPS * (float(numbers.max()) - float(numbers.min()) + 1)

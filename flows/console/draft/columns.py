@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flows.console.draft.cells import AGAIN, GROUP_IT, Reading, missing_codes, spelled
+from flows.console.draft.cells import AGAIN, GROUP_IT, Reading, list_spellings, missing_codes
 from flows.console.draft.codes import kind_of_numbers, question_of
-from tasks.classify.evidence import Facts, classify_identifier_name, facts_of, names_people
+from tasks.classify.evidence import ColumnEvidence, classify_identifier_name, count_column_evidence, names_people
 from tasks.classify.roles import attribute_of
 from tasks.ingest.columns.numerals import is_missing_word
 from tasks.mask.groups.block import MOST_CATEGORIES
@@ -27,7 +27,7 @@ FREE_TEXT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drafted:
+class DraftColumn:
     """One column of the draft. why: what was found and what follows.
 
     decide: what only a person can know, and what decides about a wrong value or a risk: nothing is certified before it is
@@ -35,7 +35,7 @@ class Drafted:
     """
 
     attribute: Attribute
-    facts: Facts
+    facts: ColumnEvidence
     reading: Reading = AS_READ
     why: tuple[str, ...] = ()
     decide: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Drafted:
         return self.attribute.name
 
     @property
-    def known(self) -> bool:
+    def is_quasi_identifier(self) -> bool:
         return self.attribute.role is Role.QUASI_IDENTIFIER
 
     @property
@@ -57,28 +57,28 @@ class Drafted:
     @property
     def groupable(self) -> bool:
         fits = not self.categorical or self.facts.n_distinct <= MOST_CATEGORIES
-        return self.known and self.attribute.scale in GROUPABLE and self.facts.n_distinct > 1 and fits
+        return self.is_quasi_identifier and self.attribute.scale in GROUPABLE and self.facts.n_distinct > 1 and fits
 
-    def as_derived(self, sources: tuple[str, ...], why: str) -> Drafted:
+    def as_derived(self, sources: tuple[str, ...], why: str) -> DraftColumn:
         attribute = replace(self.attribute, role=Role.DERIVED, derived_from=sources)
-        return replace(self, attribute=attribute, why=(_counted(self.facts), why))
+        return replace(self, attribute=attribute, why=(_describe_counts(self.facts), why))
 
-    def changed(self, why: str, **fields: Any) -> Drafted:
+    def change_attribute(self, why: str, **fields: Any) -> DraftColumn:
         return replace(self, attribute=replace(self.attribute, **fields), why=(*self.why, why))
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DraftEntry:
     """One entry of a list in the draft, and why it is there."""
 
     fields: dict[str, Any]
     why: tuple[str, ...]
 
 
-def drafted(data: Microdata, name: str, reading: Reading) -> Drafted:
+def draft_column(data: Microdata, name: str, reading: Reading) -> DraftColumn:
     """The proposal for one column, as it is read by `reading`."""
-    facts = facts_of(data, name)
-    column = _asked(_drafted(facts, reading), data)
+    facts = count_column_evidence(data, name)
+    column = _add_number_question(_propose_column(facts, reading), data)
     if column.attribute.role in UNPUBLISHED:
         return column
     if facts.kind == "text":
@@ -87,30 +87,32 @@ def drafted(data: Microdata, name: str, reading: Reading) -> Drafted:
     if facts.kind not in {"integer", "double"}:
         return column
     codes = missing_codes(data.floats(name)[~data.missing(name)])
-    asked = tuple(_code_question(cell) for code in codes for cell in spelled(code, reading.codes))
+    asked = tuple(_code_question(cell) for code in codes for cell in list_spellings(code, reading.codes))
     doubts = () if reading.doubt is None else (reading.doubt,)
     return replace(column, decide=(*column.decide, *asked, *doubts))
 
 
-def _asked(column: Drafted, data: Microdata) -> Drafted:
+def _add_number_question(column: DraftColumn, data: Microdata) -> DraftColumn:
     """With a question where numbers may be codes or weights, and a proposal under which no value is invented."""
-    kind = kind_of_numbers(data, column.facts) if column.known and column.reading.declared is None else None
+    kind = kind_of_numbers(data, column.facts) if column.is_quasi_identifier and column.reading.declared is None else None
     if kind is None:
         return column
     column = replace(column, why=column.why[:-1], hints=())  # without what was told of its scale
     asked = replace(column, decide=(question_of(kind, column.facts),))
     match kind:
         case "weight":
-            return asked.changed("a weight by its name, of a survey or of a body: not published", role=Role.WITHHELD)
+            return asked.change_attribute("a weight by its name, of a survey or of a body: not published", role=Role.WITHHELD)
         case "code":
-            return asked.changed("whole numbers that are codes by the name of the column", scale=Scale.NOMINAL)
+            return asked.change_attribute("whole numbers that are codes by the name of the column", scale=Scale.NOMINAL)
         case "few codes":
             few = replace(column, hints=(CODE_HINT,))
-            return few.changed("codes by the name of the column", scale=Scale.NOMINAL)
+            return few.change_attribute("codes by the name of the column", scale=Scale.NOMINAL)
         case "many codes":
-            return asked.changed("codes by the name of the column: not published", role=Role.WITHHELD, scale=Scale.NOMINAL)
+            return asked.change_attribute(
+                "codes by the name of the column: not published", role=Role.WITHHELD, scale=Scale.NOMINAL
+            )
         case "code or number":
-            return asked.changed("whole numbers that repeat and have gaps: amounts or codes", scale=Scale.ORDINAL)
+            return asked.change_attribute("whole numbers that repeat and have gaps: amounts or codes", scale=Scale.ORDINAL)
 
 
 def _code_question(cell: str) -> str:
@@ -124,29 +126,29 @@ def _word_question(cell: str) -> str:
     )
 
 
-def _drafted(facts: Facts, reading: Reading) -> Drafted:
+def _propose_column(facts: ColumnEvidence, reading: Reading) -> DraftColumn:
     if reading.undecided is not None:
         why, question = reading.undecided
         attribute = Attribute(facts.name, Role.WITHHELD, Scale.NOMINAL, "declared")
-        return Drafted(attribute=attribute, facts=facts, why=(_counted(facts), why), hints=(question,))
+        return DraftColumn(attribute=attribute, facts=facts, why=(_describe_counts(facts), why), hints=(question,))
     try:
         attribute = attribute_of(facts, reading.declared, is_key=False, is_known=False)
     except InputError as error:
-        return _unpublished(facts, reading, error)
-    told = [_counted(facts)]
+        return _propose_unpublished_column(facts, reading, error)
+    told = [_describe_counts(facts)]
     if reading.missing:
         told.append("cells that usually mean `no value` are declared `missing`")
     if reading.found is not None:
         told.append(reading.found)
-    column = Drafted(attribute=attribute, facts=facts, reading=reading, why=tuple(told))
-    if facts.n_distinct < 2 and (facts.n_missing == 0 or facts.n_distinct == 0) and column.known:
-        return column.changed("it says the same of everybody, so it tells an intruder nothing", role=Role.OTHER)
-    if column.known and column.categorical and facts.n_distinct > MANY_CATEGORIES and facts.prose < MOSTLY:
+    column = DraftColumn(attribute=attribute, facts=facts, reading=reading, why=tuple(told))
+    if facts.n_distinct < 2 and (facts.n_missing == 0 or facts.n_distinct == 0) and column.is_quasi_identifier:
+        return column.change_attribute("it says the same of everybody, so it tells an intruder nothing", role=Role.OTHER)
+    if column.is_quasi_identifier and column.categorical and facts.n_distinct > MANY_CATEGORIES and facts.prose < MOSTLY:
         return _many_categories(column)
-    return _with_scale_and_role_told(column)
+    return _explain_scale_and_role(column)
 
 
-def _unpublished(facts: Facts, reading: Reading, error: InputError) -> Drafted:
+def _propose_unpublished_column(facts: ColumnEvidence, reading: Reading, error: InputError) -> DraftColumn:
     """What classify refuses to guess: free text, and what looks like an identifier."""
     named = classify_identifier_name(facts.name)
     if facts.prose >= MOSTLY and (named is None or not names_people(named)):
@@ -154,10 +156,10 @@ def _unpublished(facts: Facts, reading: Reading, error: InputError) -> Drafted:
     reason = error.what.rpartition("declared: ")[2].rstrip(".") if error.code == "undeclared-identifier" else f"it is {named}"
     attribute = Attribute(facts.name, Role.IDENTIFIER, Scale.NOMINAL, "declared")
     why = (f"it looks like something that names a person or company: {reason}", "so it is not published")
-    return Drafted(attribute=attribute, facts=facts, reading=reading, why=why, hints=(_if_it_names_nobody(facts),))
+    return DraftColumn(attribute=attribute, facts=facts, reading=reading, why=why, hints=(_if_it_names_nobody(facts),))
 
 
-def _if_it_names_nobody(facts: Facts) -> str:
+def _if_it_names_nobody(facts: ColumnEvidence) -> str:
     if facts.kind == "text":
         return (
             "if it names nobody: as text that hardly repeats it fits no mask. Write numbers without units or separators, dates "
@@ -167,17 +169,17 @@ def _if_it_names_nobody(facts: Facts) -> str:
     return f"if it is a measurement and names nobody, write `role: quasi_identifier, scale: {scale}` {GROUP_IT}"
 
 
-def _free_text(facts: Facts, reading: Reading) -> Drafted:
+def _free_text(facts: ColumnEvidence, reading: Reading) -> DraftColumn:
     attribute = Attribute(facts.name, Role.WITHHELD, Scale.FREE_TEXT, "declared")
     why = f"it looks like free text: {facts.prose:.0%} are long texts with blanks; so it is not published"
     question = (
         "is this free text? Then leave it so. If it holds categories, write `role: quasi_identifier, scale: nominal`, "
         "and mask it"
     )
-    return Drafted(attribute=attribute, facts=facts, reading=reading, why=(_counted(facts), why), hints=(question,))
+    return DraftColumn(attribute=attribute, facts=facts, reading=reading, why=(_describe_counts(facts), why), hints=(question,))
 
 
-def _many_categories(column: Drafted) -> Drafted:
+def _many_categories(column: DraftColumn) -> DraftColumn:
     """Grouped where the method takes so many, else kept back: exchanged at random, hardly a cell would stay true."""
     coarser = (
         f"would coarser categories do (a region for a town)? In groups of ten most rows may lose theirs: coarsen it {AGAIN}"
@@ -186,15 +188,15 @@ def _many_categories(column: Drafted) -> Drafted:
         return replace(column, why=(*column.why, "many categories without an order"), hints=(coarser,))
     why = f"more than {MOST_CATEGORIES} categories without an order: no mask would leave anything of it, so it is not published"
     question = f"write it in at most {MOST_CATEGORIES} categories (a region for a town) {AGAIN}, or leave it unpublished"
-    return replace(column.changed(why, role=Role.WITHHELD), hints=(question,))
+    return replace(column.change_attribute(why, role=Role.WITHHELD), hints=(question,))
 
 
-def _counted(facts: Facts) -> str:
+def _describe_counts(facts: ColumnEvidence) -> str:
     told = "1 value" if facts.n_distinct == 1 else f"{facts.n_distinct:,} different values"
     return told if not facts.n_missing else f"{told}, {facts.n_missing:,} of {facts.n:,} rows have none"
 
 
-def _with_scale_and_role_told(column: Drafted) -> Drafted:
+def _explain_scale_and_role(column: DraftColumn) -> DraftColumn:
     match column.attribute.role:
         case Role.WEIGHT if column.facts.n_distinct == 1:
             return replace(column, why=(*column.why, "a survey weight by its name; equal for all, it tells nothing"))
@@ -220,7 +222,7 @@ def _with_scale_and_role_told(column: Drafted) -> Drafted:
             return column
 
 
-def _scale_told(column: Drafted) -> tuple[str, tuple[str, ...]]:
+def _scale_told(column: DraftColumn) -> tuple[str, tuple[str, ...]]:
     facts, scale = column.facts, column.attribute.scale
     if scale is Scale.ORDINAL:
         return "a few whole-number codes, taken as ordered", (

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from flows.console.draft.cells import Reading, readings_of
-from flows.console.draft.rules import Draft, draft_of
+from flows.console.draft.rules import ReleaseDraft, draft_of
 from flows.console.draft.start import start_for
 from flows.console.draft.text import text_of
 from flows.console.terminal import terminal
@@ -24,7 +24,7 @@ from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.readers.datasets import DATASETS
 from tasks.ingest.sources import SourceSpec
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.schema import Role
 from tasks.microdata.spec import SLUG
 from tasks.microdata.suggestion import did_you_mean
@@ -50,7 +50,7 @@ def init_release(table: str, output: Path | None, name: str | None, *, force: bo
     draft = draft_of(data, readings, name=release, source=_as_written(source, path), start=start)
     _write(path, text_of(draft))
     _say_what_was_drafted(draft, path)
-    return _checked(draft, path)
+    return _check_draft(draft, path)
 
 
 def source_of(table: str) -> SourceSpec:
@@ -141,7 +141,7 @@ def _write(path: Path, text: str) -> None:
                          "choose another --output", str(path)) from None  # fmt: skip
 
 
-def _say_what_was_drafted(draft: Draft, path: Path) -> None:
+def _say_what_was_drafted(draft: ReleaseDraft, path: Path) -> None:
     say(f"Drafted {path} (release {draft.name}): {len(draft.columns)} columns.")
     for role in Role:
         names = [escape_terminal(column.name) for column in draft.columns if column.attribute.role is role]
@@ -157,7 +157,7 @@ def _say_what_was_drafted(draft: Draft, path: Path) -> None:
     say(f"\nChecking it, as `sdcert check {shlex.quote(str(path))}` does:")
 
 
-def _checked(draft: Draft, path: Path) -> int:
+def _check_draft(draft: ReleaseDraft, path: Path) -> int:
     from flows.console.check import print_plan
 
     try:

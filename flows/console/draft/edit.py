@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
-from flows.console.draft.text import WIDTH, quoted
+from flows.console.draft.text import WIDTH, quote_text
 from tasks.microdata.document import Path_
 
 KeyAndValue = tuple[Node | None, Node]
@@ -138,10 +138,10 @@ def _unprintable(value: Any) -> bool:
 def _make_flow(value: Any) -> Any:
     found: Any
     if isinstance(value, dict):
-        found = CommentedMap({quoted(key): _make_flow(one) for key, one in value.items()})
+        found = CommentedMap({quote_text(key): _make_flow(one) for key, one in value.items()})
     elif isinstance(value, list):
         found = CommentedSeq([_make_flow(one) for one in value])
     else:
-        return quoted(value) if isinstance(value, str) else value
+        return quote_text(value) if isinstance(value, str) else value
     found.fa.set_flow_style()
     return found

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flows.console.draft.columns import Drafted
+from flows.console.draft.columns import DraftColumn
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.images import joint_codes
+from tasks.mask.intruder_belief import joint_codes
 from tasks.mask.methods import mask
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata, encode_jointly
-from tasks.score.aligned import Aligned
 from tasks.score.categories import category_estimates
 from tasks.score.loss import sse_percent
 from tasks.score.synthetic.marginals import marginal_difference
+from tasks.score.table_pair import RowwiseTablePair
 
 MOST_ROWS = 2000  # that are grouped to estimate a loss; a part of the rows is sparser, and loses more
 UNUSED_SEED = bytes(32)  # MDAV draws nothing
@@ -26,7 +26,7 @@ UNUSED_SEED = bytes(32)  # MDAV draws nothing
 class Expected:
     """Some rows without gaps before and after the drafted groups; `figures` are those of the table, by measure."""
 
-    tables: Aligned
+    tables: RowwiseTablePair
     groups: Integers
     figures: dict[str, float]
 
@@ -40,7 +40,7 @@ class Expected:
         return len(np.unique(together)) / len(together)
 
 
-def estimate_effects(data: Microdata, columns: Sequence[Drafted], k: int) -> Expected | None:
+def estimate_effects(data: Microdata, columns: Sequence[DraftColumn], k: int) -> Expected | None:
     """Group up to 2,000 rows without gaps; None where too few rows are without, or no column that would be grouped varies."""
     grouped = [column for column in columns if column.groupable]
     gaps = np.logical_or.reduce([data.missing(column.name) for column in grouped])
@@ -59,7 +59,7 @@ def estimate_effects(data: Microdata, columns: Sequence[Drafted], k: int) -> Exp
     released = Microdata(part.select(kept).arrow)
     for name in names:
         released = released.replace_column(name, shown.column(name))
-    tables = Aligned(part, released, Schema((*varying, *weights)), (step,))
+    tables = RowwiseTablePair(part, released, Schema((*varying, *weights)), (step,))
     groups = joint_codes([encode_jointly(shown.column(name))[0] + 1 for name in names], part.n)
     found = (*sse_percent(tables), *marginal_difference(tables), *category_estimates(tables))
     figures = {one.measure: one.value for one in found if one.attribute is None and one.value is not None}

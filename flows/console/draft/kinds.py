@@ -9,24 +9,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flows.console.draft.columns import Drafted, Step
+from flows.console.draft.columns import DraftColumn, DraftEntry
 from flows.console.draft.expected import UNUSED_SEED
 from flows.questions import DECIDE
 from tasks.attack.membership.closest_record import ClosestRecord
 from tasks.attack.membership.density_ratio import DensityRatio
-from tasks.attack.membership.frame import asked_of_each, frame_of
+from tasks.attack.membership.frame import count_targets, frame_of
 from tasks.attack.membership.methods import attack_table
 from tasks.mask.control import set_aside
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.images import joint_codes, row_codes
+from tasks.mask.intruder_belief import joint_codes, row_codes
 from tasks.mask.methods import mask
 from tasks.microdata.errors import InputError, NotFollowed
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
 from tasks.score.membership.estimates import membership_estimates
-from tasks.score.membership.reach import enough_asked
+from tasks.score.membership.sample_size import find_sample_size
 
 MORE_THAN_MAJORITY = 0.1
 LARGEST_LIMIT = 0.95  # of what is told of a confidential value: beyond it a limit says next to nothing
@@ -47,7 +47,7 @@ MEMBERSHIP = (
 )
 
 
-def limit_inference(data: Microdata, columns: Sequence[Drafted]) -> list[Step]:
+def limit_inference(data: Microdata, columns: Sequence[DraftColumn]) -> list[DraftEntry]:
     """A line for each confidential column: its values are told a little more often than its most frequent value is right.
 
     Where that value is right of nearly everybody, such a limit could not fail, and a question stands in its place.
@@ -55,7 +55,7 @@ def limit_inference(data: Microdata, columns: Sequence[Drafted]) -> list[Step]:
     return [_limit_column(data, column.name) for column in columns if column.attribute.role is Role.CONFIDENTIAL]
 
 
-def _limit_column(data: Microdata, name: str) -> Step:
+def _limit_column(data: Microdata, name: str) -> DraftEntry:
     most = float(np.bincount(joint_codes([row_codes(data, (name,))], data.n)).max()) / data.n
     column = (
         escape_terminal(name) if len(escape_terminal(name)) <= LONGEST_SHOWN else f"{escape_terminal(name)[:LONGEST_SHOWN]}..."
@@ -63,7 +63,7 @@ def _limit_column(data: Microdata, name: str) -> Step:
     if most + MORE_THAN_MAJORITY <= LARGEST_LIMIT:
         limit = round(most + MORE_THAN_MAJORITY, 2)
         why = f"The value of {column} is told of at most {limit:.0%} of the people; the most frequent alone of {most:.0%}."
-        return Step({"measure": "linked_value_disclosed", "attribute": name, "at_most": limit}, (why,))
+        return DraftEntry({"measure": "linked_value_disclosed", "attribute": name, "at_most": limit}, (why,))
     halfway = round((1 + most) / 2, 4)
     line = f"`measure: linked_value_disclosed, attribute: {json.dumps(name)}, at_most: {halfway:g}`"
     example = f", such as {line} (half of the others)" if len(line) <= LONGEST_EXAMPLE else ""
@@ -73,7 +73,7 @@ def _limit_column(data: Microdata, name: str) -> Step:
         f"{100 * most:.4g} %. {half}; or delete this line, and write under `not_limited`, as the reason for `inference`, why "
         "no confidential value needs a limit"
     )
-    return Step({DECIDE: question}, (f"How often the value of {column} is told.",))
+    return DraftEntry({DECIDE: question}, (f"How often the value of {column} is told.",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class MembershipLimit:
     control: float
 
     @property
-    def line(self) -> Step:
+    def line(self) -> DraftEntry:
         """The line of the policy."""
         why = (
             "How much more often an intruder takes members for members than people who are not in the release (0: never, "
@@ -92,7 +92,7 @@ class MembershipLimit:
             f"This is measured on the people whom `control` sets aside ({self.control:.0%}, at random), never released. "
             "To release everybody, take both out, and write under `not_limited` why membership needs no limit.",
         )
-        return Step({"measure": "membership_advantage", "at_most": self.at_most}, why)
+        return DraftEntry({"measure": "membership_advantage", "at_most": self.at_most}, why)
 
 
 def propose_membership_limit(data: Microdata, schema: Schema, grouped: Sequence[str], k: int) -> MembershipLimit | None:
@@ -103,8 +103,8 @@ def propose_membership_limit(data: Microdata, schema: Schema, grouped: Sequence[
     """
     share = min(LARGEST_CONTROL, math.ceil(100 * ENOUGH_CONTROL / data.n) / 100)
     aside = round(share * data.n)
-    fewest = enough_asked("membership_advantage", WIDEST)
-    if schema.find_by_role(Role.PERSON) or fewest is None or asked_of_each(data.n - aside, aside, data.n) < fewest:
+    fewest = find_sample_size("membership_advantage", WIDEST)
+    if schema.find_by_role(Role.PERSON) or fewest is None or count_targets(data.n - aside, aside, data.n) < fewest:
         return None
     pattern = int(np.bincount(joint_codes([data.missing(name).astype(np.int64) for name in grouped], data.n)).min())
     if pattern * (1 - share) - SAFE_DEVIATIONS * math.sqrt(pattern * share * (1 - share)) < k:

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from flows.console.draft.cells import Reading
-from flows.console.draft.columns import Drafted, Step, drafted
+from flows.console.draft.columns import DraftColumn, DraftEntry, draft_column
 from flows.console.draft.expected import Expected, estimate_effects
 from flows.console.draft.kinds import MEMBERSHIP, MembershipLimit, limit_inference, propose_membership_limit
 from flows.console.draft.loss import MARGIN, loss_lines
@@ -24,7 +24,7 @@ from tasks.classify.dependence import find_dependences
 from tasks.classify.finding import Dependence, column_of, screen_rows
 from tasks.classify.methods import refuse_incomparable
 from tasks.classify.pairs import pair_dependence
-from tasks.mask.images import joint_codes
+from tasks.mask.intruder_belief import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.table import Integers, Microdata
@@ -38,14 +38,14 @@ SAME = ("copy", "one_to_one", "rank_correlation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class ReleaseDraft:
     """A release file before it is written down. control: the share of the people to set aside; None: nobody."""
 
     name: str
     source: dict[str, str]
-    columns: tuple[Drafted, ...]
-    masking: tuple[Step, ...]
-    policy: tuple[Step, ...]
+    columns: tuple[DraftColumn, ...]
+    masking: tuple[DraftEntry, ...]
+    policy: tuple[DraftEntry, ...]
     start: Start = GENERAL
     control: float | None = None
 
@@ -69,7 +69,7 @@ class Draft:
 
 def draft_of(
     data: Microdata, readings: Mapping[str, Reading], *, name: str, source: dict[str, str], start: Start = GENERAL
-) -> Draft:
+) -> ReleaseDraft:
     """Propose a release file for a table.
 
     Parameters
@@ -80,26 +80,26 @@ def draft_of(
     Raises InputError where no column can be masked, because there is nothing that a policy could be about, and for a column
     whose numbers cannot be compared.
     """
-    columns = tuple(drafted(data, column, readings.get(column, Reading())) for column in data.names)
+    columns = tuple(draft_column(data, column, readings.get(column, Reading())) for column in data.names)
     _refuse_incomparable(data, columns)
-    columns = _without_what_undoes_masks(data, _without_equivalents(data, columns))
+    columns = _mark_dependents_derived(data, _mark_equivalents_derived(data, columns))
     k = max(SMALLEST_K, min(start.k, data.n // SHARE_OF_ROWS))
-    columns = _without_rare_gaps(data, columns, k)
+    columns = _withhold_rare_gaps(data, columns, k)
     grouped = [column for column in columns if column.groupable]
     if not grouped:
         raise InputError("nothing-to-mask", "sdcert init TABLE", "No column of the table could be masked.",
                          "a table with at least one column that a person could be known by, and that varies",
                          "see `sdcert methods mask`, and write the release file by hand")  # fmt: skip
     expected = estimate_effects(data, columns, k)
-    told = tuple(_told(_without_telling_weight(column, expected, k, start)) for column in columns)
+    told = tuple(_flag_unmasked_column(_withhold_identifying_weight(column, expected, k, start)) for column in columns)
     membership = propose_membership_limit(data, _schema(told), [column.name for column in told if column.groupable], k)
     control = None if membership is None else membership.control
     policy = _policy(data, told, k, expected, start, membership)
     masking = (_grouping(grouped, k, start),)
-    return Draft(name=name, source=source, columns=told, masking=masking, policy=policy, start=start, control=control)
+    return ReleaseDraft(name=name, source=source, columns=told, masking=masking, policy=policy, start=start, control=control)
 
 
-def _without_telling_weight(column: Drafted, expected: Expected | None, k: int, start: Start) -> Drafted:
+def _withhold_identifying_weight(column: DraftColumn, expected: Expected | None, k: int, start: Start) -> DraftColumn:
     """A survey weight that tells records apart although they look alike is not published, unless a person says so."""
     if column.attribute.role is not Role.WEIGHT or column.facts.n_distinct < 2:
         return column
@@ -113,14 +113,14 @@ def _without_telling_weight(column: Drafted, expected: Expected | None, k: int, 
         f"also allow insiders more than {limit:.0%}, or coarsen it at the source), or `role: quasi_identifier, scale: numeric` "
         "(it is masked with the others, and estimates with it are off)"
     )
-    return replace(column.changed(why, role=Role.WITHHELD), decide=(question,), hints=())
+    return replace(column.change_attribute(why, role=Role.WITHHELD), decide=(question,), hints=())
 
 
 def _insider_limit(k: int, start: Start) -> float:
     return max(SHARE_FOUND_BY_INSIDERS, _share_found(k, start))
 
 
-def _refuse_incomparable(data: Microdata, columns: Sequence[Drafted]) -> None:
+def _refuse_incomparable(data: Microdata, columns: Sequence[DraftColumn]) -> None:
     """As a run would, before a number is compared with another; the file that could say more of the column is not there yet."""
     try:
         refuse_incomparable(data, _schema(columns), "columns")
@@ -130,8 +130,8 @@ def _refuse_incomparable(data: Microdata, columns: Sequence[Drafted]) -> None:
         ) from None
 
 
-def _told(column: Drafted) -> Drafted:
-    if not column.known or column.groupable:
+def _flag_unmasked_column(column: DraftColumn) -> DraftColumn:
+    if not column.is_quasi_identifier or column.groupable:
         return column
     return replace(
         column,
@@ -139,11 +139,11 @@ def _told(column: Drafted) -> Drafted:
     )
 
 
-def _schema(columns: Sequence[Drafted]) -> Schema:
+def _schema(columns: Sequence[DraftColumn]) -> Schema:
     return Schema(tuple(column.attribute for column in columns))
 
 
-def _derived(columns: tuple[Drafted, ...], name: str, sources: tuple[str, ...], why: str) -> tuple[Drafted, ...]:
+def _mark_derived(columns: tuple[DraftColumn, ...], name: str, sources: tuple[str, ...], why: str) -> tuple[DraftColumn, ...]:
     told = f"{why}: published, it would undo the mask"
     hints = ("if that is a coincidence, mask it with the others instead",)
     return tuple(
@@ -152,9 +152,9 @@ def _derived(columns: tuple[Drafted, ...], name: str, sources: tuple[str, ...], 
     )
 
 
-def _without_equivalents(data: Microdata, columns: tuple[Drafted, ...]) -> tuple[Drafted, ...]:
+def _mark_equivalents_derived(data: Microdata, columns: tuple[DraftColumn, ...]) -> tuple[DraftColumn, ...]:
     """Of columns that say the same, the first is kept: two masked forms of one column tell more than one."""
-    known = [column.name for column in columns if column.known and column.facts.n_distinct > 2]
+    known = [column.name for column in columns if column.is_quasi_identifier and column.facts.n_distinct > 2]
     if len(known) > MOST_COMPARED:
         return columns
     schema, rows = _schema(columns), screen_rows(data.n)
@@ -164,21 +164,21 @@ def _without_equivalents(data: Microdata, columns: tuple[Drafted, ...]) -> tuple
         found = None if {first, second} & gone else pair_dependence(coded[first], coded[second], rows, None)
         if found is not None and found.relation in SAME and found.share >= ALWAYS_HOLDS:
             gone.add(second)
-            columns = _derived(columns, second, (first,), _shown_relation(found))
+            columns = _mark_derived(columns, second, (first,), _describe_relation(found))
     return columns
 
 
-def _without_what_undoes_masks(data: Microdata, columns: tuple[Drafted, ...]) -> tuple[Drafted, ...]:
+def _mark_dependents_derived(data: Microdata, columns: tuple[DraftColumn, ...]) -> tuple[DraftColumn, ...]:
     for _ in columns:
         masked = [column.name for column in columns if column.groupable]
         found = find_dependences(data, _schema(columns), masked)
         if not found:
             return columns
-        columns = _derived(columns, found[0].unmasked[0], found[0].masked, _shown_relation(found[0]))
+        columns = _mark_derived(columns, found[0].unmasked[0], found[0].masked, _describe_relation(found[0]))
     return columns
 
 
-def _shown_relation(found: Dependence) -> str:
+def _describe_relation(found: Dependence) -> str:
     match found.relation:
         case "copy":
             return f"a copy of `{found.masked[0]}`"
@@ -190,7 +190,7 @@ def _shown_relation(found: Dependence) -> str:
             return found.describe()
 
 
-def _without_rare_gaps(data: Microdata, columns: tuple[Drafted, ...], k: int) -> tuple[Drafted, ...]:
+def _withhold_rare_gaps(data: Microdata, columns: tuple[DraftColumn, ...], k: int) -> tuple[DraftColumn, ...]:
     """Records are grouped among those with the same gaps: a column whose gaps leave fewer than k of them is not published.
 
     Grouping such columns apart is no way out: two partitions intersect, and next to nobody is hidden in what is left.
@@ -201,10 +201,10 @@ def _without_rare_gaps(data: Microdata, columns: tuple[Drafted, ...], k: int) ->
     while left and _smallest_pattern([gaps[name] for name in left], data.n) < k:
         dropped.append(max(left, key=lambda name: _smallest_pattern([gaps[other] for other in left if other != name], data.n)))
         left.remove(dropped[-1])
-    return tuple(_withheld(column) if column.name in dropped else column for column in columns)
+    return tuple(_withhold_column(column) if column.name in dropped else column for column in columns)
 
 
-def _withheld(column: Drafted) -> Drafted:
+def _withhold_column(column: DraftColumn) -> DraftColumn:
     scale = column.attribute.scale
     why = "too few rows share its gaps to hide among each other, so it is not published"
     fill = "write the gaps as a category of their own" if column.categorical else "fill the gaps"
@@ -212,7 +212,7 @@ def _withheld(column: Drafted) -> Drafted:
         f"{fill}, or leave those rows out, at the source; then write "
         f"`role: quasi_identifier, scale: {scale}` and add it to the microaggregation, or leave it unpublished"
     )
-    return replace(column.changed(why, role=Role.WITHHELD), decide=(), hints=(question,))
+    return replace(column.change_attribute(why, role=Role.WITHHELD), decide=(), hints=(question,))
 
 
 def _smallest_pattern(gaps: list[Integers], n: int) -> int:
@@ -224,7 +224,7 @@ def _share_found(k: int, start: Start) -> float:
     return max(start.share, float(np.ceil(100 / k)) / 100)
 
 
-def _grouping(columns: Sequence[Drafted], k: int, start: Start) -> Step:
+def _grouping(columns: Sequence[DraftColumn], k: int, start: Start) -> DraftEntry:
     """One step for all columns: whoever knows them all is still left with a group; two partitions would intersect."""
     each = f"so many records that look alike leave an intruder one chance in {k}; a smaller k keeps more and protects less."
     why = (
@@ -232,10 +232,10 @@ def _grouping(columns: Sequence[Drafted], k: int, start: Start) -> Step:
         f"({_replacements(columns)}). All columns are grouped together: whoever knows them all is still left with a group.",
         f"k = {k}: {each if k == start.k else 'a fourth of the rows; a table this small hides nobody well.'}",
     )
-    return Step({"method": "microaggregation", "attributes": [column.name for column in columns], "k": k}, why)
+    return DraftEntry({"method": "microaggregation", "attributes": [column.name for column in columns], "k": k}, why)
 
 
-def _replacements(columns: Sequence[Drafted]) -> str:
+def _replacements(columns: Sequence[DraftColumn]) -> str:
     scales = {column.attribute.scale for column in columns}
     told = {
         "numbers: the mean": Scale.NUMERIC in scales,
@@ -248,30 +248,34 @@ def _replacements(columns: Sequence[Drafted]) -> str:
 
 def _policy(
     data: Microdata,
-    columns: tuple[Drafted, ...],
+    columns: tuple[DraftColumn, ...],
     k: int,
     expected: Expected | None,
     start: Start,
     membership: MembershipLimit | None,
-) -> tuple[Step, ...]:
+) -> tuple[DraftEntry, ...]:
     limit = _share_found(k, start)
     risk = max(start.risk, limit)
     first = f"Somebody who knows all quasi-identifiers of everybody finds at most {limit:.0%} of the people."
     easiest = f"The person who is easiest to find is found with a chance of {risk:.0%} at most."
     lines = [
-        Step({"measure": "reidentification", "at_most": limit}, (first, *((f"{start.source}.",) if k == start.k else ()))),
-        Step({"measure": "max_record_risk", "at_most": risk}, (easiest,)),
+        DraftEntry(
+            {"measure": "reidentification", "at_most": limit}, (first, *((f"{start.source}.",) if k == start.k else ()))
+        ),
+        DraftEntry({"measure": "max_record_risk", "at_most": risk}, (easiest,)),
     ]
     if k > SMALLEST_K:  # of two, everybody is found with a chance of one half
         exposed = "Nobody is found with a chance of one half or more."
-        lines.append(Step({"measure": "records_exposed", "at_most": 0.0}, (exposed,)))
-    if all(column.groupable for column in columns if column.known):
+        lines.append(DraftEntry({"measure": "records_exposed", "at_most": 0.0}, (exposed,)))
+    if all(column.groupable for column in columns if column.is_quasi_identifier):
         at_least = min(5, k) if start is GENERAL else k
         why = f"Every released record looks like at least {at_least - 1} others on all quasi-identifiers together."
-        lines.append(Step({"measure": "k_anonymity", "at_least": at_least}, (why,)))
+        lines.append(DraftEntry({"measure": "k_anonymity", "at_least": at_least}, (why,)))
     if any(column.attribute.role in INSIDER_ROLES for column in columns):
         why = "Somebody who also knows one more published column (an insider) may find more, but no more than this."
-        lines.append(Step({"measure": "reidentification", "at_most": _insider_limit(k, start), "intruder": "insider"}, (why,)))
+        lines.append(
+            DraftEntry({"measure": "reidentification", "at_most": _insider_limit(k, start), "intruder": "insider"}, (why,))
+        )
     lines += limit_inference(data, columns)
     lines += [] if membership is None else [membership.line]
     return (

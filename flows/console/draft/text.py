@@ -12,11 +12,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from flows.console.draft.columns import Drafted, Step
-from flows.console.draft.rules import Draft
+from flows.console.draft.columns import DraftColumn, DraftEntry
+from flows.console.draft.rules import ReleaseDraft
 from flows.questions import DECIDE, NOT_LIMITED
 from tasks.mask.groups.block import MOST_CATEGORIES
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.schema import Scale
 
 WIDTH = 120
@@ -70,9 +70,11 @@ FIELDS = (
 )
 
 
-def text_of(draft: Draft) -> str:
+def text_of(draft: ReleaseDraft) -> str:
     """The release file: YAML that is read back as the draft says, with the reasons as comments."""
-    root = CommentedMap(name=quoted(draft.name), source=_flow({key: quoted(value) for key, value in draft.source.items()}))
+    root = CommentedMap(
+        name=quote_text(draft.name), source=_flow({key: quote_text(value) for key, value in draft.source.items()})
+    )
     root.yaml_set_start_comment(comment(HEAD))
     root["attributes"] = _attributes(draft.columns)
     root["masking"] = _steps(draft.masking)
@@ -81,7 +83,7 @@ def text_of(draft: Draft) -> str:
         root["control"] = draft.control
         root.yaml_set_comment_before_after_key("control", before="\n" + comment(CONTROL))
     if draft.not_limited:
-        root[NOT_LIMITED] = CommentedMap({kind: CommentedMap({DECIDE: quoted(asked)}) for kind, asked in draft.not_limited})
+        root[NOT_LIMITED] = CommentedMap({kind: CommentedMap({DECIDE: quote_text(asked)}) for kind, asked in draft.not_limited})
         root.yaml_set_comment_before_after_key(NOT_LIMITED, before="\n" + comment(NO_LIMIT))
     root["context"] = CommentedMap(environment=draft.start.environment)
     root["publish"] = _flow({"format": "csv"})
@@ -89,29 +91,29 @@ def text_of(draft: Draft) -> str:
         root.yaml_set_comment_before_after_key(key, before="\n" + comment(lines))
     root.yaml_set_comment_before_after_key("context", before="\n" + comment(POLICY_IS_OF) + "\n\n" + comment(CONTEXT))
     root["context"].yaml_set_comment_before_after_key("environment", before=comment(FIELDS), indent=2)
-    return dumped(root, plain=all(column.name.isprintable() for column in draft.columns))
+    return dump_yaml(root, plain=all(column.name.isprintable() for column in draft.columns))
 
 
-def _attributes(columns: Sequence[Drafted]) -> CommentedMap:
+def _attributes(columns: Sequence[DraftColumn]) -> CommentedMap:
     found = CommentedMap()
     for column in columns:
-        key = quoted(column.name)
-        found[key] = _with_questions(_flow(_declaration(column)), column.decide)
+        key = quote_text(column.name)
+        found[key] = _add_questions(_flow(_declaration(column)), column.decide)
         told = [f"{'; '.join(column.why)}.", *(f"{hint[:1].upper()}{hint[1:]}." for hint in column.hints)]
         found.yaml_set_comment_before_after_key(key, before=comment(told), indent=2)
     return found
 
 
-def _with_questions(fields: CommentedMap, questions: Sequence[str]) -> CommentedMap:
+def _add_questions(fields: CommentedMap, questions: Sequence[str]) -> CommentedMap:
     """With its open questions, on lines of their own."""
     if not questions:
         return fields
     found = CommentedMap(fields)
-    found[DECIDE] = quoted(questions[0]) if len(questions) == 1 else CommentedSeq(map(quoted, questions))
+    found[DECIDE] = quote_text(questions[0]) if len(questions) == 1 else CommentedSeq(map(quote_text, questions))
     return found
 
 
-def _declaration(column: Drafted) -> dict[str, Any]:
+def _declaration(column: DraftColumn) -> dict[str, Any]:
     fields: dict[str, Any] = {"role": str(column.attribute.role)}
     declared = column.reading.declared
     if column.attribute.is_published or column.attribute.scale is Scale.FREE_TEXT:
@@ -119,15 +121,15 @@ def _declaration(column: Drafted) -> dict[str, Any]:
     if column.attribute.derived_from:
         fields["from"] = _list(column.attribute.derived_from)
     if declared is not None and declared.decimal is not None:
-        fields["decimal"] = quoted(declared.decimal)
+        fields["decimal"] = quote_text(declared.decimal)
     if declared is not None and declared.date_format is not None:
-        fields["date_format"] = quoted(declared.date_format)
+        fields["date_format"] = quote_text(declared.date_format)
     if column.reading.missing:
         fields["missing"] = _list(column.reading.missing)
     return fields
 
 
-def _steps(steps: Sequence[Step]) -> CommentedSeq:
+def _steps(steps: Sequence[DraftEntry]) -> CommentedSeq:
     found = CommentedSeq()
     for place, step in enumerate(steps):
         fields = {key: _plain(value) for key, value in step.fields.items()}
@@ -139,7 +141,7 @@ def _steps(steps: Sequence[Step]) -> CommentedSeq:
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return _list(value)
-    return quoted(value) if isinstance(value, str) else value
+    return quote_text(value) if isinstance(value, str) else value
 
 
 def _list(values: Sequence[Any]) -> CommentedSeq:
@@ -154,23 +156,23 @@ def _flow(fields: dict[str, Any]) -> CommentedMap:
     return found
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """In quotes unless it is a plain word that no reader of YAML takes for something else."""
     return text if _PLAIN.fullmatch(text) else DoubleQuotedScalarString(text)
 
 
 def comment(lines: Sequence[str]) -> str:
     """Each line wrapped, its unprintable characters escaped: nothing in a name can end the comment."""
-    wrapped = [part for line in lines for part in _wrapped(escape_terminal(line))]
+    wrapped = [part for line in lines for part in _wrap_line(escape_terminal(line))]
     return "\n".join(wrapped)
 
 
-def _wrapped(line: str) -> list[str]:
+def _wrap_line(line: str) -> list[str]:
     indent = " " * (len(line) - len(line.lstrip()))
     return textwrap.wrap(line, WIDTH, subsequent_indent=indent, replace_whitespace=False, break_on_hyphens=False) or [""]
 
 
-def dumped(root: CommentedMap, *, plain: bool) -> str:
+def dump_yaml(root: CommentedMap, *, plain: bool) -> str:
     yaml = YAML()
     yaml.width = WIDTH if plain else _ONE_LINE  # an escaped name that is broken over two lines is not read back as it was
     yaml.allow_unicode = plain

@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 from flows.console.terminal import terminal
 from flows.limits import REFUSALS, load_classified, refuse_silence
 from flows.release import ReleaseSpec, load_release
-from flows.sweep.keep import Place, default_place
-from flows.sweep.promote import Kept, Told, point_of, promoted
+from flows.sweep.promote import PointOrigin, SweepFiles, format_promoted_release, point_of
 from flows.sweep.record import TABLE, record_of
+from flows.sweep.working_set import WorkingSet, default_place
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.runtime.files import write_whole
 from tasks.sweep.frontier import find_required, policy_region
 from tasks.sweep.results import Results
@@ -38,17 +38,17 @@ def promote_point(sweep: str, point: int, output: Path, *, store: str | None, fo
     sweep: its id, a beginning of it, or its name. store: where its results are; default: the private home.
     Raises InputError for a sweep or point that is not there, a point without figures, and a file that cannot be written.
     """
-    place = default_place() if store is None else Place(store).readable()
+    place = default_place() if store is None else WorkingSet(store).readable()
     record = record_of(place, sweep)
     table = _table(place, record)
-    files = Kept.of(record["files"])
+    files = SweepFiles.from_record(record["files"])
     chosen = point_of(table, point, files.spaces)
     _refuse_output(output, force=force)
-    told = Told(record["name"], record["id"], _points_tried(table))
-    text = promoted(files, chosen, told, output.absolute().parent)
+    told = PointOrigin(record["name"], record["id"], _points_tried(table))
+    text = format_promoted_release(files, chosen, told, output.absolute().parent)
     with TemporaryDirectory() as folder:
         draft = Path(folder) / output.name
-        _write(draft, promoted(files, chosen, told, Path(folder)))
+        _write(draft, format_promoted_release(files, chosen, told, Path(folder)))
         release = load_release(draft)  # before anything is written over
         _refuse_silence(release)
     _write(output, text)
@@ -68,7 +68,7 @@ def _refuse_silence(release: ReleaseSpec) -> None:
         raise replace(error, where=f"the base release of the sweep: {error.where}", remedy=remedy) from None
 
 
-def _table(place: Place, record: dict[str, Any]) -> pa.Table:
+def _table(place: WorkingSet, record: dict[str, Any]) -> pa.Table:
     name = f"{record['id']}/{TABLE}"
     if not place.exists(name):
         raise InputError("no-table", "SWEEP", "the sweep has not come to its end, so its points have no figures yet",
@@ -119,7 +119,7 @@ def _write(path: Path, text: str) -> None:
                          "a file in a folder that can be written", "choose another --output", str(path)) from None  # fmt: skip
 
 
-def _say(path: Path, told: Told, point: int) -> None:
+def _say(path: Path, told: PointOrigin, point: int) -> None:
     console = terminal(soft_wrap=True)
     console.print(
         f"Wrote {escape_terminal(str(path))}: point {point} of {told.id}, one of {told.points_tried:,} that were tried."

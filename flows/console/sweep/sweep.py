@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from flows.console.sweep.told import as_dict, told
+from flows.console.sweep.result import as_dict, print_sweep_result
 from flows.console.terminal import terminal
-from flows.sweep.means import Means, place_url
+from flows.sweep.compute_backend import ComputeBackend, place_url
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.runtime.files import try_lock
 from tasks.runtime.settings import Home, prepare_environment
 
 if TYPE_CHECKING:
-    from flows.sweep.course import Course
-    from flows.sweep.file import Sweep
-    from flows.sweep.finish import Ended
+    from flows.sweep.execution import SweepExecution
+    from flows.sweep.file import SweepDefinition
+    from flows.sweep.finish import SweepResult
     from flows.sweep.plan import Plan
 
 ASK_BEYOND_SECONDS = 120.0
@@ -36,7 +36,9 @@ _NAMED = 10
 Say = Callable[[str], None]
 
 
-def sweep_over(file: Path | None, resume: str | None, store: str | None, means: Means, *, yes: bool, as_json: bool) -> int:
+def sweep_over(
+    file: Path | None, resume: str | None, store: str | None, means: ComputeBackend, *, yes: bool, as_json: bool
+) -> int:
     """Plan, compute, show. Returns 0, 1 where no point has both figures, 3 where a search stopped early.
 
     Interrupted, it says how to go on.
@@ -48,76 +50,80 @@ def sweep_over(file: Path | None, resume: str | None, store: str | None, means: 
     def say(text: str) -> None:
         console.print(escape_terminal(text))
 
-    from flows.sweep.keep import Place
-    from tasks.audit.keeping.use import use_store
+    from flows.sweep.working_set import WorkingSet
+    from tasks.audit.maintenance.use import use_store
 
-    place = Place(place_url(store)).usable()
+    place = WorkingSet(place_url(store)).usable()
     path = _file_of(place, file, resume)
     with use_store():
-        sweep = _loaded(path)
+        sweep = _load_reachable_sweep(path)
         say(f"sdcert: sweep {sweep.spec.name} ({path})")
-        with _planned(sweep, place, resume, say) as course:
-            return _followed(course, path, means, console, say, yes=yes, as_json=as_json)
+        with _open_sweep(sweep, place, resume, say) as course:
+            return _plan_and_run(course, path, means, console, say, yes=yes, as_json=as_json)
 
 
-def _followed(course: Course, path: Path, means: Means, console: Console, say: Say, *, yes: bool, as_json: bool) -> int:
-    from flows.sweep.pool import Pool
+def _plan_and_run(
+    course: SweepExecution, path: Path, means: ComputeBackend, console: Console, say: Say, *, yes: bool, as_json: bool
+) -> int:
+    from flows.sweep.pool import BlockPool
 
     place = course.basis.place
     if means.runner == "dask":
         from flows.sweep.cluster import prepare_cluster
 
         means = replace(means, workers=prepare_cluster(means.address or "", place.url, course.basis.key))
-    with Pool(means.workers) as pool:
+    with BlockPool(means.workers) as pool:
         say("planning: a few trials are timed where nothing is known of them")
         plan = course.plan(means.workers, lambda number: pool.run(place.url, course.record.id, number))
         course.record.note(points=plan.points, trials=plan.trials)
         for sentence in plan_in_words(plan):
             say(sentence)
-        if not course.complete and not (yes or _agreed(plan, console)):
+        if not course.complete and not (yes or _confirm_plan(plan, console)):
             say("nothing was begun; what was timed is kept")
-            course.record.end("not begun", done=course.done)
+            course.record.end("not begun", done=course.n_done)
             return 0
-        found, problem = _computed(course, means, pool, console, say, path)
-    told(say if as_json else _on_stdout(), course, found, problem)
+        found, problem = _compute_sweep(course, means, pool, console, say, path)
+    print_sweep_result(say if as_json else _create_stdout_writer(), course, found, problem)
     if as_json:
         sys.stdout.write(json.dumps(as_dict(course, found), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-    return STOPPED if course.stopped else int(found.on_the_map == 0)
+    return STOPPED if course.is_stopped else int(found.on_the_map == 0)
 
 
-def _computed(course: Course, means: Means, pool: Any, console: Console, say: Say, path: Path) -> tuple[Ended, str | None]:
+def _compute_sweep(
+    course: SweepExecution, means: ComputeBackend, pool: Any, console: Console, say: Say, path: Path
+) -> tuple[SweepResult, str | None]:
     """What came of the sweep, and what went wrong with its tracking, if anything did."""
-    from flows.sweep.finish import ended
+    from flows.sweep.finish import finish_sweep
     from flows.sweep.track import SweepTracking
 
     tracking = SweepTracking(course.sweep, course.record.id)
     try:
         if not course.complete:
             _run(course, means, pool, _Progress(console, tracking))
-        found = ended(course)
+        found = finish_sweep(course)
         frontier = {one.point: {"pipeline": one.pipeline, **one.parameters} for one in found.frontier}
     except BaseException as error:
-        tracking.stopped("FAILED" if isinstance(error, Exception) else "KILLED")
-        say(f"{course.done:,} of {course.n_trials:,} trials are kept; to go on: sdcert sweep {path}")
+        tracking.close_early("FAILED" if isinstance(error, Exception) else "KILLED")
+        say(f"{course.n_done:,} of {course.n_trials:,} trials are kept; to go on: sdcert sweep {path}")
         raise
     counts = {f"trials {status}": count for status, count in found.counts.items()} | {"frontier": len(found.frontier)}
-    problem = tracking.ended(found.table, course.basis.table.n, counts, frontier)
+    problem = tracking.log_result(found.table, course.basis.table.n, counts, frontier)
     told = {"counts": dict(found.counts), "points": found.points, "frontier": sorted(frontier), "tracking": problem}
-    course.record.end("stopped" if course.stopped else "finished", done=course.done, **told)
+    course.record.end("stopped" if course.is_stopped else "finished", done=course.n_done, **told)
     return found, problem
 
 
-def _run(course: Course, means: Means, pool: Any, progress: _Progress) -> None:
+def _run(course: SweepExecution, means: ComputeBackend, pool: Any, progress: _Progress) -> None:
     from flows.console.certify import check_server
     from tasks.runtime.servers import detach_temporary_server, end_orphans
 
     with progress:
-        from flows.sweep.run import carried_out  # imports Prefect
+        from flows.sweep.run import run_sweep  # imports Prefect
 
         end_orphans()
         detach_temporary_server()
         check_server()
-        carried_out(course, progress, means, pool)
+        run_sweep(course, progress, means, pool)
 
 
 def _file_of(place: Any, file: Path | None, resume: str | None) -> Path:
@@ -129,7 +135,7 @@ def _file_of(place: Any, file: Path | None, resume: str | None) -> Path:
     return file if file is not None else Path(record_of(place, resume or "")["files"]["file_path"])
 
 
-def _loaded(path: Path) -> Sweep:
+def _load_reachable_sweep(path: Path) -> SweepDefinition:
     from flows.sweep.spec import load_sweep
     from tasks.ingest.sources import reachable
 
@@ -139,10 +145,10 @@ def _loaded(path: Path) -> Sweep:
 
 
 @contextmanager
-def _planned(sweep: Sweep, place: Any, resume: str | None, say: Say) -> Iterator[Course]:
+def _open_sweep(sweep: SweepDefinition, place: Any, resume: str | None, say: Say) -> Iterator[SweepExecution]:
     """The course of a sweep that no other process follows meanwhile."""
     from flows.sweep.basis import basis_of
-    from flows.sweep.course import Course
+    from flows.sweep.execution import SweepExecution
     from flows.sweep.record import Record, record_of, sweep_id
     from flows.sweep.spec import refuse_pipelines
 
@@ -162,11 +168,11 @@ def _planned(sweep: Sweep, place: Any, resume: str | None, say: Say) -> Iterator
         record = Record(place, name)
         record.begin(sweep, basis)
         say(f"id {name}")
-        course = Course(sweep, basis, record)
+        course = SweepExecution(sweep, basis, record)
         try:
             yield course
         except BaseException as error:
-            record.end("failed" if isinstance(error, Exception) else "interrupted", done=course.done)
+            record.end("failed" if isinstance(error, Exception) else "interrupted", done=course.n_done)
             raise
 
 
@@ -198,7 +204,7 @@ def time_in_words(plan: Plan) -> str:
     return f"{low} to {high} with {plan.workers} at once, judged by {trials}; longer where others use the machine"
 
 
-def _agreed(plan: Plan, console: Console) -> bool:
+def _confirm_plan(plan: Plan, console: Console) -> bool:
     """Ask whoever sits at the terminal, if it takes long."""
     if not (sys.stdin.isatty() and console.is_terminal) or (plan.seconds or (0.0, 0.0))[1] < ASK_BEYOND_SECONDS:
         return True
@@ -225,7 +231,7 @@ class _Progress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def advanced(self, done: int, of: int) -> None:
+    def report_trials(self, done: int, of: int) -> None:
         self._tracking.advanced(done)
         if self._first is None:
             self._first = done
@@ -247,7 +253,7 @@ class _Progress:
         self._console.print(f"{done:,} of {of:,} trials{left}")
 
 
-def _on_stdout() -> Say:
+def _create_stdout_writer() -> Say:
     console = terminal(soft_wrap=True)
     return lambda text: console.print(escape_terminal(text))
 

@@ -6,8 +6,8 @@ import json
 import sys
 from typing import Any
 
-from flows.sweep.means import place_url
-from tasks.microdata.inert import escape_terminal
+from flows.sweep.compute_backend import place_url
+from tasks.microdata.escaping import escape_terminal
 
 
 def print_sweeps(store: str | None, *, as_json: bool) -> int:
@@ -16,7 +16,7 @@ def print_sweeps(store: str | None, *, as_json: bool) -> int:
 
     from flows.console.tables import console
 
-    found = _listed(store)
+    found = _list_sweeps(store)
     if as_json:
         sys.stdout.write(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
         return 0
@@ -39,18 +39,18 @@ def print_sweeps(store: str | None, *, as_json: bool) -> int:
     return 0
 
 
-def _listed(store: str | None) -> list[dict[str, Any]]:
-    from flows.sweep.keep import Place
-    from flows.sweep.record import done_of, records_in, status_of
+def _list_sweeps(store: str | None) -> list[dict[str, Any]]:
+    from flows.sweep.record import count_done_trials, records_in, status_of
+    from flows.sweep.working_set import WorkingSet
 
-    place = Place(place_url(store)).readable()
+    place = WorkingSet(place_url(store)).readable()
     return [
         {
             "id": record["id"],
             "name": record["name"],
             "points": record.get("points"),
             "trials": record.get("trials"),
-            "done": done_of(place, record),
+            "done": count_done_trials(place, record),
             "frontier": len(record["frontier"]) if "frontier" in record else None,
             "began": f"{record['started_at'][:16]}Z".replace("T", " "),
             "state": status_of(record),

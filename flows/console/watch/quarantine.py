@@ -7,7 +7,7 @@ import sys
 
 from flows.console.terminal import terminal
 from flows.watch import quarantine
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.runtime.settings import prepare_environment
 
 

@@ -13,10 +13,10 @@ from typing import Any
 from flows.console.certify import certify_loaded, print_verdict
 from flows.console.terminal import terminal
 from flows.limits import REFUSALS
-from flows.release import ReleaseSpec, located
+from flows.release import ReleaseSpec, locate_error
 from flows.watch.spec import Watch, load_watch
 from tasks.microdata.errors import InputError
-from tasks.microdata.inert import escape_terminal
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.words import join_first
 from tasks.runtime.failures import StageFailure
@@ -27,19 +27,19 @@ _MANY = 5
 def watch_once(path: Path, *, again: bool, as_json: bool) -> int:
     """Look once, certify what is due, and tell it: the JSON on stdout, all else on stderr where JSON is asked for."""
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")  # before Prefect is imported
-    from flows.watch.once import look_once
+    from flows.watch.once import poll_once
     from tasks.runtime.servers import detach_temporary_server, end_orphans
 
     watch = load_watch(path)
     end_orphans()
     detach_temporary_server()
     try:
-        looked = look_once(watch, lambda release: _certified(watch, release), again=again)
+        looked = poll_once(watch, lambda release: _certify_watched_release(watch, release), again=again)
     except InputError as error:
-        raise located(error, watch.release_file) if error.code in REFUSALS else error from None
+        raise locate_error(error, watch.release_file) if error.code in REFUSALS else error from None
     except StageFailure as failure:
         cause = failure.cause
-        raise (located(cause, watch.release_file) if isinstance(cause, InputError) else failure) from None
+        raise (locate_error(cause, watch.release_file) if isinstance(cause, InputError) else failure) from None
     console = terminal(stderr=as_json, soft_wrap=True)
     if looked.folder is not None:
         print_verdict(console, json.loads(read_text_file(Path(looked.folder) / "scorecard.json")), Path(looked.folder))
@@ -52,7 +52,7 @@ def watch_once(path: Path, *, again: bool, as_json: bool) -> int:
     return looked.exit_code
 
 
-def _certified(watch: Watch, release: ReleaseSpec) -> dict[str, str]:
+def _certify_watched_release(watch: Watch, release: ReleaseSpec) -> dict[str, str]:
     return certify_loaded(release, watch.release_file, watch.output)
 
 
@@ -88,7 +88,7 @@ _IN_WORDS = {
 
 
 def _error(error: InputError, watch: Watch) -> InputError:
-    return located(error, watch.release_file)
+    return locate_error(error, watch.release_file)
 
 
 def _as_dict(looked: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.consistency.exchanges import Counts, Exchange
-from tasks.attack.consistency.orbits import Pairs
+from tasks.attack.consistency.orbits import PossiblePairs
 from tasks.attack.consistency.propagation import kinds_of_change
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -26,7 +26,7 @@ class Groups:
     starts: Integers
 
     @classmethod
-    def by(cls, of: Integers, n: int) -> Groups:
+    def create_from_numbers(cls, of: Integers, n: int) -> Groups:
         order = np.argsort(of, kind="stable")
         return cls(of, n, order, np.flatnonzero(np.append(True, np.diff(of[order]) > 0))[: len(of)])
 
@@ -40,7 +40,7 @@ class Groups:
         return found
 
 
-def beliefs(pairs: Pairs, exchanges: tuple[Exchange, ...], counts: Counts, prior: Floats) -> Floats:
+def beliefs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...], counts: Counts, prior: Floats) -> Floats:
     """Shape (e,): the logarithm of how much more probable than not each pair is, up to what loops in the graph do to it.
 
     Meaning: a pair is on or off. Each record has one row, each row one record (or a stranger's, where the intruder does not
@@ -55,8 +55,11 @@ def beliefs(pairs: Pairs, exchanges: tuple[Exchange, ...], counts: Counts, prior
     Cost: O(e) per attribute and round. Source: Kschischang, Frey and Loeliger (2001), "Factor graphs and the sum-product
     algorithm"; the graph is of this project.
     """
-    records, rows = Groups.by(pairs.records, len(counts.records)), Groups.by(pairs.rows, pairs.n_rows)
-    partners = [_Partners.of(exchange, pairs) for exchange in exchanges]
+    records, rows = (
+        Groups.create_from_numbers(pairs.records, len(counts.records)),
+        Groups.create_from_numbers(pairs.rows, pairs.n_rows),
+    )
+    partners = [_Partners.create_from_exchange(exchange, pairs) for exchange in exchanges]
     beside = -np.inf if counts.all_records else float(np.log1p(-min(counts.records.sum() / counts.rows.sum(), 1 - 1e-9)))
     heard = np.zeros((2 + len(partners), len(prior)))
     for _ in range(ROUNDS):
@@ -85,18 +88,18 @@ class _Partners:
     needs: Booleans
 
     @classmethod
-    def of(cls, exchange: Exchange, pairs: Pairs) -> _Partners:
+    def create_from_exchange(cls, exchange: Exchange, pairs: PossiblePairs) -> _Partners:
         kind, opposite, n = kinds_of_change(exchange, pairs.records, pairs.rows)
-        return cls(Groups.by(kind, n + 2), opposite, (opposite != n) & (opposite != kind))
+        return cls(Groups.create_from_numbers(kind, n + 2), opposite, (opposite != n) & (opposite != kind))
 
     def hear(self, told: Floats) -> Floats:
         return np.where(self.needs, self.kinds.log_sum(told)[self.opposite], 0.0)
 
 
-def likeliest(pairs: Pairs, belief: Floats) -> tuple[Integers, Integers]:
+def likeliest(pairs: PossiblePairs, belief: Floats) -> tuple[Integers, Integers]:
     """For each record the rows of the largest belief, as starts and rows; within 1e-6 they are equal."""
-    records = Groups.by(pairs.records, len(pairs.starts) - 1)
+    records = Groups.create_from_numbers(pairs.records, len(pairs.starts) - 1)
     largest = np.full(records.n, -np.inf)
     np.maximum.at(largest, records.of, belief)
-    best = pairs.kept(belief >= largest[records.of] - 1e-6)
+    best = pairs.select_pairs(belief >= largest[records.of] - 1e-6)
     return best.starts, best.rows

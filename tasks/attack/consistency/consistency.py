@@ -9,17 +9,17 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from tasks.attack.comparison import Comparison
+from tasks.attack.comparison import PlainComparison
 from tasks.attack.consistency.belief import beliefs, likeliest
 from tasks.attack.consistency.displacements import LEAST, copies_of, log_displacement, mid_ranks
 from tasks.attack.consistency.exchanges import MISSING, Counts, Exchange, exchange_of
-from tasks.attack.consistency.orbits import Boxes, Pairs, consistent_pairs
-from tasks.attack.consistency.propagation import propagated
+from tasks.attack.consistency.orbits import Boxes, PossiblePairs, consistent_pairs
+from tasks.attack.consistency.propagation import propagate_constraints
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
-from tasks.attack.transparency.intersection import Conditions, ruled_out
+from tasks.attack.transparency.intersection import Conditions, is_ruled_out
 from tasks.attack.transparency.transparency import link_by_mechanism
-from tasks.mask.images import Belief, row_codes
+from tasks.mask.intruder_belief import Belief, row_codes
 from tasks.mask.methods import Mechanism, infer_belief
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
@@ -87,14 +87,14 @@ def link_by_consistency(
     it starts from.
     Example: records that held 1, 2, 3, 4 show 2, 1, 4, 3: whoever is taken to have become 2 from 1 settles who became 1 from 2.
     """
-    if not swapped_of(mechanisms, knows):
+    if not select_swapped_attributes(mechanisms, knows):
         raise NotApplicable("no attribute that the intruder knows was rank-swapped: nothing is known to be exchanged in pairs")
     found: list[_Left] = []
 
-    def narrowed(both: Comparison, conditions: Conditions, knowledge: Belief) -> Conditions:
+    def narrow_conditions(both: PlainComparison, conditions: Conditions, knowledge: Belief) -> Conditions:
         names = find_exchanged(original, masked, schema, mechanisms, knows, present=present, n_records=n_records)
         if not names:
-            if n_records not in (None, original.n) and exchanged(mechanisms, knows, lambda *_: True):
+            if n_records not in (None, original.n) and select_exchanged_attributes(mechanisms, knows, lambda *_: True):
                 raise NotApplicable("who holds a share of the records does not know what the values were before the exchange")
             raise NotFollowed("what was rank-swapped was masked again, or not known for sure before: no pairs to look for")
         cut = knowledge.believed.n < original.n
@@ -102,7 +102,7 @@ def link_by_consistency(
         n_source = n_records or original.n
         all_rows = cut or masked.n == n_source
         counts = Counts(np.bincount(both.own_of_record), conditions.sizes, n_source == original.n, all_rows)
-        scene = _Scene.of(both, conditions, knowledge.believed, masked, counts, unpaired)
+        scene = _ExchangeProblem.create_from_comparison(both, conditions, knowledge.believed, masked, counts, unpaired)
         try:
             found.append(_left(scene, names))
         except NotFollowed as too_large:
@@ -116,17 +116,17 @@ def link_by_consistency(
                 raise
             own = links.search_class if len(followed) == len(who) else links.search_class[who]
             links = replace(links, search_class=own)
-            links = links if present is None else links.of_present(present, original.n)
+            links = links if present is None else links.expand_links(present, original.n)
             raise OnlyBounded(too_large.reason, links, sampled=True) from None
-        return _with(found[0].pairs, conditions)
+        return _add_pair_condition(found[0].pairs, conditions)
 
     who = (original, masked, schema, mechanisms, knows)
     links, knowledge = link_by_mechanism(
-        *who, few=few, searching=searching, present=present, narrow=narrowed, n_records=n_records
+        *who, few=few, searching=searching, present=present, narrow=narrow_conditions, n_records=n_records
     )
     (left,) = found
     if not knowledge.laws and not knowledge.blurred and set(knowledge.unclear) <= set(left.names):
-        links = _by_belief(links, left, mechanisms, schema)
+        links = _relink_by_belief(links, left, mechanisms, schema)
     return links, left.names
 
 
@@ -147,16 +147,16 @@ def find_exchanged(
         before = infer_belief(his, masked, schema, mechanisms[:place], present, n_records=n_records, persons=of_whom)
         return before.is_certain((name,))
 
-    return exchanged(mechanisms, knows, is_certain_before)
+    return select_exchanged_attributes(mechanisms, knows, is_certain_before)
 
 
-def swapped_of(mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]) -> tuple[str, ...]:
+def select_swapped_attributes(mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]) -> tuple[str, ...]:
     """The known attributes that some step exchanged in pairs."""
     swapped = {name for step in mechanisms if isinstance(step, RankSwapping) for name in step.target_attributes}
     return tuple(name for name in knows if name in swapped)
 
 
-def exchanged(
+def select_exchanged_attributes(
     mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...], is_certain_before: Callable[[int, str], bool]
 ) -> tuple[str, ...]:
     """The known attributes whose values changed hands in pairs in the last step on them, and are known before it.
@@ -180,7 +180,7 @@ def _is_sampled_after(mechanisms: tuple[Mechanism, ...], name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scene:
+class _ExchangeProblem:
     """The distinct records and rows: conditions on their pairs, what the records held, what the rows show, and how many.
 
     unpaired: attributes that were exchanged with people who were left out afterwards, and are not among the records.
@@ -193,15 +193,15 @@ class _Scene:
     unpaired: frozenset[str]
 
     @classmethod
-    def of(
+    def create_from_comparison(
         cls,
-        both: Comparison,
+        both: PlainComparison,
         conditions: Conditions,
         believed: Microdata,
         masked: Microdata,
         counts: Counts,
         unpaired: frozenset[str],
-    ) -> _Scene:
+    ) -> _ExchangeProblem:
         record, row = (np.unique(kinds, return_index=True)[1] for kinds in (both.own_of_record, both.shown_of_row))
         return cls(conditions, believed.take(record), masked.take(row), counts, unpaired)
 
@@ -216,25 +216,27 @@ class _Scene:
 class _Left:
     """The pairs that are left, and the exchanged attributes by which they are."""
 
-    scene: _Scene
+    scene: _ExchangeProblem
     names: tuple[str, ...]
     exchanges: tuple[Exchange, ...]
-    pairs: Pairs
+    pairs: PossiblePairs
 
 
-def _left(scene: _Scene, names: tuple[str, ...]) -> _Left:
+def _left(scene: _ExchangeProblem, names: tuple[str, ...]) -> _Left:
     exchanges = tuple(scene.exchange(name) for name in names)
     boxes = boxes_of(scene.conditions, exchanges)
-    if boxes.within().min() > MOST_LOOKED_AT:
+    if boxes.count_pairs().min() > MOST_LOOKED_AT:
         raise NotFollowed(f"more than {MOST_LOOKED_AT:,} pairs of records and rows are too many to look at")
     pairs = consistent_pairs(boxes, exchanges, MOST_KEPT)
     if pairs is None:
         raise NotFollowed(f"more than {MOST_KEPT:,} pairs of records and rows contradict nothing: too many to go on with")
-    pairs = pairs.kept(~ruled_out(scene.conditions, pairs.records, pairs.rows))
-    return _Left(scene, names, exchanges, propagated(pairs, exchanges, scene.counts))
+    pairs = pairs.select_pairs(~is_ruled_out(scene.conditions, pairs.records, pairs.rows))
+    return _Left(scene, names, exchanges, propagate_constraints(pairs, exchanges, scene.counts))
 
 
-def _links_of_sample(scene: _Scene, both: Comparison, names: tuple[str, ...], wanted: Booleans, few: int) -> Links | None:
+def _links_of_sample(
+    scene: _ExchangeProblem, both: PlainComparison, names: tuple[str, ...], wanted: Booleans, few: int
+) -> Links | None:
     """The links of some records to all rows that their orbits leave; None where even these are too many.
 
     wanted: shape (number of records,). Of the other records nothing is looked at, and their links stand empty.
@@ -242,14 +244,14 @@ def _links_of_sample(scene: _Scene, both: Comparison, names: tuple[str, ...], wa
     kinds = np.bincount(both.own_of_record[wanted], minlength=len(scene.counts.records)) > 0
     exchanges = tuple(scene.exchange(name) for name in names)
     boxes = boxes_of(scene.conditions, exchanges)
-    pairs = consistent_pairs(boxes, exchanges, MOST_KEPT, kinds) if boxes.within(kinds).min() <= MOST_LOOKED_AT else None
+    pairs = consistent_pairs(boxes, exchanges, MOST_KEPT, kinds) if boxes.count_pairs(kinds).min() <= MOST_LOOKED_AT else None
     if pairs is None:
         return None
-    pairs = pairs.kept(~ruled_out(scene.conditions, pairs.records, pairs.rows))
+    pairs = pairs.select_pairs(~is_ruled_out(scene.conditions, pairs.records, pairs.rows))
     sizes = np.bincount(pairs.records, weights=scene.counts.rows[pairs.rows], minlength=len(kinds)).astype(np.int64)
     if (kinds & (sizes == 0)).any() and scene.counts.all_rows:
         raise AttackFailed("no assignment of the records to the rows is left: the stated steps are not those that were applied")
-    small = pairs.kept(sizes[pairs.records] <= few)
+    small = pairs.select_pairs(sizes[pairs.records] <= few)
     return Links(
         both.shown_of_row,
         both.own_of_record,
@@ -257,11 +259,11 @@ def _links_of_sample(scene: _Scene, both: Comparison, names: tuple[str, ...], wa
         pairs.rows,
         sizes,
         (small.starts, small.rows),
-        _with(pairs, scene.conditions),
+        _add_pair_condition(pairs, scene.conditions),
     )
 
 
-def _with(pairs: Pairs, conditions: Conditions) -> Conditions:
+def _add_pair_condition(pairs: PossiblePairs, conditions: Conditions) -> Conditions:
     """The conditions with one more: the row is one of those that are left for the record."""
     return replace(
         conditions,
@@ -272,7 +274,7 @@ def _with(pairs: Pairs, conditions: Conditions) -> Conditions:
     )
 
 
-def _by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ...], schema: Schema) -> Links:
+def _relink_by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ...], schema: Schema) -> Links:
     """The same links, but to the rows of the largest belief."""
     found, sizes = np.empty((len(left.names), len(left.pairs.rows))), np.empty((len(left.names), len(left.pairs.rows)))
     for j, name in enumerate(left.names):
@@ -297,12 +299,12 @@ def _log_displacement(step: RankSwapping, left: _Left, name: str, schema: Schema
     for at in np.split(order, np.flatnonzero(np.diff(stratum[pairs.rows][order])) + 1):
         there = stratum == stratum[pairs.rows[at[:1]]]
         released = np.repeat(shown[there], scene.counts.rows[there])
-        found[at] = _within_stratum(step, released, held[pairs.records[at]], shown[pairs.rows[at]])
+        found[at] = _compute_stratum_displacement(step, released, held[pairs.records[at]], shown[pairs.rows[at]])
         sizes[at] = len(released)
     return found, sizes
 
 
-def _within_stratum(step: RankSwapping, released: Floats, held: Floats, shown: Floats) -> Floats:
+def _compute_stratum_displacement(step: RankSwapping, released: Floats, held: Floats, shown: Floats) -> Floats:
     n = int((~np.isnan(released)).sum())
     if n < 2:
         return np.where((held == shown) | (np.isnan(held) & np.isnan(shown)), 0.0, LEAST)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasks.attack.consistency.exchanges import NOBODY, Exchange
-from tasks.attack.nearest import with_room
+from tasks.attack.nearest import ensure_capacity
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Integers
 
@@ -36,7 +36,7 @@ class Boxes:
     high: Integers
     place: Integers
 
-    def within(self, wanted: Booleans | None = None) -> Integers:
+    def count_pairs(self, wanted: Booleans | None = None) -> Integers:
         """Shape (q,): the number of pairs, of the wanted records, that meet each condition."""
         chosen = np.ones(len(self.low), dtype=bool) if wanted is None else wanted
         sizes = (np.maximum(np.subtract(*self.ends(q)), 0)[chosen].sum() for q in range(self.place.shape[1]))
@@ -49,7 +49,7 @@ class Boxes:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class PossiblePairs:
     """Pairs that are still possible, by record: record i with the rows rows[starts[i]:starts[i + 1]], ascending.
 
     n_rows: how many kinds of rows there are. starts: shape (r + 1,).
@@ -64,13 +64,15 @@ class Pairs:
         """Shape (e,): the record of each pair."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
-    def kept(self, keep: Booleans) -> Pairs:
+    def select_pairs(self, keep: Booleans) -> PossiblePairs:
         """The pairs that are chosen; keep: shape (e,)."""
         sizes = np.bincount(self.records[keep], minlength=len(self.starts) - 1)
-        return Pairs(np.append(0, np.cumsum(sizes)), self.rows[keep], self.n_rows)
+        return PossiblePairs(np.append(0, np.cumsum(sizes)), self.rows[keep], self.n_rows)
 
 
-def consistent_pairs(boxes: Boxes, exchanges: tuple[Exchange, ...], most: int, wanted: Booleans | None = None) -> Pairs | None:
+def consistent_pairs(
+    boxes: Boxes, exchanges: tuple[Exchange, ...], most: int, wanted: Booleans | None = None
+) -> PossiblePairs | None:
     """The pairs within the boxes whose orbits contradict nothing; None where these are more than `most`.
 
     wanted: shape (r,), the records whose pairs are looked for, through the records and rows of all; default: all records.
@@ -81,7 +83,7 @@ def consistent_pairs(boxes: Boxes, exchanges: tuple[Exchange, ...], most: int, w
     Memory: what is found, and two bits for each pair of kinds where these are noted.
     """
     n_records, n_rows = len(boxes.low), len(boxes.place)
-    narrowest = int(np.argmin(boxes.within(wanted)))
+    narrowest = int(np.argmin(boxes.count_pairs(wanted)))
     ends, begins = boxes.ends(narrowest)
     ends = ends if wanted is None else np.where(wanted, ends, begins)
     noted = n_records * n_rows <= MOST_NOTED
@@ -92,14 +94,16 @@ def consistent_pairs(boxes: Boxes, exchanges: tuple[Exchange, ...], most: int, w
         np.argsort(boxes.place[:, narrowest], kind="stable"),
         begins,
         ends,
-        *_stacked(exchanges, n_records, n_rows),
+        *_stack_exchanges(exchanges, n_records, n_rows),
         np.zeros((2, n_records * n_rows // 8 + 1 if noted else 0), dtype=np.uint8),
         most,
     )
-    return Pairs(starts, rows, n_rows) if complete else None
+    return PossiblePairs(starts, rows, n_rows) if complete else None
 
 
-def _stacked(exchanges: tuple[Exchange, ...], n_records: int, n_rows: int) -> tuple[Integers, Integers, Integers, Integers]:
+def _stack_exchanges(
+    exchanges: tuple[Exchange, ...], n_records: int, n_rows: int
+) -> tuple[Integers, Integers, Integers, Integers]:
     """held (r, d) and shown (c, d) as places in one array of the values of all attributes; holder and shower of each."""
     held, shown = np.empty((n_records, len(exchanges)), dtype=np.int64), np.empty((n_rows, len(exchanges)), dtype=np.int64)
     holder, shower = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
@@ -149,7 +153,7 @@ def _walk_all(
                     continue
             if used == most:
                 return starts, rows[:used].copy(), False
-            rows = with_room(rows, used)
+            rows = ensure_capacity(rows, used)
             rows[used] = row
             used += 1
         rows[starts[i] : used] = np.sort(rows[starts[i] : used])

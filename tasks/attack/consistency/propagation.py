@@ -7,21 +7,21 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_flow
 
 from tasks.attack.consistency.exchanges import Counts, Exchange
-from tasks.attack.consistency.orbits import Pairs
+from tasks.attack.consistency.orbits import PossiblePairs
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.table import Booleans, Integers
 
 MOST_ASSIGNED = 2_000_000  # pairs up to which whole assignments are looked at
 
 
-def propagated(pairs: Pairs, exchanges: tuple[Exchange, ...], counts: Counts) -> Pairs:
+def propagate_constraints(pairs: PossiblePairs, exchanges: tuple[Exchange, ...], counts: Counts) -> PossiblePairs:
     """The pairs that are left when `supported` and `assignable` leave out no more.
 
     Sound: if the pairs hold the truth, so do those that are left.
     Raises AttackFailed as `assignable`. Cost: that of both for each round; from the orbits on 2 to 4 rounds were seen.
     """
     while True:
-        left = supported(pairs, exchanges)
+        left = keep_supported_pairs(pairs, exchanges)
         if len(left.rows) <= MOST_ASSIGNED:
             left = assignable(left, counts)
         if len(left.rows) == len(pairs.rows):
@@ -29,7 +29,7 @@ def propagated(pairs: Pairs, exchanges: tuple[Exchange, ...], counts: Counts) ->
         pairs = left
 
 
-def supported(pairs: Pairs, exchanges: tuple[Exchange, ...]) -> Pairs:
+def keep_supported_pairs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...]) -> PossiblePairs:
     """The largest set of pairs in which each has a partner in each attribute.
 
     Formula in words: a pair of a record that held b with a row that shows a needs a pair of a record that held a with a row
@@ -48,7 +48,7 @@ def supported(pairs: Pairs, exchanges: tuple[Exchange, ...]) -> Pairs:
             there[n_kinds:] = True, False
             left &= there[opposite]
         if left.all() or left.sum() == alive.sum():
-            return pairs.kept(left)
+            return pairs.select_pairs(left)
         alive = left
 
 
@@ -66,7 +66,7 @@ def kinds_of_change(exchange: Exchange, records: Integers, rows: Integers) -> tu
     return kind, np.where(asked, np.where(there, opposite, len(codes) + 1), len(codes)), len(codes)
 
 
-def assignable(pairs: Pairs, counts: Counts) -> Pairs:
+def assignable(pairs: PossiblePairs, counts: Counts) -> PossiblePairs:
     """The pairs that some assignment of rows to records contains; each row goes to one record.
 
     Every record has a row where all are released, every row a record where the intruder holds all; else nothing follows.
@@ -86,7 +86,7 @@ def assignable(pairs: Pairs, counts: Counts) -> Pairs:
     if (counts.all_rows and (done < counts.records).any()) or (counts.all_records and (taken < counts.rows).any()):
         raise AttackFailed("no assignment of rows to records is consistent: the stated exchange is not what was done")
     component = _components(records, rows, used > 0, len(done) + len(taken), _free(done, taken, counts))
-    return pairs.kept((used > 0) | (component[records] == component[rows]))
+    return pairs.select_pairs((used > 0) | (component[records] == component[rows]))
 
 
 def _flow(records: Integers, rows: Integers, counts: Counts) -> Integers:

@@ -19,11 +19,11 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from tasks.attack.learned.features import negative_direction, within
+from tasks.attack.learned.features import clip_to_cone, negative_direction
 from tasks.attack.learned.neighbours import links_of, nearest_others
 from tasks.attack.learned.rows import Problem
-from tasks.attack.learned.search import inside, projected
-from tasks.attack.learned.separation import Pool, Reason
+from tasks.attack.learned.search import inside, project_semidefinite
+from tasks.attack.learned.separation import Reason, RowPool
 from tasks.microdata.table import Booleans, Floats, Integers
 
 INTEGRAL = 1e-6
@@ -65,7 +65,7 @@ class _Proof:
     def __init__(self, of: Problem, start: Floats, bounds: Floats, rng: np.random.Generator, definite: bool) -> None:
         self.of, self.rng, self.definite = of, rng, definite
         self.parameters, self.linked = start, self._weight(start)
-        self.pool = Pool(of, nearest_others(of, start, 15), bounds, start)
+        self.pool = RowPool(of, nearest_others(of, start, 15), bounds, start)
         self.reasons: dict[tuple[int, ...], Reason] = {}
         self.bound = float(of.weight.sum())
         self.began, self.allowed, self.cut_short = time.process_time(), 0.0, False
@@ -78,17 +78,17 @@ class _Proof:
         return self.began + self.allowed - time.process_time()
 
     @property
-    def _done(self) -> bool:
+    def _is_done(self) -> bool:
         return self.bound <= self.linked + INTEGRAL or self._left <= 0
 
     def run(self, seconds: float) -> Proof:
         self.allowed = seconds
         self._alone()
         self._ask(self.of.weight > 0, np.zeros(len(self.of.weight)))
-        self._by_fractions()
-        while not self._done:
+        self._add_fractional_cuts()
+        while not self._is_done:
             lost = self._choice(integral=True)
-            if self._done or not sum(self._ask(lost < 0.5, lost) for _ in range(ASKED)):
+            if self._is_done or not sum(self._ask(lost < 0.5, lost) for _ in range(ASKED)):
                 break
         used = time.process_time() - self.began
         bound, reasons = max(self.bound, self.linked), tuple(self.reasons.values())
@@ -106,10 +106,10 @@ class _Proof:
             if reason is not None:
                 self.reasons[reason.records] = reason
 
-    def _by_fractions(self) -> None:
+    def _add_fractional_cuts(self) -> None:
         """Sets that the fractional optimum violates, until they hardly move it."""
         idle, least = 0, 0.0
-        while not self._done and idle < 3:
+        while not self._is_done and idle < 3:
             lost = self._choice(integral=False)
             loss = float(lost @ self.of.weight)
             idle, least = (0, loss) if loss > least + WORTH_WHILE else (idle + 1, least)
@@ -150,7 +150,7 @@ class _Proof:
             if reason is None or self._left <= 0:
                 break
             order = np.array(sorted(reason.records, key=lambda i: -lost[i] + 1e-3 * self.rng.random()))
-            reason = self.pool.shrunk(reason, order)
+            reason = self.pool.shrink_reason(reason, order)
             self.reasons[reason.records] = reason
             kept = kept.copy()
             kept[self.rng.choice(reason.records)] = False
@@ -160,16 +160,16 @@ class _Proof:
         """The reason why the kept records cannot be linked together, None if they can, by the rows of all pairs."""
         while self._left > 0:
             place, reason = self.pool.together(kept)
-            if reason is not None or not self._overlooked(self.pool.parameters(place), kept):
+            if reason is not None or not self._add_violated_rows(self.pool.parameters(place), kept):
                 return reason
         return None
 
-    def _broken(self, parameters: Floats, kept: Booleans) -> Booleans:
+    def _find_unlinked_records(self, parameters: Floats, kept: Booleans) -> Booleans:
         """Which of the kept records parameters do not link. Keeps the best parameters seen."""
         links = links_of(self.of, parameters)
         worth = self.of.worth(links)
         if worth > self.linked + INTEGRAL and (not self.definite or negative_direction(parameters) is None):
-            self._keep(within(self.of.kind, parameters, self.of.how.d))
+            self._keep(clip_to_cone(self.of.kind, parameters, self.of.how.d))
         broken: Booleans = kept & ((links.nearer > 0) | (links.equal > self.of.twins))
         return broken
 
@@ -178,14 +178,14 @@ class _Proof:
         if worth > self.linked:
             self.parameters, self.linked = parameters, worth
 
-    def _overlooked(self, parameters: Floats, kept: Booleans) -> bool:
+    def _add_violated_rows(self, parameters: Floats, kept: Booleans) -> bool:
         """Take in rows, and bounds, that parameters break; returns: has the question to be asked again?"""
         of = self.of
         missing = negative_direction(parameters) if self.definite else None
         if missing is not None:
             self.pool.bind(missing)
-            nearest = projected(parameters)
-            return bool(self._broken(inside(of, nearest), kept).any())
-        broken = self._broken(parameters, kept)
+            nearest = project_semidefinite(parameters)
+            return bool(self._find_unlinked_records(inside(of, nearest), kept).any())
+        broken = self._find_unlinked_records(parameters, kept)
         others: Integers = np.where(broken[:, None], nearest_others(of, parameters, 3), -1)
         return self.pool.add(others) > 0

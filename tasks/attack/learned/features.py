@@ -78,13 +78,13 @@ def write_features(code: int, difference: Floats, out: Floats) -> None:
         left, before = 2**d - 1, 0.0
         while left > 0:
             smallest = least_of(difference, left)
-            least = squared(difference[smallest])
+            least = square_difference(difference[smallest])
             out[left - 1] = least - before
             before = least
             left -= 1 << smallest
         return
     for k in range(d):
-        out[k] = squared(difference[k])
+        out[k] = square_difference(difference[k])
     if code == _OWA:
         out[:d].sort()
     if code in (_TWO_ADDITIVE, _BILINEAR):
@@ -97,7 +97,7 @@ def write_features(code: int, difference: Floats, out: Floats) -> None:
 
 
 @njit
-def squared(difference: float) -> float:
+def square_difference(difference: float) -> float:
     """What a difference in one attribute adds."""
     return 2.0 if np.isnan(difference) else difference * difference
 
@@ -107,8 +107,8 @@ def least_of(difference: Floats, left: int) -> int:
     """The attribute of least difference among those whose bits are set: by looking at each, for they are few."""
     least, smallest = np.inf, 0
     for k in range(len(difference)):
-        if left >> k & 1 and squared(difference[k]) < least:
-            least, smallest = squared(difference[k]), k
+        if left >> k & 1 and square_difference(difference[k]) < least:
+            least, smallest = square_difference(difference[k]), k
     return smallest
 
 
@@ -124,7 +124,7 @@ def write_distances(code: int, parameters: Floats, delta: Floats, f: int, distan
     for k in range(d):
         which[k] = k
         for j in range(f if code != _BILINEAR else 0):
-            delta[k, j] = squared(delta[k, j])
+            delta[k, j] = square_difference(delta[k, j])
     if code in (_OWA, _CHOQUET):
         _order(delta, which, f)
     if code == _CHOQUET:
@@ -132,7 +132,7 @@ def write_distances(code: int, parameters: Floats, delta: Floats, f: int, distan
     for k in range(d):
         for j in range(f):
             parameter = parameters[which[k, j]] if code == _CHOQUET else parameters[k]
-            terms[j] = parameter * (squared(delta[k, j]) if code == _BILINEAR else delta[k, j])
+            terms[j] = parameter * (square_difference(delta[k, j]) if code == _BILINEAR else delta[k, j])
         _add(terms, distance, size)
     at = d
     for k in range(d if code in (_TWO_ADDITIVE, _BILINEAR) else 0):
@@ -194,7 +194,7 @@ def diagonal(kind: Kind, weights: Floats) -> Floats:
     return parameters
 
 
-def of_matrix(matrix: Floats) -> Floats:
+def flatten_matrix(matrix: Floats) -> Floats:
     """The parameters of a symmetric bilinear form; shape (d, d) -> (d (d + 1) / 2,)."""
     return np.concatenate([matrix.diagonal(), matrix[np.triu_indices(len(matrix), 1)]])
 
@@ -226,8 +226,8 @@ def cone(kind: Kind, d: int, *, metric: bool = False) -> Floats:
             return np.zeros((0, width(kind, d)))
         case Kind.CHOQUET:
             steps = [(full, full ^ 1 << k) for full in range(1, 2**d) for k in range(d) if full >> k & 1]
-            rows = [_on_sets(d, (more,), (less,)) for more, less in steps]
-            return np.array(rows + [_on_sets(d, *pair) for pair in _squares_of_sets(d) if metric])
+            rows = [_build_set_bound(d, (more,), (less,)) for more, less in steps]
+            return np.array(rows + [_build_set_bound(d, *pair) for pair in _squares_of_sets(d) if metric])
         case Kind.CHOQUET_2ADDITIVE:
             rows = [_marginal(d, k, others) for k in range(d) for others in range(2**d) if not others >> k & 1]
             return np.array(rows + [-np.eye(width(kind, d))[at] for at in range(d, width(kind, d)) if metric])
@@ -239,7 +239,7 @@ def _squares_of_sets(d: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     return [((a | i, a | j), (a | i | j, a)) for i, j in pairs for a in range(2**d) if not a & (i | j)]
 
 
-def _on_sets(d: int, plus: tuple[int, ...], minus: tuple[int, ...]) -> Floats:
+def _build_set_bound(d: int, plus: tuple[int, ...], minus: tuple[int, ...]) -> Floats:
     row = np.zeros(2**d)
     np.add.at(row, list(plus), 1.0)
     np.add.at(row, list(minus), -1.0)
@@ -263,7 +263,7 @@ def negative_direction(parameters: Floats) -> Floats | None:
     return np.asarray(features(Kind.BILINEAR, vectors[:, :1].T)[0])
 
 
-def within(kind: Kind, parameters: Floats, d: int) -> Floats:
+def clip_to_cone(kind: Kind, parameters: Floats, d: int) -> Floats:
     """The parameters without what rounding left below the bounds of `cone`; those that are in it stay as they are.
 
     A weight of -1e-17 would decide, the wrong way round, between records that the other attributes do not tell apart.
@@ -286,7 +286,7 @@ def within(kind: Kind, parameters: Floats, d: int) -> Floats:
             return np.concatenate([np.maximum(parameters[:d], least), parameters[d:]])
 
 
-def normalised(kind: Kind, parameters: Floats) -> Floats:
+def normalise_parameters(kind: Kind, parameters: Floats) -> Floats:
     """The same distance up to its unit: weights with sum 1, mu(all) = 1, a matrix with trace 1 (in absolute value)."""
     match kind:
         case Kind.CHOQUET:

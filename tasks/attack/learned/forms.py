@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.attack.learned.features import Kind, matrix_of
 from tasks.attack.linkage import distances
-from tasks.attack.linkage.distances import Form, quadratic, weighted_mean
+from tasks.attack.linkage.distances import Form, create_weighted_mean, quadratic
 from tasks.microdata.table import Floats
 
 _NONE = np.zeros((0, 0))
@@ -21,7 +21,7 @@ def form_of(kind: Kind, parameters: Floats, d: int) -> Form:
     """
     match kind:
         case Kind.WEIGHTED_MEAN:
-            return weighted_mean(d * np.maximum(parameters, 0.0))
+            return create_weighted_mean(d * np.maximum(parameters, 0.0))
         case Kind.OWA:  # learned for ascending differences
             return Form(distances.Kind.ORDERED, d * np.maximum(parameters, 0.0)[::-1].copy(), _NONE, d)
         case Kind.CHOQUET:

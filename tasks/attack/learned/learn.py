@@ -14,10 +14,10 @@ from typing import Literal
 import numpy as np
 
 from tasks.attack.learned.benders import prove
-from tasks.attack.learned.facts import HeldOut
-from tasks.attack.learned.features import Kind, arithmetic_mean, cone, normalised, shapley
+from tasks.attack.learned.features import Kind, arithmetic_mean, cone, normalise_parameters, shapley
+from tasks.attack.learned.learning_summary import HeldOut
 from tasks.attack.learned.neighbours import links_of
-from tasks.attack.learned.recount import Links
+from tasks.attack.learned.recount import LinkCounts
 from tasks.attack.learned.rows import Problem
 from tasks.attack.learned.search import inside, search, standard_starts
 from tasks.microdata.table import Floats, Integers
@@ -42,7 +42,7 @@ class Learned:
     kind: Kind
     metric: bool
     parameters: Floats
-    links: Links
+    links: LinkCounts
     linked: float
     bound: float | None
     complete: bool
@@ -78,44 +78,52 @@ def learn(
     """
     began = time.process_time()
     if len(of.found) < 2:
-        return _learned(of, metric, arithmetic_mean(of.kind, of.how.d), None, complete=True, began=began)
-    parameters, bound, complete = search(_sampled(of, MOST_TARGETS, rng), metric=metric, rounds=rounds, rng=rng), None, True
+        return _evaluate_parameters(of, metric, arithmetic_mean(of.kind, of.how.d), None, complete=True, began=began)
+    parameters, bound, complete = (
+        search(_sample_searching_records(of, MOST_TARGETS, rng), metric=metric, rounds=rounds, rng=rng),
+        None,
+        True,
+    )
     if solver == "certified":
         bounds, definite = cone(of.kind, of.how.d, metric=metric), metric and of.kind is Kind.BILINEAR
         proof = prove(of, parameters, bounds, seconds=time_limit, rng=rng, definite=definite)
         complete = proof.ended
         parameters, bound = proof.parameters if complete or not settled else parameters, proof.bound
-    return _learned(of, metric, parameters, bound, complete=complete, began=began)
+    return _evaluate_parameters(of, metric, parameters, bound, complete=complete, began=began)
 
 
-def _learned(of: Problem, metric: bool, parameters: Floats, bound: float | None, *, complete: bool, began: float) -> Learned:
+def _evaluate_parameters(
+    of: Problem, metric: bool, parameters: Floats, bound: float | None, *, complete: bool, began: float
+) -> Learned:
     shown, links = _best(of, parameters, metric)
-    linked = max(of.worth(links), of.worth(links_of(of, normalised(of.kind, parameters))))
+    linked = max(of.worth(links), of.worth(links_of(of, normalise_parameters(of.kind, parameters))))
     weighs = shapley(of.kind, shown, of.how.d)
     used = time.process_time() - began
     return Learned(of.kind, metric, shown, links, linked, bound, complete, weighs, used)
 
 
-def _best(of: Problem, parameters: Floats, metric: bool) -> tuple[Floats, Links]:
+def _best(of: Problem, parameters: Floats, metric: bool) -> tuple[Floats, LinkCounts]:
     """Of what was found and the plain starts: what earns the most credit, and of equals looks least at one attribute alone."""
     candidates = [parameters, *([] if metric else [inside(of, parameters)]), *standard_starts(of)]
-    shown = [normalised(of.kind, one) for one in candidates]
+    shown = [normalise_parameters(of.kind, one) for one in candidates]
     links = [links_of(of, one) for one in shown]
     best = max(range(len(shown)), key=lambda at: (of.credit(links[at]), np.abs(shown[at]).min()))
     return shown[best], links[best]
 
 
-def _sampled(of: Problem, most: int, rng: np.random.Generator) -> Problem:
+def _sample_searching_records(of: Problem, most: int, rng: np.random.Generator) -> Problem:
     q = len(of.searching)
-    return of if q <= most else of.of_targets(np.sort(rng.choice(q, most, replace=False)))
+    return of if q <= most else of.select_targets(np.sort(rng.choice(q, most, replace=False)))
 
 
-def held_out(of: Problem, *, rng: np.random.Generator, metric: bool = False) -> HeldOut:
+def evaluate_held_out(of: Problem, *, rng: np.random.Generator, metric: bool = False) -> HeldOut:
     """Learn from a random half of the true links, among all found records; link the other half by what was learned."""
     shuffled = rng.permutation(len(of.searching))
-    half, rest = (of.of_targets(np.sort(part)) for part in np.array_split(shuffled, 2))
+    half, rest = (of.select_targets(np.sort(part)) for part in np.array_split(shuffled, 2))
     euclidean = arithmetic_mean(of.kind, of.how.d)
-    parameters = euclidean if len(of.found) < 2 else search(_sampled(half, MOST_TARGETS, rng), metric=metric, rng=rng)
+    parameters = (
+        euclidean if len(of.found) < 2 else search(_sample_searching_records(half, MOST_TARGETS, rng), metric=metric, rng=rng)
+    )
     return HeldOut(rate(half, parameters), rate(rest, parameters), rate(rest, euclidean))
 
 
@@ -137,7 +145,7 @@ def chance(
     everybody = np.concatenate([of.truth, _others(of)])
     for at in range(permutations):
         truth = rng.permutation(everybody)[: len(of.truth)]
-        permuted = _sampled(replace(of, truth=truth), MOST_PERMUTED, rng)
+        permuted = _sample_searching_records(replace(of, truth=truth), MOST_PERMUTED, rng)
         q, others = len(permuted.searching), len(of.searching) - len(permuted.searching)
         parameters = arithmetic_mean(of.kind, of.how.d)
         if len(of.found) > 1:

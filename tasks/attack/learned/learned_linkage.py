@@ -9,15 +9,15 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.comparison import ScaleBy
-from tasks.attack.learned.apart import Apart
-from tasks.attack.learned.facts import LearnedFacts
+from tasks.attack.learned.attribute_differences import Apart
 from tasks.attack.learned.features import MOST_OF_CHOQUET, Kind, arithmetic_mean
 from tasks.attack.learned.forms import form_of
-from tasks.attack.learned.learn import Learned, Solver, chance, held_out, learn, rate
+from tasks.attack.learned.learn import Learned, Solver, chance, evaluate_held_out, learn, rate
+from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.attack.learned.rows import Problem, problem
 from tasks.attack.linkage.attributes import ComparedBy, Files, files_of
-from tasks.attack.linkage.distance_linkage import Pairs, check_names
-from tasks.attack.linkage.search import Search, embedded
+from tasks.attack.linkage.distance_linkage import RecordPairs, check_names
+from tasks.attack.linkage.search import Search, find_embedding
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
@@ -86,7 +86,7 @@ def link_by_learning(
     schema: Schema,
     spec: LearnedLinkage,
     knows: tuple[str, ...],
-    pairs: Pairs,
+    pairs: RecordPairs,
     *,
     prove: bool = True,
 ) -> Links:
@@ -131,12 +131,12 @@ def link_by_learning(
     return replace(_links(files, learned, spec), learned=_facts(of, learned, spec, knows, released))
 
 
-def _problem(files: Files, spec: LearnedLinkage, pairs: Pairs) -> Problem:
+def _problem(files: Files, spec: LearnedLinkage, pairs: RecordPairs) -> Problem:
     """Who is who, in an order that is not that of the files; columns that cannot differ are emptied, so that equal is equal."""
     own, shown = files.own_of_record[pairs.records], files.shown_of_row[pairs.rows]
     constant = files.columns.weight == 0
     records, rows = (np.where(constant & ~np.isnan(file), 0.0, file) for file in (files.own, files.shown))
-    how = Apart.of(files.columns)
+    how = Apart.create_from_columns(files.columns)
     if spec.direction == "to_release":
         searching, found, everybody = (records, own), (rows, shown), np.sort(files.shown_of_row)
     else:
@@ -165,7 +165,7 @@ def _facts(of: Problem, learned: Learned, spec: LearnedLinkage, knows: tuple[str
     q = len(of.searching)
     permuted = chance(of, metric=spec.metric, rng=np.random.default_rng(PERMUTING))
     weighs = learned.betraying / max(float(np.abs(learned.betraying).sum()), 1e-300)
-    halves = held_out(of, metric=spec.metric, rng=np.random.default_rng(HALVES)) if q > 1 else None
+    halves = evaluate_held_out(of, metric=spec.metric, rng=np.random.default_rng(HALVES)) if q > 1 else None
     return LearnedFacts(
         family=spec.learn,
         metric=spec.metric,
@@ -182,7 +182,7 @@ def _facts(of: Problem, learned: Learned, spec: LearnedLinkage, knows: tuple[str
     )
 
 
-def _check_can_be_learned(spec: LearnedLinkage, knows: tuple[str, ...], pairs: Pairs) -> None:
+def _check_can_be_learned(spec: LearnedLinkage, knows: tuple[str, ...], pairs: RecordPairs) -> None:
     if not knows:
         raise NotApplicable("the intruder knows no published attribute")
     if not len(pairs.records):
@@ -201,7 +201,7 @@ def _check_size(files: Files, of: Problem, spec: LearnedLinkage) -> None:
         return
     plain = form_of(of.kind, arithmetic_mean(of.kind, of.how.d), of.how.d)
     semidefinite = spec.kind is not Kind.BILINEAR or spec.metric
-    if not semidefinite or embedded(files.own, files.shown, files.columns, plain) is None:
+    if not semidefinite or find_embedding(files.own, files.shown, files.columns, plain) is None:
         raise NotFollowed(
             f"{pairs:,} pairs of records are too many for a distance that no search tree knows: learn a weighted_mean, or a "
             "bilinear form with `metric: true`, of numbers without gaps"

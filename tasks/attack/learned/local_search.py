@@ -102,9 +102,9 @@ def _deepest(ends: Floats, change: Floats, spread: float, pick: float) -> tuple[
 
 
 @njit
-def allowed(bounds: Floats, place: Floats, direction: Floats, reach: float) -> tuple[float, float]:
+def compute_step_range(bounds: Floats, place: Floats, direction: Floats, reach: float) -> tuple[float, float]:
     """The steps along a direction for which bounds . (place + t direction) >= 0, within reach."""
-    return _allowed(*_entries(bounds), place, direction, reach)
+    return _compute_step_range(*_entries(bounds), place, direction, reach)
 
 
 @njit
@@ -123,7 +123,7 @@ def _entries(bounds: Floats) -> tuple[Integers, Integers, Floats]:
 
 
 @njit
-def _allowed(
+def _compute_step_range(
     starts: Integers, places: Integers, values: Floats, place: Floats, direction: Floats, reach: float
 ) -> tuple[float, float]:
     low, high = -reach, reach
@@ -154,7 +154,7 @@ def climb(
             continue
         direction /= size
         length = np.sqrt(np.sum(place**2))
-        low, high = _allowed(*entries, place, direction, 1e4 * length)
+        low, high = _compute_step_range(*entries, place, direction, 1e4 * length)
         if high - low <= 1e-12 * length:
             continue
         b = _along(columns, direction)

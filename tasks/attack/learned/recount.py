@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.learned.apart import Apart, write_apart, write_apart_from
+from tasks.attack.learned.attribute_differences import Apart, write_apart, write_apart_from
 from tasks.attack.learned.features import CODES, Kind, write_distances, write_features
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
@@ -23,7 +23,7 @@ _MISSING = dict.fromkeys(("searching", "found"), "a missing value, which `write_
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class LinkCounts:
     """What became of q searching records.
 
     nearer: how many others are nearer than the own record; equal: how many are as near; shape (q,). strict: there are neither.
@@ -44,7 +44,7 @@ class Links:
         return shared
 
 
-def recount(kind: Kind, parameters: Floats, searching: Floats, found: Floats, truth: Integers) -> Links:
+def recount(kind: Kind, parameters: Floats, searching: Floats, found: Floats, truth: Integers) -> LinkCounts:
     """Count over all pairs of searching (q, d) and found (f, d) records; truth: the own record of each, shape (q,).
 
     Cost: O(q f p) time, linear memory.
@@ -52,7 +52,7 @@ def recount(kind: Kind, parameters: Floats, searching: Floats, found: Floats, tr
     own, others = (np.ascontiguousarray(file, dtype=float) for file in (searching, found))
     one_each, how = np.ones(len(found), dtype=np.int64), Apart.plain(found.shape[1])
     everybody = np.arange(len(found))[np.newaxis]
-    return Links(*links_among(CODES[kind], parameters, own, others, truth, everybody, one_each, how))
+    return LinkCounts(*links_among(CODES[kind], parameters, own, others, truth, everybody, one_each, how))
 
 
 @njit(missing=_MISSING)
@@ -75,11 +75,11 @@ def links_among(
     phi, delta = np.zeros(len(parameters)), np.empty(how.d)
     for i in range(q):
         write_apart(searching[i], found[truth[i]], how, delta)
-        own, own_size = measured(code, parameters, delta, phi)
+        own, own_size = compute_distance_and_magnitude(code, parameters, delta, phi)
         for j in among[i % len(among)]:
             if j != truth[i] and j >= 0:
                 write_apart(searching[i], found[j], how, delta)
-                other, size = measured(code, parameters, delta, phi)
+                other, size = compute_distance_and_magnitude(code, parameters, delta, phi)
                 slack = TIE * (own_size + size)
                 nearer[i] += copies[j] * (other < own - slack)
                 equal[i] += copies[j] * (abs(other - own) <= slack)
@@ -87,7 +87,7 @@ def links_among(
 
 
 @njit
-def measured(code: int, parameters: Floats, difference: Floats, phi: Floats) -> tuple[float, float]:
+def compute_distance_and_magnitude(code: int, parameters: Floats, difference: Floats, phi: Floats) -> tuple[float, float]:
     """The distance and the sum of its absolute terms; phi is room to work in."""
     phi[:] = 0.0
     write_features(code, difference, phi)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.attack.comparison import distinct
-from tasks.attack.learned.apart import Apart, write_apart
+from tasks.attack.learned.attribute_differences import Apart, write_apart
 from tasks.attack.learned.features import CODES, Kind, width, write_features
-from tasks.attack.learned.recount import Links
+from tasks.attack.learned.recount import LinkCounts
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -55,20 +55,20 @@ class Problem:
         """The same files, for another distance."""
         return replace(self, kind=kind)
 
-    def worth(self, links: Links) -> float:
+    def worth(self, links: LinkCounts) -> float:
         """What the search maximises: the weight of the records that only twins of their own record are as near to."""
-        return float(self.weight[self.linked(links)].sum())
+        return float(self.weight[self.is_linked(links)].sum())
 
-    def linked(self, links: Links) -> Booleans:
+    def is_linked(self, links: LinkCounts) -> Booleans:
         """Shape (q,): is nothing nearer than the own record, and only its twins as near?"""
         linked: Booleans = (links.nearer == 0) & (links.equal <= self.twins)
         return linked
 
-    def credit(self, links: Links) -> float:
+    def credit(self, links: LinkCounts) -> float:
         """What the links earn; by shared credit also those that tie with others than twins."""
         return float((links.strict if self.strict else links.credit).sum())
 
-    def of_targets(self, targets: Integers) -> Problem:
+    def select_targets(self, targets: Integers) -> Problem:
         """The same problem for some of the searching records."""
         return replace(self, searching=self.searching[targets], truth=self.truth[targets])
 
@@ -126,7 +126,7 @@ def rows_of(of: Problem, others: Integers, unit: Floats | None = None) -> Rows:
     d, i, j = d[kept], i[kept], j[kept]
     scale = unit_of(d) if unit is None else unit
     starts = np.searchsorted(i, np.arange(len(of.searching) + 1))
-    return Rows(scaled(d, scale), starts, j, scale)
+    return Rows(scale_rows(d, scale), starts, j, scale)
 
 
 def _pairs(others: Integers) -> tuple[Integers, Integers]:
@@ -165,7 +165,7 @@ def unit_of(d: Floats) -> Floats:
     return unit
 
 
-def scaled(d: Floats, unit: Floats) -> Floats:
+def scale_rows(d: Floats, unit: Floats) -> Floats:
     """Columns divided by their unit, rows of length 1."""
     columns = d / unit
     length = np.sqrt((columns**2).sum(axis=1, keepdims=True))

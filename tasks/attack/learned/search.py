@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tasks.attack.learned.apart import differences_of_pairs
+from tasks.attack.learned.attribute_differences import differences_of_pairs
 from tasks.attack.learned.features import (
     Kind,
     arithmetic_mean,
+    clip_to_cone,
     cone,
     diagonal,
+    flatten_matrix,
     matrix_of,
     measure_of,
     negative_direction,
-    of_matrix,
-    within,
 )
-from tasks.attack.learned.joining import joined
-from tasks.attack.learned.local_search import allowed, climb
+from tasks.attack.learned.joinability import extend_linked_set
+from tasks.attack.learned.local_search import climb, compute_step_range
 from tasks.attack.learned.neighbours import links_and_nearest, links_of, nearest_others
 from tasks.attack.learned.rows import Problem, Rows, rows_of
 from tasks.attack.linkage.attributes import EQUAL
@@ -65,7 +65,7 @@ class _Climber:
         rows = rows_of(self.of, self.others)
         bounds, white, place = self.bounds / rows.unit, _whitening(rows), start * rows.unit
         ended = climb(rows.d, rows.starts, self.of.weight, bounds, white, place, self.moves, self.rng)[0]
-        parameters = self.admitted(ended / rows.unit)
+        parameters = self.make_feasible(ended / rows.unit)
         links, overlooked = links_and_nearest(self.of, parameters, OVERLOOKED)
         worth = self.of.worth(links)
         if worth >= self.best.worth:
@@ -79,21 +79,21 @@ class _Climber:
         """Let records join those that the best parameters link, once they link more than when this was last asked."""
         if self.best.worth <= self.widened:
             return
-        parameters = joined(self.of, self.best.parameters, self.bounds, self.admitted)
+        parameters = extend_linked_set(self.of, self.best.parameters, self.bounds, self.make_feasible)
         self.best = _Best(parameters, self.of.worth(links_of(self.of, parameters)))
         self.widened = self.best.worth
 
-    def admitted(self, parameters: Floats) -> Floats:
+    def make_feasible(self, parameters: Floats) -> Floats:
         """The parameters within their cone, or the positive definite matrix nearest to them, whose missing bound joins."""
-        parameters = within(self.of.kind, parameters, self.of.how.d)
+        parameters = clip_to_cone(self.of.kind, parameters, self.of.how.d)
         missing = negative_direction(parameters) if self.metric and self.of.kind is Kind.BILINEAR else None
         if missing is None:
             return parameters
         self.bounds = np.vstack([self.bounds, missing])
-        nearest = projected(parameters)
+        nearest = project_semidefinite(parameters)
         return nearest if nearest.any() else self.starts[0]  # a negative definite matrix is nearest to 0, which is no distance
 
-    def kicked(self) -> Floats:
+    def perturb_parameters(self) -> Floats:
         """Somewhere near the best parameters, or between them and a start."""
         rows = rows_of(self.of, self.others[:, :NEAREST])
         place = self.best.parameters * rows.unit
@@ -105,9 +105,9 @@ class _Climber:
         else:
             direction = _whitening(rows) @ self.rng.normal(size=len(place))
             direction /= np.sqrt(direction @ direction)
-            low, high = allowed(self.bounds / rows.unit, place, direction, 1.0)
+            low, high = compute_step_range(self.bounds / rows.unit, place, direction, 1.0)
             place = place + 0.3 * self.rng.uniform(low, high) * direction
-        return self.admitted(place / rows.unit)
+        return self.make_feasible(place / rows.unit)
 
 
 def search(
@@ -126,7 +126,7 @@ def search(
         place = climber.round(place)
         if number % KICKED == 0 or number == last:
             climber.widen()
-            place = climber.kicked()
+            place = climber.perturb_parameters()
     return inside(of, climber.best.parameters) if metric else climber.best.parameters
 
 
@@ -143,7 +143,7 @@ def standard_starts(of: Problem) -> list[Floats]:
     covariance = centred.T @ centred / max(len(centred) - 1, 1)
     starts = [arithmetic_mean(of.kind, d), diagonal(of.kind, 1 / (np.diag(covariance) + least))]
     if of.kind is Kind.BILINEAR:
-        starts.append(of_matrix(np.asarray(np.linalg.inv(covariance + least * np.eye(d)), dtype=float)))
+        starts.append(flatten_matrix(np.asarray(np.linalg.inv(covariance + least * np.eye(d)), dtype=float)))
     return starts
 
 
@@ -163,10 +163,10 @@ def _whitening(rows: Rows) -> Floats:
     return np.asarray(vectors / np.sqrt(np.maximum(values, 1e-6 * max(values[-1], 1e-12))))
 
 
-def projected(parameters: Floats) -> Floats:
+def project_semidefinite(parameters: Floats) -> Floats:
     """The positive semidefinite matrix nearest to a bilinear form's."""
     values, vectors = np.linalg.eigh(matrix_of(parameters))
-    return of_matrix((vectors * np.maximum(values, 0.0)) @ vectors.T)
+    return flatten_matrix((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 def inside(of: Problem, parameters: Floats) -> Floats:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from tasks.attack.learned.apart import Apart, write_apart
+from tasks.attack.learned.attribute_differences import Apart, write_apart
 from tasks.attack.learned.features import CODES, write_features
 from tasks.attack.learned.recount import TIE
 from tasks.attack.learned.rows import Problem, differences_of, rows_of
@@ -76,7 +76,7 @@ def _absolute_terms(
     return terms
 
 
-class Pool:
+class RowPool:
     """The rows known so far, and the question for any set of records. Rows and bounds are added, never taken away."""
 
     def __init__(self, of: Problem, others: Integers, bounds: Floats, place: Floats) -> None:
@@ -130,11 +130,11 @@ class Pool:
             if len(fresh) == 0:
                 return place, None
             working = np.concatenate([working, fresh])
-            place, reason = self.of_rows(allowed[working])
+            place, reason = self.separate_rows(allowed[working])
             if reason is not None:
                 return place, reason
 
-    def of_rows(self, chosen: Integers) -> tuple[Floats, Reason | None]:
+    def separate_rows(self, chosen: Integers) -> tuple[Floats, Reason | None]:
         """`together` for single rows of the pool, all at once."""
         matrix = np.vstack([self.rows.d[chosen], self._bounds]).T
         matrix = np.vstack([matrix, np.zeros(matrix.shape[1])])
@@ -148,7 +148,7 @@ class Pool:
         rest = aim - matrix @ y
         if distance > RESIDUAL:
             return -rest[:-1], None
-        reasons = (self._reason(chosen, multipliers) for multipliers in (*_without_rounding(matrix, aim, y), y))
+        reasons = (self._reason(chosen, multipliers) for multipliers in (*_drop_stray_multipliers(matrix, aim, y), y))
         return -rest[:-1], next((reason for reason in reasons if reason.holds(self.of)), None)
 
     def _reason(self, chosen: Integers, y: Floats) -> Reason:
@@ -159,19 +159,19 @@ class Pool:
         of_bounds = y[len(chosen) + bound] / self._bound_lengths[bound]
         return Reason(tuple(np.unique(i).tolist()), i, j, multipliers, self.bounds[bound], of_bounds)
 
-    def shrunk(self, reason: Reason, order: Integers) -> Reason:
+    def shrink_reason(self, reason: Reason, order: Integers) -> Reason:
         """A reason of which no record can be left out; records are tried for leaving out in the given order."""
         for i in order:
             rest = [record for record in reason.records if record != i]
             if len(rest) < len(reason.records) and rest:
                 kept = np.zeros(len(self.of.searching), dtype=bool)
                 kept[rest] = True
-                smaller = self.of_rows(self.rows_of_records(kept))[1]
+                smaller = self.separate_rows(self.rows_of_records(kept))[1]
                 reason = smaller or reason
         return reason
 
 
-def _without_rounding(matrix: Floats, aim: Floats, y: Floats) -> Iterator[Floats]:
+def _drop_stray_multipliers(matrix: Floats, aim: Floats, y: Floats) -> Iterator[Floats]:
     """The multipliers without those that rounding left, first as they are, then found anew among the larger ones."""
     yield np.where(y > STRAYS[0] * y.max(), y, 0.0)
     for stray in STRAYS:

@@ -15,12 +15,12 @@ from scipy.optimize import linear_sum_assignment
 from tasks.attack.linkage.transport import (
     Lists,
     auction,
+    compute_exclusion_costs,
+    create_workspace,
     give,
     hand_over,
-    new_room,
     new_state,
     take_back,
-    without,
 )
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -37,7 +37,7 @@ ROUNDING = 1e-9  # of the largest that a record pays
 STRAY = 1e-12
 
 
-class Costs(Protocol):
+class AssignmentCosts(Protocol):
     """What it costs to link each query to each searched record, as `Search` tells it: in full, of the least, or one by one."""
 
     @property
@@ -49,7 +49,7 @@ class Costs(Protocol):
         self, k: int, some: Integers | None = None, price: Floats | None = None
     ) -> tuple[Integers, Floats, Floats]: ...
     def apart(self, queries: Integers, searched: Integers) -> Floats: ...
-    def turned(self) -> Self: ...
+    def swap_sides(self) -> Self: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,17 @@ class Assignment:
     runner_up: Floats
 
 
-def assigned(search: Costs, of_query: Integers, of_searched: Integers, *, full: int = MOST_OF_A_FULL_MATRIX) -> Assigned:
+def list_assigned_classes(
+    search: AssignmentCosts, of_query: Integers, of_searched: Integers, *, full: int = MOST_OF_A_FULL_MATRIX
+) -> Assigned:
     """Starts and classes of `assignment`."""
-    found = assignment(search, of_query, of_searched, full=full)
+    found = solve_assignment(search, of_query, of_searched, full=full)
     return found.starts, found.classes
 
 
-def assignment(search: Costs, of_query: Integers, of_searched: Integers, *, full: int = MOST_OF_A_FULL_MATRIX) -> Assignment:
+def solve_assignment(
+    search: AssignmentCosts, of_query: Integers, of_searched: Integers, *, full: int = MOST_OF_A_FULL_MATRIX
+) -> Assignment:
     """Assign the records of the two files to each other, one to one, with the least sum of squared distances.
 
     of_query, of_searched: which of the distinct records each record of either file is. In files of different sizes the records
@@ -95,7 +99,7 @@ def assignment(search: Costs, of_query: Integers, of_searched: Integers, *, full
     queries = np.bincount(of_query, minlength=len(search.queries))
     searched = np.bincount(of_searched, minlength=len(search.searched))
     turned = queries.sum() > searched.sum()
-    work = _Work(search.turned() if turned else search, *((searched, queries) if turned else (queries, searched)))
+    work = _Work(search.swap_sides() if turned else search, *((searched, queries) if turned else (queries, searched)))
     work.solve()
     if max(len(of_query), len(of_searched)) <= full or len(of_query) * len(of_searched) <= full**2:
         work.settle()
@@ -105,7 +109,7 @@ def assignment(search: Costs, of_query: Integers, of_searched: Integers, *, full
 class _Work:
     """Units (the records of the smaller file) on their way to columns (the distinct records of the larger)."""
 
-    def __init__(self, search: Costs, units: Integers, capacity: Integers) -> None:
+    def __init__(self, search: AssignmentCosts, units: Integers, capacity: Integers) -> None:
         self.search, self.units, self.capacity = search, units, capacity
         near, apart, low = search.few_nearest(NEIGHBOURS)
         starts = np.arange(0, near.size + 1, near.shape[1])
@@ -161,7 +165,7 @@ class _Work:
 
     def _paths(self, most: int, *, careful: bool) -> None:
         slack = self.slack
-        room = new_room(self.lists, len(self.capacity))
+        room = create_workspace(self.lists, len(self.capacity))
         short = give(self.waiting, self.lists, self.state, room, most, slack, not careful)
         if not careful:
             short |= self.state.pays > self.lists.low + slack
@@ -182,7 +186,7 @@ class _Work:
         for wide in np.unique(self.wide[short]):
             rows = np.flatnonzero(short & (self.wide == wide))
             near, apart, low = self.search.few_nearest(int(wide), rows, price)
-            self.lists = _joined(self.lists, rows, near, apart, low)
+            self.lists = _extend_lists(self.lists, rows, near, apart, low)
         self.wide[short] *= 2
 
     def settle(self) -> None:
@@ -199,7 +203,9 @@ class _Work:
         apart = self.search.apart(row, column)
         bound = float(self.units @ self.state.pays + self.capacity @ self.state.price)
         alone = np.flatnonzero((self.units[row] == 1) & (self.capacity[column] == 1))
-        dearer = without(alone, self.lists, self.state, new_room(self.lists, len(self.capacity)), AROUND)
+        dearer = compute_exclusion_costs(
+            alone, self.lists, self.state, create_workspace(self.lists, len(self.capacity)), AROUND
+        )
         queries, searched = (column, row) if turned else (row, column)
         least, runner_up = (np.zeros(len(self.capacity if turned else self.units)) for _ in range(2))
         typical = float(apart.sum()) / max(len(apart), 1)
@@ -207,7 +213,7 @@ class _Work:
         return Assignment(*_links(queries, searched, len(least)), float(apart.sum()), bound, least, runner_up)
 
 
-def _joined(lists: Lists, rows: Integers, near: Integers, apart: Floats, low: Floats) -> Lists:
+def _extend_lists(lists: Lists, rows: Integers, near: Integers, apart: Floats, low: Floats) -> Lists:
     """The lists, those of some rows with more columns; a column stands in a list once."""
     some = np.zeros(len(lists.low), dtype=bool)
     some[rows] = True

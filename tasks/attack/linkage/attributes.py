@@ -186,7 +186,7 @@ def _columns_of(
     original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, how: Compared, scaling: _Scaling
 ) -> list[_Column]:
     if how.by in ORDERED:
-        return [_ordered(original, masked, schema, attribute, how.by, scaling)]
+        return [_create_ordered_column(original, masked, schema, attribute, how.by, scaling)]
     pair = original.column(attribute.name), masked.column(attribute.name)
     if how.hierarchy is not None:
         return _parts(_levels(pair, how, f"attacks: compare.{attribute.name}"), scaling)
@@ -195,7 +195,7 @@ def _columns_of(
     return _parts([pair], scaling)
 
 
-def _ordered(
+def _create_ordered_column(
     original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, by: By, scaling: _Scaling
 ) -> _Column:
     place = f"attacks: {attribute.name}"
@@ -204,7 +204,7 @@ def _ordered(
     if by == "rank":
         own, shown = _ranks(own, shown, scaling.by)
     if scaling.by == "own":
-        own, shown = _on_own_scale(own, by, scaling), _on_own_scale(shown, by, scaling)
+        own, shown = _scale_by_own_values(own, by, scaling), _scale_by_own_values(shown, by, scaling)
     scale = _scale(own if scaling.by == "original" else shown, by, scaling)
     return own, shown, ABSOLUTE if by == "absolute" else SQUARED, 1 / scale if scale > 0 else 0.0
 
@@ -218,7 +218,7 @@ def _scale(values: Floats, by: By, scaling: _Scaling) -> float:
     return spread**2 if scaling.shares else variance_of(values)
 
 
-def _on_own_scale(values: Floats, by: By, scaling: _Scaling) -> Floats:
+def _scale_by_own_values(values: Floats, by: By, scaling: _Scaling) -> Floats:
     if by != "absolute" and not scaling.shares:
         return standardise_values(values)
     scale = _scale(values, by, scaling)
@@ -269,7 +269,7 @@ def _levels(pair: tuple[pa.Array, pa.Array], how: Compared, place: str) -> list[
         what = f"{len(strangers)} categories are nowhere in the hierarchy"
         raise InputError("unknown-category", place, what, "categories of the hierarchy", "complete the hierarchy")
     at = [{**{name: name for name in known}, **_upwards(above, level)} for level in range(height + 1)]
-    return [(_renamed(texts[0], mapping), _renamed(texts[1], mapping)) for mapping in at]
+    return [(_replace_categories(texts[0], mapping), _replace_categories(texts[1], mapping)) for mapping in at]
 
 
 def _upwards(above: list[dict[str, str]], level: int) -> dict[str, str]:
@@ -277,5 +277,5 @@ def _upwards(above: list[dict[str, str]], level: int) -> dict[str, str]:
     return {lower[category]: above[level][category] for lower in above[: level + 1] for category in lower}
 
 
-def _renamed(column: pa.Array, mapping: dict[str, str]) -> pa.Array:
+def _replace_categories(column: pa.Array, mapping: dict[str, str]) -> pa.Array:
     return pa.array([None if text is None else mapping[text] for text in column.to_pylist()], pa.string())

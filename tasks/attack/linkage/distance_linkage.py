@@ -10,10 +10,10 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.comparison import ScaleBy, compare
-from tasks.attack.linkage.assignment import assignment
+from tasks.attack.linkage.assignment import solve_assignment
 from tasks.attack.linkage.attributes import ORDERED, SQUARED, ComparedBy, Files, differences, files_of
 from tasks.attack.linkage.search import Search
-from tasks.attack.linkage.specs import Distance, Euclidean, Gower, Mahalanobis, form_of, named_by
+from tasks.attack.linkage.specs import Distance, Euclidean, Gower, Mahalanobis, form_of, list_named_attributes
 from tasks.attack.nearest import Nearest, nearest
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import InputError, NotApplicable
@@ -64,7 +64,7 @@ class DistanceLinkage(Spec):
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class RecordPairs:
     """Who is who: record records[i] is released as row rows[i]."""
 
     records: Integers
@@ -84,7 +84,7 @@ def link_by_distance(
     schema: Schema,
     spec: DistanceLinkage,
     knows: tuple[str, ...],
-    pairs: Pairs | None = None,
+    pairs: RecordPairs | None = None,
 ) -> Links:
     """Link each record to all records at the least distance, or all records to each other one to one.
 
@@ -115,15 +115,15 @@ def link_by_distance(
         if spec.direction == "to_release":
             return _links(both.shown_of_row, both.own_of_record, nearest(both.own, both.shown, both.nominal, both.weight))
         return _links(both.own_of_record, both.shown_of_row, nearest(both.shown, both.own, both.nominal, both.weight))
-    return linked(*prepared(original, masked, schema, spec, knows), spec, pairs)
+    return link_prepared_files(*prepare_files(original, masked, schema, spec, knows), spec, pairs)
 
 
-def prepared(
+def prepare_files(
     original: Microdata, masked: Microdata, schema: Schema, spec: DistanceLinkage, knows: tuple[str, ...]
 ) -> tuple[Files, tuple[str, ...]]:
     """Both files in the columns of the distance, and the attributes that it is about, which stand first in them."""
     compared = (name for name, _ in spec.compare or ())
-    check_names((*named_by(spec.distance), *compared), schema, "attacks: distance_linkage")
+    check_names((*list_named_attributes(spec.distance), *compared), schema, "attacks: distance_linkage")
     named = _own(spec, schema, knows)
     arranged = (*named, *(name for name in knows if name not in named))
     shares = isinstance(spec.distance, Gower)
@@ -139,7 +139,7 @@ def check_names(names: Iterable[str], schema: Schema, where: str) -> None:
             raise InputError("unknown-attribute", where, what, ", ".join(schema.release_columns), remedy, name)
 
 
-def linked(files: Files, named: tuple[str, ...], spec: DistanceLinkage, pairs: Pairs | None) -> Links:
+def link_prepared_files(files: Files, named: tuple[str, ...], spec: DistanceLinkage, pairs: RecordPairs | None) -> Links:
     """The links by a distance of the family, between files that were prepared for it."""
     covariance = _covariance(files, len(named), spec, pairs) if isinstance(spec.distance, Mahalanobis) else None
     form = form_of(spec.distance, named, files.columns.n_attributes - len(named), covariance)
@@ -147,34 +147,34 @@ def linked(files: Files, named: tuple[str, ...], spec: DistanceLinkage, pairs: P
         search = Search(files.own, files.shown, files.columns, form)
         searching, found = files.own_of_record, files.shown_of_row
     else:
-        search = Search(files.own, files.shown, files.columns, form, is_turned=True).turned()  # the same distance both ways
+        search = Search(files.own, files.shown, files.columns, form, is_turned=True).swap_sides()  # the same distance both ways
         searching, found = files.shown_of_row, files.own_of_record
     if spec.matching == "one_to_one":
-        given = assignment(search, searching, found)
+        given = solve_assignment(search, searching, found)
         return Links(found, searching, given.starts, given.classes, least=given.least, runner_up=given.runner_up)
     return _links(found, searching, search.nearest())
 
 
-def permuted_chance(
-    original: Microdata, masked: Microdata, schema: Schema, spec: DistanceLinkage, knows: tuple[str, ...], pairs: Pairs
+def compute_permutation_chance(
+    original: Microdata, masked: Microdata, schema: Schema, spec: DistanceLinkage, knows: tuple[str, ...], pairs: RecordPairs
 ) -> float:
     """What a fitted attack earns, over all records, where who is who was permuted before it was fitted: the mean of 20 draws.
 
     A guess that does not look earns 1 / n of them, or less where records are absent (`Scene.chance`); a fit to the answers
     earns a little more.
     """
-    files, named = prepared(original, masked, schema, spec, knows)
+    files, named = prepare_files(original, masked, schema, spec, knows)
     rng = np.random.default_rng(PERMUTATIONS)
     credits = []
     for _ in range(PERMUTATIONS):
-        wrong = _dealt(rng, spec, pairs, original.n, masked.n)
-        links = linked(files, named, spec, wrong)
+        wrong = _permute_pairs(rng, spec, pairs, original.n, masked.n)
+        links = link_prepared_files(files, named, spec, wrong)
         searching, truth = (wrong.records, wrong.rows) if spec.direction == "to_release" else (wrong.rows, wrong.records)
         credits.append(float(links.guesses(searching).credit(truth).sum()) / original.n)
     return float(np.mean(credits))
 
 
-def _dealt(rng: np.random.Generator, spec: DistanceLinkage, pairs: Pairs, n: int, m: int) -> Pairs:
+def _permute_pairs(rng: np.random.Generator, spec: DistanceLinkage, pairs: RecordPairs, n: int, m: int) -> RecordPairs:
     """Who is who, permuted: what is found is dealt out with what is nobody's, for a guess does not know what that is.
 
     Of an assignment what searches is dealt out so too: who is given nothing is as likely to be there as who is given something.
@@ -186,7 +186,7 @@ def _dealt(rng: np.random.Generator, spec: DistanceLinkage, pairs: Pairs, n: int
     rows = rows[rng.permutation(len(rows))][: len(pairs.rows)]
     if len(records) < n and (together or not to_release):
         records = rng.permutation(n)[: len(records)]
-    return Pairs(records, rows)
+    return RecordPairs(records, rows)
 
 
 def _links(found: Integers, searching: Integers, answer: Nearest) -> Links:
@@ -196,7 +196,7 @@ def _links(found: Integers, searching: Integers, answer: Nearest) -> Links:
 def _own(spec: DistanceLinkage, schema: Schema, knows: tuple[str, ...]) -> tuple[str, ...]:
     """The attributes that the intruder knows and the distance is about, in a fixed order."""
     if not isinstance(spec.distance, Mahalanobis):
-        return tuple(name for name in named_by(spec.distance) if name in knows)
+        return tuple(name for name in list_named_attributes(spec.distance) if name in knows)
     compared = {name: how.by for name, how in spec.compare or ()}
     default = {name: "equality" if schema[name].scale in CATEGORICAL else "squared" for name in knows}
     signed = tuple(name for name in knows if compared.get(name, default[name]) in ORDERED and compared.get(name) != "absolute")
@@ -205,7 +205,7 @@ def _own(spec: DistanceLinkage, schema: Schema, knows: tuple[str, ...]) -> tuple
     return signed
 
 
-def _covariance(files: Files, d: int, spec: DistanceLinkage, pairs: Pairs | None) -> Floats:
+def _covariance(files: Files, d: int, spec: DistanceLinkage, pairs: RecordPairs | None) -> Floats:
     """The covariance of the first d attributes, which have an order, as the distance of the attributes scales them."""
     if spec.is_fitted:
         if pairs is None:

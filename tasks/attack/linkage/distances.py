@@ -54,7 +54,7 @@ class Form:
     n_attributes: int
     others: int = 0
 
-    def of(self, differences: Floats) -> Floats:
+    def compute_distances(self, differences: Floats) -> Floats:
         """The squared distance of each row of `differences`, shape (m, d) -> (m,); NaN where one of the two values is missing.
 
         Cost: O(d) a row; quadratic and 2-additive O(d^2), ordered and Choquet O(d^2) for the small d of linkage.
@@ -62,7 +62,7 @@ class Form:
         if self.kind is Kind.POLYNOMIAL:
             raise ValueError("a kernel's distance is not a function of the differences")
         rows = np.ascontiguousarray(differences, dtype=np.float64)
-        return evaluated(int(self.kind), self.vector, self.matrix, self.others, rows)
+        return aggregate_rows(int(self.kind), self.vector, self.matrix, self.others, rows)
 
     @property
     def degree(self) -> int:
@@ -88,10 +88,10 @@ class Form:
 
 def euclidean(d: int) -> Form:
     """sum_j delta_j^2."""
-    return weighted_mean(np.ones(d))
+    return create_weighted_mean(np.ones(d))
 
 
-def weighted_mean(weights: Floats) -> Form:
+def create_weighted_mean(weights: Floats) -> Form:
     """sum_j w_j delta_j^2: d times the weighted mean where the w_j add up to d. Example: w = 1: Euclid."""
     return Form(Kind.WEIGHTED, _numbers(weights), _NO_MATRIX, len(weights))
 
@@ -185,10 +185,10 @@ def polynomial_kernel(degree: int, d: int) -> Form:
     return Form(Kind.POLYNOMIAL, _numbers(np.array([degree])), _NO_MATRIX, d)
 
 
-def beside(form: Form, others: int) -> Form:
+def append_plain_attributes(form: Form, others: int) -> Form:
     """The form, and after its attributes so many that each add their c_j as in the plain distance."""
     if form.kind is Kind.WEIGHTED:
-        return weighted_mean(np.append(form.vector, np.ones(others)))
+        return create_weighted_mean(np.append(form.vector, np.ones(others)))
     if form.kind is Kind.QUADRATIC:
         return quadratic(block_diag(form.matrix, np.eye(others)) if others else form.matrix)
     if form.kind in (Kind.CHOQUET, Kind.TWO_ADDITIVE):
@@ -224,31 +224,31 @@ def is_semidefinite(matrix: Floats) -> bool:
 
 
 @njit(missing={"differences": "one of two values is missing, which every form asks for"})
-def evaluated(kind: int, vector: Floats, matrix: Floats, others: int, differences: Floats) -> Floats:
+def aggregate_rows(kind: int, vector: Floats, matrix: Floats, others: int, differences: Floats) -> Floats:
     """The squared distance of each row of differences."""
     distances = np.empty(len(differences))
     for i in range(len(differences)):
-        distances[i] = joined(kind, vector, matrix, others, differences[i])
+        distances[i] = aggregate_differences(kind, vector, matrix, others, differences[i])
     return distances
 
 
 @njit
-def joined(kind: int, vector: Floats, matrix: Floats, others: int, delta: Floats) -> float:
+def aggregate_differences(kind: int, vector: Floats, matrix: Floats, others: int, delta: Floats) -> float:
     """The squared distance of two records by their differences; NaN where one of two values is missing."""
     own = delta[: len(delta) - others]
     total = 0.0
     if kind == 0:
-        total = _weighted(vector, own)
+        total = _aggregate_weighted(vector, own)
     elif kind == 1:
         total = _quadratic(matrix, own)
     elif kind == 2:
-        total = _ordered(vector, own)
+        total = _aggregate_ordered(vector, own)
     elif kind == 3:
         total = _choquet(vector, own)
     elif kind == 4:
         total = _two_additive(vector, matrix, own)
     else:
-        total = _of_present(own)
+        total = _aggregate_present(own)
     for j in range(len(own), len(delta)):
         total += _component(delta[j])
     return total
@@ -260,7 +260,7 @@ def _component(delta: float) -> float:
 
 
 @njit
-def _weighted(vector: Floats, delta: Floats) -> float:
+def _aggregate_weighted(vector: Floats, delta: Floats) -> float:
     total = 0.0
     for j in range(len(delta)):
         total += vector[j] * _component(delta[j])
@@ -282,7 +282,7 @@ def _quadratic(matrix: Floats, delta: Floats) -> float:
 
 
 @njit
-def _sorted_components(delta: Floats) -> tuple[Floats, Integers]:
+def _sort_components(delta: Floats) -> tuple[Floats, Integers]:
     """The squared differences ascending, and whose they are; by insertion, because d is small."""
     values, places = np.empty(len(delta)), np.empty(len(delta), dtype=np.int64)
     for j in range(len(delta)):
@@ -295,8 +295,8 @@ def _sorted_components(delta: Floats) -> tuple[Floats, Integers]:
 
 
 @njit
-def _ordered(vector: Floats, delta: Floats) -> float:
-    values, _ = _sorted_components(delta)
+def _aggregate_ordered(vector: Floats, delta: Floats) -> float:
+    values, _ = _sort_components(delta)
     total = 0.0
     for i in range(len(values)):
         total += vector[len(values) - 1 - i] * values[i]
@@ -305,7 +305,7 @@ def _ordered(vector: Floats, delta: Floats) -> float:
 
 @njit
 def _choquet(measure: Floats, delta: Floats) -> float:
-    values, places = _sorted_components(delta)
+    values, places = _sort_components(delta)
     left, before, total = len(measure) - 1, 0.0, 0.0
     for i in range(len(values)):
         total += (values[i] - before) * measure[left]
@@ -326,7 +326,7 @@ def _two_additive(vector: Floats, matrix: Floats, delta: Floats) -> float:
 
 
 @njit
-def _of_present(delta: Floats) -> float:
+def _aggregate_present(delta: Floats) -> float:
     total, present = 0.0, 0
     for j in range(len(delta)):
         if not np.isnan(delta[j]):

@@ -25,7 +25,7 @@ from tasks.microdata.table import DATE, MOMENT, TIME, Microdata
 FILE = "file"
 
 
-def _paired(value: object) -> object:
+def _parse_pairs(value: object) -> object:
     """`id`, `[age, sex]` or `{ID: id}` as pairs of names: a column of the file, and what it is."""
     match value:
         case str():
@@ -50,7 +50,7 @@ class _PairsForm:
 Pairs = Annotated[
     tuple[tuple[Name, Name], ...],
     Field(min_length=1),
-    BeforeValidator(_paired),
+    BeforeValidator(_parse_pairs),
     PlainSerializer(dict),
     _PairsForm(),
 ]

@@ -43,7 +43,7 @@ class Holding(Spec):
         return self
 
     @property
-    def in_words(self) -> str:
+    def description(self) -> str:
         said = (
             ("somebody else's value for {:g} %", self.wrong_percent),
             ("noise of {:g} % of its standard deviation", self.noise_percent),
@@ -63,7 +63,7 @@ Holdings = Annotated[
 ]
 
 
-def held(
+def apply_holdings(
     original: Microdata, schema: Schema, holdings: tuple[tuple[str, Holding], ...], where: str = "intruder.holds"
 ) -> Microdata:
     """The original table as the intruder holds it: row i is still of record i.
@@ -74,16 +74,16 @@ def held(
     hierarchy does not give.
     """
     for name, holding in holdings:
-        original = _held(original, schema[name], schema, holding, f"{where}.{name}")
+        original = _apply_holding(original, schema[name], schema, holding, f"{where}.{name}")
     return original
 
 
-def in_words(holdings: tuple[tuple[str, Holding], ...]) -> str:
+def describe_holdings(holdings: tuple[tuple[str, Holding], ...]) -> str:
     """`age (rounded to multiples of 5) and town (no value for 10 %)`."""
-    return join_with_and(f"{name} ({holding.in_words})" for name, holding in holdings)
+    return join_with_and(f"{name} ({holding.description})" for name, holding in holdings)
 
 
-def _held(data: Microdata, attribute: Attribute, schema: Schema, holding: Holding, place: str) -> Microdata:
+def _apply_holding(data: Microdata, attribute: Attribute, schema: Schema, holding: Holding, place: str) -> Microdata:
     name = attribute.name
     rng = stream(bytes(SEED_BYTES), "held", name, str(data.n))
     if holding.wrong_percent is not None:
@@ -95,13 +95,13 @@ def _held(data: Microdata, attribute: Attribute, schema: Schema, holding: Holdin
     if (holding.noise_percent, holding.rounded_to, holding.times) != (None, None, None):
         _check_has_numbers(attribute, holding, place)
         positions = extract_positions(data, schema, name, place)
-        data = _with_numbers(data, attribute, _blurred(positions, holding, rng))
+        data = _replace_numbers(data, attribute, _perturb_positions(positions, holding, rng))
     if holding.missing_percent is not None:
-        data = _without(data, name, rng.random(data.n) < holding.missing_percent / 100)
+        data = _blank_values(data, name, rng.random(data.n) < holding.missing_percent / 100)
     return data
 
 
-def _blurred(positions: Floats, holding: Holding, rng: np.random.Generator) -> Floats:
+def _perturb_positions(positions: Floats, holding: Holding, rng: np.random.Generator) -> Floats:
     if holding.noise_percent is not None:
         spread = np.sqrt(variance_of(positions)) * holding.noise_percent / 100
         positions = positions + spread * rng.standard_normal(len(positions))
@@ -110,7 +110,7 @@ def _blurred(positions: Floats, holding: Holding, rng: np.random.Generator) -> F
     return positions * (holding.times or 1.0)
 
 
-def _with_numbers(data: Microdata, attribute: Attribute, positions: Floats) -> Microdata:
+def _replace_numbers(data: Microdata, attribute: Attribute, positions: Floats) -> Microdata:
     """The column with other numbers: decimals where it held whole ones; days and categories stay whole."""
     column = data.column(attribute.name)
     if attribute.order is not None:
@@ -122,7 +122,7 @@ def _with_numbers(data: Microdata, attribute: Attribute, positions: Floats) -> M
     return Microdata(data.arrow.set_column(place, field, pa.array(positions, from_pandas=True)))
 
 
-def _without(data: Microdata, name: str, missing: Booleans) -> Microdata:
+def _blank_values(data: Microdata, name: str, missing: Booleans) -> Microdata:
     column = data.column(name)
     present = pa.array(np.arange(data.n), mask=missing | data.missing(name))
     return data.replace_column(name, column.take(present))

@@ -36,7 +36,7 @@ class WeighedPairs:
         """Shape (e,): the kind of the record of each pair."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
-    def at(self, values: Floats, records: Integers, rows: Integers) -> Floats:
+    def look_up_values(self, values: Floats, records: Integers, rows: Integers) -> Floats:
         """Shape (k,): of values, shape (e,), those of k pairs of kinds; 0 of a pair that is not among these."""
         n_kinds = int(max(self.rows.max(initial=0), rows.max(initial=0))) + 1
         keys, wanted = self.records * n_kinds + self.rows, records * n_kinds + rows
@@ -65,13 +65,13 @@ def marginals(pairs: WeighedPairs, own_counts: Integers, shown_counts: Integers,
     Example: all weights alike: 1/m, for n_common = n.
     """
     strangers, absences = int(shown_counts.sum() - n_common), int(own_counts.sum() - n_common)
-    whole = _with_left_over(pairs, len(shown_counts), strangers > 0, absences > 0)
+    whole = _add_leftovers(pairs, len(shown_counts), strangers > 0, absences > 0)
     records = np.append(own_counts, [strangers] * (strangers > 0)).astype(np.float64)
     rows = np.append(shown_counts, [absences] * (absences > 0)).astype(np.float64)
-    weight = _balanced(whole.starts, whole.rows, whole.weight, records, rows)
+    weight = _balance_weights(whole.starts, whole.rows, whole.weight, records, rows)
     told, total = np.ones_like(weight), _sums(whole.starts, whole.rows, weight, records, len(rows))
     for _ in range(ROUNDS):
-        total, moved = _told(whole.starts, whole.rows, weight, records, told, total, rows)
+        total, moved = _update_messages(whole.starts, whole.rows, weight, records, told, total, rows)
         if moved <= SETTLED:
             break
     said = told * weight
@@ -83,7 +83,7 @@ def marginals(pairs: WeighedPairs, own_counts: Integers, shown_counts: Integers,
     return found
 
 
-def _with_left_over(pairs: WeighedPairs, n_kinds: int, strangers: bool, absences: bool) -> WeighedPairs:
+def _add_leftovers(pairs: WeighedPairs, n_kinds: int, strangers: bool, absences: bool) -> WeighedPairs:
     starts, rows, weight = pairs.starts, pairs.rows, pairs.weight
     if absences:
         rows, weight = np.insert(rows, starts[1:], n_kinds), np.insert(weight, starts[1:], 1.0)
@@ -95,7 +95,7 @@ def _with_left_over(pairs: WeighedPairs, n_kinds: int, strangers: bool, absences
 
 
 @njit
-def _balanced(starts: Integers, rows: Integers, weight: Floats, records: Floats, sizes: Floats) -> Floats:
+def _balance_weights(starts: Integers, rows: Integers, weight: Floats, records: Floats, sizes: Floats) -> Floats:
     """The same weights, up to factors of records and rows, so that their sums are nearly 1."""
     weight = weight.copy()
     for _ in range(_BALANCED):
@@ -121,7 +121,7 @@ def _sums(starts: Integers, rows: Integers, weight: Floats, records: Floats, n_r
 
 
 @njit
-def _told(
+def _update_messages(
     starts: Integers, rows: Integers, weight: Floats, records: Floats, told: Floats, total: Floats, sizes: Floats
 ) -> tuple[Floats, float]:
     """Renew what the records tell their pairs; returns what each row then hears in all, and the largest change of a share.

@@ -8,16 +8,16 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from tasks.attack.linkage.attributes import EQUAL, SQUARED, Columns, differences, write_differences
-from tasks.attack.linkage.distances import MISSING, Form, Kind, joined
+from tasks.attack.linkage.distances import MISSING, Form, Kind, aggregate_differences
 from tasks.attack.nearest import (
     FEWEST_RECORDS_OF_TREE,
     MOST_DIMENSIONS_OF_TREE,
     Decided,
     Nearest,
-    by_tree,
-    gathered,
-    kept_of,
-    with_room,
+    ensure_capacity,
+    merge_nearest,
+    resolve_tree_proposals,
+    write_nearest,
 )
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotFollowed
@@ -51,27 +51,27 @@ class Search:
         O(q c d) time, O(q c d^2) for forms with interactions; memory is linear in the records and the ties.
         """
         places = self._places()
-        return self.by_pairs() if places is None else self.by_tree(places)
+        return self.find_nearest_by_pairs() if places is None else self.find_nearest_by_tree(places)
 
-    def by_pairs(self) -> Nearest:
+    def find_nearest_by_pairs(self) -> Nearest:
         """`nearest` by looking at every pair."""
-        return gathered([(some, _kept_in(self.matrix(some))) for some in self._blocks()], len(self.queries))
+        return merge_nearest([(some, _find_row_minima(self.matrix(some))) for some in self._blocks()], len(self.queries))
 
-    def by_tree(self, places: tuple[Floats, Floats]) -> Nearest:
+    def find_nearest_by_tree(self, places: tuple[Floats, Floats]) -> Nearest:
         """`nearest` by a k-d tree over the places of `embedded`; the distance itself decides."""
 
         def decide(some: Integers, starts: Integers, candidates: Integers) -> Decided:
-            about = (*_of(self.columns), *_parameters(self.form))
+            about = (*_unpack_columns(self.columns), *_parameters(self.form))
             return _nearest_among(self.queries[some], self.searched, *about, starts, candidates)
 
-        return by_tree(*places, decide)
+        return resolve_tree_proposals(*places, decide)
 
     def matrix(self, some: Integers) -> Floats:
         """The squared distances of some queries to all searched records."""
         if self.form.kind is Kind.POLYNOMIAL:
             points, places = kernel_places(self)
             return _kernel_matrix(points[some], places, self.form.degree)
-        return _matrix(self.queries[some], self.searched, *_of(self.columns), *_parameters(self.form))
+        return _matrix(self.queries[some], self.searched, *_unpack_columns(self.columns), *_parameters(self.form))
 
     def few_nearest(self, k: int, some: Integers | None = None, price: Floats | None = None) -> tuple[Integers, Floats, Floats]:
         """The k searched records of least distance less price (fewer if there are not so many) of each query, or of some.
@@ -83,7 +83,7 @@ class Search:
         prices = np.zeros(len(self.searched)) if price is None else price
         k, places = min(k, len(self.searched)), self._places()
         if places is not None:
-            near, low = _by_tree_with_prices(places[0][queries], places[1], prices, k)
+            near, low = _find_cheapest_by_tree(places[0][queries], places[1], prices, k)
         else:
             parts = [_least(self.matrix(block) - prices, k) for block in self._blocks(queries)]
             near, low = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
@@ -95,9 +95,11 @@ class Search:
         if self.form.kind is Kind.POLYNOMIAL:
             points, places = kernel_places(self)
             return _kernel_distances(points[queries], places[searched], self.form.degree)
-        return self.form.of(differences(self.queries[queries], self.searched[searched], *_of(self.columns)))
+        return self.form.compute_distances(
+            differences(self.queries[queries], self.searched[searched], *_unpack_columns(self.columns))
+        )
 
-    def turned(self) -> Search:
+    def swap_sides(self) -> Search:
         """The same distances, seen from the other file.
 
         A form may multiply the signed difference of a number with that of a category, which has no sign. The numbers are
@@ -113,10 +115,10 @@ class Search:
     def _places(self) -> tuple[Floats, Floats] | None:
         if len(self.searched) < FEWEST_RECORDS_OF_TREE:
             return None
-        return embedded(self.queries, self.searched, self.columns, self.form)
+        return find_embedding(self.queries, self.searched, self.columns, self.form)
 
 
-def embedded(queries: Floats, searched: Floats, columns: Columns, form: Form) -> tuple[Floats, Floats] | None:
+def find_embedding(queries: Floats, searched: Floats, columns: Columns, form: Form) -> tuple[Floats, Floats] | None:
     """Coordinates, shapes (q, p) and (c, p), whose Euclidean distance is that of the form, or None where there are none.
 
     There are for weighted means with weights >= 0, and for semidefinite quadratic forms (Cholesky's L, or the root by
@@ -177,7 +179,7 @@ def _least(distances: Floats, k: int) -> tuple[Integers, Floats]:
     return near, np.take_along_axis(distances, near, axis=1).max(axis=1)
 
 
-def _by_tree_with_prices(points: Floats, places: Floats, price: Floats, k: int) -> tuple[Integers, Floats]:
+def _find_cheapest_by_tree(points: Floats, places: Floats, price: Floats, k: int) -> tuple[Integers, Floats]:
     """The k least by a tree: |x - y|^2 - price is a squared distance once the price is a coordinate of its own."""
     top = float(price.max(initial=0.0))
     lifted = np.column_stack([places, np.sqrt(top - price)])
@@ -196,7 +198,7 @@ def _one_hot(queries: Floats, searched: Floats) -> tuple[Floats, Floats]:
     return (queries[:, np.newaxis] == present).astype(np.float64), (searched[:, np.newaxis] == present).astype(np.float64)
 
 
-def _of(columns: Columns) -> tuple[Integers, Floats, Integers, int, bool]:
+def _unpack_columns(columns: Columns) -> tuple[Integers, Floats, Integers, int, bool]:
     return columns.kind, columns.weight, columns.attribute, columns.n_attributes, columns.missing_out
 
 
@@ -205,16 +207,16 @@ def _parameters(form: Form) -> tuple[int, Floats, Floats, int]:
 
 
 @njit(infinite={"distances": "they are compared alone: whoever is infinitely far from all ties with all"})
-def _kept_in(distances: Floats) -> tuple[Integers, Integers, Floats, Floats]:
+def _find_row_minima(distances: Floats) -> tuple[Integers, Integers, Floats, Floats]:
     """For each row of a matrix of distances who is nearest, how many, the least distance and the next."""
     n, everybody = len(distances), np.arange(distances.shape[1])
     found, kept = np.empty(n + 16, dtype=np.int64), np.empty(distances.shape[1], dtype=np.int64)
     sizes, least, runner_up = np.zeros(n, dtype=np.int64), np.empty(n), np.empty(n)
     used = 0
     for i in range(n):
-        sizes[i], least[i], runner_up[i] = kept_of(distances[i], everybody, kept, 0)
+        sizes[i], least[i], runner_up[i] = write_nearest(distances[i], everybody, kept, 0)
         for e in range(sizes[i]):
-            found = with_room(found, used)
+            found = ensure_capacity(found, used)
             found[used] = kept[e]
             used += 1
     return found[:used].copy(), sizes, least, runner_up
@@ -238,7 +240,7 @@ def _matrix(
     for i in range(len(queries)):
         for c in range(len(searched)):
             write_differences(queries[i], searched[c], of_column, weight, attribute, missing_out, delta)
-            distances[i, c] = joined(kind, vector, matrix, others, delta)
+            distances[i, c] = aggregate_differences(kind, vector, matrix, others, delta)
     return distances
 
 
@@ -294,8 +296,8 @@ def _nearest_among(
         distances = np.empty(len(mine))
         for e in range(len(mine)):
             write_differences(queries[i], searched[mine[e]], of_column, weight, attribute, missing_out, delta)
-            distances[e] = joined(kind, vector, matrix, others, delta)
-        sizes[i], least[i], runner_up[i] = kept_of(distances, mine, kept, used)
+            distances[e] = aggregate_differences(kind, vector, matrix, others, delta)
+        sizes[i], least[i], runner_up[i] = write_nearest(distances, mine, kept, used)
         used += sizes[i]
     return kept[:used].copy(), sizes, least, runner_up
 

@@ -16,8 +16,9 @@ from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter, WithJ
 from tasks.attack.linkage.distances import (
     Form,
     Kind,
-    beside,
+    append_plain_attributes,
     choquet,
+    create_weighted_mean,
     euclidean,
     mahalanobis,
     mean_of_present,
@@ -25,7 +26,6 @@ from tasks.attack.linkage.distances import (
     polynomial_kernel,
     quadratic,
     two_additive,
-    weighted_mean,
 )
 from tasks.microdata.spec import Name, Names, Public, Spec
 from tasks.microdata.table import Floats
@@ -209,7 +209,7 @@ Distance = Annotated[
 ]
 
 
-def named_by(distance: Distance) -> tuple[str, ...]:
+def list_named_attributes(distance: Distance) -> tuple[str, ...]:
     """The attributes that a distance names."""
     match distance:
         case WeightedMean(weights=weights):
@@ -229,20 +229,20 @@ def form_of(distance: Distance, named: tuple[str, ...], others: int, covariance:
     """
     match distance:
         case Mahalanobis():
-            return beside(mahalanobis(np.zeros((0, 0)) if covariance is None else covariance), others)
+            return append_plain_attributes(mahalanobis(np.zeros((0, 0)) if covariance is None else covariance), others)
         case WeightedMean(weights=weights):
-            return beside(weighted_mean(np.array([dict(weights)[name] for name in named])), others)
+            return append_plain_attributes(create_weighted_mean(np.array([dict(weights)[name] for name in named])), others)
         case Owa(weights=given):
             return owa(np.array(given), others)
         case Choquet():
             measure = distance.values(named) * len(distance.names)
-            return beside(Form(Kind.CHOQUET, measure, np.zeros((0, 0)), len(named)), others)
+            return append_plain_attributes(Form(Kind.CHOQUET, measure, np.zeros((0, 0)), len(named)), others)
         case TwoAdditive():
             singles, pairs = (one * len(distance.names) for one in distance.moebius(named))
-            return beside(Form(Kind.TWO_ADDITIVE, singles, pairs, len(named)), others)
+            return append_plain_attributes(Form(Kind.TWO_ADDITIVE, singles, pairs, len(named)), others)
         case Bilinear(attributes=attributes, matrix=matrix):
             places = [attributes.index(name) for name in named]
-            return beside(quadratic(np.array(matrix)[np.ix_(places, places)]), others)
+            return append_plain_attributes(quadratic(np.array(matrix)[np.ix_(places, places)]), others)
         case Gower():
             return mean_of_present(others)
         case Kernel(degree=degree):

@@ -51,7 +51,7 @@ class State(NamedTuple):
     before: Integers
 
 
-class Room(NamedTuple):
+class SearchWorkspace(NamedTuple):
     """Where one search after another writes: what is of an earlier one is told by its number in `reached` and `looked_at`."""
 
     distance: Floats
@@ -65,7 +65,7 @@ class Room(NamedTuple):
     passed: Integers
 
 
-class Found(NamedTuple):
+class PathSearchResult(NamedTuple):
     """Where a search ended: in a column with room, or _TOO_FAR, or _NOWHERE; at which distance; how much was looked at.
 
     beyond: from which distance on columns that are not listed may be nearer.
@@ -89,16 +89,18 @@ def new_state(of_unit: Integers, pays: Floats, room: Integers) -> State:
     return State(of_unit, pays, np.zeros(len(room)), room.copy(), *nobody)
 
 
-def new_room(lists: Lists, columns: int) -> Room:
+def create_workspace(lists: Lists, columns: int) -> SearchWorkspace:
     """Room for searches of a graph."""
     rows, edges = len(lists.low), len(lists.columns) + 1
     whole = [np.empty(size, dtype=np.int64) for size in (columns, edges, rows, columns)]
     unseen = np.full(columns, _NONE), np.full(rows, _NONE)
-    return Room(np.zeros(columns), whole[0], *unseen, np.zeros(edges), whole[1], whole[2], np.zeros(rows), whole[3])
+    return SearchWorkspace(np.zeros(columns), whole[0], *unseen, np.zeros(edges), whole[1], whole[2], np.zeros(rows), whole[3])
 
 
 @njit(infinite=_WHOLE_LIST)
-def give(waiting: Integers, lists: Lists, state: State, room: Room, most: int, slack: float, listed_only: bool) -> Booleans:
+def give(
+    waiting: Integers, lists: Lists, state: State, room: SearchWorkspace, most: int, slack: float, listed_only: bool
+) -> Booleans:
     """Give columns to waiting units along shortest paths; returns the row classes whose lists are too short, shape (rows,).
 
     A path is followed where nothing that is not listed could be nearer (listed_only: whatever is not listed), and it looks at
@@ -121,7 +123,9 @@ def give(waiting: Integers, lists: Lists, state: State, room: Room, most: int, s
 
 
 @njit
-def _search(source: int, run: int, target: int, lists: Lists, state: State, room: Room, most: int) -> Found:
+def _search(
+    source: int, run: int, target: int, lists: Lists, state: State, room: SearchWorkspace, most: int
+) -> PathSearchResult:
     """Dijkstra's search over reduced costs from a unit to the nearest column with room, or round to a target it was given."""
     beyond, pushed, rows, passed, base = np.inf, 0, 0, 0, 0.0
     barred = state.of_unit[source] if target >= 0 else _NONE
@@ -137,18 +141,18 @@ def _search(source: int, run: int, target: int, lists: Lists, state: State, room
             unit = state.after[unit] if column >= 0 else _NONE
         base, column, pushed = _next(room, pushed)
         if column < 0:
-            return Found(_NOWHERE, np.inf, beyond, rows, passed)
+            return PathSearchResult(_NOWHERE, np.inf, beyond, rows, passed)
         if column == target or state.room[column] > 0:
-            return Found(column, base, beyond, rows, passed)
+            return PathSearchResult(column, base, beyond, rows, passed)
         if rows >= most or (target >= 0 and base >= beyond):
-            return Found(_TOO_FAR, base, beyond, rows, passed)
+            return PathSearchResult(_TOO_FAR, base, beyond, rows, passed)
         room.passed[passed] = column
         passed += 1
         unit = state.first[column]
 
 
 @njit
-def _look(unit: int, base: float, run: int, barred: int, lists: Lists, state: State, room: Room, pushed: int) -> int:
+def _look(unit: int, base: float, run: int, barred: int, lists: Lists, state: State, room: SearchWorkspace, pushed: int) -> int:
     """Reach the listed columns of a unit, but for a barred one."""
     row = state.of_unit[unit]
     for at in range(lists.starts[row], lists.starts[row + 1]):
@@ -163,7 +167,7 @@ def _look(unit: int, base: float, run: int, barred: int, lists: Lists, state: St
 
 
 @njit
-def _next(room: Room, pushed: int) -> tuple[float, int, int]:
+def _next(room: SearchWorkspace, pushed: int) -> tuple[float, int, int]:
     while pushed > 0:
         distance, column = room.keys[0], room.items[0]
         pushed -= 1
@@ -197,7 +201,7 @@ def _pop(keys: Floats, items: Integers, size: int) -> None:
 
 
 @njit
-def _lower(level: float, found: Found, state: State, room: Room) -> None:
+def _lower(level: float, found: PathSearchResult, state: State, room: SearchWorkspace) -> None:
     """Let the prices fall on what was looked at within a distance, so that the nearest of it costs nothing."""
     for at in range(found.rows):
         state.pays[room.rows[at]] += max(level - room.heights[at], 0.0)
@@ -207,7 +211,7 @@ def _lower(level: float, found: Found, state: State, room: Room) -> None:
 
 
 @njit
-def _follow(source: int, end: int, state: State, room: Room) -> None:
+def _follow(source: int, end: int, state: State, room: SearchWorkspace) -> None:
     """Give each unit on the path the column that it reached."""
     state.room[end] -= 1
     column, unit = end, _NONE
@@ -299,7 +303,7 @@ def _best_two(row: int, lists: Lists, copies: Integers, price: Floats) -> tuple[
 
 
 @njit(infinite=_WHOLE_LIST)
-def without(units: Integers, lists: Lists, state: State, room: Room, most: int) -> Floats:
+def compute_exclusion_costs(units: Integers, lists: Lists, state: State, room: SearchWorkspace, most: int) -> Floats:
     """How much dearer the least assignment is without what each of some units was given; a lower bound where that is far.
 
     The units are alone in their row class and in their column. Another column for the unit, another for who had that, and so on

@@ -33,13 +33,13 @@ class Answers:
         return Microdata.from_columns({name: pa.array(values) for name, values in columns.items()})
 
     @classmethod
-    def of_table(cls, table: Microdata, training_loss: float | None) -> Answers:
+    def create_from_table(cls, table: Microdata, training_loss: float | None) -> Answers:
         """The inverse of `as_table`."""
         probabilities = np.column_stack([table.floats(name) for name in table.names[1:]])
         return cls(probabilities, table.floats("label").astype(np.int64), training_loss)
 
 
-def asked(frame: Frame, predict: Predict, data: Examples, train: Examples | None = None) -> Answers:
+def ask_about_targets(frame: Frame, predict: Predict, data: Examples, train: Examples | None = None) -> Answers:
     """Ask a model about the targets of a frame.
 
     data: all rows, as the intruder knows them. train: its training set, where the loss on that is published.
@@ -52,12 +52,12 @@ def asked(frame: Frame, predict: Predict, data: Examples, train: Examples | None
 def correct(probabilities: Floats, labels: Integers) -> Floats:
     """1 where the true class is the likeliest, 1/t where it is one of t equally likely ones, else 0; shape (..., q)."""
     best = probabilities == probabilities.max(axis=-1, keepdims=True)
-    return np.asarray(of_label(best.astype(np.float64), labels) / best.sum(axis=-1))
+    return np.asarray(take_true_class(best.astype(np.float64), labels) / best.sum(axis=-1))
 
 
 def losses(probabilities: Floats, labels: Integers) -> Floats:
     """The log loss -ln p(true class), with p at least 1e-3; shape (..., q), from 0 to 6.9."""
-    return -np.log(np.maximum(of_label(probabilities, labels), LEAST_PROBABILITY))
+    return -np.log(np.maximum(take_true_class(probabilities, labels), LEAST_PROBABILITY))
 
 
 def confidence(probabilities: Floats, labels: Integers) -> Floats:
@@ -66,10 +66,10 @@ def confidence(probabilities: Floats, labels: Integers) -> Floats:
     Source: Carlini et al. (2022), section IV.C: so scaled, a model's confidence is nearly normal. The ends are ours: a forest
     answers 0 and 1 exactly.
     """
-    p = np.clip(of_label(probabilities, labels), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+    p = np.clip(take_true_class(probabilities, labels), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
     return np.asarray(np.log(p) - np.log1p(-p))
 
 
-def of_label(values: Floats, labels: Integers) -> Floats:
+def take_true_class(values: Floats, labels: Integers) -> Floats:
     """Of values by class, shape (..., q, n_classes), those of the true class; shape (..., q)."""
     return np.asarray(np.take_along_axis(values, np.broadcast_to(labels, values.shape[:-1])[..., np.newaxis], axis=-1)[..., 0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tasks.attack.comparison import ScaleBy, compare
-from tasks.attack.membership.scored import Scored
+from tasks.attack.membership.scored import MembershipScores
 from tasks.attack.nearest import nearest
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
@@ -25,9 +25,9 @@ class ClosestRecord(Spec):
     scale_by: Public[ScaleBy] = "release"
 
 
-def by_closest_record(
+def score_by_closest_record(
     original: Microdata, targets: Integers, released: Microdata, schema: Schema, spec: ClosestRecord, knows: tuple[str, ...]
-) -> Scored:
+) -> MembershipScores:
     """Score each target by minus its squared distance to the nearest released row.
 
     Meaning: a synthetic or masked table that stays near its originals stays nearer to them than to people who were set aside.
@@ -42,7 +42,7 @@ def by_closest_record(
     check_known(released, knows)
     both = compare(original.take(targets), released, schema, knows, spec.scale_by)
     least = nearest(both.own, both.shown, both.nominal, both.weight).least
-    return Scored(-least[both.own_of_record], None, "calibration")
+    return MembershipScores(-least[both.own_of_record], None, "calibration")
 
 
 def check_known(released: Microdata, knows: tuple[str, ...]) -> None:

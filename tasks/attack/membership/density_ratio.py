@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from tasks.attack.comparison import ScaleBy, compare, squared_distance
+from tasks.attack.comparison import ScaleBy, compare, compute_record_distance
 from tasks.attack.membership.closest_record import check_known
-from tasks.attack.membership.scored import Scored
+from tasks.attack.membership.scored import MembershipScores
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
@@ -34,7 +34,7 @@ class DensityRatio(Spec):
     scale_by: Public[ScaleBy] = "release"
 
 
-def by_density_ratio(
+def score_by_density_ratio(
     original: Microdata,
     targets: Integers,
     reference: Integers,
@@ -42,7 +42,7 @@ def by_density_ratio(
     schema: Schema,
     spec: DensityRatio,
     knows: tuple[str, ...],
-) -> Scored:
+) -> MembershipScores:
     """Score each target by how much denser the release is about it than a reference of the same population.
 
     Meaning: being near to the release says little of an ordinary person, whom everybody is near to; so the distance is compared
@@ -70,7 +70,7 @@ def by_density_ratio(
     shown = np.bincount(both.shown_of_row, minlength=len(both.shown))
     to_reference = kth_distance(asked, both.own, elsewhere, k, both.nominal, both.weight)
     to_release = kth_distance(asked, both.shown, shown, k, both.nominal, both.weight)
-    return Scored(np.log((to_reference + LEAST) / (to_release + LEAST)), None, "calibration")
+    return MembershipScores(np.log((to_reference + LEAST) / (to_release + LEAST)), None, "calibration")
 
 
 @njit(missing=_MISSING)
@@ -82,7 +82,7 @@ def kth_distance(queries: Floats, searched: Floats, counts: Integers, k: int, no
         least[:] = np.inf
         for c in range(len(searched)):
             if counts[c] > 0:
-                distance = squared_distance(queries[i], searched[c], nominal, weight, least[k - 1])
+                distance = compute_record_distance(queries[i], searched[c], nominal, weight, least[k - 1])
                 _keep(least, distance, counts[c])
         found[i] = least[k - 1]
     return found

@@ -54,7 +54,7 @@ class Frame:
         return Microdata.from_columns({name: pa.array(getattr(self, name)) for name in _POOLS})
 
     @classmethod
-    def of_table(cls, table: Microdata, units: Units, evaluates: Evaluates) -> Frame:
+    def create_from_table(cls, table: Microdata, units: Units, evaluates: Evaluates) -> Frame:
         """The inverse of `as_table`."""
         pools = {name: np.asarray(table.column(name).to_numpy(zero_copy_only=False), dtype=bool) for name in _POOLS}
         return cls(units=units, evaluates=evaluates, **pools)
@@ -87,7 +87,7 @@ class Frame:
         """Of each target, in the order of `target_units`."""
         return self.calibration[self.target]
 
-    def by_unit(self, values: Floats) -> Floats:
+    def average_by_unit(self, values: Floats) -> Floats:
         """The mean over the rows of each target, from values in the order of `target_rows` to the order of `target_units`."""
         unit = self.units.of_row[self.target_rows]
         sums = np.bincount(unit, weights=values, minlength=self.units.n_units)
@@ -95,7 +95,7 @@ class Frame:
         return means
 
 
-def asked_of_each(n_members: int, n_others: int, n_units: int, target_share: float = TARGET_SHARE) -> int:
+def count_targets(n_members: int, n_others: int, n_units: int, target_share: float = TARGET_SHARE) -> int:
     """How many members are asked about, and as many others: `target_share` of all units, or fewer where there are no more.
 
     Example: 90 members and 10 of a control: 10.
@@ -123,7 +123,7 @@ def frame_of(
     Raises NotFollowed with fewer than 10 targets on either side.
     Cost: O(n). Example: 100 units, 20 of them control: all these, 20 members, and 60 members for the shadows.
     """
-    size = asked_of_each(int(member.sum()), int(control.sum()), units.n_units, target_share)
+    size = count_targets(int(member.sum()), int(control.sum()), units.n_units, target_share)
     chosen = [rng.permutation(np.flatnonzero(side))[:size] for side in (member, control)]
     target, calibration = np.zeros((2, units.n_units), dtype=bool)
     for side in chosen:

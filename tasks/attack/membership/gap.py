@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tasks.attack.membership.answers import Answers, correct
-from tasks.attack.membership.scored import Scored
+from tasks.attack.membership.scored import MembershipScores
 from tasks.microdata.spec import Public, Slug, Spec
 
 
@@ -19,11 +19,11 @@ class Gap(Spec):
     id: Public[Slug | None] = None
 
 
-def by_gap(answers: Answers) -> Scored:
+def score_by_gap(answers: Answers) -> MembershipScores:
     """Score each target by whether the model's likeliest class is its true one; t equally likely ones share.
 
     Meaning: the baseline that needs the predicted class alone. Its advantage is the gap between the model's accuracy on its
     training set and elsewhere. Flagged are those whose true class alone is the likeliest.
     Source: Yeom et al. (2018). Example: a constant model: every member of a class has the same score.
     """
-    return Scored(correct(answers.probabilities, answers.labels), 1.0, "own_rule")
+    return MembershipScores(correct(answers.probabilities, answers.labels), 1.0, "own_rule")

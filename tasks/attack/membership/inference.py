@@ -10,10 +10,10 @@ import pyarrow as pa
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.membership.frame import REHEARSED, Evaluates, Frame, frame_of, random_half
 from tasks.attack.membership.linkage_score import LinkageScore
-from tasks.attack.membership.methods import AnyTableAttack, MembershipResult, attack_table, without_targets
+from tasks.attack.membership.methods import AnyTableAttack, MembershipResult, attack_table, create_idle_result
 from tasks.attack.outcomes.links import Links
 from tasks.mask.coding.recoding import Recoding
-from tasks.mask.elsewhere.released import Synthetic, Undeclared
+from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.methods import Masking, Mechanism, mask
 from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.schema import Schema
@@ -22,7 +22,7 @@ from tasks.microdata.units import units_of
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MembershipExperiment:
     """What membership is asked about: the table of members, control and others, the frame of its units, and the release."""
 
     table: Microdata
@@ -31,7 +31,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ExperimentScope:
     """Of what membership is asked; reason: why nobody can be asked about, None where people can.
 
     of_another_table: do those who are known not to be members have a table of their own?
@@ -42,46 +42,46 @@ class Asking:
     of_another_table: bool = False
 
 
-def done_here(steps: tuple[Mechanism, ...]) -> tuple[Masking, ...]:
+def select_repeatable_steps(steps: tuple[Mechanism, ...]) -> tuple[Masking, ...]:
     """The steps that can be carried out again, on a part of the records: what was done elsewhere cannot.
 
     A part may lack categories that a mapping lists.
     """
-    return tuple(_of_a_part(step) for step in steps if not isinstance(step, Undeclared | Synthetic))
+    return tuple(_allow_unused_categories(step) for step in steps if not isinstance(step, Undeclared | Synthetic))
 
 
-def _of_a_part(step: Masking) -> Masking:
+def _allow_unused_categories(step: Masking) -> Masking:
     if not isinstance(step, Recoding):
         return step
     recode = ((name, one if one.map is None else one.model_copy(update={"unused": "ignore"})) for name, one in step.recode)
     return step.model_copy(update={"recode": tuple(recode)})
 
 
-def beside(original: Microdata, control: Microdata) -> Microdata:
+def append_control(original: Microdata, control: Microdata) -> Microdata:
     """The records that were masked, then those of the control."""
     return Microdata(pa.concat_tables([original.arrow, control.arrow])).take(np.arange(original.n + control.n))
 
 
-def asked_of_file(
+def create_file_experiment(
     original: Microdata, control: Microdata, masked: Microdata, record: Integers, schema: Schema, *, rng: np.random.Generator
-) -> Asked:
+) -> MembershipExperiment:
     """Of a release whose control was set aside: is a record in this file?
 
     original, control: the same columns; no person stands in both. record: of the original, whose form is in each masked row;
     whoever a sampling left out is neither a member nor of the control.
     Raises NotFollowed as `frame_of`.
     """
-    table = beside(original, control)
+    table = append_control(original, control)
     units = units_of(table, schema)
     member, aside = np.zeros((2, units.n_units), dtype=bool)
     member[units.of_row[record]] = True
     aside[units.of_row[original.n :]] = True
-    return Asked(table, frame_of(units, member, aside, rng=rng), masked)
+    return MembershipExperiment(table, frame_of(units, member, aside, rng=rng), masked)
 
 
-def asked_in_rehearsal(
+def create_rehearsal_experiment(
     original: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: bytes, rng: np.random.Generator
-) -> Asked:
+) -> MembershipExperiment:
     """The same steps on a random half, the other half being the non-members: it is about how the file is made, not the file.
 
     Whoever a sampling left out is neither a member nor one of the others.
@@ -96,10 +96,12 @@ def asked_in_rehearsal(
         raise NotFollowed(f"the steps cannot be carried out on half of the records ({error.code})") from error
     member = np.zeros(units.n_units, dtype=bool)
     member[units.of_row[half[done.record]]] = True
-    return Asked(original, frame_of(units, member, ~inside, evaluates=REHEARSED, rng=rng), done.data)
+    return MembershipExperiment(original, frame_of(units, member, ~inside, evaluates=REHEARSED, rng=rng), done.data)
 
 
-def infer(spec: AnyTableAttack, asked: Asked, schema: Schema, linkage: DistanceLinkage | None) -> MembershipResult:
+def infer(
+    spec: AnyTableAttack, asked: MembershipExperiment, schema: Schema, linkage: DistanceLinkage | None
+) -> MembershipResult:
     """What one attack says of the targets, by an intruder who knows the whole published record of whomever he asks about.
 
     linkage: the attack of the release that `linkage_score` names; None: there is none by that name that needs no true links.
@@ -109,7 +111,7 @@ def infer(spec: AnyTableAttack, asked: Asked, schema: Schema, linkage: DistanceL
     if isinstance(spec, LinkageScore):
         if linkage is None:
             reason = f"the release has no distance-based linkage `{spec.of}` that needs no true links"
-            return without_targets(spec, asked.frame.evaluates, reason)
+            return create_idle_result(spec, asked.frame.evaluates, reason)
         links = link_by_distance(table.take(asked.frame.target_rows), asked.released, schema, linkage, knows)
     return attack_table(spec, table, asked.released, schema, asked.frame, knows, links)
 

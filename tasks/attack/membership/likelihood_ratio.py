@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.membership.answers import Answers, confidence
-from tasks.attack.membership.scored import Scored
+from tasks.attack.membership.scored import MembershipScores
 from tasks.attack.membership.shadows import Shadows, Teaching
 from tasks.attack.membership.threshold import best_threshold
 from tasks.microdata.errors import NotFollowed
@@ -55,7 +55,7 @@ class _Law:
     count: Integers
 
 
-def by_likelihood_ratio(answers: Answers, spec: LikelihoodRatio, targets: Shadows, own: Shadows) -> Scored:
+def score_by_likelihood_ratio(answers: Answers, spec: LikelihoodRatio, targets: Shadows, own: Shadows) -> MembershipScores:
     """Score each target by how much likelier its confidence is of a model that saw it than of one that did not.
 
     Meaning: records differ in how hard they are; so each is compared with itself, in models with it and without it.
@@ -76,7 +76,7 @@ def by_likelihood_ratio(answers: Answers, spec: LikelihoodRatio, targets: Shadow
     """
     seen = confidence(answers.probabilities, answers.labels)
     threshold = best_threshold(*_against_shadows(spec, own))
-    return Scored(_scores(spec, seen, targets), threshold, "shadow_models")
+    return MembershipScores(_scores(spec, seen, targets), threshold, "shadow_models")
 
 
 def _scores(spec: LikelihoodRatio, seen: Floats, shadows: Shadows) -> Floats:

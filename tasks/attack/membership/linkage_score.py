@@ -6,7 +6,7 @@ from typing import Literal, assert_never
 
 import numpy as np
 
-from tasks.attack.membership.scored import Scored
+from tasks.attack.membership.scored import MembershipScores
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.spec import Public, Slug, Spec
@@ -27,7 +27,7 @@ class LinkageScore(Spec):
     score: Public[Literal["distance", "margin", "probability"]] = "margin"
 
 
-def by_links(links: Links, targets: Integers, spec: LinkageScore) -> Scored:
+def score_by_links(links: Links, targets: Integers, spec: LinkageScore) -> MembershipScores:
     """Score each target by how good its link is: minus the squared distance, the margin, or the largest probability.
 
     Meaning: a linkage attack that was given members and others finds rows for all of them; how good these are tells who has a
@@ -43,7 +43,7 @@ def by_links(links: Links, targets: Integers, spec: LinkageScore) -> Scored:
     scores = _scores_of(links, targets, spec)
     if scores is None:
         raise NotApplicable(f"the links of `{spec.of}` have no {spec.score}")
-    return Scored(scores, None, "calibration")
+    return MembershipScores(scores, None, "calibration")
 
 
 def _scores_of(links: Links, targets: Integers, spec: LinkageScore) -> Floats | None:
@@ -53,7 +53,7 @@ def _scores_of(links: Links, targets: Integers, spec: LinkageScore) -> Floats | 
         case "margin":
             return _margins(links, targets)
         case "probability":
-            return None if links.posterior is None else links.posterior.claimed(targets)
+            return None if links.posterior is None else links.posterior.compute_guess_probabilities(targets)
         case _:
             assert_never(spec.score)
 

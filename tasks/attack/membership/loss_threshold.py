@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.membership.answers import Answers, losses
-from tasks.attack.membership.scored import Scored
+from tasks.attack.membership.scored import MembershipScores
 from tasks.attack.membership.shadows import Shadows
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.spec import Public, Slug, Spec
@@ -29,7 +29,7 @@ class LossThreshold(Spec):
     shadows: Public[Annotated[int, Field(ge=2, le=1024, multiple_of=2)]] = 8
 
 
-def by_loss(answers: Answers, spec: LossThreshold, shadows: Shadows | None = None) -> Scored:
+def score_by_loss(answers: Answers, spec: LossThreshold, shadows: Shadows | None = None) -> MembershipScores:
     """Score each target by minus the log loss of the model on it; members are those at or below the mean loss of members.
 
     shadows: models that saw no target; needed for `threshold: shadow_models`.
@@ -41,7 +41,7 @@ def by_loss(answers: Answers, spec: LossThreshold, shadows: Shadows | None = Non
     if spec.threshold == "training_loss":
         if answers.training_loss is None:
             raise NotApplicable("the model's mean loss on its training set is not published: take it from shadow models")
-        return Scored(scores, -answers.training_loss, "training_loss")
+        return MembershipScores(scores, -answers.training_loss, "training_loss")
     if shadows is None:
         raise ValueError("shadow models are needed")
-    return Scored(scores, -float(np.mean(losses(shadows.outputs, shadows.labels)[shadows.taught])), "shadow_models")
+    return MembershipScores(scores, -float(np.mean(losses(shadows.outputs, shadows.labels)[shadows.taught])), "shadow_models")

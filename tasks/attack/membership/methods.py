@@ -10,15 +10,15 @@ import numpy as np
 from pydantic import Field, InstanceOf
 
 from tasks.attack.membership.answers import Answers
-from tasks.attack.membership.closest_record import ClosestRecord, by_closest_record
-from tasks.attack.membership.density_ratio import DensityRatio, by_density_ratio
+from tasks.attack.membership.closest_record import ClosestRecord, score_by_closest_record
+from tasks.attack.membership.density_ratio import DensityRatio, score_by_density_ratio
 from tasks.attack.membership.frame import Evaluates, Frame
-from tasks.attack.membership.gap import Gap, by_gap
-from tasks.attack.membership.likelihood_ratio import LikelihoodRatio, by_likelihood_ratio
-from tasks.attack.membership.linkage_score import LinkageScore, by_links
-from tasks.attack.membership.loss_threshold import LossThreshold, by_loss
-from tasks.attack.membership.scored import Scored, ThresholdFrom
-from tasks.attack.membership.shadow_models import ShadowModels, by_shadow_models
+from tasks.attack.membership.gap import Gap, score_by_gap
+from tasks.attack.membership.likelihood_ratio import LikelihoodRatio, score_by_likelihood_ratio
+from tasks.attack.membership.linkage_score import LinkageScore, score_by_links
+from tasks.attack.membership.loss_threshold import LossThreshold, score_by_loss
+from tasks.attack.membership.scored import MembershipScores, ThresholdFrom
+from tasks.attack.membership.shadow_models import ShadowModels, score_by_shadow_models
 from tasks.attack.membership.shadows import Shadows, Teaching
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import AttackFailed, Idle, NotApplicable
@@ -133,23 +133,23 @@ def attack_model(
     Raises ValueError where these are missing. An attack that cannot run has a status and a reason.
     """
     kind = teaching(spec)
-    shadows = None if kind is None else _of_kind(taught, kind, _number(spec))
+    shadows = None if kind is None else _take_first_shadows(taught, kind, _number(spec))
 
-    def scored() -> Scored:
+    def compute_scores() -> MembershipScores:
         match spec:
             case Gap():
-                return by_gap(answers)
+                return score_by_gap(answers)
             case LossThreshold():
-                return by_loss(answers, spec, None if shadows is None else shadows.of(frame.shadow_rows))
+                return score_by_loss(answers, spec, None if shadows is None else shadows.select_answers(frame.shadow_rows))
             case ShadowModels():
-                return by_shadow_models(answers, _given(shadows).of(frame.shadow_rows), rng=rng)
+                return score_by_shadow_models(answers, _require_shadows(shadows).select_answers(frame.shadow_rows), rng=rng)
             case LikelihoodRatio():
-                both = (_given(shadows).of(rows) for rows in (frame.target_rows, frame.shadow_rows))
-                return by_likelihood_ratio(answers, spec, *both)
+                both = (_require_shadows(shadows).select_answers(rows) for rows in (frame.target_rows, frame.shadow_rows))
+                return score_by_likelihood_ratio(answers, spec, *both)
             case _:
                 assert_never(spec)
 
-    return _result(spec, frame, scored, 0 if shadows is None else shadows.n)
+    return _result(spec, frame, compute_scores, 0 if shadows is None else shadows.n)
 
 
 def attack_table(
@@ -170,21 +170,21 @@ def attack_table(
     An attack that cannot run has a status and a reason. Raises InputError as `compare`, ValueError where links are missing.
     """
 
-    def scored() -> Scored:
+    def compute_scores() -> MembershipScores:
         match spec:
             case ClosestRecord():
-                return by_closest_record(original, frame.target_rows, released, schema, spec, knows)
+                return score_by_closest_record(original, frame.target_rows, released, schema, spec, knows)
             case DensityRatio():
                 asked, reference = frame.target_rows, frame.shadow_rows
-                return by_density_ratio(original, asked, reference, released, schema, spec, knows)
+                return score_by_density_ratio(original, asked, reference, released, schema, spec, knows)
             case LinkageScore():
                 if links is None:
                     raise ValueError("the links of a linkage attack are needed")
-                return by_links(links, np.arange(len(frame.target_rows)), spec)
+                return score_by_links(links, np.arange(len(frame.target_rows)), spec)
             case _:
                 assert_never(spec)
 
-    return _result(spec, frame, scored, 0)
+    return _result(spec, frame, compute_scores, 0)
 
 
 def attack_name(spec: AnyModelAttack | AnyTableAttack) -> str:
@@ -192,11 +192,11 @@ def attack_name(spec: AnyModelAttack | AnyTableAttack) -> str:
     return spec.id or spec.method
 
 
-def without_targets(
+def create_idle_result(
     spec: AnyModelAttack | AnyTableAttack, evaluates: Evaluates, reason: str, status: Idle = "not_applicable"
 ) -> MembershipResult:
     """The result of an attack that cannot run, for a reason that lies outside it."""
-    return _without(_blank(spec, evaluates, 0), status, reason)
+    return _set_status(_blank(spec, evaluates, 0), status, reason)
 
 
 def _blank(spec: AnyModelAttack | AnyTableAttack, evaluates: Evaluates, shadows: int) -> MembershipResult:
@@ -211,22 +211,22 @@ def _blank(spec: AnyModelAttack | AnyTableAttack, evaluates: Evaluates, shadows:
 
 
 def _result(
-    spec: AnyModelAttack | AnyTableAttack, frame: Frame, scored: Callable[[], Scored], shadows: int
+    spec: AnyModelAttack | AnyTableAttack, frame: Frame, scored: Callable[[], MembershipScores], shadows: int
 ) -> MembershipResult:
     blank = _blank(spec, frame.evaluates, shadows)
     try:
         found = scored()
         _check_finite(found.scores)
     except NotApplicable as answer:
-        return _without(blank, answer.status, answer.reason)
+        return _set_status(blank, answer.status, answer.reason)
     except AttackFailed as answer:
-        return _without(blank, "failed", answer.reason)
+        return _set_status(blank, "failed", answer.reason)
 
-    by_unit = frame.by_unit(found.scores)
+    by_unit = frame.average_by_unit(found.scores)
     return replace(blank, scores=by_unit, threshold=found.threshold, threshold_from=found.threshold_from)
 
 
-def _without(blank: MembershipResult, status: Status, reason: str) -> MembershipResult:
+def _set_status(blank: MembershipResult, status: Status, reason: str) -> MembershipResult:
     return replace(blank, status=status, reason=reason)
 
 
@@ -239,14 +239,14 @@ def _number(spec: AnyModelAttack) -> int:
     return 0 if isinstance(spec, Gap) else spec.shadows
 
 
-def _of_kind(taught: Taught, kind: Teaching, number: int) -> Shadows:
+def _take_first_shadows(taught: Taught, kind: Teaching, number: int) -> Shadows:
     shadows = taught.apart if kind == "apart" else taught.inserted
     if shadows is None or shadows.n < number:
         raise ValueError(f"{number} shadow models are needed, {kind}")
     return shadows.first(number)
 
 
-def _given(shadows: Shadows | None) -> Shadows:
+def _require_shadows(shadows: Shadows | None) -> Shadows:
     if shadows is None:
         raise ValueError("shadow models are needed")
     return shadows

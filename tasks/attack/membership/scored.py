@@ -11,7 +11,7 @@ ThresholdFrom = Literal["own_rule", "training_loss", "shadow_models", "calibrati
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class MembershipScores:
     """A score for each target row: the higher, the likelier a member. Flagged are scores >= threshold.
 
     scores: shape (t,), finite, in the order of the frame's `target_rows`.

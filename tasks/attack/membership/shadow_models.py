@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from tasks.attack.membership.answers import Answers, correct, losses, of_label
-from tasks.attack.membership.scored import Scored
+from tasks.attack.membership.answers import Answers, correct, losses, take_true_class
+from tasks.attack.membership.scored import MembershipScores
 from tasks.attack.membership.shadows import Shadows
 from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.spec import Public, Slug, Spec
@@ -32,7 +32,7 @@ class ShadowModels(Spec):
     shadows: Public[Annotated[int, Field(ge=2, le=1024, multiple_of=2)]] = 8
 
 
-def by_shadow_models(answers: Answers, shadows: Shadows, *, rng: np.random.Generator) -> Scored:
+def score_by_shadow_models(answers: Answers, shadows: Shadows, *, rng: np.random.Generator) -> MembershipScores:
     """Score each target by the share of trees that take the model's answer about it for one about a member.
 
     Meaning: for each class a random forest learns to tell the answers of shadow models about the records that taught them from
@@ -58,12 +58,12 @@ def by_shadow_models(answers: Answers, shadows: Shadows, *, rng: np.random.Gener
             own = np.ones_like(own)
         forest = _forest(int(rng.integers(RANDOM_STATES))).fit(features[own], taught[own])
         scores[mine] = forest.predict_proba(seen[mine])[:, 1]
-    return Scored(scores, 0.5, "shadow_models")
+    return MembershipScores(scores, 0.5, "shadow_models")
 
 
 def _features(probabilities: Floats, labels: Integers) -> Floats:
     largest = -np.sort(-probabilities, axis=-1)[..., :LARGEST_POSTERIORS]
-    others = (of_label(probabilities, labels), losses(probabilities, labels), correct(probabilities, labels))
+    others = (take_true_class(probabilities, labels), losses(probabilities, labels), correct(probabilities, labels))
     return np.concatenate([largest, *(one[..., np.newaxis] for one in others)], axis=-1)
 
 

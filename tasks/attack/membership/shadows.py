@@ -67,7 +67,7 @@ class Shadows:
         """The first k of the shadow models: an attack that needs fewer than another shares with it."""
         return Shadows(self.outputs[:k], self.taught[:k], self.labels, self.asked, self.teaching)
 
-    def of(self, rows: Integers) -> Shadows:
+    def select_answers(self, rows: Integers) -> Shadows:
         """The answers about some of the rows, which were all asked about."""
         places = np.searchsorted(self.asked, rows)
         if not np.array_equal(self.asked[places], rows):
@@ -98,14 +98,14 @@ def shadow_pool(frame: Frame, shadows: int, teaching: Teaching, *, rng: np.rando
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ShadowAnswers:
     """What one shadow model answers about the rows `asked` of its pool. outputs: shape (q, n_classes). taught: shape (q,)."""
 
     outputs: Floats
     taught: Booleans
 
 
-def shadow_answers(pool: ShadowPool, i: int, data: Examples, learn: Learn, prepare: Prepare | None = None) -> Answered:
+def shadow_answers(pool: ShadowPool, i: int, data: Examples, learn: Learn, prepare: Prepare | None = None) -> ShadowAnswers:
     """Train shadow model i and ask it about the rows `pool.asked`.
 
     data: all rows, as the intruder knows them. prepare: what becomes of the rows of a training set before a model learns from
@@ -114,10 +114,10 @@ def shadow_answers(pool: ShadowPool, i: int, data: Examples, learn: Learn, prepa
     """
     plan = pool.plans[i]
     train, rows = (data.take(plan.rows), plan.rows) if prepare is None else prepare(plan.rows, i)
-    return Answered(learn(train, plan.random_state)(data.frame.iloc[pool.asked]), np.isin(pool.asked, rows))
+    return ShadowAnswers(learn(train, plan.random_state)(data.frame.iloc[pool.asked]), np.isin(pool.asked, rows))
 
 
-def shadows_of(pool: ShadowPool, labels: Integers, answers: Sequence[Answered]) -> Shadows:
+def shadows_of(pool: ShadowPool, labels: Integers, answers: Sequence[ShadowAnswers]) -> Shadows:
     """What is known when all shadow models of a pool have answered. labels: of all rows."""
     if len(answers) != len(pool.plans):
         raise ValueError("one answer from each shadow model")
@@ -125,7 +125,7 @@ def shadows_of(pool: ShadowPool, labels: Integers, answers: Sequence[Answered]) 
     return Shadows(outputs, taught, labels[pool.asked], pool.asked, pool.teaching)
 
 
-def trained_shadows(pool: ShadowPool, data: Examples, learn: Learn) -> Shadows:
+def train_shadow_models(pool: ShadowPool, data: Examples, learn: Learn) -> Shadows:
     """Train and ask all shadow models of a pool, one after the other."""
     return shadows_of(pool, data.labels, [shadow_answers(pool, i, data, learn) for i in range(len(pool.plans))])
 

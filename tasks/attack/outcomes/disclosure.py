@@ -11,7 +11,7 @@ from tasks.microdata.table import Floats, Integers, encode_jointly
 from tasks.microdata.units import RowGroups
 
 
-def linked_values(
+def compute_value_credits(
     links: Links, original: pa.Array, released: pa.Array, targets: Integers, own: RowGroups, unit: Integers
 ) -> tuple[Floats, Floats]:
     """How well the linked rows' most frequent value tells the value of each target.

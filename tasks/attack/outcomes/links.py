@@ -7,21 +7,21 @@ from typing import Protocol
 
 import numpy as np
 
-from tasks.attack.learned.facts import LearnedFacts
+from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.attack.outcomes.guesses import Guesses
-from tasks.attack.probabilistic.facts import ProbableFacts
-from tasks.attack.transparency.intersection import Conditions, ruled_out
+from tasks.attack.probabilistic.linkage_summary import ProbableFacts
+from tasks.attack.transparency.intersection import Conditions, is_ruled_out
 from tasks.microdata.table import Booleans, Floats, Integers
 
 
 class Posterior(Protocol):
     """A probability for every pair of a record and a released row: of one record over all rows at most 1."""
 
-    def at(self, records: Integers, rows: Integers) -> Floats:
+    def compute_probabilities(self, records: Integers, rows: Integers) -> Floats:
         """Shape (k,): the probability that the row is the record's own, for k pairs."""
         ...
 
-    def claimed(self, records: Integers) -> Floats:
+    def compute_guess_probabilities(self, records: Integers) -> Floats:
         """Shape (k,): how probable the guess is taken to be, e.g. the largest probability of any row."""
         ...
 
@@ -34,20 +34,20 @@ class _OfHeld:
     place: Integers
 
     @classmethod
-    def of(cls, posterior: Posterior, held: Integers, n: int) -> _OfHeld:
+    def create_from_held(cls, posterior: Posterior, held: Integers, n: int) -> _OfHeld:
         place = np.full(n, -1, dtype=np.int64)
         place[held] = np.arange(len(held))
         return cls(posterior, place)
 
-    def at(self, records: Integers, rows: Integers) -> Floats:
+    def compute_probabilities(self, records: Integers, rows: Integers) -> Floats:
         places = self.place[records]
         found = np.zeros(len(records))
-        found[places >= 0] = self.posterior.at(places[places >= 0], rows[places >= 0])
+        found[places >= 0] = self.posterior.compute_probabilities(places[places >= 0], rows[places >= 0])
         return found
 
-    def claimed(self, records: Integers) -> Floats:
+    def compute_guess_probabilities(self, records: Integers) -> Floats:
         places = self.place[records]
-        return np.where(places >= 0, self.posterior.claimed(np.maximum(places, 0)), 0.0)
+        return np.where(places >= 0, self.posterior.compute_guess_probabilities(np.maximum(places, 0)), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,9 @@ class Links:
         """Shape (q,): is found record found[e] outside the sound set of searching record searching[e]? Never without sets."""
         if self.conditions is None:
             return np.zeros(len(searching), dtype=bool)
-        return ruled_out(self.conditions, self.search_class[searching], self.found_class[found])
+        return is_ruled_out(self.conditions, self.search_class[searching], self.found_class[found])
 
-    def of_present(self, present: Integers, n: int) -> Links:
+    def expand_links(self, present: Integers, n: int) -> Links:
         """The same links for n searching records of whom only those at `present` search; their classes stand in that order."""
         search_class = np.full(n, len(self.starts) - 1, dtype=np.int64)
         search_class[present] = self.search_class
@@ -127,12 +127,14 @@ class Links:
             self, search_class=search_class, starts=np.append(self.starts, last), sound_sizes=sizes, small_sets=small
         )
 
-    def of_held(self, held: Integers, n: int) -> Links:
+    def expand_links_and_posterior(self, held: Integers, n: int) -> Links:
         """`of_present` for those whose records the intruder holds, with their probabilities."""
-        lifted = self.of_present(held, n)
-        return lifted if self.posterior is None else replace(lifted, posterior=_OfHeld.of(self.posterior, held, n))
+        lifted = self.expand_links(held, n)
+        return (
+            lifted if self.posterior is None else replace(lifted, posterior=_OfHeld.create_from_held(self.posterior, held, n))
+        )
 
-    def inverted(self) -> Links:
+    def invert_links(self) -> Links:
         """The same links seen from the found records: which searching records are linked to each; may be none."""
         searching = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
         order = np.argsort(self.classes, kind="stable")

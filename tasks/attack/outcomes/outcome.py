@@ -12,13 +12,13 @@ import pyarrow as pa
 from pydantic import InstanceOf
 from scipy.stats import hypergeom
 
-from tasks.attack.learned.facts import LearnedFacts
-from tasks.attack.linkage.known import Named, surest
-from tasks.attack.outcomes.disclosure import linked_values
+from tasks.attack.learned.learning_summary import LearnedFacts
+from tasks.attack.linkage.assertable_links import SurestLinks, find_surest_links
+from tasks.attack.outcomes.disclosure import compute_value_credits
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.persons import fare, fare_searched
 from tasks.attack.outcomes.posterior import posterior_columns
-from tasks.attack.probabilistic.facts import ProbableFacts
+from tasks.attack.probabilistic.linkage_summary import ProbableFacts
 from tasks.microdata.alignment import ABSENT, Alignment, RowAlignment, require_alignment
 from tasks.microdata.estimate import ChanceKind, Status
 from tasks.microdata.schema import Schema
@@ -82,7 +82,7 @@ class AttackResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class GroundTruth:
     """What the scoring knows and no intruder does: whose row is whose.
 
     original, masked: n and m rows. units: of the original's rows. belonging: whose the masked rows are; what needs to know that
@@ -100,7 +100,7 @@ class Scene:
     told: Mapping[str, Booleans] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, original: Microdata, masked: Microdata, schema: Schema, belonging: RowAlignment) -> Scene:
+    def create_from_tables(cls, original: Microdata, masked: Microdata, schema: Schema, belonging: RowAlignment) -> GroundTruth:
         """Raises ValueError where the alignment is not that of the tables, InputError as `units_of`."""
         if original.n != belonging.n_records or masked.n != belonging.n_rows:
             shapes = f"{belonging.n_records} records and {belonging.n_rows} masked rows"
@@ -112,7 +112,7 @@ class Scene:
         """Of the source's records; raises NotApplicable where the masked rows belong to nobody."""
         return require_alignment(self.belonging)
 
-    def of_held(self, held: Integers) -> Scene:
+    def restrict_to(self, held: Integers) -> GroundTruth:
         """The scene of somebody who holds a share of the records: rows of `original`, ascending, of persons all or none."""
         _, of_record = np.unique(self.units.of_row[held], return_inverse=True)
         kept = np.zeros(self.units.n_units, dtype=bool)
@@ -146,7 +146,7 @@ class Scene:
     @property
     def complete(self) -> bool:
         """Is every unit in the release?"""
-        return self.alignment.complete if self.whose is None else bool((self.released.sizes > 0).all())
+        return self.alignment.complete if self.whose is None else bool((self.rows_by_unit.sizes > 0).all())
 
     @property
     def most_candidates(self) -> int:
@@ -154,7 +154,7 @@ class Scene:
         n_released = 0 if self.whose is None else len(np.unique(self.whose))
         return max(self.units.n_units, n_released)
 
-    def told_units(self, name: str) -> Booleans:
+    def find_known_units(self, name: str) -> Booleans:
         """Shape (n_units,): is the original value of an attribute known of the unit?"""
         units = np.ones(self.units.n_units, dtype=bool)
         if name in self.told:
@@ -162,7 +162,7 @@ class Scene:
         return units
 
     @property
-    def released(self) -> RowGroups:
+    def rows_by_unit(self) -> RowGroups:
         """The masked rows of each unit; absent units have none."""
         return group_rows(self.unit_of_row, self.units.n_units)
 
@@ -176,7 +176,7 @@ class Scene:
         Example: 80 records, of whom 60 are released, are assigned to the 60 rows: 60/80 of them a row, which is 1/60 of those
         that are there: 1/80, and over all 60/80^2.
         """
-        released = self.released.sizes
+        released = self.rows_by_unit.sizes
         records = np.bincount(self.units.of_row, minlength=self.units.n_units)
         held: npt.NDArray[Any] = records * (released > 0) if searched else released
         if n_given is not None:
@@ -192,8 +192,8 @@ def _some_of(records: Integers, drawn: int, n: int) -> Floats:
     return chances[place]
 
 
-def outcomes_of(
-    scene: Scene, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
+def compute_outcomes(
+    scene: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
 ) -> Microdata:
     """The outcomes of an attack.
 
@@ -202,8 +202,8 @@ def outcomes_of(
     sound: may the intruder assert that the true row is in the candidate set?
     """
     if scene.units.counts == "persons":
-        return _of_persons(scene, links, secrets, targets, searched=searched, sound=sound)
-    return _of_records(scene, links, secrets, targets, searched=searched, sound=sound)
+        return _compute_person_outcomes(scene, links, secrets, targets, searched=searched, sound=sound)
+    return _compute_record_outcomes(scene, links, secrets, targets, searched=searched, sound=sound)
 
 
 def persons_of(units: Units, targets: Integers) -> Integers:
@@ -212,17 +212,17 @@ def persons_of(units: Units, targets: Integers) -> Integers:
     return persons[np.sort(np.unique(persons, return_index=True)[1])]
 
 
-def drawn_targets(original: Microdata, schema: Schema, share: float, rng: np.random.Generator) -> Integers:
+def sample_targets(original: Microdata, schema: Schema, share: float, rng: np.random.Generator) -> Integers:
     """The rows whose linkage is scored: all of them, or those of a simple random sample without replacement, in random order.
 
     Where the schema names a person key, persons are drawn, each with all their rows.
     """
     if share >= 1:
         return np.arange(original.n, dtype=np.int64)
-    return drawn_rows(units_of(original, schema), share, rng)
+    return sample_unit_rows(units_of(original, schema), share, rng)
 
 
-def drawn_rows(units: Units, share: float, rng: np.random.Generator) -> Integers:
+def sample_unit_rows(units: Units, share: float, rng: np.random.Generator) -> Integers:
     """The rows of a simple random sample of the units without replacement, in random order."""
     drawn = rng.permutation(units.n_units)[: max(1, round(share * units.n_units))].astype(np.int64)
     return units.rows().find_rows(drawn)[0]
@@ -233,8 +233,8 @@ def searching_records(units: Units, targets: Integers) -> Integers:
     return units.rows().find_rows(persons_of(units, targets))[0] if units.counts == "persons" else targets
 
 
-def _of_records(
-    scene: Scene, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
+def _compute_record_outcomes(
+    scene: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
 ) -> Microdata:
     own = scene.own_row[targets]
     there = own >= 0
@@ -254,44 +254,44 @@ def _of_records(
     )
     used = (targets, np.arange(len(targets)))
     searching = (own[there], np.flatnonzero(there)) if searched else used
-    sure = _sure(surest(links, *searching, len(targets), _units_of_found(scene, searched=searched)), targets)
-    likely = posterior_columns(links.posterior, used, scene.units.of_row, scene.released, len(targets))
+    sure = _sure(find_surest_links(links, *searching, len(targets), _units_of_found(scene, searched=searched)), targets)
+    likely = posterior_columns(links.posterior, used, scene.units.of_row, scene.rows_by_unit, len(targets))
     return Microdata.from_columns(
         {**outcomes, **sure, **likely, **_values(scene, links, secrets, used, len(targets), searched=searched)}
     )
 
 
-def _of_persons(
-    scene: Scene, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
+def _compute_person_outcomes(
+    scene: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
 ) -> Microdata:
     units, persons = scene.units, persons_of(scene.units, targets)
     if searched:
-        found = fare_searched(links, persons, scene.released, units.of_row)
+        found = fare_searched(links, persons, scene.rows_by_unit, units.of_row)
     else:
         found = fare(links, persons, units.of_row, scene.unit_of_row)
     first = units.rows()
     outcomes = _columns(
         first.rows[first.starts[persons]],
-        scene.released.sizes[persons] > 0,
+        scene.rows_by_unit.sizes[persons] > 0,
         found.credit,
         found.among_nearest,
         found.candidates,
         found.sound if sound else None,
         found.known,
     )
-    searching = scene.released.find_rows(persons) if searched else found.used
-    sure = _sure(surest(links, *searching, len(persons), _units_of_found(scene, searched=searched)), persons)
-    likely = posterior_columns(links.posterior, found.used, units.of_row, scene.released, len(persons))
+    searching = scene.rows_by_unit.find_rows(persons) if searched else found.used
+    sure = _sure(find_surest_links(links, *searching, len(persons), _units_of_found(scene, searched=searched)), persons)
+    likely = posterior_columns(links.posterior, found.used, units.of_row, scene.rows_by_unit, len(persons))
     values = _values(scene, links, secrets, found.used, len(persons), searched=searched)
     return Microdata.from_columns({**outcomes, **sure, **likely, **values})
 
 
-def _units_of_found(scene: Scene, *, searched: bool) -> Integers:
+def _units_of_found(scene: GroundTruth, *, searched: bool) -> Integers:
     """Whose each found record is: a record of the original, or a released row."""
     return scene.units.of_row if searched else scene.unit_of_row
 
 
-def _sure(named: Named | None, units: Integers) -> dict[str, pa.Array]:
+def _sure(named: SurestLinks | None, units: Integers) -> dict[str, pa.Array]:
     if named is None:
         return {}
     return {"margin": pa.array(named.margin), "named_right": pa.array(named.unit == units)}
@@ -318,16 +318,16 @@ def _columns(
 
 
 def _values(
-    scene: Scene, links: Links, secrets: tuple[str, ...], used: tuple[Integers, Integers], n: int, *, searched: bool
+    scene: GroundTruth, links: Links, secrets: tuple[str, ...], used: tuple[Integers, Integers], n: int, *, searched: bool
 ) -> dict[str, pa.Array]:
     """For each secret what the linked rows say of the records that are used, averaged over those of one target."""
-    by_record = links.inverted() if searched else links
+    by_record = links.invert_links() if searched else links
     records, place = used
     counts = np.bincount(place, minlength=n)
     columns = {}
     for name in secrets:
         original, shown = scene.original.column(name), scene.masked.column(name)
-        found = linked_values(by_record, original, shown, records, scene.released, scene.units.of_row[records])
+        found = compute_value_credits(by_record, original, shown, records, scene.rows_by_unit, scene.units.of_row[records])
         for kind, values in zip(("linked", "control"), found, strict=True):
             means = np.bincount(place, weights=values, minlength=n) / counts
             if name in scene.told:

@@ -70,14 +70,14 @@ def fare(links: Links, persons: Integers, of_record: Integers, of_row: Integers)
     """
     n_persons = int(max(of_record.max(initial=-1), of_row.max(initial=-1))) + 1
     records, place = group_rows(of_record, n_persons).find_rows(persons)
-    found = tallied(links.starts, links.classes, links, records, persons[place], of_row, n_persons)
+    found = tally_guesses(links.starts, links.classes, links, records, persons[place], of_row, n_persons)
     used = fewest(found.rows, place, len(persons))
     mean = _MeanOf(place[used], len(persons))
     sound, known = _sound(links, records, place, persons, of_row, n_persons)
     return PersonOutcomes(
-        credit=mean.of((found.own / np.maximum(found.rows, 1))[used]),
-        among_nearest=mean.of((found.own > 0)[used].astype(np.float64)) > 0,
-        candidates=mean.of(found.units[used].astype(np.float64)),
+        credit=mean.compute_means((found.own / np.maximum(found.rows, 1))[used]),
+        among_nearest=mean.compute_means((found.own > 0)[used].astype(np.float64)) > 0,
+        candidates=mean.compute_means(found.units[used].astype(np.float64)),
         sound=sound,
         known=known,
         used=(records[used], place[used]),
@@ -97,12 +97,12 @@ def fare_searched(links: Links, persons: Integers, rows: RowGroups, of_record: I
     """
     searching, place = rows.find_rows(persons)
     n_persons = len(rows.starts) - 1
-    found = tallied(links.starts, links.classes, links, searching, persons[place], of_record, n_persons)
+    found = tally_guesses(links.starts, links.classes, links, searching, persons[place], of_record, n_persons)
     mean = _MeanOf(place, len(persons))
     return PersonOutcomes(
-        credit=mean.of(found.own / np.maximum(found.rows, 1)),
-        among_nearest=mean.of((found.own > 0).astype(np.float64)) > 0,
-        candidates=mean.of(found.units.astype(np.float64)),
+        credit=mean.compute_means(found.own / np.maximum(found.rows, 1)),
+        among_nearest=mean.compute_means((found.own > 0).astype(np.float64)) > 0,
+        candidates=mean.compute_means(found.units.astype(np.float64)),
         sound=None,
         known=np.zeros(len(persons), dtype=bool),
         used=group_rows(of_record, n_persons).find_rows(persons),
@@ -117,7 +117,7 @@ def fewest(sizes: Integers, place: Integers, n: int) -> Booleans:
     return np.asarray(without | (sizes == least[place]))
 
 
-def tallied(
+def tally_guesses(
     starts: Integers, classes: Integers, links: Links, searching: Integers, own: Integers, unit_of_found: Integers, n_units: int
 ) -> Tallied:
     """Count what the sets of some searching rows hold.
@@ -152,7 +152,7 @@ def _sound(
     """
     if links.sound_sizes is None or links.small_sets is None:
         return None, np.zeros(len(persons), dtype=bool)
-    small = tallied(*links.small_sets, links, records, persons[place], of_row, n_persons)
+    small = tally_guesses(*links.small_sets, links, records, persons[place], of_row, n_persons)
     largest = int(np.bincount(of_row, minlength=1).max())
     sizes = links.sound_sizes[links.search_class[records]]
     units = np.where(small.rows > 0, small.units, -(-sizes // largest))
@@ -170,7 +170,7 @@ class _MeanOf:
     place: Integers
     n: int
 
-    def of(self, values: Floats) -> Floats:
+    def compute_means(self, values: Floats) -> Floats:
         sums = np.bincount(self.place, weights=values, minlength=self.n)
         means: Floats = sums / np.maximum(np.bincount(self.place, minlength=self.n), 1)
         return means

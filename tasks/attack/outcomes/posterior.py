@@ -27,8 +27,11 @@ def posterior_columns(
         return {}
     records, place = used
     counts = np.bincount(place, minlength=n)
-    parts = [_at_own(posterior, some, unit_of_record, released) for some in _some_at_a_time(records, unit_of_record, released)]
-    values = (np.concatenate([np.empty(0), *parts]), posterior.claimed(records))
+    parts = [
+        _compute_own_probabilities(posterior, some, unit_of_record, released)
+        for some in _some_at_a_time(records, unit_of_record, released)
+    ]
+    values = (np.concatenate([np.empty(0), *parts]), posterior.compute_guess_probabilities(records))
     means = (np.bincount(place, weights=one, minlength=n) / np.maximum(counts, 1) for one in values)
     return {name: pa.array(one) for name, one in zip(("posterior", "claimed"), means, strict=True)}
 
@@ -50,10 +53,14 @@ def chance_at_truth(present: Floats, used: tuple[Integers, Integers], released: 
     return float((means * released.sizes).sum()) / (n * n_rows)
 
 
-def _at_own(posterior: Posterior, records: Integers, unit_of_record: Integers, released: RowGroups) -> Floats:
+def _compute_own_probabilities(
+    posterior: Posterior, records: Integers, unit_of_record: Integers, released: RowGroups
+) -> Floats:
     """Shape (k,): the probability that any of the own unit's rows is the record's."""
     rows, which = released.find_rows(unit_of_record[records])
-    return np.bincount(which, weights=posterior.at(records[which], rows), minlength=len(records)).astype(np.float64)
+    return np.bincount(which, weights=posterior.compute_probabilities(records[which], rows), minlength=len(records)).astype(
+        np.float64
+    )
 
 
 def _some_at_a_time(records: Integers, unit_of_record: Integers, released: RowGroups) -> Iterator[Integers]:

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import least_squares
 
-from tasks.attack.probabilistic.levels import Compared
+from tasks.attack.probabilistic.levels import PatternComparison
 from tasks.microdata.table import Floats, Integers
 
 UNCHANGED = 0.9  # share kept, beyond which an attribute with the same values is taken to be published as it is
@@ -22,7 +22,7 @@ _ROUNDING = 1e-18  # variances below it are those of rounding: a constant attrib
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RetentionEstimate:
     """How alike matches are, as far as it follows from the files, for the k rules that ask for equal values or one bin.
 
     attribute, level: shape (k,), of the rule. share: shape (k,): the share of the values that were kept so far.
@@ -47,7 +47,7 @@ class _Coded:
     shown_shares: Floats
 
 
-def kept_by_files(both: Compared, assumed: float) -> Kept:
+def estimate_retention(both: PatternComparison, assumed: float) -> RetentionEstimate:
     """The share of the values that the mask kept, estimated from both files.
 
     Formula in words: with C the table of two attributes less the product of its margins, <C_A, C_B> = k_i k_j <C_A, C_A> on
@@ -62,7 +62,7 @@ def kept_by_files(both: Compared, assumed: float) -> Kept:
     """
     asking = np.flatnonzero(both.reach == 0)
     ladders = [asking[both.attribute[asking] == j].tolist() for j in np.unique(both.attribute[asking])]
-    coded = {rule: _coded(both, rule) for rule in asking.tolist()}
+    coded = {rule: _encode_attribute(both, rule) for rule in asking.tolist()}
     share: dict[int, float] = {}
     for tier in range(max(map(len, ladders), default=0)):
         rules = [ladder[min(tier, len(ladder) - 1)] for ladder in ladders]
@@ -70,32 +70,32 @@ def kept_by_files(both: Compared, assumed: float) -> Kept:
         share = {**dict(zip(rules, found.tolist(), strict=True)), **share}
     alike = np.array([float(one.own_shares @ one.own_shares) for one in coded.values()])
     shares = np.array([share[rule] for rule in coded])
-    return Kept(both.attribute[asking], both.level[asking], shares, alike, assumed)
+    return RetentionEstimate(both.attribute[asking], both.level[asking], shares, alike, assumed)
 
 
-def unchanged(both: Compared, found: Kept) -> Kept:
+def restrict_to_unchanged(both: PatternComparison, found: RetentionEstimate) -> RetentionEstimate:
     """What was found of the attributes that look as if they were published as they are; of the others nothing is said.
 
     Those are of which the release shows each value as often as the intruder's file, and more than nine in ten were kept by what
     was found: where values were exchanged, they hang together less. In a release that lacks some records there are none.
     """
     same = np.array([_is_as_often(both, int(j)) for j in found.attribute], dtype=bool) & (found.share > UNCHANGED)
-    return Kept(found.attribute[same], found.level[same], found.share[same], found.alike[same], found.assumed)
+    return RetentionEstimate(found.attribute[same], found.level[same], found.share[same], found.alike[same], found.assumed)
 
 
-def any_as_often(both: Compared) -> bool:
+def any_as_often(both: PatternComparison) -> bool:
     """Is there an attribute of which the release shows each value as often as the intruder's file?"""
     return any(_is_as_often(both, j) for j in np.unique(both.attribute[both.reach == 0]).tolist())
 
 
-def _is_as_often(both: Compared, j: int) -> bool:
+def _is_as_often(both: PatternComparison, j: int) -> bool:
     """Does each value (or bin, where there is no finer rule) occur as often in both files?"""
     rule = int(np.flatnonzero((both.attribute == j) & (both.reach == 0))[-1])
     own, shown = both.own[rule][both.own_of_record], both.shown[rule][both.shown_of_row]
     return len(own) == len(shown) and bool((np.sort(own) == np.sort(shown)).all())
 
 
-def _coded(both: Compared, rule: int) -> _Coded:
+def _encode_attribute(both: PatternComparison, rule: int) -> _Coded:
     own, shown = (
         side[rule][np.sort(which)] for side, which in ((both.own, both.own_of_record), (both.shown, both.shown_of_row))
     )  # in an order that is not the files': sums differ in the last bits

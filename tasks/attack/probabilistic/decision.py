@@ -45,7 +45,7 @@ class Classified:
         return _share(self.others[0], sum(self.others))
 
     @property
-    def missed(self) -> float | None:
+    def miss_rate(self) -> float | None:
         """The actual P(NP|M): the share of the matches which are not linked; None where there is none."""
         return _share(self.matches[2], sum(self.matches))
 
@@ -73,8 +73,8 @@ def decide(model: Model, *, false_links: float, missed: float) -> Decision:
         falls = ratio[order][:-1] - ratio[order][1:] > TIE
     group = np.empty(len(order), dtype=np.int64)
     group[order] = np.append(0, np.cumsum(falls))
-    linked = _within(np.bincount(group, u), false_links)[group]
-    not_linked = _within(np.bincount(group, m)[::-1], missed)[::-1][group] & ~linked
+    linked = _is_within_total(np.bincount(group, u), false_links)[group]
+    not_linked = _is_within_total(np.bincount(group, m)[::-1], missed)[::-1][group] & ~linked
     return Decision(
         *(linked, not_linked),
         link_from=float(ratio[linked].min(initial=np.inf) / np.log(2)),
@@ -84,7 +84,7 @@ def decide(model: Model, *, false_links: float, missed: float) -> Decision:
     )
 
 
-def classified(decision: Decision, patterns: Patterns, matches: Integers) -> Classified:
+def classify_pairs(decision: Decision, patterns: Patterns, matches: Integers) -> Classified:
     """How many pairs are in each class. matches: shape (p,), the true matches that show each pattern."""
     classes = (decision.linked, ~(decision.linked | decision.not_linked), decision.not_linked)
     true, every = ([int(counts[one].sum()) for one in classes] for counts in (matches, patterns.counts))
@@ -92,7 +92,7 @@ def classified(decision: Decision, patterns: Patterns, matches: Integers) -> Cla
     return Classified((true[0], true[1], true[2]), (others[0], others[1], others[2]))
 
 
-def _within(parts: npt.NDArray[Any], most: float) -> Booleans:
+def _is_within_total(parts: npt.NDArray[Any], most: float) -> Booleans:
     """Which parts, from the first, add up to at most so much; rounding in the sum does not count."""
     return np.asarray(np.cumsum(parts) <= most * (1 + 1e-12))
 

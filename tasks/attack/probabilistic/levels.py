@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from tasks.attack.probabilistic.similar import Alike, Similar, alike_texts
 from tasks.mask.coding.by_attribute import WrittenMapping
 from tasks.mask.fitting import extract_positions
-from tasks.mask.images import joint_codes
+from tasks.mask.intruder_belief import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Schema
 from tasks.microdata.spec import Percent, Spec
@@ -82,7 +82,7 @@ MEASURED_LADDER: tuple[Rule, ...] = (Exact(), *(Within(rule="within", percent=pe
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class PatternComparison:
     """The distinct records of the intruder and the distinct released rows, as the rules see them.
 
     own: shape (rules, r), shown: shape (rules, c): the numbers that each rule compares, all rules of all attributes.
@@ -104,12 +104,12 @@ class Compared:
     names: tuple[str, ...]
 
     @property
-    def own_counts(self) -> Integers:
+    def record_counts(self) -> Integers:
         """Shape (r,): number of the intruder's records that are alike."""
         return np.bincount(self.own_of_record, minlength=self.own.shape[1])
 
     @property
-    def shown_counts(self) -> Integers:
+    def row_counts(self) -> Integers:
         """Shape (c,): number of released rows that are alike."""
         return np.bincount(self.shown_of_row, minlength=self.shown.shape[1])
 
@@ -122,13 +122,13 @@ def default_ladder(attribute: Attribute) -> tuple[Rule, ...]:
     return MEASURED_LADDER if attribute.scale in MEASURED else EQUAL
 
 
-def compared(
+def create_pattern_comparison(
     original: Microdata,
     masked: Microdata,
     schema: Schema,
     knows: tuple[str, ...],
     ladders: tuple[tuple[str, tuple[Rule, ...]], ...] = (),
-) -> Compared:
+) -> PatternComparison:
     """Put the intruder's records beside the released rows, in the order of `knows`.
 
     ladders: the rules of some attributes, the most alike first; others have `default_ladder`.
@@ -144,12 +144,12 @@ def compared(
     lengths = [len(ladder) for _, ladder in chosen]
     own, own_of_record = _distinct([part[0] for part in parts])
     shown, shown_of_row = _distinct([part[1] for part in parts])
-    return Compared(
+    return PatternComparison(
         *(own, own_of_record, shown, shown_of_row),
         reach=np.array([part[2] for part in parts], dtype=np.float64),
         attribute=np.repeat(np.arange(len(chosen)), lengths),
         level=np.concatenate([np.arange(1, length + 1) for length in lengths]),
-        alike=Alike.of([part[3] for part in parts]),
+        alike=Alike.create_from_matrices([part[3] for part in parts]),
         sizes=np.array(lengths, dtype=np.int64) + 1,
         names=knows,
     )
@@ -174,13 +174,13 @@ def _numbers(original: Microdata, masked: Microdata, schema: Schema, attribute: 
     present = positions[1][~np.isnan(positions[1])]
     if isinstance(rule, SameBin):
         edges = np.unique(np.quantile(present, np.arange(1, rule.bins) / rule.bins)) if len(present) else present
-        own, shown = (_marked(values, np.searchsorted(edges, values, "right")) for values in positions)
+        own, shown = (_mark_missing(values, np.searchsorted(edges, values, "right")) for values in positions)
         return own, shown, 0.0, None
-    own, shown = (_marked(values, values) for values in positions)
+    own, shown = (_mark_missing(values, values) for values in positions)
     return own, shown, float(np.ptp(present)) * rule.percent / 100 if len(present) else 0.0, None
 
 
-def _marked(positions: Floats, numbers: Floats | Integers) -> Floats:
+def _mark_missing(positions: Floats, numbers: Floats | Integers) -> Floats:
     return np.where(np.isnan(positions), MISSING, numbers.astype(np.float64))
 
 

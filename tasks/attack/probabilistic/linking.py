@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.attack.linkage.distance_linkage import Pairs
-from tasks.attack.linkage.holding import held
+from tasks.attack.linkage.distance_linkage import RecordPairs
+from tasks.attack.linkage.holding import apply_holdings
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import Scene
+from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.outcomes.persons import fare
 from tasks.attack.outcomes.posterior import chance_at_truth
-from tasks.attack.probabilistic.account import facts_of
-from tasks.attack.probabilistic.facts import ProbableFacts
-from tasks.attack.probabilistic.levels import Compared
+from tasks.attack.probabilistic.levels import PatternComparison
+from tasks.attack.probabilistic.linkage_report import summarise_linkage
+from tasks.attack.probabilistic.linkage_summary import ProbableFacts
 from tasks.attack.probabilistic.patterns import MOST_COUNTED_AT_ONCE
 from tasks.attack.probabilistic.posterior import check_compatible
 from tasks.attack.probabilistic.probabilistic_linkage import Estimated, ProbabilisticLinkage, link_by_probability
@@ -29,7 +29,7 @@ _CHECKED = 5  # records, of which it is checked that r(b) is a probability
 
 
 def link_probably(
-    scene: Scene, schema: Schema, spec: ProbabilisticLinkage, intruder: Intruder, pairs: Pairs
+    scene: GroundTruth, schema: Schema, spec: ProbabilisticLinkage, intruder: Intruder, pairs: RecordPairs
 ) -> tuple[Links, str]:
     """The links of every record the intruder holds, and what he takes the masking for.
 
@@ -40,7 +40,7 @@ def link_probably(
     knowledge curve, and as `link_by_probability`; InputError and AttackFailed as that.
     """
     _check_asks(scene, spec, intruder)
-    own = held(scene.original, schema, intruder.holds)
+    own = apply_holdings(scene.original, schema, intruder.holds)
     n_common = min(len(pairs.records), own.n)
     try:
         found = link_by_probability(
@@ -56,21 +56,21 @@ def link_probably(
         raise NotFollowed(f"what this intruder knows is too much for the model: {refused.what}") from refused
     presence = 1.0 if intruder.participation_known else n_common / own.n
     _check_probabilities(found, present=presence == 1)
-    facts = facts_of(found, spec, schema, pairs, presence=presence, in_full=intruder.name == "declared")
-    facts = replace(facts, dealt_out=_dealt_out(scene, found))
-    return replace(found.links, posterior=found.distribution, probable=facts), _assumes(spec) + _by_itself(spec, facts)
+    facts = summarise_linkage(found, spec, schema, pairs, presence=presence, in_full=intruder.name == "declared")
+    facts = replace(facts, dealt_out=_compute_chance_at_truth(scene, found))
+    return replace(found.links, posterior=found.distribution, probable=facts), _assumes(spec) + _describe_fallback(spec, facts)
 
 
-def _dealt_out(scene: Scene, found: Estimated) -> float:
+def _compute_chance_at_truth(scene: GroundTruth, found: Estimated) -> float:
     """The chance of the posterior at the truth."""
     units, present = scene.units, found.distribution.present[found.both.own_of_record]
     used = np.arange(units.n_units), np.arange(units.n_units)
     if units.counts == "persons":
         used = fare(found.links, used[0], units.of_row, scene.unit_of_row).used
-    return chance_at_truth(present, used, scene.released, scene.masked.n)
+    return chance_at_truth(present, used, scene.rows_by_unit, scene.masked.n)
 
 
-def _check_asks(scene: Scene, spec: ProbabilisticLinkage, intruder: Intruder) -> None:
+def _check_asks(scene: GroundTruth, spec: ProbabilisticLinkage, intruder: Intruder) -> None:
     if not spec.knows_who_is_who:
         return
     if scene.units.counts == "persons":
@@ -79,7 +79,7 @@ def _check_asks(scene: Scene, spec: ProbabilisticLinkage, intruder: Intruder) ->
         raise NotApplicable("no weights are read off who is who for intruders of the knowledge curve, who decide nothing")
 
 
-def _check_size(both: Compared, spec: ProbabilisticLinkage) -> None:
+def _check_size(both: PatternComparison, spec: ProbabilisticLinkage) -> None:
     pairs, patterns = both.own.shape[1] * both.shown.shape[1], 1
     for size in both.sizes.tolist():
         patterns *= size
@@ -94,11 +94,11 @@ def _check_size(both: Compared, spec: ProbabilisticLinkage) -> None:
 
 def _check_probabilities(found: Estimated, *, present: bool) -> None:
     for record in range(min(_CHECKED, len(found.both.own_of_record))):
-        shares = found.distribution.of(record)
+        shares = found.distribution.compute_row_probabilities(record)
         check_compatible(shares, found.both.shown_of_row, present=present and bool(shares.any()))
 
 
-def _by_itself(spec: ProbabilisticLinkage, facts: ProbableFacts) -> str:
+def _describe_fallback(spec: ProbabilisticLinkage, facts: ProbableFacts) -> str:
     if spec.matching == "likeliest" or facts.jointly:
         return ""
     return "; the files are too large for the probabilities of all records together: they are those of each record by itself"

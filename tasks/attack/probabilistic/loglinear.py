@@ -57,7 +57,7 @@ def table_of(patterns: Patterns, interactions: tuple[tuple[str, str], ...]) -> T
     return Table(every, np.searchsorted(every @ strides, patterns.numbers), _design(every, kept, pairs))
 
 
-def fitted(table: Table, counts: Floats) -> Floats:
+def fit_loglinear_model(table: Table, counts: Floats) -> Floats:
     """The probabilities of the cells by the log-linear model that is likeliest for their counts (Poisson, statsmodels' GLM).
 
     counts: shape (cells,), >= 0, need not be whole; a little of everything has to be in it, else a term has no estimate.

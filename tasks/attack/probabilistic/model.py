@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
 
-from tasks.attack.probabilistic.attenuation import Kept
-from tasks.attack.probabilistic.loglinear import Table, fitted, table_of
+from tasks.attack.probabilistic.attenuation import RetentionEstimate
+from tasks.attack.probabilistic.loglinear import Table, fit_loglinear_model, table_of
 from tasks.attack.probabilistic.patterns import Patterns
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.table import Floats, Integers
@@ -74,7 +74,7 @@ def prevalence_of(n_own: int, n_released: int, n_common: int) -> float:
     return n_common / (n_own * n_released)
 
 
-def assumed(patterns: Patterns, kept: float, weight: float = 1.0) -> Prior:
+def create_assumed_prior(patterns: Patterns, kept: float, weight: float = 1.0) -> Prior:
     """The prior of somebody who assumes that the mask kept this share of the values alike, the same in every attribute.
 
     They are spread evenly over the levels above 0 that occur. m is not below u where records are more often alike than that.
@@ -83,7 +83,7 @@ def assumed(patterns: Patterns, kept: float, weight: float = 1.0) -> Prior:
     return Prior(tuple(m), weight)
 
 
-def by_files(patterns: Patterns, found: Kept, weight: float = 1.0) -> Prior:
+def create_estimated_prior(patterns: Patterns, found: RetentionEstimate, weight: float = 1.0) -> Prior:
     """The prior of somebody who found out from both files what share the mask kept (`kept_by_files`).
 
     Formula in words: matches are alike by a rule as often as any two records, and by k (1 - a) more often: k of the values were
@@ -99,7 +99,7 @@ def by_files(patterns: Patterns, found: Kept, weight: float = 1.0) -> Prior:
     return Prior(tuple(m), weight)
 
 
-def tied(patterns: Patterns, prevalence: float, prior: Prior, interactions: Interactions = ()) -> Model:
+def fit_tied_model(patterns: Patterns, prevalence: float, prior: Prior, interactions: Interactions = ()) -> Model:
     """m by expectation maximisation with the rest held fast.
 
     Meaning: nearly all pairs are no matches, so that u is what all pairs show; how many matches there are follows from the
@@ -124,11 +124,11 @@ def tied(patterns: Patterns, prevalence: float, prior: Prior, interactions: Inte
     def better(m: ByLevel) -> ByLevel:
         matches = patterns.counts * _match(_log_product(patterns, m) - log_u, prevalence)
         sums = (counts + more for counts, more in zip(_sums(patterns, matches), extra, strict=True))
-        return tuple(_ordered(one / one.sum(), other) for one, other in zip(sums, u, strict=True))
+        return tuple(_impose_monotone_ratio(one / one.sum(), other) for one, other in zip(sums, u, strict=True))
 
-    m, steps = _repeated(better, prior.m)
+    m, steps = _iterate_to_convergence(better, prior.m)
     model = Model(m, u, _log_product(patterns, m), log_u, prevalence, steps)
-    return _with_interactions(patterns, model, interactions, prior) if interactions else model
+    return _fit_interactions(patterns, model, interactions, prior) if interactions else model
 
 
 def plain(patterns: Patterns, prevalence: float) -> Model:
@@ -142,12 +142,12 @@ def plain(patterns: Patterns, prevalence: float) -> Model:
         match = _match(_log_product(patterns, m, _LEAST) - _log_product(patterns, u, _LEAST), prevalence)
         matches = patterns.counts * match
         last, m, u = m, _shares(patterns, matches), _shares(patterns, patterns.counts - matches)
-        prevalence, moved, steps = float(matches.sum()) / patterns.n_pairs, _moved(last, m), steps + 1
+        prevalence, moved, steps = float(matches.sum()) / patterns.n_pairs, _compute_largest_change(last, m), steps + 1
     logs = _log_product(patterns, m, _LEAST), _log_product(patterns, u, _LEAST)
     return Model(m, u, *logs, prevalence, steps, moved <= SETTLED)
 
 
-def supervised(patterns: Patterns, matches: Integers, interactions: Interactions = ()) -> Model:
+def fit_supervised_model(patterns: Patterns, matches: Integers, interactions: Interactions = ()) -> Model:
     """m from who is who, u from all pairs: what the same model gives to somebody who knows the answers.
 
     matches: shape (p,), the true matches that show each pattern, at least one.
@@ -158,11 +158,11 @@ def supervised(patterns: Patterns, matches: Integers, interactions: Interactions
     if not interactions:
         return model
     table = table_of(patterns, interactions)
-    by_cell = fitted(table, table.cells(matches.astype(np.float64)) + table.product(m) + table.product(u))
+    by_cell = fit_loglinear_model(table, table.cells(matches.astype(np.float64)) + table.product(m) + table.product(u))
     return Model(m, u, np.log(by_cell[table.place]), _log_u(table, patterns, u), prevalence)
 
 
-def _with_interactions(patterns: Patterns, model: Model, interactions: Interactions, prior: Prior) -> Model:
+def _fit_interactions(patterns: Patterns, model: Model, interactions: Interactions, prior: Prior) -> Model:
     table = table_of(patterns, interactions)
     n_matches = model.prevalence * patterns.n_pairs
     log_u, mixed = _log_u(table, patterns, model.u), prior.weight * n_matches * table.product(prior.m) + table.product(model.u)
@@ -170,29 +170,29 @@ def _with_interactions(patterns: Patterns, model: Model, interactions: Interacti
     def better(cells: ByLevel) -> ByLevel:
         with np.errstate(divide="ignore"):
             match = _match(np.log(cells[0][table.place]) - log_u, model.prevalence)
-        return (fitted(table, table.cells(patterns.counts * match) + mixed),)
+        return (fit_loglinear_model(table, table.cells(patterns.counts * match) + mixed),)
 
-    (cells,), steps = _repeated(better, (table.product(model.m),))
+    (cells,), steps = _iterate_to_convergence(better, (table.product(model.m),))
     m = tuple(np.bincount(table.levels[:, j], cells, len(one)).astype(np.float64) for j, one in enumerate(model.m))
     return Model(m, model.u, np.log(cells[table.place]), log_u, model.prevalence, model.steps + steps)
 
 
 def _log_u(table: Table, patterns: Patterns, u: ByLevel) -> Floats:
     """log u of the patterns; one more pair, spread as if the attributes agreed independently, keeps every term estimable."""
-    cells = fitted(table, table.cells(patterns.counts.astype(np.float64)) + table.product(u))
+    cells = fit_loglinear_model(table, table.cells(patterns.counts.astype(np.float64)) + table.product(u))
     return np.log(cells[table.place])
 
 
-def _repeated(better: Callable[[ByLevel], ByLevel], start: ByLevel) -> tuple[ByLevel, int]:
+def _iterate_to_convergence(better: Callable[[ByLevel], ByLevel], start: ByLevel) -> tuple[ByLevel, int]:
     now = start
     for step in range(1, MOST_STEPS + 1):
         last, now = now, better(now)
-        if _moved(last, now) <= SETTLED:
+        if _compute_largest_change(last, now) <= SETTLED:
             return now, step
     raise AttackFailed(f"the estimate of the patterns' probabilities did not settle in {MOST_STEPS:,} steps")
 
 
-def _moved(last: ByLevel, now: ByLevel) -> float:
+def _compute_largest_change(last: ByLevel, now: ByLevel) -> float:
     return max(float(np.abs(one - other).max()) for one, other in zip(last, now, strict=True))
 
 
@@ -230,10 +230,10 @@ def _prior_of(u: Floats, at_least: dict[int, float]) -> Floats:
             m[there] = max(at_least[level] - above, 0.0) / len(there)
             above, end = max(at_least[level], above), level
     m[0] = 1 - above
-    return _ordered(m, u) if m[u > 0].any() else u
+    return _impose_monotone_ratio(m, u) if m[u > 0].any() else u
 
 
-def _ordered(m: Floats, u: Floats) -> Floats:
+def _impose_monotone_ratio(m: Floats, u: Floats) -> Floats:
     """The likeliest m whose ratio to u does not fall as the level rises; a level that never occurs keeps 0."""
     occurs, found = u > 0, np.zeros(len(u))
     ratio = isotonic_regression(m[occurs] / u[occurs], weights=u[occurs]).x

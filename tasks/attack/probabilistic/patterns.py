@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tasks.attack.probabilistic.levels import Compared
+from tasks.attack.probabilistic.levels import PatternComparison
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.table import Floats, Integers
@@ -41,7 +41,7 @@ class Patterns:
     def n_pairs(self) -> int:
         return int(self.counts.sum())
 
-    def of_pairs(self, numbers: Integers) -> Integers:
+    def count_occurrences(self, numbers: Integers) -> Integers:
         """Shape (p,): how often each pattern occurs among the numbers given, each of which must be there."""
         return np.bincount(np.searchsorted(self.numbers, numbers), minlength=len(self.numbers))
 
@@ -67,14 +67,14 @@ def strides_of(sizes: Integers) -> Integers:
     return np.append(1, np.cumprod(sizes)[:-1]).astype(np.int64)
 
 
-def rules_of(both: Compared) -> Rules:
+def rules_of(both: PatternComparison) -> Rules:
     """The rules for the compiled loops."""
     adds = both.level * strides_of(both.sizes)[both.attribute]
     alike = both.alike
     return Rules(both.own, both.shown, both.reach, both.level, adds, alike.first, alike.starts, alike.shown)
 
 
-def counted(both: Compared, *, at_once: int = MOST_COUNTED_AT_ONCE) -> Patterns:
+def count_patterns(both: PatternComparison, *, at_once: int = MOST_COUNTED_AT_ONCE) -> Patterns:
     """Count the patterns of all pairs, none left out by blocking.
 
     Raises InputError where the levels make more patterns than a 64-bit number tells apart; NotFollowed where more than ten
@@ -89,26 +89,26 @@ def counted(both: Compared, *, at_once: int = MOST_COUNTED_AT_ONCE) -> Patterns:
         what = f"{len(both.sizes)} attributes with these levels make more patterns than can be told apart"
         raise InputError("too-many-patterns", "attacks: compare", what, "fewer than 2^62", "compare with fewer levels")
     if space <= at_once:
-        dense = _counted_in_an_array(rules_of(both), both.own_counts, both.shown_counts, space)
+        dense = _count_in_array(rules_of(both), both.record_counts, both.row_counts, space)
         numbers = np.flatnonzero(dense)
         return _patterns(both, numbers, dense[numbers])
-    return _patterns(both, *_counted_by_sorting(both))
+    return _patterns(both, *_count_by_sorting(both))
 
 
-def patterns_of(both: Compared, records: Integers, rows: Integers) -> Integers:
+def patterns_of(both: PatternComparison, records: Integers, rows: Integers) -> Integers:
     """Shape (k,): the numbers of the patterns of k pairs of a record and a released row."""
-    return of_pairs(rules_of(both), both.own_of_record[records], both.shown_of_row[rows])
+    return compute_pattern_numbers(rules_of(both), both.own_of_record[records], both.shown_of_row[rows])
 
 
-def records_showing(both: Compared, numbers: Integers) -> Integers:
+def records_showing(both: PatternComparison, numbers: Integers) -> Integers:
     """Shape (k,): how many of the intruder's records have a pair that shows each of k patterns. Cost: a pass over all pairs."""
     order = np.argsort(numbers)
     found = np.empty(len(numbers), dtype=np.int64)
-    found[order] = _records_showing(rules_of(both), both.own_counts, numbers[order])
+    found[order] = _records_showing(rules_of(both), both.record_counts, numbers[order])
     return found
 
 
-def _patterns(both: Compared, numbers: Integers, counts: Integers) -> Patterns:
+def _patterns(both: PatternComparison, numbers: Integers, counts: Integers) -> Patterns:
     parts = zip(strides_of(both.sizes).tolist(), both.sizes.tolist(), strict=True)
     levels = np.stack([(numbers // stride % size).astype(np.uint8) for stride, size in parts])
     return Patterns(numbers, counts, levels, both.sizes, both.names)
@@ -173,7 +173,7 @@ def _records_showing(rules: Rules, own_counts: Integers, numbers: Integers) -> I
 
 
 @njit
-def _counted_in_an_array(rules: Rules, own_counts: Integers, shown_counts: Integers, space: int) -> Integers:
+def _count_in_array(rules: Rules, own_counts: Integers, shown_counts: Integers, space: int) -> Integers:
     counts = np.zeros(space, dtype=np.int64)
     found, adds = np.empty(len(shown_counts), dtype=np.int64), np.empty(len(shown_counts), dtype=np.int64)
     for i in range(len(own_counts)):
@@ -193,22 +193,22 @@ def patterns_of_block(rules: Rules, begin: int, end: int) -> Integers:
     return found
 
 
-def _counted_by_sorting(both: Compared) -> tuple[Integers, Integers]:
-    rules, own_counts, shown_counts = rules_of(both), both.own_counts, both.shown_counts
+def _count_by_sorting(both: PatternComparison) -> tuple[Integers, Integers]:
+    rules, own_counts, shown_counts = rules_of(both), both.record_counts, both.row_counts
     numbers, counts = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     at_a_time = max(_PAIRS_OF_A_BLOCK // len(shown_counts), 1)
     for begin in range(0, len(own_counts), at_a_time):
         end = min(begin + at_a_time, len(own_counts))
         pairs = np.multiply.outer(own_counts[begin:end], shown_counts)
-        some = _summed(patterns_of_block(rules, begin, end).ravel(), pairs.ravel())
-        numbers, counts = _summed(np.append(numbers, some[0]), np.append(counts, some[1]))
+        some = _sum_by_number(patterns_of_block(rules, begin, end).ravel(), pairs.ravel())
+        numbers, counts = _sum_by_number(np.append(numbers, some[0]), np.append(counts, some[1]))
         if len(numbers) > MOST_OCCURRING:
             what = f"more than {MOST_OCCURRING:,} patterns of likeness occur"
             raise NotFollowed(f"{what}: compare fewer attributes, or more coarsely")
     return numbers, counts
 
 
-def _summed(numbers: Integers, counts: Integers) -> tuple[Integers, Integers]:
+def _sum_by_number(numbers: Integers, counts: Integers) -> tuple[Integers, Integers]:
     """The distinct numbers, ascending, and the sum of the counts of each."""
     order = np.argsort(numbers)
     ascending = numbers[order]
@@ -217,7 +217,7 @@ def _summed(numbers: Integers, counts: Integers) -> tuple[Integers, Integers]:
 
 
 @njit
-def of_pairs(rules: Rules, own: Integers, shown: Integers) -> Integers:
+def compute_pattern_numbers(rules: Rules, own: Integers, shown: Integers) -> Integers:
     found = np.zeros(len(own), dtype=np.int64)
     for k in range(len(own)):
         adds = 0

@@ -14,9 +14,9 @@ from scipy.optimize import linear_sum_assignment
 
 from tasks.attack.linkage.assignment import MOST_OF_A_FULL_MATRIX
 from tasks.attack.outcomes.links import Links
-from tasks.attack.probabilistic.levels import Compared
+from tasks.attack.probabilistic.levels import PatternComparison
+from tasks.attack.probabilistic.pattern_assignment import assign_by_patterns
 from tasks.attack.probabilistic.patterns import MOST_COUNTED_AT_ONCE, Patterns, patterns_of, patterns_of_block, rules_of
-from tasks.attack.probabilistic.together import assigned_by_patterns
 from tasks.attack.transparency.likelihood import TIE
 from tasks.microdata.errors import AttackFailed, NotFollowed
 from tasks.microdata.table import Booleans, Floats, Integers
@@ -28,7 +28,7 @@ _MOST_ABSENT = 700.0  # the exponential of more is infinite
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class PatternPosterior:
     """r(b) of every record over the released rows, held by the distinct records and the patterns.
 
     both: the files. numbers, log_ratio: shape (p,): the patterns, and log m/u of each.
@@ -39,7 +39,7 @@ class Distribution:
     starts, classes: the distinct rows of the largest r(b), of distinct record i classes[starts[i]:starts[i + 1]].
     """
 
-    both: Compared
+    both: PatternComparison
     numbers: Integers
     log_ratio: Floats
     log_total: Floats
@@ -54,24 +54,26 @@ class Distribution:
         """The likeliest rows of each record, ties shared."""
         return Links(self.both.shown_of_row, self.both.own_of_record, self.starts, self.classes)
 
-    def at(self, records: Integers, rows: Integers) -> Floats:
+    def compute_probabilities(self, records: Integers, rows: Integers) -> Floats:
         """Shape (k,): r(row) of the record, for k pairs."""
         there = np.searchsorted(self.numbers, patterns_of(self.both, records, rows))
         total = self.log_total[self.both.own_of_record[records]]
         known = np.isfinite(total)
         return np.where(known, np.exp(self.log_ratio[there] - np.where(known, total, 0.0)), 0.0)
 
-    def claimed(self, records: Integers) -> Floats:
+    def compute_guess_probabilities(self, records: Integers) -> Floats:
         """Shape (k,): the largest r(b) of each record: how probable the intruder takes his guess to be."""
         return self.largest[self.both.own_of_record[records]]
 
-    def of(self, record: int) -> Floats:
+    def compute_row_probabilities(self, record: int) -> Floats:
         """Shape (m,): r(b) of one record over all released rows."""
         rows = np.arange(len(self.both.shown_of_row))
-        return self.at(np.full(len(rows), record), rows)
+        return self.compute_probabilities(np.full(len(rows), record), rows)
 
 
-def distribution(both: Compared, patterns: Patterns, log_ratio: Floats, *, presence: float = 1.0) -> Distribution:
+def compute_pattern_posterior(
+    both: PatternComparison, patterns: Patterns, log_ratio: Floats, *, presence: float = 1.0
+) -> PatternPosterior:
     """r(b) of all records.
 
     Formula in words: m/u of the row, over the sum of m/u over all rows; with the chance s < 1 that the own row is in a release
@@ -84,7 +86,7 @@ def distribution(both: Compared, patterns: Patterns, log_ratio: Floats, *, prese
     with np.errstate(divide="ignore"):
         absent = float(np.log(len(both.shown_of_row) * (1 - presence) / presence))
     sums, sizes, classes, tied = [], [], [], 0
-    for some, likeliest in _by_block(both, logs_by_pattern(patterns.numbers, log_ratio), absent):
+    for some, likeliest in _iterate_blocks(both, logs_by_pattern(patterns.numbers, log_ratio), absent):
         sums.append(some)
         sizes.append(likeliest.sum(axis=1))
         classes.append(np.nonzero(likeliest)[1])
@@ -96,10 +98,10 @@ def distribution(both: Compared, patterns: Patterns, log_ratio: Floats, *, prese
     starts = np.append(0, np.cumsum(np.concatenate(sizes)))
     total, largest, squares, present = np.hstack(sums)
     every = np.concatenate(classes).astype(np.int64)
-    return Distribution(both, patterns.numbers, log_ratio, total, largest, squares, present, starts, every)
+    return PatternPosterior(both, patterns.numbers, log_ratio, total, largest, squares, present, starts, every)
 
 
-def one_to_one(both: Compared, patterns: Patterns, log_ratio: Floats) -> Links:
+def one_to_one(both: PatternComparison, patterns: Patterns, log_ratio: Floats) -> Links:
     """The links of the likeliest assignment of records to released rows, no row for two of them.
 
     Meaning: an intruder who holds many records links them together. Formula in words: the assignment with the largest sum of
@@ -111,12 +113,12 @@ def one_to_one(both: Compared, patterns: Patterns, log_ratio: Floats) -> Links:
     Raises NotFollowed for more than 3,000 records or rows of which some pair cannot be a match, or with more than 100 million
     pairs of distinct ones. Cost: O(n^3) time and O(n^2) memory up to 3,000; above some passes over the pairs, linear memory.
     """
-    queries, searched = (np.repeat(np.arange(len(one)), one) for one in (both.own_counts, both.shown_counts))
+    queries, searched = (np.repeat(np.arange(len(one)), one) for one in (both.record_counts, both.row_counts))
     log_of = logs_by_pattern(patterns.numbers, log_ratio)
     if max(len(queries), len(searched)) > MOST_OF_A_FULL_MATRIX:
         _check_can_be_assigned(both, log_ratio)
         most = float(log_ratio.max())
-        return assigned_by_patterns(both, lambda numbers: most - log_of(numbers))
+        return assign_by_patterns(both, lambda numbers: most - log_of(numbers))
     logs = log_of(patterns_of_block(rules_of(both), 0, both.own.shape[1]))
     possible = np.isfinite(logs)
     never = -2 * (len(queries) + 1) * (1 + np.abs(logs[possible]).max(initial=0.0))
@@ -127,7 +129,7 @@ def one_to_one(both: Compared, patterns: Patterns, log_ratio: Floats) -> Links:
     return Links(both.shown_of_row, both.own_of_record, starts, np.ascontiguousarray(links[:, 1]))
 
 
-def _check_can_be_assigned(both: Compared, log_ratio: Floats) -> None:
+def _check_can_be_assigned(both: PatternComparison, log_ratio: Floats) -> None:
     pairs = both.own.shape[1] * both.shown.shape[1]
     if not np.isfinite(log_ratio).all():
         raise NotFollowed(f"one to one, more than {MOST_OF_A_FULL_MATRIX:,} records of which some pairs cannot be matches")
@@ -154,9 +156,11 @@ def check_compatible(shares: Floats, known: Integers, *, present: bool = True) -
         raise AttackFailed("rows that the intruder cannot tell apart have different probabilities")
 
 
-def _by_block(both: Compared, log_of: Callable[[Integers], Floats], absent: float) -> Iterator[tuple[Floats, Booleans]]:
+def _iterate_blocks(
+    both: PatternComparison, log_of: Callable[[Integers], Floats], absent: float
+) -> Iterator[tuple[Floats, Booleans]]:
     """Of the distinct records, block by block: log total, largest, squares, present, shape (4, i), and who is likeliest."""
-    rules, counts = rules_of(both), both.shown_counts
+    rules, counts = rules_of(both), both.row_counts
     at_a_time = max(PAIRS_OF_A_BLOCK // len(counts), 1)
     for begin in range(0, both.own.shape[1], at_a_time):
         logs = log_of(patterns_of_block(rules, begin, min(begin + at_a_time, both.own.shape[1])))

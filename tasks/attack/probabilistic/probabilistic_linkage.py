@@ -10,24 +10,24 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from tasks.attack.outcomes.links import Links
-from tasks.attack.probabilistic.attenuation import any_as_often, kept_by_files, unchanged
-from tasks.attack.probabilistic.decision import Classified, Decision, classified, decide
-from tasks.attack.probabilistic.jointly import JointDistribution, jointly
-from tasks.attack.probabilistic.levels import Compared, Ladders, compared
+from tasks.attack.probabilistic.attenuation import any_as_often, estimate_retention, restrict_to_unchanged
+from tasks.attack.probabilistic.decision import Classified, Decision, classify_pairs, decide
+from tasks.attack.probabilistic.levels import Ladders, PatternComparison, create_pattern_comparison
 from tasks.attack.probabilistic.model import (
     MOST_STEPS,
     Interactions,
     Model,
     Prior,
-    assumed,
-    by_files,
+    create_assumed_prior,
+    create_estimated_prior,
+    fit_supervised_model,
+    fit_tied_model,
     plain,
     prevalence_of,
-    supervised,
-    tied,
 )
-from tasks.attack.probabilistic.patterns import Patterns, counted, patterns_of
-from tasks.attack.probabilistic.posterior import Distribution, distribution, one_to_one
+from tasks.attack.probabilistic.one_to_one_posterior import OneToOnePosterior, compute_one_to_one_posterior
+from tasks.attack.probabilistic.patterns import Patterns, count_patterns, patterns_of
+from tasks.attack.probabilistic.posterior import PatternPosterior, compute_pattern_posterior, one_to_one
 from tasks.attack.probabilistic.waterfall import Waterfall, riskiest
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
 from tasks.microdata.schema import Schema
@@ -123,11 +123,11 @@ _WEIGHTS = {
 class Estimated:
     """The model of the pairs of two files, and what follows from it before anybody says who is who."""
 
-    both: Compared
+    both: PatternComparison
     patterns: Patterns
     model: Model
     decision: Decision
-    distribution: Distribution | JointDistribution
+    distribution: PatternPosterior | OneToOnePosterior
     links: Links
 
     @property
@@ -135,9 +135,11 @@ class Estimated:
         """The patterns that tell most."""
         return riskiest(self.patterns, self.model)
 
-    def classified(self, records: Integers, rows: Integers) -> Classified:
+    def classify_true_pairs(self, records: Integers, rows: Integers) -> Classified:
         """How the true pairs and the others fell into the three classes."""
-        return classified(self.decision, self.patterns, self.patterns.of_pairs(patterns_of(self.both, records, rows)))
+        return classify_pairs(
+            self.decision, self.patterns, self.patterns.count_occurrences(patterns_of(self.both, records, rows))
+        )
 
 
 def link_by_probability(
@@ -150,7 +152,7 @@ def link_by_probability(
     n_common: int | None = None,
     matches: tuple[Integers, Integers] | None = None,
     participation_known: bool = False,
-    check_size: Callable[[Compared], None] | None = None,
+    check_size: Callable[[PatternComparison], None] | None = None,
 ) -> Estimated:
     """Link each record to the released rows that are most probably its own.
 
@@ -179,10 +181,12 @@ def link_by_probability(
     if not common:
         raise NotApplicable("no record of the intruder is in the release")
     _check_names(spec, schema)
-    both = compared(original, masked, schema, knows, tuple(one for one in spec.compare or () if one[0] in knows))
+    both = create_pattern_comparison(
+        original, masked, schema, knows, tuple(one for one in spec.compare or () if one[0] in knows)
+    )
     if check_size is not None:
         check_size(both)
-    patterns = counted(both)
+    patterns = count_patterns(both)
     model = _model(spec, both, patterns, prevalence_of(original.n, masked.n, common), matches)
     found = _distribution(spec, both, patterns, model.log_ratio, common, participation_known=participation_known)
     decision = decide(model, false_links=spec.false_links_of(model.prevalence), missed=spec.missed)
@@ -191,25 +195,25 @@ def link_by_probability(
 
 def _distribution(
     spec: ProbabilisticLinkage,
-    both: Compared,
+    both: PatternComparison,
     patterns: Patterns,
     log_ratio: Floats,
     n_common: int,
     *,
     participation_known: bool,
-) -> tuple[Distribution | JointDistribution, Links]:
+) -> tuple[PatternPosterior | OneToOnePosterior, Links]:
     presence, known = 1.0 if participation_known else n_common / len(both.own_of_record), participation_known
     if spec.matching == "likeliest":
-        alone = distribution(both, patterns, log_ratio, presence=presence)
+        alone = compute_pattern_posterior(both, patterns, log_ratio, presence=presence)
         return alone, alone.links
     links = one_to_one(both, patterns, log_ratio)
-    found = jointly(both, patterns, log_ratio, links, n_common=n_common, participation_known=known)
-    return found or distribution(both, patterns, log_ratio, presence=presence), links
+    found = compute_one_to_one_posterior(both, patterns, log_ratio, links, n_common=n_common, participation_known=known)
+    return found or compute_pattern_posterior(both, patterns, log_ratio, presence=presence), links
 
 
 def _model(
     spec: ProbabilisticLinkage,
-    both: Compared,
+    both: PatternComparison,
     patterns: Patterns,
     prevalence: float,
     matches: tuple[Integers, Integers] | None,
@@ -217,7 +221,7 @@ def _model(
     interactions = spec.interactions_of(both.names)
     match spec.estimate:
         case "tied":
-            return tied(patterns, prevalence, prior_of(spec.assumed, both, patterns), interactions)
+            return fit_tied_model(patterns, prevalence, prior_of(spec.assumed, both, patterns), interactions)
         case "plain":
             found = plain(patterns, prevalence)
             if not found.settled:
@@ -226,16 +230,16 @@ def _model(
         case "supervised":
             if matches is None or not len(matches[0]):
                 raise NotApplicable("who is who has to be known for the worst case of the model")
-            return supervised(patterns, patterns.of_pairs(patterns_of(both, *matches)), interactions)
+            return fit_supervised_model(patterns, patterns.count_occurrences(patterns_of(both, *matches)), interactions)
 
 
-def prior_of(spec: Assumed, both: Compared, patterns: Patterns) -> Prior:
+def prior_of(spec: Assumed, both: PatternComparison, patterns: Patterns) -> Prior:
     """What the intruder takes for m before he looks at the patterns."""
     if spec.kept == "estimated":
-        return by_files(patterns, kept_by_files(both, KEPT), spec.weight)
+        return create_estimated_prior(patterns, estimate_retention(both, KEPT), spec.weight)
     if any_as_often(both):
-        return by_files(patterns, unchanged(both, kept_by_files(both, spec.kept)), spec.weight)
-    return assumed(patterns, spec.kept, spec.weight)
+        return create_estimated_prior(patterns, restrict_to_unchanged(both, estimate_retention(both, spec.kept)), spec.weight)
+    return create_assumed_prior(patterns, spec.kept, spec.weight)
 
 
 def _check_names(spec: ProbabilisticLinkage, schema: Schema) -> None:

@@ -67,7 +67,7 @@ class Alike:
     sizes: Integers
 
     @classmethod
-    def of(cls, tables: list[csr_array | None]) -> Self:
+    def create_from_matrices(cls, tables: list[csr_array | None]) -> Self:
         """tables: of each rule which own texts (rows) are alike which shown ones, None for rules that ask something else."""
         first, starts, shown, last = [], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
         for table in tables:
@@ -80,9 +80,11 @@ class Alike:
         sizes = np.array([(0, 0) if table is None else table.shape for table in tables], dtype=np.int64).reshape(-1, 2)
         return cls(np.array(first, dtype=np.int64), np.concatenate(starts), np.concatenate(shown), sizes)
 
-    def turned(self) -> Alike:
+    def swap_sides(self) -> Alike:
         """The same, seen from the other file."""
-        return Alike.of([None if first < 0 else self._table(e).T.tocsr() for e, first in enumerate(self.first.tolist())])
+        return Alike.create_from_matrices(
+            [None if first < 0 else self._table(e).T.tocsr() for e, first in enumerate(self.first.tolist())]
+        )
 
     def _table(self, e: int) -> csr_array:
         begin, (own, shown) = int(self.first[e]), self.sizes[e].tolist()
@@ -103,7 +105,7 @@ def alike_texts(own: pa.Array, shown: pa.Array, rule: Similar, place: str) -> tu
     Source: Winkler (1990), Levenshtein (1966); Jaro and Winkler as splink does (the beginning counts from 0.7 on, 0.1 for each
     of 4 characters).
     """
-    sides = [_cleaned(column, place) for column in (own, shown)]
+    sides = [_normalise_column(column, place) for column in (own, shown)]
     names = [sorted({text for text in side if text is not None}) for side in sides]
     n_pairs = len(names[0]) * len(names[1])
     if n_pairs > MOST_TEXT_PAIRS:
@@ -111,7 +113,7 @@ def alike_texts(own: pa.Array, shown: pa.Array, rule: Similar, place: str) -> tu
             f"{n_pairs:,} pairs of different texts are too many to compare by similarity ({MOST_TEXT_PAIRS:,} at most): "
             "compare the attribute by `exact`"
         )
-    numbers = [_numbered(side, known) for side, known in zip(sides, names, strict=True)]
+    numbers = [_number_texts(side, known) for side, known in zip(sides, names, strict=True)]
     return numbers[0], numbers[1], _similar(names[0], names[1], rule)
 
 
@@ -136,11 +138,11 @@ def _similar(own: list[str], shown: list[str], rule: Similar) -> csr_array:
     return csr_array((np.ones(len(at[0]), dtype=np.bool_), at), shape=(len(own) + 1, len(shown) + 1))
 
 
-def _cleaned(column: pa.Array, place: str) -> list[str | None]:
+def _normalise_column(column: pa.Array, place: str) -> list[str | None]:
     if not pa.types.is_string(column.type) and column.null_count < len(column):
         what, remedy = "similarity is asked for of values that are no texts", "compare numbers by `within`, codes by `exact`"
         raise InputError("no-text", place, what, "an attribute of text in both files", remedy, str(column.type))
-    texts = [None if text is None else cleaned(text) for text in column.to_pylist()]
+    texts = [None if text is None else normalise_text(text) for text in column.to_pylist()]
     longest = max((len(text) for text in texts if text is not None), default=0)
     if longest > LONGEST:
         what = f"a text of {longest:,} characters is too long to be compared by similarity"
@@ -148,12 +150,12 @@ def _cleaned(column: pa.Array, place: str) -> list[str | None]:
     return texts
 
 
-def cleaned(text: str) -> str:
+def normalise_text(text: str) -> str:
     """The text as it is compared. Example: a decomposed ` Jose\\u0301  MARIA ` becomes `josé maria`."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(folded.split())
 
 
-def _numbered(texts: list[str | None], known: list[str]) -> Floats:
+def _number_texts(texts: list[str | None], known: list[str]) -> Floats:
     number = {text: i for i, text in enumerate(known, start=1)}
     return np.array([0 if text is None else number[text] for text in texts], dtype=np.float64)

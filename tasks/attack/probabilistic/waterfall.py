@@ -13,7 +13,7 @@ FEWEST_PAIRS = 10  # of a pattern that is shown, as of a bar of a histogram
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EvidenceStep:
     """One attribute: how alike it is in the pattern (0: not at all), and log2 m/u of that level, in bits."""
 
     attribute: str
@@ -31,7 +31,7 @@ class Waterfall:
     """
 
     before: float
-    steps: tuple[Step, ...]
+    steps: tuple[EvidenceStep, ...]
     together: float
     after: float
     match: float
@@ -59,6 +59,6 @@ def _waterfall(patterns: Patterns, model: Model, at: int) -> Waterfall:
     )
 
 
-def _step(patterns: Patterns, model: Model, j: int, level: int) -> Step:
+def _step(patterns: Patterns, model: Model, j: int, level: int) -> EvidenceStep:
     m, u = float(model.m[j][level]), float(model.u[j][level])
-    return Step(patterns.names[j], level, float(np.log2(m / u)) if m > 0 and u > 0 else float(np.sign(m - u) * np.inf))
+    return EvidenceStep(patterns.names[j], level, float(np.log2(m / u)) if m > 0 and u > 0 else float(np.sign(m - u) * np.inf))

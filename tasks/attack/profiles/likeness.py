@@ -18,18 +18,18 @@ _MOST_CATEGORIES = 20  # the rarer ones count as one
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class AttributeColumn:
     """One attribute of a file, without its name. values: positions, NaN missing; categories instead of them: texts."""
 
     values: Floats
     categories: pa.Array | None = None
 
     @property
-    def ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         return self.categories is None
 
 
-def apart(one: Column, other: Column, *, same_units: bool) -> float:
+def apart(one: AttributeColumn, other: AttributeColumn, *, same_units: bool) -> float:
     """How far two attributes are apart by their distributions, >= 0; 0 for the same column, in another order of the records.
 
     Formula in words: ordered attributes: Wasserstein's distance after x -> arsinh((x - c) / s), which is linear near 0 and
@@ -39,7 +39,7 @@ def apart(one: Column, other: Column, *, same_units: bool) -> float:
     Either way the difference of the shares of missing values is added. Different kinds: `UNLIKE`.
     Cost: O(n log n).
     """
-    if one.ordered != other.ordered:
+    if one.is_ordered != other.is_ordered:
         return UNLIKE
     missing = abs(float(np.isnan(one.values).mean()) - float(np.isnan(other.values).mean()))
     if one.categories is not None and other.categories is not None:
@@ -49,13 +49,13 @@ def apart(one: Column, other: Column, *, same_units: bool) -> float:
         return missing
     if same_units:
         scale = (_spread(x, 0.0) + _spread(y, 0.0)) / 2
-        places = [_compressed(z, 0.0, scale) for z in (x, y)]
+        places = [_compress_values(z, 0.0, scale) for z in (x, y)]
     else:
-        places = [_compressed(z, float(np.median(z)), _spread(z, float(np.median(z)))) for z in (x, y)]
+        places = [_compress_values(z, float(np.median(z)), _spread(z, float(np.median(z)))) for z in (x, y)]
     return missing + float(wasserstein_distance(places[0], places[1]))
 
 
-def dependence(columns: tuple[Column, ...]) -> Floats:
+def dependence(columns: tuple[AttributeColumn, ...]) -> Floats:
     """How the attributes of one file hang together, shape (d, d), symmetric, zeros on the diagonal.
 
     Spearman's rank correlation of two ordered attributes, -1 to 1; Cramer's V, 0 to 1, where one is nominal: an ordered one is
@@ -68,7 +68,7 @@ def dependence(columns: tuple[Column, ...]) -> Floats:
     bands = [_bands(column) for column in columns]
     for i in range(d):
         for j in range(i):
-            both = columns[i].ordered and columns[j].ordered
+            both = columns[i].is_ordered and columns[j].is_ordered
             found[i, j] = found[j, i] = _correlation(shares[i], shares[j]) if both else _association(bands[i], bands[j])
     return found
 
@@ -88,7 +88,7 @@ def _spread(values: Floats, centre: float) -> float:
     return float(np.abs(values - centre).mean())
 
 
-def _compressed(values: Floats, centre: float, scale: float) -> Floats:
+def _compress_values(values: Floats, centre: float, scale: float) -> Floats:
     places: Floats = np.arcsinh((values - centre) / scale) if scale > 0 else values * 0.0
     return places
 
@@ -102,7 +102,7 @@ def _apart_by_shares(one: pa.Array, other: pa.Array, *, same_units: bool) -> flo
     return float(np.abs(shares[0] - shares[1]).sum() / 2)
 
 
-def _bands(column: Column) -> Integers:
+def _bands(column: AttributeColumn) -> Integers:
     if column.categories is not None:
         codes: Integers = encode_jointly(column.categories)[0]
         return np.where(places_by_share(column.categories) >= _MOST_CATEGORIES, len(codes), codes)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment, quadratic_assignment
 
-from tasks.attack.profiles.likeness import UNLIKE, Column, apart, dependence
+from tasks.attack.profiles.likeness import UNLIKE, AttributeColumn, apart, dependence
 from tasks.microdata.table import Floats, Integers
 
 _DIGITS = 9  # below, costs differ by the order in which records were summed up
 NOBODY = -1
 
 
-def matched(own: tuple[Column, ...], shown: tuple[Column, ...], *, same_units: bool) -> Integers:
+def match_attributes(own: tuple[AttributeColumn, ...], shown: tuple[AttributeColumn, ...], *, same_units: bool) -> Integers:
     """For each of the intruder's attributes the released one that he takes for it, NOBODY for none, shape (d,).
 
     Meaning: two columns of one population have one distribution, and hang together with the other columns in the same way,
@@ -31,7 +31,7 @@ def matched(own: tuple[Column, ...], shown: tuple[Column, ...], *, same_units: b
     Example: unmasked columns of different distributions are matched with themselves.
     """
     if len(own) > len(shown):
-        turned = matched(shown, own, same_units=same_units)
+        turned = match_attributes(shown, own, same_units=same_units)
         found = np.full(len(own), NOBODY)
         found[turned[turned >= 0]] = np.flatnonzero(turned >= 0)
         return found
@@ -51,8 +51,8 @@ def best_pairing(costs: Floats, own: Floats, shown: Floats) -> Integers:
     padded = np.zeros((n, n))
     padded[:d, :d] = own
     by_dependence = quadratic_assignment(padded, shown, options={"maximize": True, "rng": np.random.default_rng(0)}).col_ind
-    starts = [_completed(linear_sum_assignment(one)[1], n) for one in (costs, costs + signatures)]
-    ends = [_exchanged(start, costs, own, shown) for start in (*starts, by_dependence)]
+    starts = [_complete_permutation(linear_sum_assignment(one)[1], n) for one in (costs, costs + signatures)]
+    ends = [_improve_by_exchanges(start, costs, own, shown) for start in (*starts, by_dependence)]
     totals = [total_cost(end[:d], costs, own, shown) for end in ends]
     return ends[int(np.argmin(np.round(totals, _DIGITS)))][:d]
 
@@ -71,12 +71,12 @@ def _apart_by_dependence(x: Floats, y: Floats) -> float:
     return float(np.abs(next(ordered) - next(ordered)).mean())
 
 
-def _completed(pairing: Integers, n: int) -> Integers:
+def _complete_permutation(pairing: Integers, n: int) -> Integers:
     """A permutation of n that begins with the pairing; the columns that are left over follow."""
     return np.append(pairing, np.setdiff1d(np.arange(n), pairing))
 
 
-def _exchanged(start: Integers, costs: Floats, own: Floats, shown: Floats) -> Integers:
+def _improve_by_exchanges(start: Integers, costs: Floats, own: Floats, shown: Floats) -> Integers:
     """Exchange two places of a permutation, the pair that helps most each time, until none helps.
 
     scipy's quadratic_assignment knows neither the cost of a single pair nor attributes that are left over.
@@ -84,14 +84,14 @@ def _exchanged(start: Integers, costs: Floats, own: Floats, shown: Floats) -> In
     d, best = len(costs), np.array(start)
     least = total_cost(best[:d], costs, own, shown)
     while True:
-        tried = [_swapped(best, i, j) for i in range(d) for j in range(i + 1, len(best))]
+        tried = [_swap_places(best, i, j) for i in range(d) for j in range(i + 1, len(best))]
         totals = np.round([total_cost(one[:d], costs, own, shown) for one in tried], _DIGITS)
         if not len(totals) or totals.min() >= round(least, _DIGITS):
             return best
         best, least = tried[int(totals.argmin())], float(totals.min())
 
 
-def _swapped(permutation: Integers, i: int, j: int) -> Integers:
+def _swap_places(permutation: Integers, i: int, j: int) -> Integers:
     swapped = permutation.copy()
     swapped[[i, j]] = swapped[[j, i]]
     return swapped

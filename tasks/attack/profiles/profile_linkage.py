@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from tasks.attack.comparison import Comparison, ScaleBy, compare, distinct
-from tasks.attack.linkage.assignment import assigned
+from tasks.attack.comparison import PlainComparison, ScaleBy, compare, distinct
+from tasks.attack.linkage.assignment import list_assigned_classes
 from tasks.attack.linkage.attributes import EQUAL, SQUARED, Columns
 from tasks.attack.linkage.distances import euclidean
 from tasks.attack.linkage.search import Search
 from tasks.attack.outcomes.links import Links
-from tasks.attack.profiles.likeness import Column, places_by_share
-from tasks.attack.profiles.matching import matched
+from tasks.attack.profiles.likeness import AttributeColumn, places_by_share
+from tasks.attack.profiles.matching import match_attributes
 from tasks.attack.profiles.profile import Scores, profiles
 from tasks.mask.fitting import extract_positions
 from tasks.microdata.errors import InputError, NotApplicable
@@ -110,22 +110,22 @@ def link_by_profile(
     theirs = schema.release_columns if spec.release_attributes is None else tuple(dict.fromkeys(spec.release_attributes))
     if spec.match == "no_shared_attributes":
         left = tuple(name for name in theirs if name not in knows)
-        return _linked(_profiled(original, masked, schema, spec, (knows, left)), spec), ""
-    both, right = _compared(original, masked, schema, spec, (knows, theirs))
+        return _link_comparison(_compare_profiles(original, masked, schema, spec, (knows, left)), spec), ""
+    both, right = _compare_matched_attributes(original, masked, schema, spec, (knows, theirs))
     remark = f"; attributes of his file that he takes for the released ones that they are: {right} of {len(knows)}"
-    return _linked(both, spec), remark
+    return _link_comparison(both, spec), remark
 
 
-def _profiled(
+def _compare_profiles(
     original: Microdata,
     masked: Microdata,
     schema: Schema,
     spec: ProfileLinkage,
     names: tuple[tuple[str, ...], tuple[str, ...]],
-) -> Comparison:
+) -> PlainComparison:
     """The profiles of both files, in which every aggregate weighs the same."""
-    his = _with_order(original, schema, names[0])
-    theirs = _with_order(masked, schema, names[1])
+    his = _select_ordinal_attributes(original, schema, names[0])
+    theirs = _select_ordinal_attributes(masked, schema, names[1])
     if not his:
         raise NotApplicable("the intruder knows no attribute that has an order")
     if not theirs:
@@ -136,23 +136,23 @@ def _profiled(
         for data, some in ((original, his), (masked, theirs))
     )
     d = own.shape[1]
-    return Comparison(*distinct(own), *distinct(shown), np.zeros(d, dtype=bool), np.ones(d))
+    return PlainComparison(*distinct(own), *distinct(shown), np.zeros(d, dtype=bool), np.ones(d))
 
 
-def _compared(
+def _compare_matched_attributes(
     original: Microdata,
     masked: Microdata,
     schema: Schema,
     spec: ProfileLinkage,
     names: tuple[tuple[str, ...], tuple[str, ...]],
-) -> tuple[Comparison, int]:
+) -> tuple[PlainComparison, int]:
     """Both files in the attributes that were matched, and how many of these are matched rightly."""
-    his, theirs = _in_no_order(names[0], "his"), _in_no_order(names[1], "released")
+    his, theirs = _sort_by_digest(names[0], "his"), _sort_by_digest(names[1], "released")
     own = tuple(_column(original, schema, name) for name in his)
     shown = tuple(_column(masked, schema, name) for name in theirs)
     if not own or not shown:
         raise NotApplicable("the intruder knows no attribute, or the release has none")
-    found = matched(own, shown, same_units=spec.units == "same")
+    found = match_attributes(own, shown, same_units=spec.units == "same")
     pairs = [(i, int(found[i])) for i in np.flatnonzero(found >= 0)]
     if not pairs:
         raise NotApplicable("no attribute of the intruder is of the kind of a released one")
@@ -162,12 +162,14 @@ def _compared(
     return both, sum(his[i] == theirs[j] for i, j in pairs)
 
 
-def _linked(both: Comparison, spec: ProfileLinkage) -> Links:
+def _link_comparison(both: PlainComparison, spec: ProfileLinkage) -> Links:
     d = len(both.weight)
     columns = Columns(np.where(both.nominal, EQUAL, SQUARED), both.weight, np.arange(d), d, missing_out=False)
     search = Search(both.own, both.shown, columns, euclidean(d))
     if spec.matching == "one_to_one":
-        return Links(both.shown_of_row, both.own_of_record, *assigned(search, both.own_of_record, both.shown_of_row))
+        return Links(
+            both.shown_of_row, both.own_of_record, *list_assigned_classes(search, both.own_of_record, both.shown_of_row)
+        )
     answer = search.nearest()
     links = (both.shown_of_row, both.own_of_record, answer.starts, answer.found)
     return Links(*links, least=answer.least, runner_up=answer.runner_up)
@@ -186,7 +188,7 @@ def _check_names(spec: ProfileLinkage, schema: Schema) -> None:
                 raise InputError("unpublished-attribute", where, what, ", ".join(schema.release_columns), "take it out", name)
 
 
-def _with_order(data: Microdata, schema: Schema, names: tuple[str, ...]) -> tuple[str, ...]:
+def _select_ordinal_attributes(data: Microdata, schema: Schema, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in names if _has_order(data, schema[name]))
 
 
@@ -198,28 +200,28 @@ def _positions(data: Microdata, schema: Schema, names: tuple[str, ...]) -> Float
     return np.column_stack([extract_positions(data, schema, name, f"attacks: {name}") for name in names])
 
 
-def _in_no_order(names: tuple[str, ...], file: str) -> tuple[str, ...]:
+def _sort_by_digest(names: tuple[str, ...], file: str) -> tuple[str, ...]:
     """The names in an order that says nothing: two columns that cannot be told apart must not be matched by their places."""
     return tuple(sorted(set(names), key=lambda name: hashlib.sha256(f"{file}:{name}".encode()).digest()))
 
 
-def _column(data: Microdata, schema: Schema, name: str) -> Column:
+def _column(data: Microdata, schema: Schema, name: str) -> AttributeColumn:
     if _has_order(data, schema[name]):
-        return Column(_positions(data, schema, (name,))[:, 0])
+        return AttributeColumn(_positions(data, schema, (name,))[:, 0])
     column = data.column(name)
     if pa.types.is_integer(column.type):
         column = column.cast(pa.float64())  # a mask may have made it decimals
-    return Column(np.where(data.missing(name), np.nan, 0.0), column.cast(pa.string()))
+    return AttributeColumn(np.where(data.missing(name), np.nan, 0.0), column.cast(pa.string()))
 
 
-def _values(column: Column, spec: ProfileLinkage) -> pa.Array:
+def _values(column: AttributeColumn, spec: ProfileLinkage) -> pa.Array:
     """What is compared: numbers, categories, or places of categories by how frequent they are."""
     if column.categories is None:
         return pa.array(column.values, from_pandas=True)
     return column.categories if spec.units == "same" else pa.array(places_by_share(column.categories), from_pandas=True)
 
 
-def _as_if_named(columns: dict[str, Column]) -> Schema:
+def _as_if_named(columns: dict[str, AttributeColumn]) -> Schema:
     """The schema of matched columns, under numbers in place of names."""
-    scales = {name: Scale.NUMERIC if column.ordered else Scale.NOMINAL for name, column in columns.items()}
+    scales = {name: Scale.NUMERIC if column.is_ordered else Scale.NOMINAL for name, column in columns.items()}
     return Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, scale, "pipeline") for name, scale in scales.items()))

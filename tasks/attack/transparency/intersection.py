@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.comparison import Comparison, squared_distance
-from tasks.attack.nearest import TIE, with_room
+from tasks.attack.comparison import PlainComparison, compute_record_distance
+from tasks.attack.nearest import TIE, ensure_capacity
 from tasks.attack.transparency.likelihood import TIE as TIE_OF_LOGARITHMS
 from tasks.attack.transparency.likelihood import Laws, add_evidence, rule_out, weigh
 from tasks.microdata.compiled import njit
@@ -42,8 +42,8 @@ class Conditions:
     sizes: Integers
 
 
-def intersected(
-    both: Comparison, conditions: Conditions, *, searching: Booleans, few: int = 0
+def intersect_conditions(
+    both: PlainComparison, conditions: Conditions, *, searching: Booleans, few: int = 0
 ) -> tuple[Integers, Integers, Integers, tuple[Integers, Integers]]:
     """For each searching distinct record the rows that meet all conditions: the best of them, and the size of the whole set.
 
@@ -63,7 +63,7 @@ def intersected(
         both.nominal,
         both.weight,
         searching,
-        *joined_lists(conditions),
+        *concatenate_lists(conditions),
         np.ascontiguousarray(conditions.shown[:, rows]),
         conditions.low,
         conditions.high,
@@ -82,12 +82,12 @@ def intersected(
     return starts, rows[found], whole, (few_starts, rows[members])
 
 
-def ruled_out(conditions: Conditions, records: Integers, rows: Integers) -> Booleans:
+def is_ruled_out(conditions: Conditions, records: Integers, rows: Integers) -> Booleans:
     """Shape (q,): is the distinct row rows[e] outside the set of possible images of the distinct record records[e]?"""
-    return _ruled_out(
+    return _is_ruled_out(
         records,
         rows,
-        *joined_lists(conditions),
+        *concatenate_lists(conditions),
         conditions.shown,
         conditions.low,
         conditions.high,
@@ -100,7 +100,7 @@ def ruled_out(conditions: Conditions, records: Integers, rows: Integers) -> Bool
     )
 
 
-def joined_lists(conditions: Conditions) -> tuple[Integers, Integers, Integers]:
+def concatenate_lists(conditions: Conditions) -> tuple[Integers, Integers, Integers]:
     """Where the codes allowed by each list begin and end for each record, in one array of all of them."""
     offsets = np.cumsum([0, *(len(codes) for codes in conditions.allowed)])[:-1, np.newaxis]
     return conditions.begins + offsets, conditions.ends + offsets, np.concatenate(conditions.allowed)
@@ -180,23 +180,23 @@ def _intersect(
             whole[i] += sizes[row]
             if scores[e] < likeliest:
                 continue
-            distance = squared_distance(own[i], shown_values[row], nominal, weight, least * TIE)
+            distance = compute_record_distance(own[i], shown_values[row], nominal, weight, least * TIE)
             if distance <= least * TIE:
-                found, distances = with_room(found, used), with_room(distances, used)
+                found, distances = ensure_capacity(found, used), ensure_capacity(distances, used)
                 found[used], distances[used] = row, distance
                 used += 1
                 least = min(least, distance)
         used = _keep_nearest(found, distances, first, used, least)
         starts[i + 1] = used
         for row in possible[: n_images if whole[i] <= few else 0]:
-            members = with_room(members, few_starts[i + 1])
+            members = ensure_capacity(members, few_starts[i + 1])
             members[few_starts[i + 1]] = row
             few_starts[i + 1] += 1
     return starts, found[:used].copy(), whole, few_starts, members[: few_starts[-1]].copy()
 
 
 @njit(missing=_MISSING, infinite=_UNBOUNDED)
-def _ruled_out(
+def _is_ruled_out(
     records: Integers,
     rows: Integers,
     begins: Integers,
@@ -217,7 +217,7 @@ def _ruled_out(
     for e in range(len(records)):
         i, row, n_possible = records[e], rows[e], 0
         if _is_listed(allowed, begins[0, i], ends[0, i], shown[0, row]):
-            n_possible = _within(positions, row, row + 1, low[i], high[i], possible, 0)
+            n_possible = _add_rows_in_intervals(positions, row, row + 1, low[i], high[i], possible, 0)
         n_possible = _showing(shown, possible, n_possible, begins[:, i], ends[:, i], allowed)
         n_possible = rule_out(log_probability, own_at[i], shown_at, own_places[i], shown_places, possible, n_possible, scores)
         outside[e] = n_possible == 0
@@ -269,7 +269,7 @@ def write_images(
     n_possible = 0
     for option in allowed[begins[0] : ends[0]]:
         first, last = _range(positions, group_starts[option], group_starts[option + 1], low, high)
-        n_possible = _within(positions, first, last, low, high, possible, n_possible)
+        n_possible = _add_rows_in_intervals(positions, first, last, low, high, possible, n_possible)
     return _showing(shown, possible, n_possible, begins, ends, allowed)
 
 
@@ -294,7 +294,9 @@ def _first_above(positions: Floats, first: int, last: int, bound: float, strictl
 
 
 @njit
-def _within(positions: Floats, first: int, last: int, low: Floats, high: Floats, possible: Integers, n_possible: int) -> int:
+def _add_rows_in_intervals(
+    positions: Floats, first: int, last: int, low: Floats, high: Floats, possible: Integers, n_possible: int
+) -> int:
     """Add the rows of a range that meet all intervals to the possible ones; returns how many these are then."""
     for row in range(first, last):
         meets = True

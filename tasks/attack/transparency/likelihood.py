@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.mask.images import DiscreteLikelihood
+from tasks.mask.intruder_belief import DiscreteLikelihood
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 

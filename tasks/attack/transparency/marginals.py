@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.comparison import Comparison, squared_distance
+from tasks.attack.comparison import PlainComparison, compute_record_distance
 from tasks.attack.linkage.marginals import MOST_PAIRS_JOINTLY, WeighedPairs
 from tasks.attack.linkage.marginals import marginals as jointly
-from tasks.attack.nearest import TIE, with_room
+from tasks.attack.nearest import TIE, ensure_capacity
 from tasks.attack.transparency.intersection import Conditions
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, Scored, images_of, scored
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, images_of, score_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Floats, Integers
@@ -36,22 +36,22 @@ class Marginals:
     row_class: Integers
     largest: Floats
 
-    def at(self, records: Integers, rows: Integers) -> Floats:
+    def compute_probabilities(self, records: Integers, rows: Integers) -> Floats:
         """Shape (k,): the probability that the row is the record's own, for k pairs."""
-        return self.pairs.at(self.chance, self.record_class[records], self.row_class[rows])
+        return self.pairs.look_up_values(self.chance, self.record_class[records], self.row_class[rows])
 
-    def claimed(self, records: Integers) -> Floats:
+    def compute_guess_probabilities(self, records: Integers) -> Floats:
         """Shape (k,): the largest probability of any row."""
         return self.largest[self.record_class[records]]
 
-    def likeliest(self, both: Comparison) -> tuple[Integers, Integers]:
+    def likeliest(self, both: PlainComparison) -> tuple[Integers, Integers]:
         """Starts and classes of the rows of the largest probability of each distinct record, and of these of the nearest."""
         return _likeliest(
             self.pairs.starts, self.pairs.rows, self.chance, self.largest, both.own, both.shown, both.nominal, both.weight
         )
 
 
-def marginals(both: Comparison, conditions: Conditions) -> Marginals:
+def marginals(both: PlainComparison, conditions: Conditions) -> Marginals:
     """The probability of each pair, where the intruder holds the whole original of a complete release.
 
     Meaning: each released row is one record's. Where rows that would suit a record suit others better, that speaks for the
@@ -68,7 +68,7 @@ def marginals(both: Comparison, conditions: Conditions) -> Marginals:
     Cost: that of the attack, and of up to 100 rounds over the pairs. Source: as of `linkage.marginals`.
     Example: records that can be rows {1}, {1, 2}: the second is row 2 for certain.
     """
-    whole = scored(conditions)
+    whole = score_images(conditions)
     starts, places, weight = _pairs(whole, MOST_PAIRS_JOINTLY)
     if len(starts) == 0:
         raise NotFollowed(
@@ -83,7 +83,7 @@ def marginals(both: Comparison, conditions: Conditions) -> Marginals:
 
 
 @njit(missing=MISSING, infinite=UNBOUNDED)
-def _pairs(whole: Scored, most: int) -> tuple[Integers, Integers, Floats]:
+def _pairs(whole: ImageScores, most: int) -> tuple[Integers, Integers, Floats]:
     """The possible images of each record that are not hopeless, and what speaks for each, at most 1; empty for too many."""
     r = len(whole.own_at)
     starts, used = np.zeros(r + 1, dtype=np.int64), 0
@@ -94,7 +94,7 @@ def _pairs(whole: Scored, most: int) -> tuple[Integers, Integers, Floats]:
         top = scores[:n].max() if n > 0 else 0.0
         for e in range(n):
             if scores[e] > top - _LOST:
-                places, weight = with_room(places, used), with_room(weight, used)
+                places, weight = ensure_capacity(places, used), ensure_capacity(weight, used)
                 places[used], weight[used] = possible[e], np.exp(scores[e] - top)
                 used += 1
         if used > most:
@@ -121,9 +121,9 @@ def _likeliest(
         for e in range(starts[i], starts[i + 1]):
             if chance[e] < largest[i] * _EQUAL:
                 continue
-            distance = squared_distance(own[i], shown[rows[e]], nominal, weight, least * TIE)
+            distance = compute_record_distance(own[i], shown[rows[e]], nominal, weight, least * TIE)
             if distance <= least * TIE:
-                found, distances = with_room(found, used), with_room(distances, used)
+                found, distances = ensure_capacity(found, used), ensure_capacity(distances, used)
                 found[used], distances[used] = rows[e], distance
                 used, least = used + 1, min(least, distance)
         kept = first

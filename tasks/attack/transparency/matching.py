@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.attack.comparison import Comparison, squared_distance
-from tasks.attack.linkage.assignment import assignment
+from tasks.attack.comparison import PlainComparison, compute_record_distance
+from tasks.attack.linkage.assignment import solve_assignment
 from tasks.attack.transparency.intersection import Conditions
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, Scored, images_of, scored
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, images_of, score_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -20,15 +20,15 @@ _RECORDS = dict.fromkeys(("own", "shown"), "a missing value, which `squared_dist
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class ImageCosts:
     """What it costs to give distinct record i the distinct row l: -log r(l) but for terms of the row or the record alone.
 
     both: the comparison. beside: how much half its squared distance counts: only between assignments that are equally likely.
     never: what a row costs that cannot be the record's image: more than any assignment of possible images.
     """
 
-    both: Comparison
-    whole: Scored
+    both: PlainComparison
+    whole: ImageScores
     beside: float
     never: float
 
@@ -40,7 +40,7 @@ class Costs:
     def searched(self) -> Floats:
         return self.both.shown
 
-    def turned(self) -> Costs:
+    def swap_sides(self) -> ImageCosts:
         raise TypeError("as many rows as records are matched: neither file is the larger")
 
     def matrix(self, some: Integers) -> Floats:
@@ -74,7 +74,7 @@ class Costs:
         return costs
 
 
-def matched(both: Comparison, conditions: Conditions) -> tuple[Integers, Integers]:
+def assign_likeliest_rows(both: PlainComparison, conditions: Conditions) -> tuple[Integers, Integers]:
     """Starts and classes of the likeliest assignment of all records to all released rows, no row for two of them.
 
     Meaning: an intruder who holds the whole original of a complete release links everybody together: a row that is surely
@@ -88,16 +88,16 @@ def matched(both: Comparison, conditions: Conditions) -> tuple[Integers, Integer
     Returns, for each distinct record, its distinct rows.
     Cost: as `assignment`, with every pair of distinct records and rows looked at in each of its rounds.
     """
-    whole = scored(conditions)
-    costs = Costs(both, whole, _BESIDE_LAWS if conditions.laws.any else 1.0, 0.0)
+    whole = score_images(conditions)
+    costs = ImageCosts(both, whole, _BESIDE_LAWS if conditions.laws.any else 1.0, 0.0)
     costs = replace(costs, never=(len(both.own_of_record) + 1) * (1.0 + _largest(costs)))
-    given = assignment(costs, both.own_of_record, both.shown_of_row)
+    given = solve_assignment(costs, both.own_of_record, both.shown_of_row)
     records = np.repeat(np.arange(len(both.own)), np.diff(given.starts))
     possible = costs.apart(records, given.classes) < costs.never
     return np.searchsorted(records[possible], np.arange(len(both.own) + 1)), given.classes[possible]
 
 
-def _largest(costs: Costs) -> float:
+def _largest(costs: ImageCosts) -> float:
     """The largest cost of a possible image, or what bounds it."""
     largest, n = 0.0, len(costs.queries)
     for block in np.array_split(np.arange(n), max(-(-n * len(costs.searched) // _PAIRS_AT_A_TIME), 1)):
@@ -107,7 +107,7 @@ def _largest(costs: Costs) -> float:
 
 @njit(missing=MISSING | _RECORDS, infinite=UNBOUNDED)
 def _matrix(
-    some: Integers, whole: Scored, own: Floats, shown: Floats, nominal: Booleans, weight: Floats, never: float
+    some: Integers, whole: ImageScores, own: Floats, shown: Floats, nominal: Booleans, weight: Floats, never: float
 ) -> Floats:
     costs = np.full((len(some), len(whole.sizes)), never)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))
@@ -115,6 +115,6 @@ def _matrix(
         i = some[at]
         for e in range(images_of(i, whole, possible, scores)):
             row = whole.rows[possible[e]]
-            distance = squared_distance(own[i], shown[row], nominal, weight, np.inf)
+            distance = compute_record_distance(own[i], shown[row], nominal, weight, np.inf)
             costs[at, row] = max(-scores[e], 0.0) + distance / 2
     return costs

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.outcomes.links import Links
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, Scored, images_of, scored
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, images_of, score_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -15,7 +15,7 @@ _LEAST = 1e-12  # of what speaks for a row: no other record can show it
 
 
 @dataclass(frozen=True, slots=True)
-class Posterior:
+class ImagePosterior:
     """r(l) of every distinct record over the released rows.
 
     links: of the attack. log_total: shape (r + 1,): the logarithm of the sum of the weights of a record's possible images; -inf
@@ -24,26 +24,26 @@ class Posterior:
     """
 
     links: Links
-    whole: Scored
+    whole: ImageScores
     by_law: bool
     log_total: Floats
     largest: Floats
     squares: Floats
 
-    def at(self, records: Integers, rows: Integers) -> Floats:
+    def compute_probabilities(self, records: Integers, rows: Integers) -> Floats:
         """Shape (k,): r(row) of the record, for k pairs; 0 where the row cannot be its image."""
         kinds, places = self.links.search_class[records], self.whole.place[self.links.found_class[rows]]
         order = np.argsort(kinds, kind="stable")
         logs = np.empty(len(kinds))
-        logs[order] = _at(kinds[order], places[order], self.whole, self.by_law)
+        logs[order] = _list_log_weights(kinds[order], places[order], self.whole, self.by_law)
         return np.exp(logs - np.where(np.isneginf(logs), 0.0, self.log_total[kinds]))
 
-    def claimed(self, records: Integers) -> Floats:
+    def compute_guess_probabilities(self, records: Integers) -> Floats:
         """Shape (k,): the largest r(l) of each record."""
         return self.largest[self.links.search_class[records]]
 
 
-def posterior(links: Links) -> Posterior:
+def posterior(links: Links) -> ImagePosterior:
     """r(l) of all records, from what the steps let an intruder conclude.
 
     Formula in words: of the rows that can be the record's image, row l has a probability proportional to P(l | record) / q(l),
@@ -60,12 +60,12 @@ def posterior(links: Links) -> Posterior:
     conditions = links.conditions
     if conditions is None:
         raise ValueError("the links follow from no masking steps")
-    whole = scored(conditions)
-    return Posterior(links, whole, conditions.laws.any, *_sums(whole, conditions.laws.any))
+    whole = score_images(conditions)
+    return ImagePosterior(links, whole, conditions.laws.any, *_sums(whole, conditions.laws.any))
 
 
 @njit(missing=MISSING, infinite=UNBOUNDED)
-def _sums(whole: Scored, by_law: bool) -> tuple[Floats, Floats, Floats]:
+def _sums(whole: ImageScores, by_law: bool) -> tuple[Floats, Floats, Floats]:
     r = len(whole.own_at)
     totals, largest, squares = np.full(r + 1, -np.inf), np.zeros(r + 1), np.zeros(r + 1)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))
@@ -92,7 +92,7 @@ def _weight(score: float, by_law: bool) -> float:
 
 
 @njit(missing=MISSING, infinite=UNBOUNDED)
-def _at(kinds: Integers, places: Integers, whole: Scored, by_law: bool) -> Floats:
+def _list_log_weights(kinds: Integers, places: Integers, whole: ImageScores, by_law: bool) -> Floats:
     """Of ascending kinds: the images of each are listed once, however many rows of it are asked for."""
     logs, at_place = np.full(len(kinds), -np.inf), np.full(len(whole.sizes), -np.inf)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))

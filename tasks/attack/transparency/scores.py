@@ -8,9 +8,9 @@ import numpy as np
 
 from tasks.attack.transparency.intersection import (
     Conditions,
+    concatenate_lists,
     evidence_by_row,
     groups_of,
-    joined_lists,
     write_images,
 )
 from tasks.attack.transparency.likelihood import rule_out, weigh
@@ -18,7 +18,7 @@ from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
 
-class Scored(NamedTuple):
+class ImageScores(NamedTuple):
     """The conditions as compiled functions take them, the c distinct rows in the order in which they are looked up.
 
     evidence: shape (c,): log q of each row, 0 without laws. sizes: shape (c,). place: shape (c,): where each row stands here.
@@ -52,12 +52,12 @@ UNBOUNDED = {
 }
 
 
-def scored(conditions: Conditions) -> Scored:
+def score_images(conditions: Conditions) -> ImageScores:
     """Put the conditions in order, and sum what speaks for each row over all records."""
     starts, rows = groups_of(conditions)
     laws = conditions.laws
-    whole = Scored(
-        *joined_lists(conditions),
+    whole = ImageScores(
+        *concatenate_lists(conditions),
         np.ascontiguousarray(conditions.shown[:, rows]),
         conditions.low,
         conditions.high,
@@ -76,12 +76,12 @@ def scored(conditions: Conditions) -> Scored:
     return whole._replace(evidence=_evidence(whole, laws.records)) if laws.any else whole
 
 
-def _evidence(whole: Scored, records: Floats) -> Floats:
+def _evidence(whole: ImageScores, records: Floats) -> Floats:
     return evidence_by_row(*whole[:12], records, whole.group_starts)
 
 
 @njit
-def images_of(i: int, whole: Scored, possible: Integers, scores: Floats) -> int:
+def images_of(i: int, whole: ImageScores, possible: Integers, scores: Floats) -> int:
     """Write the places of the possible images of a distinct record, and log P / q of each; returns how many they are."""
     begins, ends = whole.begins[:, i], whole.ends[:, i]
     n = write_images(

@@ -10,15 +10,15 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from tasks.attack.comparison import Comparison, compare
+from tasks.attack.comparison import PlainComparison, compare
 from tasks.attack.outcomes.links import Links
-from tasks.attack.transparency.intersection import Conditions, intersected
+from tasks.attack.transparency.intersection import Conditions, intersect_conditions
 from tasks.attack.transparency.likelihood import laws_of
 from tasks.attack.transparency.marginals import Marginals, marginals
-from tasks.attack.transparency.matching import matched
-from tasks.attack.transparency.whitening import as_if_blurred, whitened
-from tasks.mask.elsewhere.released import Undeclared
-from tasks.mask.images import Belief, EqualTo, InInterval, joint_codes
+from tasks.attack.transparency.matching import assign_likeliest_rows
+from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
+from tasks.mask.external_release.released import Undeclared
+from tasks.mask.intruder_belief import Belief, EqualTo, InInterval, joint_codes
 from tasks.mask.methods import Mechanism, infer_belief
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
@@ -28,7 +28,7 @@ from tasks.microdata.units import person_key
 from tasks.microdata.words import join_with_and
 
 Matching = Literal["likeliest", "one_to_one", "marginals"]
-Narrow = Callable[[Comparison, Conditions, Belief], Conditions]
+Narrow = Callable[[PlainComparison, Conditions, Belief], Conditions]
 
 
 class Transparency(Spec):
@@ -144,13 +144,13 @@ def link_by_mechanism(
     who = everybody if present is None else present
     followed = who if knowledge.believed.n < n else everybody
     original = original.take(followed)
-    both = _without_randomised(compare(original, masked, schema, knows, "release"), knowledge, knows)
+    both = _ignore_randomised_attributes(compare(original, masked, schema, knows, "release"), knowledge, knows)
     conditions = _conditions(knowledge, masked, schema, both)
     conditions = conditions if narrow is None else narrow(both, conditions, knowledge)
     sought = np.isin(followed, who if searching is None else np.intersect1d(who, searching))
     kinds = both.own_of_record[sought]
     wanted = np.bincount(kinds, minlength=len(both.own)) > 0
-    starts, classes, sizes, small = intersected(both, conditions, searching=wanted, few=few)
+    starts, classes, sizes, small = intersect_conditions(both, conditions, searching=wanted, few=few)
     without_image = (sizes == 0)[both.own_of_record][wanted[both.own_of_record]]
     n_absent = n_records - masked.n if original.n == n else 0  # at most so many of his records can be
     if without_image.sum() > n_absent:
@@ -160,13 +160,13 @@ def link_by_mechanism(
         )
     held: Marginals | None = None
     if matching == "one_to_one":
-        starts, classes = matched(both, conditions)
+        starts, classes = assign_likeliest_rows(both, conditions)
     elif matching == "marginals":
         held = marginals(both, conditions)
         starts, classes = held.likeliest(both)
     own = both.own_of_record if len(followed) == len(who) else both.own_of_record[who]
     links = Links(both.shown_of_row, own, starts, classes, sizes, small, conditions, posterior=held)
-    return (links if present is None else links.of_present(present, n)), knowledge
+    return (links if present is None else links.expand_links(present, n)), knowledge
 
 
 def follow_steps(
@@ -201,14 +201,14 @@ def why_lost(mechanisms: tuple[Mechanism, ...], lost: tuple[str, ...]) -> str:
     return "; ".join(told)
 
 
-def _without_randomised(both: Comparison, knowledge: Belief, knows: tuple[str, ...]) -> Comparison:
+def _ignore_randomised_attributes(both: PlainComparison, knowledge: Belief, knows: tuple[str, ...]) -> PlainComparison:
     """The comparison without the attributes of which a law is known: their distance adds nothing to it."""
     randomised = {name for law in knowledge.laws for name in law.names}
     randomised |= {name for part in knowledge.blurred for name in part.names}
     return replace(both, weight=np.where([name in randomised for name in knows], 0.0, both.weight))
 
 
-def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comparison) -> Conditions:
+def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: PlainComparison) -> Conditions:
     """What is concluded, for the distinct records and the distinct released rows of the comparison."""
     record, row = _first_of(both.own_of_record), _first_of(both.shown_of_row)
     options = [_options(part, knowledge.believed, masked) for part in _together(knowledge)]
@@ -234,12 +234,12 @@ def _excludes(part: InInterval, positions: Floats) -> bool:
     return bool((part.low > ends[0]).any() or (part.high < ends[1]).any())
 
 
-def _places(knowledge: Belief, both: Comparison) -> tuple[Floats, Floats]:
+def _places(knowledge: Belief, both: PlainComparison) -> tuple[Floats, Floats]:
     """Where all records and all released rows stand, in coordinates in which all noise is independent with variance 1."""
     if not knowledge.blurred:
         return np.empty((len(both.own_of_record), 0)), np.empty((len(both.shown_of_row), 0))
     unclear = [j for j, name in enumerate(knowledge.believed.names) if name in knowledge.unclear]
-    parts = [*(whitened(part) for part in knowledge.blurred), as_if_blurred(both, unclear)]
+    parts = [*(whiten_positions(part) for part in knowledge.blurred), as_if_blurred(both, unclear)]
     own, shown = (np.column_stack(of_all) for of_all in zip(*parts, strict=True))
     return own, shown
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.attack.comparison import MISSING_AGAINST_PRESENT, Comparison
-from tasks.mask.images import GaussianLikelihood, joint_codes
+from tasks.attack.comparison import MISSING_AGAINST_PRESENT, PlainComparison
+from tasks.mask.intruder_belief import GaussianLikelihood, joint_codes
 from tasks.microdata.table import Booleans, Floats
 
 LEAST_VARIANCE = 1e-8  # of noise in some direction, relative to that of the attributes
 
 
-def whitened(part: GaussianLikelihood) -> tuple[Floats, Floats]:
+def whiten_positions(part: GaussianLikelihood) -> tuple[Floats, Floats]:
     """Where the records and the released rows stand once the noise is made white, shapes (n, d) and (m, d).
 
     Formula in words: L^-1 (x - c), L L^T being the covariance of the noise in the attributes that the record has and c some
@@ -42,14 +42,14 @@ def _whitening(covariance: Floats) -> Floats:
     return matrix
 
 
-def as_if_blurred(both: Comparison, attributes: list[int]) -> tuple[Floats, Floats]:
+def as_if_blurred(both: PlainComparison, attributes: list[int]) -> tuple[Floats, Floats]:
     """The same for ordered attributes of which nothing is known, as if noise of the release's standard deviation lay on them.
 
     attributes: columns of the comparison; nominal ones are passed over. A gap stands at the mean, and apart from all values.
     """
     ordered = [j for j in attributes if not both.nominal[j]]
     scale, means = np.sqrt(both.weight[ordered]), _means(both.shown[:, ordered])
-    own, shown = (_with_gaps((of_kind[:, ordered] - means) * scale) for of_kind in (both.own, both.shown))
+    own, shown = (_encode_gaps((of_kind[:, ordered] - means) * scale) for of_kind in (both.own, both.shown))
     return own[both.own_of_record], shown[both.shown_of_row]
 
 
@@ -60,6 +60,6 @@ def _means(values: Floats) -> Floats:
     return means
 
 
-def _with_gaps(scaled: Floats) -> Floats:
+def _encode_gaps(scaled: Floats) -> Floats:
     gaps = np.isnan(scaled)
     return np.column_stack([np.where(gaps, 0.0, scaled), np.sqrt(MISSING_AGAINST_PRESENT) * gaps])

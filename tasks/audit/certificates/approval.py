@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.audit.certificates.beside import About, read_about, schema_of, sign_statement
+from tasks.audit.certificates.certificate_statements import CertificateStatement, read_about, schema_of, sign_statement
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.spec import Name, Reason, Spec
@@ -25,7 +25,7 @@ class PolicyAuthor(Spec):
     known_from: Literal["certificate", "ledger"]
 
 
-class ApprovalPredicate(About):
+class ApprovalPredicate(CertificateStatement):
     """A person approves a release.
 
     by: the person, as they call themselves: what proves it is their key. policy: SHA-256 of the policy's canonical lines.

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.audit.certificates.beside import About, read_about, schema_of, sign_statement
+from tasks.audit.certificates.certificate_statements import CertificateStatement, read_about, schema_of, sign_statement
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.spec import Reason
@@ -15,7 +15,7 @@ PREDICATE_TYPE = "urn:sdcert:predicate:revocation:1"
 FILE = "revocation.json"
 
 
-class RevocationPredicate(About):
+class RevocationPredicate(CertificateStatement):
     """A certificate is no longer to be relied upon, from `at` on and for good."""
 
     schema_version: Literal["1"] = "1"

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from tasks.audit.certificates.approval import PREDICATE_TYPE as APPROVAL_TYPE
 from tasks.audit.certificates.approval import read_approval
-from tasks.audit.certificates.beside import NotValid
+from tasks.audit.certificates.certificate_statements import NotValid
 from tasks.audit.certificates.revocation import FILE as REVOCATION
 from tasks.audit.certificates.revocation import PREDICATE_TYPE as REVOCATION_TYPE
 from tasks.audit.certificates.revocation import read_revocation

@@ -57,7 +57,7 @@ _PROOF: TypeAdapter[InclusionProof | ConsistencyProof] = TypeAdapter(Proof)
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ProofCheck:
     """What a proof says, and what is wrong with it. entry: that it is about; head, first: the signed heads."""
 
     head: TreeHead
@@ -120,7 +120,7 @@ def read_proof(path: Path) -> InclusionProof | ConsistencyProof:
     raise InputError("not-a-proof", str(path), f"this is no proof: {why}", allowed, "ask for the file again")
 
 
-def check_proof(proof: InclusionProof | ConsistencyProof, keyring: Keyring) -> Checked:
+def check_proof(proof: InclusionProof | ConsistencyProof, keyring: Keyring) -> ProofCheck:
     """Check a proof by the keys that are trusted. Raises InputError where a part of it is not even an entry or a head."""
     try:
         head, sealed = tree_head(proof.head.encode())
@@ -136,7 +136,7 @@ def check_proof(proof: InclusionProof | ConsistencyProof, keyring: Keyring) -> C
         raise InputError("not-a-proof", "proof", what, allowed, "ask for the file again") from None
 
 
-def _check_entry(proof: InclusionProof, head: TreeHead, keyring: Keyring, faults: list[str]) -> Checked:
+def _check_entry(proof: InclusionProof, head: TreeHead, keyring: Keyring, faults: list[str]) -> ProofCheck:
     line = proof.entry.encode()
     entry, sealed = entry_of(line), open_envelope(line, ENTRY)
     faults.extend(_refusals(keyring, sealed, entry, "the entry"))
@@ -145,10 +145,10 @@ def _check_entry(proof: InclusionProof, head: TreeHead, keyring: Keyring, faults
         faults.append("the entry is of another ledger than the head")
     if not verify_inclusion(leaf_hash(line), entry.index, head.size, path, bytes.fromhex(head.root)):
         faults.append(f"the hashes do not lead from entry {entry.index} to the root of {head.size:,} entries")
-    return Checked(head, tuple(faults), entry=entry)
+    return ProofCheck(head, tuple(faults), entry=entry)
 
 
-def _check_consistency(proof: ConsistencyProof, head: TreeHead, keyring: Keyring, faults: list[str]) -> Checked:
+def _check_consistency(proof: ConsistencyProof, head: TreeHead, keyring: Keyring, faults: list[str]) -> ProofCheck:
     first, sealed = tree_head(proof.first.encode())
     faults.extend(_refusals(keyring, sealed, first, "the older head"))
     path = [bytes.fromhex(step) for step in proof.path]
@@ -156,7 +156,7 @@ def _check_consistency(proof: ConsistencyProof, head: TreeHead, keyring: Keyring
         faults.append("the two heads are of different ledgers")
     if not verify_consistency(first.size, bytes.fromhex(first.root), head.size, bytes.fromhex(head.root), path):
         faults.append(f"the hashes do not show that {first.size:,} entries are the beginning of {head.size:,}")
-    return Checked(head, tuple(faults), first=first)
+    return ProofCheck(head, tuple(faults), first=first)
 
 
 def _refusals(keyring: Keyring, sealed: SealedEnvelope, signed: TreeHead | Entry, what: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, TREE_HEAD, No
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
 from tasks.microdata.spec import Spec
-from tasks.report.predicate import Digest, Recorded
+from tasks.report.predicate import Digest, LedgerClaim
 
 if TYPE_CHECKING:
     from tasks.audit.signing.keys import SigningKey
@@ -134,7 +134,7 @@ def _witness(content: bytes, name: str) -> Witness:
 
 def _read_certificate_witness(sealed: SealedEnvelope, name: str) -> Witness:
     try:
-        recorded = Recorded.model_validate_json(to_json(_extract_recorded_head(sealed.value)))
+        recorded = LedgerClaim.model_validate_json(to_json(_extract_recorded_head(sealed.value)))
     except (ValidationError, ValueError):
         raise NotAnEnvelope("it is a signed statement that names no head of the ledger") from None
     return Witness(

@@ -10,7 +10,7 @@ import numpy as np
 from tasks.mask.categories.pram import Pram, chances
 from tasks.mask.categories.product import CategoryCoding, coding_of
 from tasks.mask.categories.randomised_response import MarginalEstimates, estimate_marginals
-from tasks.mask.step import Step
+from tasks.mask.step import MaskStep
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Spec
@@ -82,7 +82,7 @@ def _list_estimable_units(steps: tuple[Spec, ...]) -> Iterator[tuple[str, ...]]:
     """What was drawn by PRAM steps alone, whose matrices may be told, and always together."""
     units = dict.fromkeys(names for step in steps if isinstance(step, Pram) for names in step.units)
     for names in units:
-        touching = [step for step in steps if isinstance(step, Step) and set(names) & set(step.target_attributes)]
+        touching = [step for step in steps if isinstance(step, MaskStep) and set(names) & set(step.target_attributes)]
         if all(isinstance(step, Pram) and names in step.units and _may_be_told(step) for step in touching):
             yield names
 

@@ -12,9 +12,9 @@ from tasks.mask.categories.invariant import invariant_matrix
 from tasks.mask.categories.matrix import Matrix, chances_of
 from tasks.mask.categories.product import CategoryCoding, category_texts, coding_of
 from tasks.mask.categories.warner import Warner, warner_matrix
-from tasks.mask.elsewhere.shown_digits import stack_tables
-from tasks.mask.images import Belief, DiscreteLikelihood
-from tasks.mask.step import Description, IntruderView, MaskContext, Step
+from tasks.mask.external_release.shown_digits import stack_tables
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
@@ -23,7 +23,7 @@ from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.microdata.words import join_with_and
 
 
-class Pram(Step):
+class Pram(MaskStep):
     """Parameters of PRAM: exactly one of retention, epsilon, matrix and warner.
 
     attributes: what is masked; default: the nominal, code and ordinal quasi-identifiers.

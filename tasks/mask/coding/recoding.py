@@ -16,16 +16,16 @@ from tasks.mask.coding.first_digits import DigitGrouping, first_digits, refuse_n
 from tasks.mask.coding.joined_categories import Become, join_categories, refuse_unfit_mapping
 from tasks.mask.coding.mapping import Pairs, read_mapping
 from tasks.mask.coding.written import Written
-from tasks.mask.images import Belief
+from tasks.mask.intruder_belief import Belief
 from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
-from tasks.mask.step import Description, IntruderView, MaskContext, Step
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Name, Public, PublicField, Spec
 from tasks.microdata.table import Microdata
 from tasks.microdata.words import join_with_and
 
-AnyStep = TypeVar("AnyStep", bound=Step)
+AnyStep = TypeVar("AnyStep", bound=MaskStep)
 
 
 def _bands_in_numbers(one: Recode) -> dict[str, object]:
@@ -96,7 +96,7 @@ Recodes = Annotated[
 ]
 
 
-class Recoding(Step):
+class Recoding(MaskStep):
     """Parameters of recoding.
 
     recode: for each attribute that is masked how: `{age: {intervals: [30, 45, 65], publish: median}, town: {file: towns.csv}}`.

@@ -12,10 +12,10 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 
 from tasks.mask.coding.by_attribute import WrittenMapping, refuse_other_attributes
 from tasks.mask.fitting import extract_positions
-from tasks.mask.images import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
 from tasks.mask.precision import round_to_grid
 from tasks.mask.repetition import create_mask_context, infer_by_value_rule
-from tasks.mask.step import Description, IntruderView, MaskContext, Step
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Name, Public
@@ -36,7 +36,7 @@ _STEPS = 256  # of chances
 _MOST_NOISE = 3.0  # standard deviations of noise that a base may be long, so that rounding counts as noise as well
 
 
-class Rounding(Step):
+class Rounding(MaskStep):
     """Parameters of rounding.
 
     bases: for each attribute that is masked the number whose multiples are published: `{age: 5, income: 500}`; for dates in

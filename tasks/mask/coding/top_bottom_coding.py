@@ -15,10 +15,10 @@ from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping, refuse_o
 from tasks.mask.coding.centres import centre_of, refuse_few
 from tasks.mask.coding.written import Written, position_of
 from tasks.mask.fitting import extract_positions
-from tasks.mask.images import Belief
+from tasks.mask.intruder_belief import Belief
 from tasks.mask.precision import round_to_grid
 from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
-from tasks.mask.step import Description, IntruderView, MaskContext, Step
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Name, Public, PublicField, Spec
@@ -69,7 +69,7 @@ Limits = Annotated[
 ]
 
 
-class TopBottomCoding(Step):
+class TopBottomCoding(MaskStep):
     """Parameters of top and bottom coding.
 
     limits: for each attribute that is masked where it is coded: `{age: {top: 85}, income: {top_percent: 2, publish: median}}`.

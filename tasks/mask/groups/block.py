@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tasks.mask.fitting import extract_varying_positions, refuse_constant
 from tasks.mask.groups.aggregates import Aggregate
-from tasks.mask.images import joint_codes
+from tasks.mask.intruder_belief import joint_codes
 from tasks.mask.precision import round_to_grid
 from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError

@@ -24,11 +24,11 @@ from tasks.mask.groups.block import (
 from tasks.mask.groups.neighbours import infer_neighbour_interval
 from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, partition_records
 from tasks.mask.groups.persons import join_to_k_persons, persons_of
-from tasks.mask.images import Belief
+from tasks.mask.intruder_belief import Belief
 from tasks.mask.partitions.projection import Axis
 from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.mask.repetition import infer_by_repeating_step
-from tasks.mask.step import Description, IntruderView, MaskContext, Step
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale
 from tasks.microdata.spec import Names, Public, Spec
@@ -45,7 +45,7 @@ class BlockSpec(Spec):
     k: Public[GroupSize | None] = None
 
 
-class Microaggregation(Step):
+class Microaggregation(MaskStep):
     """Parameters of microaggregation.
 
     attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times. Nominal ones can be

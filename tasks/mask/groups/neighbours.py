@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.mask.images import Belief, InInterval
+from tasks.mask.intruder_belief import Belief, InInterval
 from tasks.mask.ranks.by_rank import rank_interval
 from tasks.mask.step import IntruderView
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tasks.mask.fitting import extract_varying_positions
 from tasks.mask.noise.law import Kind, correlation_of, noisy, spread_of
 from tasks.mask.precision import PrecisionGrid, round_to_grid
-from tasks.mask.step import Description, MaskContext, Step
+from tasks.mask.step import Description, MaskContext, MaskStep
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Percent, Public
@@ -26,7 +26,7 @@ IN_WORDS = {
 }
 
 
-class Noise(Step):
+class Noise(MaskStep):
     """Parameters of noise.
 
     attributes: what is masked; default: the quasi-identifiers that are numeric or dates.

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.mask.fitting import extract_varying_positions
-from tasks.mask.images import Belief, InInterval
+from tasks.mask.intruder_belief import Belief, InInterval
 from tasks.mask.step import IntruderView, MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Floats, Integers, Microdata

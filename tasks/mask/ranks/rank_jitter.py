@@ -8,17 +8,17 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.mask.images import Belief, DiscreteLikelihood
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.ranks.by_rank import check_window, get_window_bound, infer_rank_intervals, permute_by_rank, ranks_in
 from tasks.mask.ranks.jitter_law import jitter_law
-from tasks.mask.step import Description, IntruderView, MaskContext, Step
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Percent, Public
 from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.microdata.words import join_with_and
 
 
-class RankJitter(Step):
+class RankJitter(MaskStep):
     """Parameters of rank jitter.
 
     attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times.

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.images import Belief
+from tasks.mask.intruder_belief import Belief
 from tasks.mask.ranks.by_rank import (
     check_window,
     get_window_bound,
@@ -17,7 +17,7 @@ from tasks.mask.ranks.by_rank import (
     window_ranks,
 )
 from tasks.mask.ranks.exchange import exchange_in_buckets, exchange_near, exchange_ranks, normal_targets
-from tasks.mask.step import Description, IntruderView, MaskContext, Step
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Percent, Public
@@ -28,7 +28,7 @@ Variant = Literal["classic", "p_buckets", "p_distribution"]
 _TAKES: dict[Variant, str] = {"classic": "window_percent", "p_buckets": "buckets", "p_distribution": "p_percent"}
 
 
-class RankSwapping(Step):
+class RankSwapping(MaskStep):
     """Parameters of rank swapping: the variant, and exactly the one parameter that it takes.
 
     attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times.

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.mask.fitting import extract_positions
-from tasks.mask.images import Belief, EqualTo, InInterval
+from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.mask.ranks.by_rank import order_of
-from tasks.mask.step import Description, IntruderView, MaskContext, Step
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Public
@@ -20,7 +20,7 @@ from tasks.microdata.table import Floats, Microdata
 from tasks.microdata.words import join_with_and
 
 
-class ReverseMapping(Step):
+class ReverseMapping(MaskStep):
     """Parameters of reverse mapping.
 
     attributes: what is mapped back, after steps that masked it; default: the quasi-identifiers that are numeric, ordinal, dates
@@ -97,7 +97,7 @@ def _refuse_unfit(now: Floats, source: Floats, name: str, place: str) -> None:
         raise InputError("other-rows-missing", place, what, "steps that keep missing values", "put this step before that one")
 
 
-def refuse_first(steps: Sequence[Step], where: str) -> None:
+def refuse_first(steps: Sequence[MaskStep], where: str) -> None:
     """InputError for a reverse mapping of an attribute that no step has masked before: each value would become itself."""
     masked: set[str] = set()
     for i, step in enumerate(steps):

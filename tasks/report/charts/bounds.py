@@ -54,7 +54,7 @@ def fullest(values: Floats, edges: tuple[float, ...]) -> float:
     return float(np.bincount(places(values, edges)).max() / len(values))
 
 
-def bound_text(value: float, scale: Scale) -> str:
+def format_bound(value: float, scale: Scale) -> str:
     """A bound as a person writes it: 10,000; 1996-03-01; 13:30."""
     if scale is Scale.DATE:
         return f"{_DAY_ZERO + timedelta(days=value):%Y-%m-%d}"
@@ -69,8 +69,8 @@ def mark_text(value: float, scale: Scale) -> str:
         if scale not in (Scale.DATE, Scale.TIME) and abs(value) >= max(size, _LONG):
             short = f"{value / size:.4g}"
             exact = float(short) * size == value
-            return f"{short}\u202f{unit}".replace("-", "\u2212") if exact else bound_text(value, scale)
-    return bound_text(value, scale)
+            return f"{short}\u202f{unit}".replace("-", "\u2212") if exact else format_bound(value, scale)
+    return format_bound(value, scale)
 
 
 def _dates(low: float, high: float, most: int) -> tuple[float, ...]:

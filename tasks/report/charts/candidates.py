@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.microdata.table import Microdata
-from tasks.report.charts.editions import Rule, shown_share
+from tasks.report.charts.editions import Rule, compute_bar_share
 
 STARTS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
@@ -45,7 +45,7 @@ def candidates(attack: str, outcomes: Microdata, rule: Rule) -> Candidates:
               for start, end in zip(STARTS, ends, strict=True)]  # fmt: skip
     used = max((place for place, share in enumerate(shares) if share), default=-1) + 1
     brackets = tuple(
-        Bracket(start, end, share if rule.exact else shown_share(round(share * outcomes.n), outcomes.n, rule))
+        Bracket(start, end, share if rule.exact else compute_bar_share(round(share * outcomes.n), outcomes.n, rule))
         for start, end, share in zip(STARTS[:used], ends[:used], shares[:used], strict=True)
     )
     return Candidates(attack=attack, n_targets=outcomes.n, brackets=brackets)

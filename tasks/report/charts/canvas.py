@@ -66,7 +66,7 @@ class Sheet:
     axes: Axes
     titles: dict[str, str] = field(default_factory=dict)
 
-    def titled(self, text: str) -> str:
+    def add_title(self, text: str) -> str:
         """An id for an artist (`set_gid`) whose title is this text."""
         name = f"title-{len(self.titles)}"
         self.titles[name] = text
@@ -75,7 +75,7 @@ class Sheet:
     def add_bar(self, left: float, bottom: float, width: float, height: float, text: str, **style: Unpack[BarStyle]) -> None:
         """A rectangle in units of the axes with a title. The limits of the axes stay: matplotlib's own `bar` takes long."""
         bar = Rectangle((left, bottom), width, height, clip_on=False, **style)
-        bar.set_gid(self.titled(text))
+        bar.set_gid(self.add_title(text))
         self.axes.add_artist(bar)
 
 
@@ -154,7 +154,7 @@ def _copy(source: ElementTree.Element, into: ElementTree.Element, titles: dict[s
         tag = child.tag.removeprefix(_SVG)
         if tag not in _KEPT:
             continue
-        kept = {name: _themed(child.attrib[name]) for name in _KEPT[tag] if name in child.attrib}
+        kept = {name: _apply_theme(child.attrib[name]) for name in _KEPT[tag] if name in child.attrib}
         if kept.get("transform", "").startswith("rotate(-0 "):
             del kept["transform"]
         full = titles.get(child.attrib.get("id", ""))
@@ -165,7 +165,7 @@ def _copy(source: ElementTree.Element, into: ElementTree.Element, titles: dict[s
         _copy(child, target, titles)
 
 
-def _themed(style: str) -> str:
+def _apply_theme(style: str) -> str:
     for colour, variable in _VARIABLES.items():
         style = style.replace(colour, f"var(--{variable})")
     return " ".join(style.replace("font-family: 'DejaVu Sans'; ", "").split())

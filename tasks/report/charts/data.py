@@ -11,12 +11,12 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
 from tasks.report.charts.candidates import Candidates, candidates
-from tasks.report.charts.distributions import Distribution, distribution
+from tasks.report.charts.distributions import DistributionChart, distribution
 from tasks.report.charts.editions import RULES, Edition, Rule
-from tasks.report.charts.membership import Membership
 from tasks.report.charts.precision import Precision, precision
 from tasks.report.charts.relations import Relations, relations
-from tasks.report.charts.reliability import Reliability, reliability
+from tasks.report.charts.reliability import ReliabilityCurve, create_reliability_curve
+from tasks.report.charts.roc_chart import RocChart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +24,12 @@ class ChartData:
     """What was computed from tables, as far as `edition` may show it; the other charts are drawn from the estimates."""
 
     edition: Edition
-    distributions: tuple[Distribution, ...] = ()
+    distributions: tuple[DistributionChart, ...] = ()
     relations: Relations = field(default_factory=Relations)
     candidates: tuple[Candidates, ...] = ()
     precision: tuple[Precision, ...] = ()
-    reliability: tuple[Reliability, ...] = ()
-    membership: tuple[Membership, ...] = ()
+    reliability: tuple[ReliabilityCurve, ...] = ()
+    membership: tuple[RocChart, ...] = ()
 
 
 def chart_data(
@@ -48,7 +48,7 @@ def chart_data(
     outcomes: by attack, those of the declared intruder.
     Where a person has several rows, a bar needs as many times more: enough persons stand behind it, whoever's rows it holds.
     """
-    rule = drawn_by(original, schema, edition)
+    rule = create_chart_rule(original, schema, edition)
     shown = (one for one in schema.attributes if one.is_published and one.name in touched)
     if isinstance(alignment, NoAlignment):
         marginals = tuple(distribution(original, masked, one, rule) for one in shown)
@@ -60,11 +60,13 @@ def chart_data(
         relations=relations(same_records, masked, schema, touched, rule),
         candidates=tuple(candidates(attack, table, rule) for attack, table in outcomes.items()),
         precision=tuple(precision(attack, table, rule) for attack, table in outcomes.items()),
-        reliability=tuple(reliability(attack, table, rule) for attack, table in outcomes.items() if "claimed" in table.names),
+        reliability=tuple(
+            create_reliability_curve(attack, table, rule) for attack, table in outcomes.items() if "claimed" in table.names
+        ),
     )
 
 
-def drawn_by(original: Microdata, schema: Schema, edition: Edition) -> Rule:
+def create_chart_rule(original: Microdata, schema: Schema, edition: Edition) -> Rule:
     """How finely an edition is drawn where a person may have several rows."""
     return replace(RULES[edition], least=RULES[edition].least * most_rows_of_a_person(original, schema))
 

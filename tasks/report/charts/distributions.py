@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Scale
 from tasks.microdata.table import Floats, Integers, Microdata
-from tasks.report.charts.bounds import bound_text, bounds, mark_text, places
-from tasks.report.charts.editions import Rule, shown_share
-from tasks.report.charts.pooling import Span, enough, pooled
+from tasks.report.charts.bounds import bounds, format_bound, mark_text, places
+from tasks.report.charts.editions import Rule, compute_bar_share
+from tasks.report.charts.pooling import Span, enough, pool_bars
 
 MOST_CATEGORIES = 12
 MOST_LEVELS = 24
@@ -43,7 +43,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Distribution:
+class DistributionChart:
     """The values of one attribute before and after; without bars where there are too few.
 
     form: `bins` of a measured scale, `levels` of an ordinal one, or `categories`. The shares are of the values present.
@@ -54,7 +54,7 @@ class Distribution:
     bars: tuple[Bar, ...]
 
 
-def distribution(original: Microdata, released: Microdata, attribute: Attribute, rule: Rule) -> Distribution:
+def distribution(original: Microdata, released: Microdata, attribute: Attribute, rule: Rule) -> DistributionChart:
     """The distribution of one published attribute; what the head of this file says of the public edition holds for `rule`.
 
     original: the whole source. released: all released rows, in any order. Cost: O(n log n).
@@ -62,13 +62,13 @@ def distribution(original: Microdata, released: Microdata, attribute: Attribute,
     """
     if attribute.scale in CATEGORICAL:
         bars = _categories(original.column(attribute.name), released.column(attribute.name), rule)
-        return Distribution(attribute=attribute.name, form="categories", bars=_if_telling(bars))
+        return DistributionChart(attribute=attribute.name, form="categories", bars=_if_telling(bars))
     before, after = (_present(table.positions(attribute)) for table in (original, released))
     measured = attribute.scale in MEASURED
     whole = attribute.scale is Scale.NUMERIC and original.is_integer(attribute.name)
     draw = _bins if measured else _levels
     bars = draw(before, after, attribute, rule, whole) if len(before) and len(after) else ()
-    return Distribution(attribute=attribute.name, form="bins" if measured else "levels", bars=_if_telling(bars))
+    return DistributionChart(attribute=attribute.name, form="bins" if measured else "levels", bars=_if_telling(bars))
 
 
 def _if_telling(bars: tuple[Bar, ...]) -> tuple[Bar, ...]:
@@ -83,10 +83,10 @@ def _present(values: Floats) -> Floats:
 def _bins(before: Floats, after: Floats, attribute: Attribute, rule: Rule, whole: bool) -> tuple[Bar, ...]:
     edges = bounds(np.concatenate([before, after]), attribute.scale, rule.bars, whole=whole)
     n_bars = len(edges) + 1
-    counts = _counted(places(before, edges), n_bars), _counted(places(after, edges), n_bars)
-    spans = pooled(*counts, rule.least)
-    texts = [bound_text(edge, attribute.scale) for edge in edges]
-    last = [bound_text(edge - 1, attribute.scale) for edge in edges]
+    counts = _count_places(places(before, edges), n_bars), _count_places(places(after, edges), n_bars)
+    spans = pool_bars(*counts, rule.least)
+    texts = [format_bound(edge, attribute.scale) for edge in edges]
+    last = [format_bound(edge - 1, attribute.scale) for edge in edges]
     labels = [_bin_label(span, texts, last, whole) for span in spans]
     marks = [mark_text(edge, attribute.scale) for edge in edges]
     starts = ["" if first == 0 else marks[first - 1] for first, _ in spans]
@@ -112,9 +112,9 @@ def _levels(before: Floats, after: Floats, attribute: Attribute, rule: Rule, who
     named = np.union1d(after, values[counted >= rule.least])
     least = max(rule.least, len(before) // MOST_LEVELS if len(named) > MOST_LEVELS else 0)
     below = [np.maximum(np.searchsorted(named, column, side="right") - 1, 0) for column in (before, after)]
-    counts = _counted(below[0], len(named)), _counted(below[1], len(named))
-    spans = pooled(*counts, least)
-    texts = [attribute.order[int(one)] if attribute.order else bound_text(one, attribute.scale) for one in named]
+    counts = _count_places(below[0], len(named)), _count_places(below[1], len(named))
+    spans = pool_bars(*counts, least)
+    texts = [attribute.order[int(one)] if attribute.order else format_bound(one, attribute.scale) for one in named]
     labels = [_level_label(span, texts) for span in spans]
     return _bars(labels, [""] * len(labels), spans, counts, rule)
 
@@ -135,7 +135,7 @@ def _categories(before: pa.Array, after: pa.Array, rule: Rule) -> tuple[Bar, ...
     """
     if before.type != after.type:  # whole numbers that a mask made decimals
         before, after = (pc.cast(column, pa.float64(), safe=False) for column in (before, after))
-    counts = [_by_category(column) for column in (before, after)]
+    counts = [_count_categories(column) for column in (before, after)]
     pairs = {name: (counts[0].get(name, 0), counts[1].get(name, 0)) for name in counts[0] | counts[1]}
     ranked = sorted(pairs, key=lambda name: (-pairs[name][0], name))
     told = [name for name in ranked if rule.exact or pairs[name][1] > 0]
@@ -156,7 +156,7 @@ def _rest(pairs: dict[str, tuple[int, int]], named: Sequence[str]) -> tuple[int,
     return sum(one for one, _ in rest), sum(other for _, other in rest)
 
 
-def _by_category(column: pa.Array) -> dict[str, int]:
+def _count_categories(column: pa.Array) -> dict[str, int]:
     counted = pc.value_counts(column.drop_null())
     return {_text(one["values"]): one["counts"] for one in counted.to_pylist()}
 
@@ -167,7 +167,7 @@ def _text(value: object) -> str:
     return f"{value:.10g}" if isinstance(value, float) else f"{value}"
 
 
-def _counted(found: Integers, length: int) -> list[int]:
+def _count_places(found: Integers, length: int) -> list[int]:
     return [int(count) for count in np.bincount(found, minlength=length)]
 
 
@@ -180,4 +180,4 @@ def _bars(labels: list[str], starts: list[str], spans: tuple[Span, ...], counts:
 
 
 def _share(count: int, total: int, rule: Rule) -> float:
-    return shown_share(count, total, rule) if total else 0.0
+    return compute_bar_share(count, total, rule) if total else 0.0

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.score.rounding import FEW, rounded
+from tasks.score.rounding import FEW, round_significant
 
 Edition = Literal["public", "internal"]
 _RECORDS_A_STEP = 5
@@ -28,7 +28,7 @@ class Rule:
 RULES: dict[Edition, Rule] = {"public": Rule(bars=12, least=10, exact=False), "internal": Rule(bars=24, least=3, exact=True)}
 
 
-def shown_share(count: int, total: int, rule: Rule) -> float:
+def compute_bar_share(count: int, total: int, rule: Rule) -> float:
     """The share that a bar shows.
 
     In the public edition it is rounded to 2 significant digits, and to steps of at least 5 records: for a small table two
@@ -38,7 +38,7 @@ def shown_share(count: int, total: int, rule: Rule) -> float:
     if rule.exact or count == 0:
         return count / total
     step = step_of(total)
-    return rounded(round(count / total / step) * step, FEW)
+    return round_significant(round(count / total / step) * step, FEW)
 
 
 def step_of(total: int) -> float:

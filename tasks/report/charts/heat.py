@@ -37,7 +37,7 @@ def draw_heat(
             text = short(f"{i + 1}  {name}", _LEFT - 6)
             label = axes.annotate(text, (0, i + 0.5), (-6, -TEXT * 0.35), textcoords="offset points", color=SOFT, fontsize=TEXT,
                                   ha="right", va="baseline", annotation_clip=False)  # fmt: skip
-            label.set_gid(drawn.titled(name))
+            label.set_gid(drawn.add_title(name))
         _legend(drawn, n)
         return svg(drawn, key=key, title=title, description=description)
 

@@ -36,7 +36,7 @@ def is_knowing(estimate: Estimate) -> bool:
     return (estimate.intruder or "").startswith(KNOWING)
 
 
-def known_to(intruder: str) -> int:
+def parse_attribute_count(intruder: str) -> int:
     """How many attributes `knowing:<n>` knows."""
     return int(intruder.removeprefix(KNOWING))
 
@@ -53,7 +53,7 @@ def knowledge_curves(estimates: tuple[Estimate, ...], declared: int) -> tuple[Kn
 
 def _curve(attack: str, rates: list[Estimate], declared: int) -> KnowledgeCurve:
     own = [_point(declared, one) for one in rates if one.intruder == DECLARED]
-    fewer = [_point(known_to(one.intruder or ""), one) for one in rates if is_knowing(one)]
+    fewer = [_point(parse_attribute_count(one.intruder or ""), one) for one in rates if is_knowing(one)]
     points = tuple(sorted((*fewer, *own), key=lambda point: point.known))
     return KnowledgeCurve(attack=attack, points=points, chance=next((one.chance for one in rates), None))
 

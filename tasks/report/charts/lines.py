@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.ticker import MaxNLocator
 
 from tasks.report.charts.canvas import AFTER, INK, LINE, SOFT, TEXT, sheet, svg
-from tasks.report.charts.rows import axis_ticks, tick_text
+from tasks.report.charts.horizontal_bars import axis_ticks, tick_text
 
 HEIGHT = 165.0
 
@@ -36,7 +36,7 @@ def draw_line(
         axes.plot(*zip(*points, strict=True), color=AFTER, lw=2, clip_on=False)
         for known, rate in points:  # a marker would be a link inside the picture: a short thick stroke with round ends is none
             (dot,) = axes.plot([known, known], [rate, rate + 1e-9], color=AFTER, lw=8, solid_capstyle="round", clip_on=False)
-            dot.set_gid(drawn.titled(f"{known}: {tick_text(round(rate, 4), percent=True)}"))
+            dot.set_gid(drawn.add_title(f"{known}: {tick_text(round(rate, 4), percent=True)}"))
         if chance is not None:
             axes.axhline(chance, color=INK, lw=1.2, ls=(0, (1, 2)), clip_on=False)
         axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
@@ -67,6 +67,6 @@ def draw_shares(
         for share, right in points:
             (dot,) = axes.plot([share, share], [right, right + 1e-9], color=AFTER, lw=6, solid_capstyle="round", clip_on=False)
             texts_of = [tick_text(round(one, 4), percent=True) for one in (share, right)]
-            dot.set_gid(drawn.titled(": ".join(texts_of)))
+            dot.set_gid(drawn.add_title(": ".join(texts_of)))
         axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
         return svg(drawn, key=key, title=title, description=description)

@@ -12,7 +12,7 @@ def enough(original: int, released: int, least: int) -> bool:
     return original >= least and (released == 0 or released >= least)
 
 
-def pooled(original: Sequence[int], released: Sequence[int], least: int) -> tuple[Span, ...]:
+def pool_bars(original: Sequence[int], released: Sequence[int], least: int) -> tuple[Span, ...]:
     """Spans of neighbouring places, each with enough records; together they hold all places.
 
     From the first place on, a span grows until it has enough; what is left over at the end joins the spans before it.

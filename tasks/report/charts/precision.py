@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.linkage.known import precision_curve
+from tasks.attack.linkage.assertable_links import precision_curve
 from tasks.microdata.table import Microdata
 from tasks.report.charts.editions import Rule
-from tasks.score.rounding import FEW, rounded
+from tasks.score.rounding import FEW, round_significant
 
 COVERAGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
@@ -46,5 +46,6 @@ def precision(attack: str, outcomes: Microdata, rule: Rule) -> Precision:
     kept = [place for place in np.unique(places[places >= 0]) if round(curve.coverage[place] * outcomes.n) >= rule.least]
     pairs = [(float(curve.coverage[place]), float(curve.precision[place])) for place in kept]
     return Precision(
-        attack=attack, points=tuple(Asserted(*(one if rule.exact else rounded(one, FEW) for one in pair)) for pair in pairs)
+        attack=attack,
+        points=tuple(Asserted(*(one if rule.exact else round_significant(one, FEW) for one in pair)) for pair in pairs),
     )

@@ -16,7 +16,7 @@ import pandas as pd
 from tasks.microdata.schema import MEASURED, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.report.charts.editions import Rule
-from tasks.score.rounding import DECIMALS, FEW, rounded
+from tasks.score.rounding import DECIMALS, FEW, round_significant
 
 MOST_ATTRIBUTES = 15
 
@@ -77,4 +77,4 @@ def _pair(one: str, other: str, before: float, after: float, rule: Rule) -> Pair
         return Pair(one, other, None)
     if rule.exact:
         return Pair(one, other, float(difference), float(before), float(after))
-    return Pair(one, other, rounded(difference, FEW, DECIMALS))
+    return Pair(one, other, round_significant(difference, FEW, DECIMALS))

@@ -12,13 +12,13 @@ import numpy as np
 
 from tasks.microdata.table import Microdata
 from tasks.report.charts.editions import Rule
-from tasks.score.rounding import FEW, rounded
+from tasks.score.rounding import FEW, round_significant
 
 PARTS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ReliabilityPoint:
     """Guesses that claim about so much are right so often."""
 
     claimed: float
@@ -26,23 +26,23 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reliability:
+class ReliabilityCurve:
     """One attack's curve by the declared intruder, claims ascending; no points where it has no probabilities."""
 
     attack: str
-    points: tuple[Claim, ...]
+    points: tuple[ReliabilityPoint, ...]
 
 
-def reliability(attack: str, outcomes: Microdata, rule: Rule) -> Reliability:
+def create_reliability_curve(attack: str, outcomes: Microdata, rule: Rule) -> ReliabilityCurve:
     """The targets by tenths of what the guess claims: of each tenth with enough targets the mean claim and the mean credit.
 
     Example: claims of 0.5 for guesses of which 4 in 5 are right: one point (0.5, 0.8).
     """
     if "claimed" not in outcomes.names:
-        return Reliability(attack=attack, points=())
+        return ReliabilityCurve(attack=attack, points=())
     claimed, credit = outcomes.floats("claimed"), outcomes.floats("credit")
     part = np.minimum((claimed * PARTS).astype(np.int64), PARTS - 1)
     chosen = [part == one for one in range(PARTS) if (part == one).sum() >= rule.least]
     pairs = [(float(claimed[some].mean()), float(credit[some].mean())) for some in chosen]
-    points = (Claim(*(one if rule.exact else rounded(one, FEW) for one in pair)) for pair in pairs)
-    return Reliability(attack=attack, points=tuple(points))
+    points = (ReliabilityPoint(*(one if rule.exact else round_significant(one, FEW) for one in pair)) for pair in pairs)
+    return ReliabilityCurve(attack=attack, points=tuple(points))

@@ -18,7 +18,7 @@ MEASURE = "subgroup_reidentification"
 
 
 @dataclass(frozen=True, slots=True)
-class Subgroup:
+class SubgroupRate:
     """A part of the targets, and the largest rate that an attack found there. lower_bound: it finds at least this."""
 
     attribute: str
@@ -37,7 +37,7 @@ class Subgroups:
     overall_is_lower_bound: the attack with the largest rate over all targets finds at least this.
     """
 
-    subgroups: tuple[Subgroup, ...] = ()
+    subgroups: tuple[SubgroupRate, ...] = ()
     overall: float | None = None
     n_small: int = 0
     n_attributes: int = 0
@@ -55,7 +55,7 @@ def subgroups(estimates: tuple[Estimate, ...], rule: Rule) -> Subgroups:
         key = (one.attribute or "", one.subgroup or "")
         if key not in worst or (one.value or 0.0) > (worst[key].value or 0.0):
             worst[key] = one
-    attributes = _by_rate(worst)
+    attributes = _sort_attributes_by_rate(worst)
     shown = [_subgroup(key, one) for name in attributes[:MOST_ATTRIBUTES] for key, one in worst.items() if key[0] == name]
     rates = [one for one in own if one.measure == "reidentification" and one.value is not None]
     overall = max(rates, key=lambda one: one.value or 0.0, default=None)
@@ -68,10 +68,10 @@ def subgroups(estimates: tuple[Estimate, ...], rule: Rule) -> Subgroups:
     )
 
 
-def _by_rate(worst: dict[tuple[str, str], Estimate]) -> list[str]:
+def _sort_attributes_by_rate(worst: dict[tuple[str, str], Estimate]) -> list[str]:
     names = dict.fromkeys(name for name, _ in worst)
     return sorted(names, key=lambda name: -max(one.value or 0.0 for key, one in worst.items() if key[0] == name))
 
 
-def _subgroup(key: tuple[str, str], one: Estimate) -> Subgroup:
-    return Subgroup(key[0], key[1], one.value or 0.0, one.attack or "", one.n_targets or 0, one.is_lower_bound)
+def _subgroup(key: tuple[str, str], one: Estimate) -> SubgroupRate:
+    return SubgroupRate(key[0], key[1], one.value or 0.0, one.attack or "", one.n_targets or 0, one.is_lower_bound)

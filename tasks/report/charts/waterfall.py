@@ -59,7 +59,7 @@ def _fall(drawn: Sheet, fall: Fall, middle: float, most: float) -> None:
         color=INK if fall.total else SOFT, fontsize=TEXT, fontweight="bold" if fall.total else "normal", ha="right",
         va="baseline", annotation_clip=False,
     )  # fmt: skip
-    name.set_gid(drawn.titled(fall.label))
+    name.set_gid(drawn.add_title(fall.label))
     drawn.axes.annotate(
         fall.text, (most, down), (6, 0), textcoords="offset points", color=INK, fontsize=TEXT, va="baseline",
         annotation_clip=False,

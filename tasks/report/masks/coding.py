@@ -6,28 +6,28 @@ from tasks.mask.coding.recoding import Recode, Recoding, outcome_in_words
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import CodingLimits, TopBottomCoding, ends_in_words
 from tasks.microdata.words import join_with_and
-from tasks.report.masks.told import Told
-from tasks.report.words.numbers import number
+from tasks.report.masks.mask_text import MaskText
+from tasks.report.wording.numbers import number
 
 
-def told_coding(step: TopBottomCoding) -> Told:
+def describe_coding(step: TopBottomCoding) -> MaskText:
     limits = dict(step.limits)
     each = (f"in {name} {ends_in_words(one)} published as {_stands_for_end(one)}" for name, one in limits.items())
-    return Told(
+    return MaskText(
         title="Top and bottom coding",
         text=f"Values at the ends of a scale were replaced, the same for all that lie there: {'; '.join(each)}. "
         "All other values are as they were.",
         missing="Top and bottom coding replaces present values; a gap stays a gap.",
         attribute=lambda attribute: f"values at the ends coded, published as {_stands_for_end(limits[attribute.name])}",
-        analysts=_after_coding(step),
+        analysts=_advise_on_coding(step),
     )
 
 
-def told_rounding(step: Rounding) -> Told:
+def describe_rounding(step: Rounding) -> MaskText:
     bases = {name: number(base) for name, base in step.bases}
     each = join_with_and(f"{name} to multiples of {base}" for name, base in bases.items())
     unit = "Dates count in days, times in seconds."
-    return Told(
+    return MaskText(
         title=f"{step.kind.capitalize()} rounding",
         text=f"Values were rounded: {each}. {_ROUNDED[step.kind]} {unit}",
         missing="Rounding replaces present values; a gap stays a gap.",
@@ -36,15 +36,15 @@ def told_rounding(step: Rounding) -> Told:
     )
 
 
-def told_recoding(step: Recoding) -> Told:
+def describe_recoding(step: Recoding) -> MaskText:
     recodes = dict(step.recode)
     each = (f"in {name} {_outcome(one)}" for name, one in recodes.items())
-    return Told(
+    return MaskText(
         title="Recoding",
         text=f"Values were replaced by coarser ones, by one rule for all records: {'; '.join(each)}.",
         missing="Recoding replaces present values; a gap stays a gap.",
         attribute=lambda attribute: _outcome(recodes[attribute.name]),
-        analysts=_after_recoding(step),
+        analysts=_advise_on_recoding(step),
     )
 
 
@@ -97,7 +97,7 @@ def _outcome(one: Recode) -> str:
     return "categories joined into coarser ones" if one.group is None else f"codes joined into {outcome_in_words(one)}"
 
 
-def _after_coding(step: TopBottomCoding) -> tuple[str, ...]:
+def _advise_on_coding(step: TopBottomCoding) -> tuple[str, ...]:
     kinds = {limits.publish for _, limits in step.limits}
     to_mean = "Where the mean stands for the coded values, that of the whole column is kept, but for its rounding."
     return (
@@ -109,7 +109,7 @@ def _after_coding(step: TopBottomCoding) -> tuple[str, ...]:
     )
 
 
-def _after_recoding(step: Recoding) -> tuple[str, ...]:
+def _advise_on_recoding(step: Recoding) -> tuple[str, ...]:
     if all(one.intervals is None for _, one in step.recode):
         return ()
     to_mean = any(one.publish == "mean" for _, one in step.recode)

@@ -6,7 +6,7 @@ from tasks.mask.groups.microaggregation import Microaggregation, aggregate_of
 from tasks.mask.groups.partition import NAMES
 from tasks.microdata.schema import Attribute, Schema
 from tasks.microdata.words import join_with_and
-from tasks.report.masks.told import Told
+from tasks.report.masks.mask_text import MaskText
 
 _CENTRES = {"plurality": "most frequent category"}
 _SPREAD = (
@@ -15,10 +15,10 @@ _SPREAD = (
 )
 
 
-def told(step: Microaggregation, schema: Schema) -> Told:
+def describe_microaggregation(step: Microaggregation, schema: Schema) -> MaskText:
     sizes = {k for _, k in step.groups}
     by = "" if step.partition == "mdav" else f" by {NAMES[step.partition]}"
-    return Told(
+    return MaskText(
         title=f"Microaggregation{by}, groups of at least {min(sizes)}",
         text=_text(step, schema),
         missing="Microaggregation groups records only with those that miss the same attributes, by the attributes they have, "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tasks.mask.noise.law import contraction
 from tasks.mask.noise.noise import Noise
 from tasks.microdata.words import join_with_and
-from tasks.report.masks.told import Told
-from tasks.report.words.numbers import SPACE, number
+from tasks.report.masks.mask_text import MaskText
+from tasks.report.wording.numbers import SPACE, number
 
 _KINDS = {
     "independent": "independent",
@@ -27,10 +27,10 @@ _MULTIPLIED = (
 )
 
 
-def told(step: Noise) -> Told:
+def describe_noise(step: Noise) -> MaskText:
     percent, factors = f"{number(step.sd_percent)}{SPACE}%", step.kind == "multiplicative"
     verb = "multiplies" if factors else "is added to"
-    return Told(
+    return MaskText(
         title=f"{_KINDS[step.kind].capitalize()} noise, {percent} of the standard deviation",
         text=f"{_what_was_done(step, percent)} {_ROUNDED} {_MULTIPLIED if factors else _ADDED}",
         missing=f"Noise {verb} present values; a gap stays a gap, so that it is certain who gave no answer.",
@@ -71,13 +71,13 @@ def _for_analysts(step: Noise) -> tuple[str, ...]:
         )
     if step.kind == "correlated":
         return (
-            _inflated(step, names, "variances and covariances"),
+            _describe_inflation(step, names, "variances and covariances"),
             "Correlations and regressions among these attributes are kept on average, and so are covariances with other "
             f"attributes. Correlations with other attributes are {root} of the true ones, and the slope of a regression of "
             f"another attribute on these is {share} of the true one: divide by that.",
         )
     return (
-        _inflated(step, names, "variances"),
+        _describe_inflation(step, names, "variances"),
         f"Covariances are kept on average. The correlation of two of these attributes is {share} of the true one, that of one "
         f"of them with another attribute {root}: divide by that.",
         f"The slope of a regression on one of them is {share} of the true one; for a regression on several, take the inverse "
@@ -85,7 +85,7 @@ def _for_analysts(step: Noise) -> tuple[str, ...]:
     )
 
 
-def _inflated(step: Noise, names: str, what: str) -> str:
+def _describe_inflation(step: Noise, names: str, what: str) -> str:
     factor = number(1 + step.share**2, 4)
     return (
         f"Noise in {names}: means are kept on average; {what} of these attributes are 1 + k = {factor} times as large as in "

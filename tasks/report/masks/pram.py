@@ -9,8 +9,8 @@ import numpy as np
 from tasks.mask.categories.pram import Pram, matrix_in_words, transition_matrix
 from tasks.mask.categories.warner import Warner
 from tasks.microdata.words import join_with_and
-from tasks.report.masks.told import Told
-from tasks.report.words.numbers import number
+from tasks.report.masks.mask_text import MaskText
+from tasks.report.wording.numbers import number
 
 _CUT = "An estimate below 0 or above 1 is not to be cut off: it says that the error is larger than the share."
 _GROUPS = (
@@ -20,12 +20,12 @@ _GROUPS = (
 _WHERE_EQUAL = " Where d = q, nothing can be estimated: the chances are the same whatever the truth."
 
 
-def told(step: Pram) -> Told:
-    return Told(
+def describe_pram(step: Pram) -> MaskText:
+    return MaskText(
         title=_title(step),
         text=f"{_how(step)}: {_rule(step)}. {_correction(step)}; a single cell may be true or not.",
         missing="PRAM draws present values anew; a gap stays a gap, so that it is certain who gave no answer.",
-        attribute=lambda _: f"randomised{_with_others(step)}: {_rule(step)}",
+        attribute=lambda _: f"randomised{_describe_joint_draw(step)}: {_rule(step)}",
         analysts=tuple(_for_analysts(step)),
     )
 
@@ -49,7 +49,7 @@ def _how(step: Pram) -> str:
     return f"In {join_with_and(step.target_attributes)}, every cell by itself was drawn anew among its categories"
 
 
-def _with_others(step: Pram) -> str:
+def _describe_joint_draw(step: Pram) -> str:
     return f", {join_with_and(step.target_attributes)} together" if step.jointly else ""
 
 

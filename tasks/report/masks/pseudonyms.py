@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.mask.pseudonyms import PSEUDONYM_BYTES, Pseudonyms
 from tasks.microdata.words import join_with_and
-from tasks.report.masks.told import Told
+from tasks.report.masks.mask_text import MaskText
 
 _SERIES = (
     "A unit has the same pseudonym in all releases of the series: whoever has several of them can join them and follow each "
@@ -13,8 +13,8 @@ _SERIES = (
 _RELEASE = "They are made anew for every draw and every version of the source, so that they join this release to no other."
 
 
-def told(step: Pseudonyms) -> Told:
-    return Told(
+def describe_pseudonyms(step: Pseudonyms) -> MaskText:
+    return MaskText(
         title=f"Pseudonyms in place of {join_with_and(step.attributes)}",
         text=(
             f"The values of {join_with_and(step.attributes)} are not published; in their place stand keyed "

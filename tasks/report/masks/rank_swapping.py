@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.words import join_with_and
-from tasks.report.masks.told import Told
-from tasks.report.words.numbers import SPACE, number
+from tasks.report.masks.mask_text import MaskText
+from tasks.report.wording.numbers import SPACE, number
 
 ANALYSTS = (
     "Statistics of one such attribute alone (mean, variance, quantiles, frequencies of its values) are exactly what "
@@ -20,11 +20,11 @@ KNOWN_LIMIT = (
 )
 
 
-def told(step: RankSwapping) -> Told:
+def describe_rank_swapping(step: RankSwapping) -> MaskText:
     apart = ", each attribute by itself," if len(step.target_attributes) > 1 else ","
-    return Told(
+    return MaskText(
         title=f"Rank swapping, {_parameter(step)}",
-        text=f"In {join_with_and(step.target_attributes)}{apart} {_exchanged(step)}. Each column keeps exactly "
+        text=f"In {join_with_and(step.target_attributes)}{apart} {_describe_exchange(step)}. Each column keeps exactly "
         "its values; which record holds which value is blurred.",
         missing="Rank swapping exchanges present values only with present ones; records without a value take no part.",
         attribute=lambda _: _phrase(step),
@@ -40,7 +40,7 @@ def _parameter(step: RankSwapping) -> str:
     return f"window {_percent(step.window_percent or 0.0)}"
 
 
-def _exchanged(step: RankSwapping) -> str:
+def _describe_exchange(step: RankSwapping) -> str:
     if step.buckets is not None:
         return (
             f"the values were put in order and cut into {step.buckets} buckets of equal size, and values were exchanged "

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.microdata.words import join_with_and
+from tasks.report.masks.mask_text import MaskText
 from tasks.report.masks.rank_swapping import ANALYSTS
-from tasks.report.masks.told import Told
 
 
-def told(step: ReverseMapping) -> Told:
-    return Told(
+def describe_reverse_mapping(step: ReverseMapping) -> MaskText:
+    return MaskText(
         title="Reverse mapping",
         text=f"In {join_with_and(step.target_attributes)} the masked values were replaced, in order, by the source's "
         "own: the lowest by the "

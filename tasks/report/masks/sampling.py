@@ -5,16 +5,16 @@ from __future__ import annotations
 from tasks.mask.sampling import Sampling
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.words import join_with_and
-from tasks.report.masks.told import Told
-from tasks.report.words.numbers import SPACE, count, number
+from tasks.report.masks.mask_text import MaskText
+from tasks.report.wording.numbers import SPACE, count, number
 
 
-def told(step: Sampling, schema: Schema) -> Told:
+def describe_sampling(step: Sampling, schema: Schema) -> MaskText:
     persons = bool(schema.find_by_role(Role.PERSON))
     who, whose = ("persons", ", each with all rows or none") if persons else ("records", "")
     kept = f"{count(step.size)} {who}" if step.size is not None else f"{number(100 * (step.share or 0))}{SPACE}% of the {who}"
     kind = "simple" if step.by is None else "stratified"
-    return Told(
+    return MaskText(
         title=f"{kind.capitalize()} random sample of {kept}" + ("" if step.by is None else f", by {join_with_and(step.by)}"),
         text=(
             f"A random sample of {kept} was drawn without replacement{whose}; the others are not in the release. "

@@ -12,15 +12,15 @@ from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.editions import Edition
 from tasks.report.charts.knowledge import KNOWING
-from tasks.report.content import Content, extra_knowledge, held_file, is_insider
-from tasks.report.views.learned import LearnedView, learned_view
-from tasks.report.views.nobody import settings_of_nobody
+from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
+from tasks.report.views.fully_synthetic import settings_of_nobody
+from tasks.report.views.learned import LearnedView, create_learned_view
 from tasks.report.views.probable import ProbableView, probable_view
 from tasks.report.views.residual import gain_over_baselines
 from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, people_text, unit_of
-from tasks.report.words.meanings import meaning
-from tasks.report.words.numbers import in_unit, number, share
-from tasks.report.words.sentences import attack_title, caution, in_plain_words, intruder_in_words, linkage_settings
+from tasks.report.wording.meanings import meaning
+from tasks.report.wording.numbers import format_with_unit, number, share
+from tasks.report.wording.sentences import attack_title, caution, expand_code_names, intruder_in_words, linkage_settings
 from tasks.score.catalogue import LINKAGE
 from tasks.score.policy import DECLARED
 
@@ -68,11 +68,12 @@ def attack_views(content: Content) -> tuple[AttackView, ...]:
 def idle_attacks(content: Content) -> tuple[TextRow, ...]:
     """Attacks that gave no figure, with the reason: omitted, not applicable, not followed, or failed."""
     omitted = [
-        TextRow(head=attack_title(one.attack), cells=(_omitted_for(one), "omitted", one.reason)) for one in content.omissions
+        TextRow(head=attack_title(one.attack), cells=(_name_omitted_intruders(one), "omitted", one.reason))
+        for one in content.omissions
     ]
     silent = [
         TextRow(
-            head=_named(result),
+            head=_format_attack_title(result),
             cells=(intruder_in_words(result.intruder), result.status.replace("_", " "), result.reason or "no reason was given"),
         )
         for result in content.attacks
@@ -81,7 +82,7 @@ def idle_attacks(content: Content) -> tuple[TextRow, ...]:
     return (*omitted, *silent)
 
 
-def _omitted_for(one: Omission) -> str:
+def _name_omitted_intruders(one: Omission) -> str:
     kinds = {None: "all", "insider": "insiders", "file": "holders of external files"}
     return kinds.get(one.intruder) or intruder_in_words(one.intruder or "")
 
@@ -89,16 +90,16 @@ def _omitted_for(one: Omission) -> str:
 def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
     own = next((result for result in results if result.intruder == DECLARED), results[0])
     figures = [one for one in content.estimates if one.attack == own.attack]
-    of_files = [one for one in figures if held_file(one.intruder) and one.status == "ok"]
-    others = [one for one in figures if not held_file(one.intruder)]
+    of_files = [one for one in figures if parse_external_file(one.intruder) and one.status == "ok"]
+    others = [one for one in figures if not parse_external_file(one.intruder)]
     measured = [name for name in RATES if any(one.measure == name and one.status == "ok" for one in others)]
     in_files = [name for name in RATES if any(one.measure == name for one in of_files)]
     return AttackView(
-        title=_named(own),
+        title=_format_attack_title(own),
         id=own.attack,
-        infers=in_plain_words(own.infers),
+        infers=expand_code_names(own.infers),
         knows_data=own.knows_data,
-        knows_mechanism=in_plain_words(own.knows_mechanism),
+        knows_mechanism=expand_code_names(own.knows_mechanism),
         settings=settings_of_nobody(own) if content.of_nobody else linkage_settings(own),
         rates=tuple(
             _rate_row(one, content.edition, content.context.unit)
@@ -109,14 +110,16 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
         insiders=tuple(_insider_rows([one for one in figures if is_insider(one)], measured)) if measured else (),
         file_heads=tuple(meaning(name, content.counts).title for name in in_files),
         files=tuple(_file_rows(results, of_files, in_files)),
-        files_know=tuple(TextRow(head=held_file(one.intruder), cells=(one.knows_data,)) for one in _with_files(results)),
+        files_know=tuple(
+            TextRow(head=parse_external_file(one.intruder), cells=(one.knows_data,)) for one in _select_file_results(results)
+        ),
         values=_value_rows(content, figures),
-        learned=None if own.learned is None else learned_view(own.learned),
+        learned=None if own.learned is None else create_learned_view(own.learned),
         probable=None if own.probable is None else probable_view(own.probable, content, own.attack),
     )
 
 
-def _named(result: AttackResult) -> str:
+def _format_attack_title(result: AttackResult) -> str:
     title = attack_title(result.method)
     return title if result.attack == result.method else f"{title} \u201c{result.attack}\u201d"
 
@@ -128,7 +131,7 @@ def _rate_row(one: Estimate, edition: Edition, unit: str | None) -> FigureRow:
         title=words.title,
         sentence=" ".join(filter(None, [words.sentence, caution(one)])),
         value=figure_text(one),
-        chance="" if one.chance is None else in_unit(one.chance, unit_of(one)),
+        chance="" if one.chance is None else format_with_unit(one.chance, unit_of(one)),
         note=people_text(one, edition),
         bar=Bar(100 * (one.value or 0.0), chance=None if one.chance is None else 100 * one.chance) if is_share else None,
     )
@@ -138,23 +141,23 @@ def _insider_rows(figures: list[Estimate], measured: list[str]) -> Iterator[Text
     by_insider: dict[str, dict[str, Estimate]] = {}
     for one in figures:
         by_insider.setdefault(one.intruder or "", {})[one.measure] = one
-    for insider, found in sorted(by_insider.items(), key=_by_rate):
+    for insider, found in sorted(by_insider.items(), key=_compute_rate_sort_key):
         cells = tuple(figure_text(found.get(name)) for name in measured)
         yield TextRow(head=extra_knowledge(insider), cells=cells)
 
 
 def _file_rows(results: list[AttackResult], figures: list[Estimate], measured: list[str]) -> Iterator[TextRow]:
-    for result in _with_files(results):
+    for result in _select_file_results(results):
         found = {one.measure: one for one in figures if one.intruder == result.intruder}
         cells = tuple(figure_text(found.get(measure)) for measure in measured)
-        yield TextRow(head=held_file(result.intruder), cells=cells)
+        yield TextRow(head=parse_external_file(result.intruder), cells=cells)
 
 
-def _with_files(results: list[AttackResult]) -> list[AttackResult]:
-    return [one for one in results if held_file(one.intruder) and one.status == "ok"]
+def _select_file_results(results: list[AttackResult]) -> list[AttackResult]:
+    return [one for one in results if parse_external_file(one.intruder) and one.status == "ok"]
 
 
-def _by_rate(insider: tuple[str, dict[str, Estimate]]) -> float:
+def _compute_rate_sort_key(insider: tuple[str, dict[str, Estimate]]) -> float:
     rate = insider[1].get("reidentification")
     return 0.0 if rate is None or rate.value is None else -rate.value
 
@@ -176,7 +179,7 @@ def _value_rows(content: Content, figures: list[Estimate]) -> ValueRows:
         if one.intruder == DECLARED
     )
     insider_heads, insiders = _gains(content, [one for one in told if is_insider(one)])
-    file_heads, files = _gains(content, [one for one in told if held_file(one.intruder)])
+    file_heads, files = _gains(content, [one for one in told if parse_external_file(one.intruder)])
     return ValueRows(declared=declared, insider_heads=insider_heads, insiders=insiders, file_heads=file_heads, files=files)
 
 
@@ -186,15 +189,15 @@ def _gains(content: Content, told: list[Estimate]) -> tuple[tuple[str, ...], tup
     names = dict.fromkeys(one.intruder or "" for one in told)
     rows = (
         TextRow(
-            head=extra_knowledge(name) or held_file(name),
-            cells=tuple(_told(content, told, name, attribute) for attribute in heads),
+            head=extra_knowledge(name) or parse_external_file(name),
+            cells=tuple(_format_gain_cell(content, told, name, attribute) for attribute in heads),
         )
         for name in names
     )
     return heads, tuple(rows)
 
 
-def _told(content: Content, told: list[Estimate], intruder: str, attribute: str) -> str:
+def _format_gain_cell(content: Content, told: list[Estimate], intruder: str, attribute: str) -> str:
     one = next((one for one in told if (one.intruder, one.attribute) == (intruder, attribute)), None)
     if one is None:
         return "known" if attribute in list_columns(intruder, content.schema.names) else "\u2013"

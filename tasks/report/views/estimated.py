@@ -9,7 +9,7 @@ from tasks.mask.categories.marginals import EstimatedShare, EstimatedShares
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.rows import TextRow
-from tasks.report.words.numbers import count, number, share
+from tasks.report.wording.numbers import count, number, share
 
 TOLD = (
     "The original shares among the released records, estimated without bias from the counts in the release and the rule above: "
@@ -31,7 +31,7 @@ class EstimatedView:
     note: str
 
 
-def estimated_views(content: Content) -> tuple[EstimatedView, ...]:
+def create_estimated_views(content: Content) -> tuple[EstimatedView, ...]:
     """One view for each attribute, or attributes drawn together, of which the release tells frequencies."""
     return tuple(map(_view, content.estimated_shares))
 
@@ -49,10 +49,10 @@ def _view(one: EstimatedShares) -> EstimatedView:
 def _row(one: EstimatedShare) -> TextRow:
     error = "\u2013" if one.standard_error is None else number(100 * one.standard_error)
     head = shorten(" \u00b7 ".join(one.values), _LONGEST, placeholder="\u2026")
-    return TextRow(head=head, cells=(share(one.released), _signed(one.estimated), error))
+    return TextRow(head=head, cells=(share(one.released), _format_signed_share(one.estimated), error))
 
 
-def _signed(estimate: float) -> str:
+def _format_signed_share(estimate: float) -> str:
     return share(estimate) if estimate >= 0 else f"\u2212{share(-estimate)}"
 
 
@@ -64,5 +64,5 @@ def _not_listed(one: EstimatedShares, kind: str) -> str:
     )
     missing = " and ".join(filter(None, parts))
     rest = 1 - sum(row.estimated for row in one.shares)
-    told = f"Not listed: {missing}; together their {kind} are estimated at {_signed(rest)}. " if missing else ""
+    told = f"Not listed: {missing}; together their {kind} are estimated at {_format_signed_share(rest)}. " if missing else ""
     return f"{told}From {count(one.n)} records without a gap."

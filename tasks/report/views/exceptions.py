@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
-from tasks.report.views.residual import declared_in_words, insiders_in_words, summary, values_in_words
-from tasks.report.words.sentences import attack_named, in_plain_words, intruder_in_words
+from tasks.report.views.residual import describe_declared_intruder, insiders_in_words, summary, values_in_words
+from tasks.report.wording.sentences import attack_named, expand_code_names, intruder_in_words
+from tasks.score.attack_coverage import list_unfollowed_attacks
 from tasks.score.kinds import KINDS, WHAT_IT_IS
 from tasks.score.measure import Kind
-from tasks.score.unfollowed import unfollowed_attacks
 
 NO_FIGURE = "Nothing was measured of it."
 
 
-def told_with_the_verdict(content: Content) -> tuple[str, ...]:
+def summarise_for_terminal(content: Content) -> tuple[str, ...]:
     """The sentences on a terminal: what was found, the worst insider always among it, and what the verdict excepts."""
     found = summary(content)
     insider = [one for one in insiders_in_words(content) if content.model is None][:1]
@@ -25,16 +25,16 @@ def told_with_the_verdict(content: Content) -> tuple[str, ...]:
 
 def exceptions_in_words(content: Content) -> tuple[str, ...]:
     """One sentence or more on each kind that is not limited and each omitted attack, in the order of the verdict's word."""
-    told = ((name, _excepted(content, name), reason) for name, reason in content.exceptions)
-    return tuple(f"{excepted} {_found(content, name)}Reason given: {reason}" for name, excepted, reason in told)
+    told = ((name, _describe_exception(content, name), reason) for name, reason in content.exceptions)
+    return tuple(f"{excepted} {_describe_first_figure(content, name)}Reason given: {reason}" for name, excepted, reason in told)
 
 
-def found_in_words(content: Content, name: str) -> str:
+def describe_disclosure(content: Content, name: str) -> str:
     """What was found of a kind of disclosure; that nothing was measured, where nothing was."""
-    return _found(content, name).strip() or NO_FIGURE
+    return _describe_first_figure(content, name).strip() or NO_FIGURE
 
 
-def _excepted(content: Content, name: str) -> str:
+def _describe_exception(content: Content, name: str) -> str:
     kind = _kind(name)
     if kind is not None:
         return f"The policy sets no limit on {name} ({WHAT_IT_IS[kind]})."
@@ -45,17 +45,17 @@ def _excepted(content: Content, name: str) -> str:
         )
     idle = [
         one
-        for one in unfollowed_attacks(content.attacks, content.mechanisms)
+        for one in list_unfollowed_attacks(content.attacks, content.mechanisms)
         if any(omission.covers(one.method, one.intruder) for omission in asked)
     ]
     if not idle:
         return f"The release was not attacked by the {attack_named(name)}, which it should have faced."
     who = join_with_and(dict.fromkeys(f"the {intruder_in_words(one.intruder)}" for one in idle))
-    why = in_plain_words(idle[0].reason or "no reason was given")
+    why = expand_code_names(idle[0].reason or "no reason was given")
     return f"sdcert could not compute the {attack_named(name)}, which the release must face, for {who} ({why})."
 
 
-def _found(content: Content, name: str) -> str:
+def _describe_first_figure(content: Content, name: str) -> str:
     kind = _kind(name)
     if kind is None:
         return ""
@@ -69,7 +69,7 @@ def _kind(name: str) -> Kind | None:
 def _figures(content: Content, kind: Kind) -> Iterator[str]:
     match kind:
         case "identity":
-            yield from declared_in_words(content)
+            yield from describe_declared_intruder(content)
         case "insiders":
             yield from insiders_in_words(content)
         case "inference" if content.model is None:

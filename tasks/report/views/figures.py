@@ -6,25 +6,25 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from tasks.attack.linkage.known import PRECISION
+from tasks.attack.linkage.assertable_links import PRECISION
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.candidates import Candidates, bracket_text
-from tasks.report.charts.columns import Column, draw_columns
-from tasks.report.charts.distributions import Distribution
+from tasks.report.charts.distributions import DistributionChart
 from tasks.report.charts.editions import RULES
 from tasks.report.charts.heat import draw_heat
-from tasks.report.charts.knowledge import KNOWING, KnowledgeCurve, is_knowing, knowledge_curves, known_to
+from tasks.report.charts.horizontal_bars import BarRow, draw_rows
+from tasks.report.charts.knowledge import KNOWING, KnowledgeCurve, is_knowing, knowledge_curves, parse_attribute_count
 from tasks.report.charts.lines import draw_line, draw_shares
 from tasks.report.charts.losses import Losses, losses
 from tasks.report.charts.precision import Precision
 from tasks.report.charts.relations import Pair
-from tasks.report.charts.rows import Row, draw_rows
 from tasks.report.charts.subgroups import Subgroups, subgroups
+from tasks.report.charts.vertical_bars import BarPair, draw_columns
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.views.rows import TextRow, mark_bound, share_in_words
-from tasks.report.words.meanings import meaning
-from tasks.report.words.numbers import count, in_unit, number, share
-from tasks.report.words.sentences import NOT_DISJOINT, attack_named, attack_title, in_plain_words, uses_all_true_links
+from tasks.report.wording.meanings import meaning
+from tasks.report.wording.numbers import count, format_with_unit, number, share
+from tasks.report.wording.sentences import NOT_DISJOINT, attack_named, attack_title, expand_code_names, uses_all_true_links
 from tasks.score.policy import DECLARED, INSIDER, cannot_fail
 from tasks.score.public_shares import FEWEST
 
@@ -56,12 +56,12 @@ def summary_figure(content: Content) -> Figure | None:
     title = f"{meaning(RATE, content.counts).title} by what the intruder knows"
     limits = {DECLARED: _limit(content, DECLARED), INSIDER: _limit(content, INSIDER)}
     rows = tuple(
-        Row(label, (one.value or 0.0,), mark_bound(one, share(one.value or 0.0)), limits.get(who), one.chance)
+        BarRow(label, (one.value or 0.0,), mark_bound(one, share(one.value or 0.0)), limits.get(who), one.chance)
         for label, who, one in rungs
     )
     cells = tuple(TextRow(head=row.label, cells=(row.text, _limit_text(row.limit))) for row in rows)
     said = f"{content.counts} linked to the right person; each bar is the worst over the attacks run"
-    drawn = draw_rows(rows, key="chart-summary", title=title, description=_said_of(rows), percent=True, left=150)
+    drawn = draw_rows(rows, key="chart-summary", title=title, description=_describe_bar_rows(rows), percent=True, left=150)
     return Figure(key="chart-summary", caption=f"{said[:1].upper()}{said[1:]}", svg=safe(drawn), first="Who knows",
                   heads=("Linked", "Limit"), rows=cells)  # fmt: skip
 
@@ -70,13 +70,13 @@ def distribution_figures(content: Content) -> tuple[Figure, ...]:
     """One chart for each masked attribute that has enough values."""
     shown = content.charts.distributions if content.charts else ()
     return tuple(
-        _distribution(one, f"chart-distribution-{i}", content.documented(one.attribute))
+        _distribution(one, f"chart-distribution-{i}", content.describe_attribute(one.attribute))
         for i, one in enumerate(shown)
         if one.bars
     )
 
 
-def without_distribution(content: Content) -> tuple[str, ...]:
+def list_attributes_without_chart(content: Content) -> tuple[str, ...]:
     """Masked attributes that have too few values for a chart."""
     return tuple(one.attribute for one in (content.charts.distributions if content.charts else ()) if not one.bars)
 
@@ -90,7 +90,8 @@ def relation_figures(content: Content) -> tuple[Figure, ...]:
     defined = {(places[one.one], places[one.other]): one.difference for one in found.pairs if one.difference is not None}
     title = "How far each rank correlation moved"
     largest = max(defined.values(), default=0.0)
-    text = f"{len(defined)} pairs of {len(places)} attributes; the largest difference is {_moved(largest)}. Darker is more."
+    most = _format_difference(largest)
+    text = f"{len(defined)} pairs of {len(places)} attributes; the largest difference is {most}. Darker is more."
     drawn = draw_heat(found.attributes, defined, key="chart-relations", title=title, description=text)
     exact = content.edition == "internal"
     rows = tuple(TextRow(head=f"{one.one} and {one.other}", cells=_pair_cells(one, exact=exact)) for one in found.pairs)
@@ -107,7 +108,7 @@ def candidate_figures(content: Content) -> tuple[Figure, ...]:
 
 def knowledge_figures(content: Content) -> tuple[Figure, ...]:
     """One chart for each attack that was made with less and less knowledge, all with one scale."""
-    curves = knowledge_curves(content.estimates, len(content.known))
+    curves = knowledge_curves(content.estimates, len(content.intruder_knowledge))
     most = max((point.rate for curve in curves for point in curve.points), default=0.0)
     return tuple(_curve(content, curve, most, f"chart-knowledge-{i}") for i, curve in enumerate(curves))
 
@@ -118,15 +119,15 @@ def precision_figures(content: Content) -> tuple[Figure, ...]:
     return tuple(_precision(content, one, f"chart-precision-{i}") for i, one in enumerate(shown) if one.points)
 
 
-def without_knowledge_figure(content: Content) -> tuple[str, ...]:
+def explain_missing_curves(content: Content) -> tuple[str, ...]:
     """A sentence on each attack that has no such chart though it ran: why somebody who knows less has no figure."""
-    drawn = {curve.attack for curve in knowledge_curves(content.estimates, len(content.known))}
+    drawn = {curve.attack for curve in knowledge_curves(content.estimates, len(content.intruder_knowledge))}
     silent: dict[str, str] = {}
     for result in content.attacks:
         if result.intruder.startswith(KNOWING) and result.status != "ok" and result.attack not in drawn:
             silent.setdefault(result.attack, result.reason or "no reason was given")
     return tuple(
-        f"No curve for the {attack_named(attack)}, by somebody who knows less: {in_plain_words(reason).rstrip('.')}."
+        f"No curve for the {attack_named(attack)}, by somebody who knows less: {expand_code_names(reason).rstrip('.')}."
         for attack, reason in silent.items()
     )
 
@@ -169,13 +170,13 @@ def loss_figures(content: Content) -> tuple[Figure, ...]:
 
 def _rungs(content: Content) -> list[tuple[str, str, Estimate]]:
     """Label, kind and figure of each bar of the summary: fewer attributes, the declared intruder, the worst insider."""
-    knowing = sorted({one.intruder or "" for one in content.figures(RATE) if is_knowing(one)}, key=known_to)
+    knowing = sorted({one.intruder or "" for one in content.figures(RATE) if is_knowing(one)}, key=parse_attribute_count)
     every = -(-len(knowing) // MOST_KNOWING) or 1
     worst = [content.largest(one for one in content.figures(RATE) if one.intruder == name) for name in knowing[::every]]
-    rungs = [(_attributes(known_to(one.intruder or "")), KNOWING, one) for one in worst if one is not None]
+    rungs = [(_attributes(parse_attribute_count(one.intruder or "")), KNOWING, one) for one in worst if one is not None]
     declared, insider = (content.worst(RATE, declared=whose) for whose in (True, False))
     if declared is not None:
-        rungs.append((f"all {len(content.known)} attributes", DECLARED, declared))
+        rungs.append((f"all {len(content.intruder_knowledge)} attributes", DECLARED, declared))
     if insider is not None:
         rungs.append((f"also {extra_knowledge(insider.intruder or '')}", INSIDER, insider))
     return rungs
@@ -196,11 +197,11 @@ def _limit_text(limit: float | None) -> str:
     return _DASH if limit is None else f"at most {share(limit)}"
 
 
-def _said_of(rows: tuple[Row, ...]) -> str:
+def _describe_bar_rows(rows: tuple[BarRow, ...]) -> str:
     return "; ".join(f"{row.label}: {row.text}" for row in rows if row.values) + "."
 
 
-def _distribution(one: Distribution, key: str, documented: str) -> Figure:
+def _distribution(one: DistributionChart, key: str, documented: str) -> Figure:
     part, parts = {"bins": ("Range", "ranges"), "levels": ("Level", "levels"), "categories": ("Category", "categories")}[
         one.form
     ]
@@ -208,10 +209,10 @@ def _distribution(one: Distribution, key: str, documented: str) -> Figure:
     text = f"The shares of {len(one.bars)} {parts} in the original and in the release; the table below has the figures."
     between = one.form == "bins"
     if between or (one.form == "levels" and max(len(bar.label) for bar in one.bars) <= _WIDEST_MARK):
-        columns = tuple(Column(bar.label, bar.original, bar.released, bar.bound if between else bar.label) for bar in one.bars)
+        columns = tuple(BarPair(bar.label, bar.original, bar.released, bar.bound if between else bar.label) for bar in one.bars)
         drawn = draw_columns(columns, between=between, key=key, title=title, description=text)
     else:
-        bars = tuple(Row(bar.label, (bar.original, bar.released)) for bar in one.bars)
+        bars = tuple(BarRow(bar.label, (bar.original, bar.released)) for bar in one.bars)
         drawn = draw_rows(bars, key=key, title=title, description=text, percent=True)
     rows = tuple(TextRow(head=bar.label, cells=(share(bar.original), share(bar.released))) for bar in one.bars)
     caption, heads = one.attribute, ("Before", "After")
@@ -220,9 +221,9 @@ def _distribution(one: Distribution, key: str, documented: str) -> Figure:
 
 def _candidates(content: Content, one: Candidates, key: str) -> Figure:
     title = f"{attack_title(content.method_of(one.attack))}: candidate sets"
-    bars = tuple(Row(bracket_text(bracket), (bracket.share,), share(bracket.share)) for bracket in one.brackets)
+    bars = tuple(BarRow(bracket_text(bracket), (bracket.share,), share(bracket.share)) for bracket in one.brackets)
     caption = _title_of(content, one.attack)
-    drawn = draw_rows(bars, key=key, title=title, description=_said_of(bars), percent=True, left=88)
+    drawn = draw_rows(bars, key=key, title=title, description=_describe_bar_rows(bars), percent=True, left=88)
     rows = tuple(TextRow(head=bar.label, cells=(bar.text,)) for bar in bars)
     return Figure(
         key=key, caption=caption, svg=safe(drawn), first="Records in the set", heads=("Share of the targets",), rows=rows
@@ -278,12 +279,13 @@ def _claims(content: Content, attack: str) -> str:
 
 def _subgroups(found: Subgroups, content: Content) -> Figure:
     title = "Re-identification rate by subgroup"
-    bars: list[Row] = []
+    bars: list[BarRow] = []
     for one in found.subgroups:
         if one.attribute not in [row.label for row in bars if not row.values]:
-            bars.append(Row(one.attribute))
-        bars.append(Row(one.part, (one.rate,), _rate(one.rate, at_least=one.lower_bound)))
-    drawn = draw_rows(tuple(bars), key="chart-subgroups", title=title, description=_said_of(tuple(bars)), percent=True,
+            bars.append(BarRow(one.attribute))
+        bars.append(BarRow(one.part, (one.rate,), _rate(one.rate, at_least=one.lower_bound)))
+    text = _describe_bar_rows(tuple(bars))
+    drawn = draw_rows(tuple(bars), key="chart-subgroups", title=title, description=text, percent=True,
                       line=found.overall, left=_BESIDE_PARTS)  # fmt: skip
     rows = tuple(
         TextRow(head=f"{one.attribute}: {one.part}", cells=(rate, count(one.n_targets), attack_named(one.attack)))
@@ -301,13 +303,13 @@ def _subgroups(found: Subgroups, content: Content) -> Figure:
 
 def _losses(one: Losses, key: str) -> Figure:
     title = meaning(one.measure).title
-    text_of = {loss.attribute: in_unit(loss.value, one.unit) for loss in one.losses}
+    text_of = {loss.attribute: format_with_unit(loss.value, one.unit) for loss in one.losses}
     if one.unit == "sqrt(2) sd":
         text_of = {loss.attribute: number(loss.value) for loss in one.losses}
     scale = 0.01 if one.unit == "percent" else 1.0
-    bars = tuple(Row(loss.attribute, (loss.value * scale,), text_of[loss.attribute]) for loss in one.losses)
+    bars = tuple(BarRow(loss.attribute, (loss.value * scale,), text_of[loss.attribute]) for loss in one.losses)
     drawn = draw_rows(
-        bars, key=key, title=f"{title} by attribute", description=_said_of(bars), percent=one.unit != "sqrt(2) sd"
+        bars, key=key, title=f"{title} by attribute", description=_describe_bar_rows(bars), percent=one.unit != "sqrt(2) sd"
     )
     rows = tuple(TextRow(head=bar.label, cells=(bar.text,)) for bar in bars)
     note = _not_all(len(bars), one.n_attributes, "attributes with the largest losses")
@@ -322,11 +324,11 @@ def _title_of(content: Content, attack: str) -> str:
 def _pair_cells(pair: Pair, *, exact: bool) -> tuple[str, ...]:
     if pair.difference is None:
         return ("not defined", *((_DASH, _DASH) if exact else ()))
-    moved = number(pair.difference) if exact else _moved(pair.difference)
+    moved = number(pair.difference) if exact else _format_difference(pair.difference)
     return (moved, *((number(pair.original or 0.0), number(pair.released or 0.0)) if exact else ()))
 
 
-def _moved(difference: float) -> str:
+def _format_difference(difference: float) -> str:
     return f"{difference:.3g}" if difference else "under 0.0005"
 
 

@@ -13,9 +13,9 @@ from tasks.report.charts.lines import draw_line
 from tasks.report.content import Content, is_insider
 from tasks.report.views.figures import RATE, Figure, safe
 from tasks.report.views.rows import TextRow, bounds_text, figure_text
-from tasks.report.words.meanings import meaning
-from tasks.report.words.numbers import count, share
-from tasks.report.words.sentences import attack_named
+from tasks.report.wording.meanings import meaning
+from tasks.report.wording.numbers import count, share
+from tasks.report.wording.sentences import attack_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def complete_size(content: Content) -> int | None:
 def columns_as_published(content: Content, insider: str) -> str:
     """The columns that an insider knows, and which of them are masked: `vote and party, which are published unchanged`."""
     names = list_columns(insider, content.schema.names)
-    verb, masked = "is" if len(names) == 1 else "are", [name for name in names if name in content.masked]
+    verb, masked = "is" if len(names) == 1 else "are", [name for name in names if name in content.masking_targets]
     fate = f"which {verb} masked too" if len(masked) == len(names) else f"which {verb} published unchanged"
     if 0 < len(masked) < len(names):
         fate = f"of which {join_with_and(masked)} {'is' if len(masked) == 1 else 'are'} masked too"

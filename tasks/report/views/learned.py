@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tasks.attack.learned.facts import LearnedFacts
+from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.report.views.rows import Bar, FigureRow
-from tasks.report.words.numbers import SPACE, count, share
-from tasks.report.words.sentences import WORST_CASE
+from tasks.report.wording.numbers import SPACE, count, share
+from tasks.report.wording.sentences import WORST_CASE
 
 FAMILIES = {
     "weighted_mean": "weighted means of the squared differences of the attributes",
@@ -32,7 +32,7 @@ class LearnedView:
     without_weights: str
 
 
-def learned_view(facts: LearnedFacts) -> LearnedView:
+def create_learned_view(facts: LearnedFacts) -> LearnedView:
     """The block of one attack by a learned distance, by the declared intruder."""
     metric = ", as far as they are metrics" if facts.metric else ""
     intro = (

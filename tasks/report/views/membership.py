@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.words import join_with_and
-from tasks.report.charts.membership import Membership, draw_membership, drawable
+from tasks.report.charts.roc_chart import RocChart, draw_roc_curve, drawable
 from tasks.report.content import Content
 from tasks.report.views.figures import Figure, safe
 from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text, figure_text, unit_of
-from tasks.report.words.meanings import meaning
-from tasks.report.words.membership import FILE, MEANS, MODEL, PARTS, TITLES, Asked, of_attack
-from tasks.report.words.numbers import count, in_unit, limit_in_unit, number, share
-from tasks.report.words.sentences import attack_named
+from tasks.report.wording.meanings import meaning
+from tasks.report.wording.membership import FILE, MEANS, MODEL, PARTS, TITLES, MembershipWording, find_attack_wording
+from tasks.report.wording.numbers import count, format_limit, format_with_unit, number, share
+from tasks.report.wording.sentences import attack_named
 
 AUC, ADVANTAGE = "membership_auc", "membership_advantage"
 RATES = (
@@ -53,7 +53,7 @@ class MembershipView:
     curve: tuple[Figure, ...]
 
 
-def asked_of(content: Content) -> Asked:
+def get_membership_wording(content: Content) -> MembershipWording:
     """What the attacks ask about: who is in the file, or in the training set of the model."""
     return FILE if content.model is None else MODEL
 
@@ -62,7 +62,7 @@ def membership_intro(content: Content) -> tuple[str, ...]:
     """Whom the attacks were asked about; empty where none was run."""
     if not content.membership:
         return ()
-    asked = asked_of(content)
+    asked = get_membership_wording(content)
     if content.outside is not None:
         return asked.asks, f"{count(content.outside)} {asked.outside}", *_how_many(content, content.outside)
     if content.control is None:
@@ -95,8 +95,8 @@ def worst_of_membership(content: Content) -> str:
     answers = None if worst is None else _answers(content, worst.attack or "")
     if worst is None or answers is None:
         return ""
-    asked = asked_of(content)
-    rehearsed = f" (rehearsed: {asked.in_short})" if content.rehearsed else ""
+    asked = get_membership_wording(content)
+    rehearsed = f" (rehearsed: {asked.in_short})" if content.is_membership_rehearsal else ""
     return (
         f"Whether somebody is in {asked.noun}{rehearsed}: of 100 people who are, the {attack_named(worst.attack)} takes "
         f"{answers[0]} for members, and of 100 who are not {answers[1]}: the worst found among the attacks run. "
@@ -113,10 +113,10 @@ def _failure(content: Content) -> str:
     return f"That is not to be relied on: the {attacks} failed ({failed[0].reason})."
 
 
-def told_of_most_exposed(content: Content) -> str:
+def describe_most_exposed(content: Content) -> str:
     """Which parts of the people stand out to the attack that tells members best; empty where none ran."""
     worst = _worst(content)
-    told = () if worst is None else _exposed_in_words([one for one in content.estimates if one.attack == worst.attack])
+    told = () if worst is None else _describe_exposed_parts([one for one in content.estimates if one.attack == worst.attack])
     return "" if worst is None or not told else f"To the {attack_named(worst.attack)}: {' '.join(told)}"
 
 
@@ -126,7 +126,7 @@ def anchor(place: int) -> str:
 
 
 def title_of(result: MembershipResult) -> str:
-    return of_attack(TITLES, result.attack, result.method) or result.method
+    return find_attack_wording(TITLES, result.attack, result.method) or result.method
 
 
 def silence(content: Content, result: MembershipResult) -> str:
@@ -149,28 +149,30 @@ def _view(content: Content, result: MembershipResult, place: int) -> MembershipV
     figures = [one for one in content.estimates if one.attack == result.attack]
     silent = silence(content, result)
     ran = not silent
-    noun = asked_of(content).noun
+    noun = get_membership_wording(content).noun
     return MembershipView(
         title=title_of(result),
         id=result.attack,
         anchor=anchor(place),
         infers=result.infers,
         knows=result.knows,
-        means=of_attack(MEANS, result.attack, result.method) or "",
+        means=find_attack_wording(MEANS, result.attack, result.method) or "",
         imitations=f"It used {count(result.shadows)} imitations of the model (shadow models)." if result.shadows else "",
         silent=silent,
         plain=_plain(content, result.attack) if ran else "",
-        rates=tuple(_row(one, noun) for name in RATES for one in figures if one.measure == name and _told(one)) if ran else (),
+        rates=tuple(_row(one, noun) for name in RATES for one in figures if one.measure == name and _is_reportable(one))
+        if ran
+        else (),
         subgroups=tuple(_subgroups(figures)),
-        exposed_in_words=_exposed_in_words(figures) if ran else (),
-        exposed=tuple(map(_exposed_row, _exposed(figures))),
+        exposed_in_words=_describe_exposed_parts(figures) if ran else (),
+        exposed=tuple(map(_create_exposure_row, _sort_parts_by_exposure(figures))),
         curve=tuple(
             _curve(one, result, place) for one in _curves(content) if one.attack == result.attack and drawable(one.points)
         ),
     )
 
 
-def _told(one: Estimate) -> bool:
+def _is_reportable(one: Estimate) -> bool:
     """At the left end there is nothing to tell of a rate that so few people cannot show."""
     return one.value is not None or not one.parameters
 
@@ -182,8 +184,8 @@ def _plain(content: Content, attack: str) -> str:
         return ""
     advantage = next(one.value or 0.0 for one in content.figures(ADVANTAGE) if one.attack == attack)
     return (
-        f"of 100 people who are in {asked_of(content).noun} it takes {answers[0]} for members, and of 100 who are not, "
-        f"{answers[1]}. {_so(content, advantage)}"
+        f"of 100 people who are in {get_membership_wording(content).noun} it takes {answers[0]} for members, and of 100 who "
+        f"are not, {answers[1]}. {_so(content, advantage)}"
     )
 
 
@@ -197,7 +199,7 @@ def _answers(content: Content, attack: str) -> tuple[int, int] | None:
 def _so(content: Content, advantage: float) -> str:
     if abs(advantage) < _HARDLY:
         return "It tells hardly more than a coin."
-    return f"Whoever is told by it that somebody is in {asked_of(content).noun} knows more than before."
+    return f"Whoever is told by it that somebody is in {get_membership_wording(content).noun} knows more than before."
 
 
 _HARDLY = 0.1
@@ -206,13 +208,13 @@ _HARDLY = 0.1
 def _row(one: Estimate, noun: str) -> FigureRow:
     words = meaning(one.measure, one.counts, noun)
     rate = dict(one.parameters).get("false_positive_rate")
-    title = words.title if rate is None else f"{words.title}, wrong about {limit_in_unit(rate, 'share')} of the others"
+    title = words.title if rate is None else f"{words.title}, wrong about {format_limit(rate, 'share')} of the others"
     chance = "" if one.chance is None or one.value is None else share(one.chance)
     bar = None if one.value is None else Bar(max(100 * one.value, 0.0), chance=None if one.chance is None else 100 * one.chance)
     if one.value is None:
         reason = f"{(one.reason or one.status)[:1].upper()}{(one.reason or one.status)[1:]}."
         return FigureRow(title=title, sentence=f"{words.sentence} {reason}", value="\u2013", chance="")
-    value = in_unit(one.value, unit_of(one))
+    value = format_with_unit(one.value, unit_of(one))
     return FigureRow(title=title, sentence=words.sentence, value=value, note=bounds_text(one), chance=chance, bar=bar)
 
 
@@ -222,7 +224,7 @@ def _subgroups(figures: list[Estimate]) -> Iterator[TextRow]:
             yield TextRow(head=f"{one.attribute}: {one.subgroup}", cells=(figure_text(one), count(one.n_targets or 0)))
 
 
-def _exposed(figures: list[Estimate]) -> list[Estimate]:
+def _sort_parts_by_exposure(figures: list[Estimate]) -> list[Estimate]:
     """The parts of the people, those first whose share of the surest is most times their share of the members."""
     return sorted((one for one in figures if one.measure == SHARE and one.value is not None), key=_times, reverse=True)
 
@@ -231,14 +233,14 @@ def _times(one: Estimate) -> float:
     return (one.value or 0.0) / one.chance if one.chance else 0.0
 
 
-def _exposed_row(one: Estimate) -> TextRow:
+def _create_exposure_row(one: Estimate) -> TextRow:
     cells = (figure_text(one), share(one.chance or 0.0), number(_times(one), 2))
     return TextRow(head=f"{one.attribute}: {one.subgroup}", cells=cells)
 
 
-def _exposed_in_words(figures: list[Estimate]) -> tuple[str, ...]:
+def _describe_exposed_parts(figures: list[Estimate]) -> tuple[str, ...]:
     """Which parts of the people stand out among those whom the attack is surest of; empty where there are none."""
-    told = _exposed(figures)
+    told = _sort_parts_by_exposure(figures)
     if not told:
         reasons = dict.fromkeys(one.reason for one in figures if one.measure == SHARE and one.reason)
         return tuple(f"Not told by part of the people: {reason}." for reason in list(reasons)[:1])
@@ -259,16 +261,16 @@ _COIN = 0.5
 _NO_REASON = "On the whole the attack may do no better than a coin: that it is sure of somebody need not mean that it is right."
 
 
-def _curves(content: Content) -> tuple[Membership, ...]:
+def _curves(content: Content) -> tuple[RocChart, ...]:
     return content.charts.membership if content.charts else ()
 
 
-def _curve(one: Membership, result: MembershipResult, place: int) -> Figure:
+def _curve(one: RocChart, result: MembershipResult, place: int) -> Figure:
     title = f"{title_of(result)}: members noticed, by how many others are taken for members"
     rows = tuple(TextRow(head=share(point.others), cells=(share(point.members),)) for point in one.points)
     text = "; ".join(f"{row.head} of the others: {row.cells[0]} of the members" for row in rows) + "."
     key = f"chart-membership-{place}"
-    drawn = draw_membership(one.points, key=key, title=title, description=text)
+    drawn = draw_roc_curve(one.points, key=key, title=title, description=text)
     note = "Logarithmic axes. Dotted: guessing. The left end shows whether single people are given away for sure."
     if any(not point.members for point in one.points):
         note += " Where no member is noticed there is no line."

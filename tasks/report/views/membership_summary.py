@@ -12,15 +12,15 @@ from tasks.report.views.membership import (
     ADVANTAGE,
     AUC,
     anchor,
-    asked_of,
+    describe_most_exposed,
     fewest_others,
+    get_membership_wording,
     silence,
     title_of,
-    told_of_most_exposed,
 )
 from tasks.report.views.rows import bounds_text, unit_of
-from tasks.report.words.meanings import meaning
-from tasks.report.words.numbers import SPACE, count, in_unit, limit_in_unit, share
+from tasks.report.wording.meanings import meaning
+from tasks.report.wording.numbers import SPACE, count, format_limit, format_with_unit, share
 from tasks.score.membership.catalogue import FALSE_POSITIVE_RATES
 from tasks.score.membership.estimates import others_needed
 
@@ -72,7 +72,7 @@ class _Column:
     @property
     def chance(self) -> str:
         if self.rates:
-            return join_with_and([limit_in_unit(rate, "share") for rate in self.rates])
+            return join_with_and([format_limit(rate, "share") for rate in self.rates])
         return next((share(one.chance) for one in self.figures if one.chance is not None), "\u2013")
 
 
@@ -107,7 +107,7 @@ def _left_end(content: Content) -> Iterator[_Column]:
     found = {rate: tuple(one for one in content.figures(LEFT_END) if _rate(one) == rate) for rate in rates}
     silent = tuple(rate for rate in rates if not found[rate])
     for one in (*((rate,) for rate in rates if found[rate]), *([silent] if silent else [])):
-        head = f"Noticed at {join_with_and([limit_in_unit(rate, 'share') for rate in one])} false alarms"
+        head = f"Noticed at {join_with_and([format_limit(rate, 'share') for rate in one])} false alarms"
         yield _Column(head, LEFT_END, found[one[0]], one)
 
 
@@ -119,7 +119,7 @@ def _cell(content: Content, column: _Column, attack: str) -> Cell:
     one = next((figure for figure in column.figures if figure.attack == attack), None)
     if one is None or one.value is None:
         return Cell(value=NOT_ESTIMABLE)
-    return Cell(value=in_unit(one.value, unit_of(one)), bounds=bounds_text(one), mark=_mark(content, column, one))
+    return Cell(value=format_with_unit(one.value, unit_of(one)), bounds=bounds_text(one), mark=_mark(content, column, one))
 
 
 def _mark(content: Content, column: _Column, one: Estimate) -> str:
@@ -132,13 +132,13 @@ def _deciding(content: Content) -> set[str | None]:
 
 
 def _notes(content: Content, columns: tuple[_Column, ...]) -> Iterator[tuple[str, str]]:
-    noun = asked_of(content).noun
+    noun = get_membership_wording(content).noun
     yield from ((column.head, _meaning(content, column.measure)) for column in columns if not column.rates)
     if any(column.rates and column.figures for column in columns):
         yield "Noticed at so many false alarms", _meaning(content, LEFT_END)
     silent = next((column.rates for column in columns if column.rates and not column.figures), ())
     if silent:
-        needed = join_with_and([f"{count(others_needed(rate))} for {limit_in_unit(rate, 'share')}" for rate in silent])
+        needed = join_with_and([f"{count(others_needed(rate))} for {format_limit(rate, 'share')}" for rate in silent])
         few = fewest_others(content)
         there = "" if few is None else f"; the attacks were asked about {count(few)}"
         yield (
@@ -148,8 +148,8 @@ def _notes(content: Content, columns: tuple[_Column, ...]) -> Iterator[tuple[str
         )
     if any(one.id in _deciding(content) for column in columns for one in column.figures):
         yield "Decides", f"The figure by whose one-sided 95{SPACE}% bound a line of the policy was decided."
-    yield from (("Most exposed", text) for text in (told_of_most_exposed(content),) if text)
+    yield from (("Most exposed", text) for text in (describe_most_exposed(content),) if text)
 
 
 def _meaning(content: Content, measure: str) -> str:
-    return meaning(measure, content.counts, asked_of(content).noun).sentence
+    return meaning(measure, content.counts, get_membership_wording(content).noun).sentence

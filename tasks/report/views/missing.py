@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
-from tasks.report.masks.words import told
-from tasks.report.words.numbers import count
+from tasks.report.masks.mask_description import describe_mask
+from tasks.report.wording.numbers import count
 
 
 def missing_in_words(content: Content) -> tuple[str, ...]:
     """How the missing values of masked attributes were treated; empty where none is missing."""
     missing = {column.name: column.n_missing for column in content.ingest.columns if column.n_missing}
-    masked = [name for name in content.masked if name in missing]
+    masked = [name for name in content.masking_targets if name in missing]
     if not masked:
         return ()
     if content.of_nobody:
@@ -31,10 +31,10 @@ def missing_in_words(content: Content) -> tuple[str, ...]:
 
 def _gaps_are_released(content: Content) -> bool:
     """Can everybody count the source's gaps in the released table?"""
-    return content.certified and not content.masked_elsewhere and not content.absent
+    return content.is_certified and not content.masked_elsewhere and not content.absent
 
 
 def _treatments(content: Content, masked: set[str]) -> Iterator[str]:
     for step in content.mechanisms:
         if masked & set(step.target_attributes):
-            yield told(step, content.schema).missing
+            yield describe_mask(step, content.schema).missing

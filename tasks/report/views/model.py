@@ -8,10 +8,10 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
+from tasks.report.views.missing_limits import is_limited
 from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text, unit_of
-from tasks.report.views.unlimited import is_limited
-from tasks.report.words.meanings import meaning
-from tasks.report.words.numbers import count, in_unit, share
+from tasks.report.wording.meanings import meaning
+from tasks.report.wording.numbers import count, format_with_unit, share
 from tasks.train.card import Input, ModelCard
 
 _WORDS = {
@@ -52,7 +52,7 @@ def model_in_words(content: Content) -> tuple[str, ...]:
     )
 
 
-def found_of_model(content: Content) -> tuple[str, ...]:
+def describe_model_results(content: Content) -> tuple[str, ...]:
     """What the attacks found of who taught it, and how often it is right."""
     return (*filter(None, (worst_of_membership(content),)), *_accuracy_in_words(content))
 
@@ -87,7 +87,7 @@ def limits_of_model(content: Content) -> tuple[str, ...]:
 
 def working_party_of_model(content: Content) -> str:
     """What the figures of membership mean for the three risks of WP29, none of which an attack on a model measures."""
-    how = " (rehearsed: whether it taught a model that was made in the same way)" if content.rehearsed else ""
+    how = " (rehearsed: whether it taught a model that was made in the same way)" if content.is_membership_rehearsal else ""
     return (
         "Singling out, linkability and inference (WP29, Opinion 05/2014) are not assessed of a model: the figures of "
         "membership say how well somebody who has a person's whole record tells, by the attacks run, whether it taught the "
@@ -108,7 +108,7 @@ def model_facts(content: Content) -> tuple[tuple[str, str], ...]:
         ("Trained on", f"{_TRAINED_ON[card.trained_on]}: {count(card.rows)} rows"),
         ("Parameters", chosen or "as the file says"),
     ]
-    if content.certified:
+    if content.is_certified:
         facts.insert(2, ("Classes", join_with_and(card.classes)))
     return tuple(facts)
 
@@ -136,7 +136,7 @@ def _read_as(one: Input) -> str:
     return _KINDS[one.kind]
 
 
-def loaded_by(content: Content) -> str:
+def format_load_call(content: Content) -> str:
     """How a reader of the certificate loads the file."""
     card = content.model
     return "" if card is None else f'skops.io.load("model.skops", trusted={list(card.trusted)})'
@@ -155,7 +155,9 @@ def _deciding(content: Content) -> Iterator[Estimate]:
 
 def _accuracy_in_words(content: Content) -> Iterator[str]:
     for one in content.figures("model_accuracy"):
-        rehearsed = " (rehearsed: a model made in the same way from half of the source)" if content.rehearsed else ""
+        rehearsed = (
+            " (rehearsed: a model made in the same way from half of the source)" if content.is_membership_rehearsal else ""
+        )
         yield (
             f"It is right about {share(one.value or 0.0)} of the {one.counts} that did not teach it{rehearsed}; always the "
             f"most frequent class would be right about {share(one.chance or 0.0)}."
@@ -169,7 +171,7 @@ def _row(one: Estimate) -> FigureRow:
     return FigureRow(
         title=words.title,
         sentence=words.sentence,
-        value=in_unit(one.value, unit_of(one)),
+        value=format_with_unit(one.value, unit_of(one)),
         note=bounds_text(one),
         chance="" if one.chance is None else share(one.chance),
         bar=Bar(100 * one.value, chance=None if one.chance is None else 100 * one.chance),

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from tasks.microdata.schema import Scale
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
-from tasks.report.masks.words import told
-from tasks.report.words.numbers import count, share
+from tasks.report.masks.mask_description import describe_mask
+from tasks.report.wording.numbers import count, share
 
 
-def masked_by(content: Content) -> str:
+def summarise_masking(content: Content) -> str:
     """One line for the head of the report: what was done to which attributes."""
     steps = [
-        ": ".join(filter(None, [told(step, content.schema).title, join_with_and(step.target_attributes)]))
+        ": ".join(filter(None, [describe_mask(step, content.schema).title, join_with_and(step.target_attributes)]))
         for step in content.mechanisms
     ]
     done = "; then ".join(steps) or "nothing was masked"
@@ -22,21 +22,23 @@ def masked_by(content: Content) -> str:
         return f"{done}."
     tool = "by means that nobody named" if content.tool is None else f"with {content.tool}"
     if content.of_nobody:
-        return f"Made elsewhere, {tool}; its rows belong to nobody: {join_with_and(content.masked)}."
+        return f"Made elsewhere, {tool}; its rows belong to nobody: {join_with_and(content.masking_targets)}."
     return f"Elsewhere, {tool}. As declared: {done}."
 
 
-def left_as_they_are(content: Content) -> tuple[str, ...]:
+def list_unmasked_attributes(content: Content) -> tuple[str, ...]:
     """The published attributes that no step touched."""
-    return tuple(name for name in content.schema.release_columns if name not in content.masked)
+    return tuple(name for name in content.schema.release_columns if name not in content.masking_targets)
 
 
-def not_published(content: Content) -> tuple[str, ...]:
+def list_unpublished_columns(content: Content) -> tuple[str, ...]:
     """The columns of the source of which the release holds nothing."""
-    return tuple(name for name in content.schema.names if name not in (*content.schema.release_columns, *content.pseudonymised))
+    return tuple(
+        name for name in content.schema.names if name not in (*content.schema.release_columns, *content.pseudonym_columns)
+    )
 
 
-def told_of_the_rows(content: Content) -> Iterator[str]:
+def describe_table_origin(content: Content) -> Iterator[str]:
     """Sentences on where the masked table comes from, its digits, its order, and the records that are not in it."""
     if content.of_nobody:
         tool = "by a tool that nobody named" if content.tool is None else f"with {content.tool}"
@@ -50,7 +52,7 @@ def told_of_the_rows(content: Content) -> Iterator[str]:
             f"This table was masked elsewhere, {tool}; here it was attacked and measured as it came. The method and its "
             "parameters are known only as they were declared, and nobody here knows a seed."
         )
-    elif any(content.schema[name].scale is Scale.NUMERIC for name in content.masked):
+    elif any(content.schema[name].scale is Scale.NUMERIC for name in content.masking_targets):
         yield "Masked numbers are published with as many decimals as the source shows."
     order = "a random order" if content.keep_row_order is None else f"the source's order: {content.keep_row_order}"
     yield f"The rows are in {order.rstrip('.')}."

@@ -9,20 +9,20 @@ from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
-from tasks.report.masks.words import told
+from tasks.report.masks.mask_description import describe_mask
 from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, mark_bound, nearly_none, people_text, unit_of
-from tasks.report.words.meanings import MEANINGS, meaning
-from tasks.report.words.numbers import SPACE, beside_limit, count, in_unit, limit_in_unit, number, share
-from tasks.report.words.sentences import (
+from tasks.report.wording.meanings import MEANINGS, meaning
+from tasks.report.wording.numbers import SPACE, count, format_against_limit, format_limit, format_with_unit, number, share
+from tasks.report.wording.sentences import (
     DECISIONS,
     ROLES,
     WORST_CASE,
     attack_named,
-    bound_in_words,
-    by_whom,
     caution,
-    found_in_words,
-    in_plain_words,
+    describe_deciding_bound,
+    describe_figure_source,
+    expand_code_names,
+    format_deciding_figure,
     intruder_in_words,
     reason_in_words,
     requirement,
@@ -125,8 +125,8 @@ def policy_rows(content: Content) -> tuple[PolicyRow, ...]:
             requirement=requirement(line, content.counts_behind(criterion)),
             decision=criterion.decision,
             status=DECISIONS[criterion.decision],
-            found=found_in_words(criterion, content.counts_behind(criterion)),
-            who=_whose(content, criterion),
+            found=format_deciding_figure(criterion, content.counts_behind(criterion)),
+            who=_describe_bound_source(content, criterion),
             note=" ".join(filter(None, [CANNOT_FAIL * cannot_fail(line), _caution(content, criterion)])),
             reason=reason_in_words(line, criterion, content.counts_behind(criterion)),
         )
@@ -134,14 +134,14 @@ def policy_rows(content: Content) -> tuple[PolicyRow, ...]:
     )
 
 
-def _whose(content: Content, criterion: Criterion) -> str:
+def _describe_bound_source(content: Content, criterion: Criterion) -> str:
     """Whose figure decided; and of a bound, of which figure."""
-    figure, whose = content.figure(criterion.estimate), by_whom(content, criterion)
+    figure, whose = content.figure(criterion.estimate), describe_figure_source(content, criterion)
     if criterion.deciding_bound not in ("low", "high") or figure is None or figure.value is None:
         return whose
     if figure.is_lower_bound and figure.low == figure.value:  # nothing was sampled: the bound is the figure itself
         return whose
-    bound = f"one-sided 95{SPACE}% bound of {in_unit(figure.value, unit_of(figure))}"
+    bound = f"one-sided 95{SPACE}% bound of {format_with_unit(figure.value, unit_of(figure))}"
     return f"{bound} {whose}" if whose.startswith("(") else ", ".join(filter(None, [bound, whose]))
 
 
@@ -153,18 +153,20 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
     for attribute in content.schema.attributes:
         column = found.get(attribute.name)
         steps = content.steps_on(attribute.name)
-        treatment = "; then ".join(told(step, content.schema).attribute(attribute) for step in steps) or "published as it is"
+        treatment = (
+            "; then ".join(describe_mask(step, content.schema).attribute(attribute) for step in steps) or "published as it is"
+        )
         if not attribute.is_published and not steps:
             treatment = f"not published: {why_unpublished(attribute, masked)}"
         rows.append(
             AttributeRow(
                 name=attribute.name,
-                documented=content.documented(attribute.name),
+                documented=content.describe_attribute(attribute.name),
                 role=ROLES[attribute.role],
                 scale=str(attribute.scale),
                 decided_by="declared" if attribute.decided_by == "declared" else "found by the pipeline",
                 missing=_missing(content, column),
-                evidence=tuple(map(in_plain_words, attribute.evidence)),
+                evidence=tuple(map(expand_code_names, attribute.evidence)),
                 notes=() if column is None else column.notes,
                 treatment=treatment,
                 published=attribute.is_published,
@@ -219,14 +221,14 @@ def disclosure_rows(content: Content) -> tuple[tuple[str, ...], tuple[TextRow, .
     heads = (f"Within {number(width)}{SPACE}% of {_WIDTHS_OF[measure]}" for measure, width in widths)
     head = (MEANINGS["same_value_disclosure"].title, *heads)
     rows = []
-    for name in content.masked:
+    for name in content.masking_targets:
         same = [one for one in content.figures("same_value_disclosure") if one.attribute == name]
         near = [[one for one in content.figures(measure) if _is_of(one, name, width)] for measure, width in widths]
         rows.append(TextRow(head=name, cells=tuple(_against_chance(found) for found in (same, *near))))
-    return _without_empty_columns(head, rows)
+    return _drop_empty_columns(head, rows)
 
 
-def _without_empty_columns(head: tuple[str, ...], rows: list[TextRow]) -> tuple[tuple[str, ...], tuple[TextRow, ...]]:
+def _drop_empty_columns(head: tuple[str, ...], rows: list[TextRow]) -> tuple[tuple[str, ...], tuple[TextRow, ...]]:
     kept = [place for place in range(len(head)) if any(row.cells[place] != _DASH for row in rows)]
     shown = (TextRow(head=row.head, cells=tuple(row.cells[place] for place in kept)) for row in rows if kept)
     return tuple(head[place] for place in kept), tuple(shown)
@@ -243,17 +245,17 @@ def anonymity_rows(content: Content) -> tuple[FigureRow, ...]:
     figures = [one for one in content.estimates if one.measure in ("k_anonymity", "k_anonymity_subset")]
     return tuple(
         FigureRow(
-            title=meaning(one.measure, one.counts, unit=content.context.unit).title + _of_attributes(one),
+            title=meaning(one.measure, one.counts, unit=content.context.unit).title + _format_attribute_suffix(one),
             sentence=meaning(one.measure, one.counts, unit=content.context.unit).sentence,
             value=figure_text(one),
             chance="",
-            note=in_plain_words(one.reason or ""),
+            note=expand_code_names(one.reason or ""),
         )
         for one in figures
     )
 
 
-def _of_attributes(one: Estimate) -> str:
+def _format_attribute_suffix(one: Estimate) -> str:
     return "" if one.attribute is None else f" ({one.attribute.replace(',', ', ')})"
 
 
@@ -276,7 +278,7 @@ def attribute_losses(content: Content) -> tuple[tuple[str, ...], tuple[TextRow, 
     """Head cells and rows of the losses of single attributes."""
     measures = [m.name for m in LOSS if any(one.measure == m.name and one.attribute for one in content.estimates)]
     rows = []
-    for name in content.masked:
+    for name in content.masking_targets:
         found = {one.measure: one for one in content.estimates if one.attribute == name and one.measure in measures}
         rows.append(TextRow(head=name, cells=tuple(figure_text(found.get(m)) for m in measures)))
     return tuple(MEANINGS[m].title for m in measures), tuple(rows)
@@ -291,18 +293,18 @@ def _tile(content: Content, line: PolicyLine, criterion: Criterion) -> Tile:
         title=meaning(line.measure, counts, unit=content.context.unit).title,
         decision=criterion.decision,
         status=DECISIONS[criterion.decision],
-        value=_beside_limit(estimate, line.limit, unit),
+        value=_format_estimate_against_limit(estimate, line.limit, unit),
         people="" if estimate is None else people_text(estimate, content.edition),
-        who=_by_whom(criterion) or _of_whom(line),
-        limit=f"{bound} {limit_in_unit(line.limit, unit)}",
-        bound=bound_in_words(criterion, estimate),
+        who=_name_figure_source(criterion) or _name_population(line),
+        limit=f"{bound} {format_limit(line.limit, unit)}",
+        bound=describe_deciding_bound(criterion, estimate),
         chance=_chance(estimate),
         note=_caution(content, criterion),
         bar=_limit_bar(estimate, line.limit, unit),
     )
 
 
-def _by_whom(criterion: Criterion) -> str:
+def _name_figure_source(criterion: Criterion) -> str:
     """As short as it can be said: who, and by which attack."""
     asked = criterion.intruder is not None and criterion.estimate is not None
     who = intruder_in_words(criterion.intruder or "") if asked else ""
@@ -310,22 +312,22 @@ def _by_whom(criterion: Criterion) -> str:
     return ", ".join(filter(None, [criterion.attribute, who, attack]))
 
 
-def _of_whom(line: PolicyLine) -> str:
+def _name_population(line: PolicyLine) -> str:
     return "of people who did not teach it" if MEASURES[line.measure].only_of_model else "of the whole table"
 
 
-def _beside_limit(estimate: Estimate | None, limit: float, unit: str) -> str:
+def _format_estimate_against_limit(estimate: Estimate | None, limit: float, unit: str) -> str:
     if estimate is None or estimate.value is None:
         return "no figure"
     if estimate.value == 0 < limit and estimate.measure in STATISTICS:
         return nearly_none(unit)
-    return mark_bound(estimate, beside_limit(estimate.value, limit, unit))
+    return mark_bound(estimate, format_against_limit(estimate.value, limit, unit))
 
 
 def _chance(estimate: Estimate | None) -> str:
     if estimate is None or estimate.chance is None:
         return ""
-    return in_unit(estimate.chance, unit_of(estimate))
+    return format_with_unit(estimate.chance, unit_of(estimate))
 
 
 def _caution(content: Content, criterion: Criterion) -> str:
@@ -355,7 +357,7 @@ def _is_of(one: Estimate, attribute: str, width: float) -> bool:
 
 
 def _sentence(text: str | None) -> str:
-    return f"{text[:1].upper()}{in_plain_words(text[1:])}." if text else ""
+    return f"{text[:1].upper()}{expand_code_names(text[1:])}." if text else ""
 
 
 def source_facts(content: Content) -> tuple[tuple[str, str], ...]:
@@ -377,7 +379,7 @@ def source_facts(content: Content) -> tuple[tuple[str, str], ...]:
 
 
 def _rows_released(content: Content) -> tuple[str, str]:
-    return "Rows released", f"{count(content.rows_out)}{'' if content.certified else ' would be'}"
+    return "Rows released", f"{count(content.rows_out)}{'' if content.is_certified else ' would be'}"
 
 
 def _context_facts(content: Content) -> tuple[tuple[str, str | None], ...]:
@@ -388,11 +390,11 @@ def _context_facts(content: Content) -> tuple[tuple[str, str | None], ...]:
         ("What a row is", context.unit),
         ("Period", context.period),
         ("Sampling fraction", None if context.sampling_fraction is None else share(context.sampling_fraction)),
-        ("Special categories", _declared_list(context.special_categories)),
+        ("Special categories", _format_declared_list(context.special_categories)),
         ("Purpose", context.purpose),
-        ("Earlier releases", _declared_list(context.prior_releases)),
+        ("Earlier releases", _format_declared_list(context.prior_releases)),
     )
 
 
-def _declared_list(values: tuple[str, ...] | None) -> str | None:
+def _format_declared_list(values: tuple[str, ...] | None) -> str | None:
     return None if values is None else join_with_and(values) or "none, as declared"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tasks.attack.probabilistic.facts import Classes, ProbableFacts, Telling
+from tasks.attack.probabilistic.linkage_summary import Classes, PatternEvidence, ProbableFacts
 from tasks.report.charts.lines import draw_shares
-from tasks.report.charts.reliability import Reliability
+from tasks.report.charts.reliability import ReliabilityCurve
 from tasks.report.charts.waterfall import Fall, draw_waterfall
 from tasks.report.content import Content
 from tasks.report.views.figures import Figure, safe
 from tasks.report.views.rows import TextRow
-from tasks.report.words.numbers import count, number, share
+from tasks.report.wording.numbers import count, number, share
 
 PATTERNS_DRAWN = 3
 _DASH = "\u2013"
@@ -64,7 +64,7 @@ def probable_view(facts: ProbableFacts, content: Content, attack: str) -> Probab
     )
 
 
-def _curves(content: Content) -> tuple[Reliability, ...]:
+def _curves(content: Content) -> tuple[ReliabilityCurve, ...]:
     return content.charts.reliability if content.charts else ()
 
 
@@ -113,11 +113,11 @@ def _classes(found: Classes) -> tuple[TextRow, ...]:
 def _weights(facts: ProbableFacts) -> Iterator[TextRow]:
     for one in facts.weights:
         nothing = "none" if one.m is not None else _DASH
-        bits = nothing if one.bits is None else _signed(one.bits)
+        bits = nothing if one.bits is None else _format_signed_bits(one.bits)
         yield TextRow(head=f"{one.attribute}: {one.said}", cells=(_rate(one.m), _rate(one.u), bits))
 
 
-def _pattern(one: Telling, place: int, key: str) -> Figure:
+def _pattern(one: PatternEvidence, place: int, key: str) -> Figure:
     falls = tuple(_falls(one))
     caption = f"Pattern {place + 1}: {share(one.match)} of such pairs are true by the model"
     text = "; ".join(f"{fall.label}: {fall.text}" for fall in falls) + "."
@@ -128,18 +128,18 @@ def _pattern(one: Telling, place: int, key: str) -> Figure:
     return Figure(key=key, caption=caption, svg=safe(drawn), first="Evidence", heads=heads, rows=rows, note=note)
 
 
-def _falls(one: Telling) -> Iterator[Fall]:
+def _falls(one: PatternEvidence) -> Iterator[Fall]:
     at = one.before
     yield Fall("before a look", 0.0, at, _bits(at), total=True)
     for weight in one.weights:
-        yield Fall(f"{weight.attribute}: {weight.said}", at, at + (weight.bits or 0.0), _signed(weight.bits or 0.0))
+        yield Fall(f"{weight.attribute}: {weight.said}", at, at + (weight.bits or 0.0), _format_signed_bits(weight.bits or 0.0))
         at += weight.bits or 0.0
     if abs(one.together) >= 0.05:
-        yield Fall("jointly", at, at + one.together, _signed(one.together))
+        yield Fall("jointly", at, at + one.together, _format_signed_bits(one.together))
     yield Fall("after", 0.0, one.after, _bits(one.after), total=True)
 
 
-def _reliability(one: Reliability, place: int) -> Figure:
+def _reliability(one: ReliabilityCurve, place: int) -> Figure:
     title = "How often the guesses are right that claim so much"
     text = "; ".join(f"claimed {share(point.claimed)}: right {share(point.right)}" for point in one.points) + "."
     key = f"chart-reliability-{place}"
@@ -154,5 +154,5 @@ def _bits(bits: float) -> str:
     return f"{bits:.1f}".replace("-", "\u2212")
 
 
-def _signed(bits: float) -> str:
+def _format_signed_bits(bits: float) -> str:
     return f"+{bits:.1f}" if bits >= 0 else _bits(bits)

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from tasks.mask.categories.promise import Randomisation
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
-from tasks.report.words.numbers import number
+from tasks.report.wording.numbers import number
 
 
-def randomised_in_words(content: Content) -> Iterator[str]:
+def describe_randomisation(content: Content) -> Iterator[str]:
     """One sentence or two for each attribute that PRAM drew anew, and one for all of them where each is bounded."""
     for one in content.randomised:
         yield _promise(one)
         if one.truth_is_less_likely:
             yield f"In {one.attribute}, a true category can be less likely to be released than another one."
-    yield from _of_a_record(content)
+    yield from _describe_record_epsilon(content)
 
 
 def _promise(one: Randomisation) -> str:
@@ -32,20 +32,20 @@ def _promise(one: Randomisation) -> str:
         )
         return f"{step} has no finite epsilon: {why}"
     return (
-        f"{step} is {_rounded_up(one.epsilon)}-LDP, its {one.n_categories} categories taken as public; nothing of the kind is "
-        "claimed for the release."
+        f"{step} is {_round_epsilon_up(one.epsilon)}-LDP, its {one.n_categories} categories taken as public; nothing of the "
+        "kind is claimed for the release."
     )
 
 
-def _of_a_record(content: Content) -> Iterator[str]:
+def _describe_record_epsilon(content: Content) -> Iterator[str]:
     epsilon = content.epsilon_of_a_record
     if len(content.randomised) > 1 and isinstance(epsilon, float):
         names = join_with_and(one.attribute for one in content.randomised)
         yield (
-            f"The PRAM steps on {names} together are {_rounded_up(epsilon)}-LDP for one record's cells in them; every other "
-            "release about the same people adds to it."
+            f"The PRAM steps on {names} together are {_round_epsilon_up(epsilon)}-LDP for one record's cells in them; every "
+            "other release about the same people adds to it."
         )
 
 
-def _rounded_up(epsilon: float) -> str:
+def _round_epsilon_up(epsilon: float) -> str:
     return number(math.ceil(100 * epsilon) / 100, digits=12)

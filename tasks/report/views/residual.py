@@ -9,26 +9,31 @@ from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
 from tasks.microdata.words import join_with_and
-from tasks.report.content import Content, extra_knowledge, held_file, is_insider
-from tasks.report.masks.followed import followed_in_words
+from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
+from tasks.report.masks.mechanism_knowledge import describe_mechanism_knowledge
 from tasks.report.masks.pseudonyms import residual_risk
 from tasks.report.masks.rank_jitter import DISPLACEMENTS
 from tasks.report.masks.rank_swapping import KNOWN_LIMIT
+from tasks.report.views.fully_synthetic import (
+    describe_synthetic_results,
+    limits_of_nobody,
+    nobody_in_words,
+    not_limited_of_nobody,
+)
 from tasks.report.views.insider_curve import columns_as_published, curve_in_words
 from tasks.report.views.membership import worst_of_membership
-from tasks.report.views.model import found_of_model, limits_of_model, model_in_words, not_limited_of_model
-from tasks.report.views.nobody import found_of_nobody, limits_of_nobody, nobody_in_words, not_limited_of_nobody
-from tasks.report.views.randomised import randomised_in_words
+from tasks.report.views.missing_limits import NO_LINE, is_limited, not_limited
+from tasks.report.views.model import describe_model_results, limits_of_model, model_in_words, not_limited_of_model
+from tasks.report.views.randomised import describe_randomisation
 from tasks.report.views.rows import CLASSES, mark_bound, share_in_words, unit_of
-from tasks.report.views.unlimited import NO_LINE, is_limited, not_limited
-from tasks.report.words.meanings import meaning
-from tasks.report.words.numbers import count, in_unit, share
-from tasks.report.words.sentences import (
+from tasks.report.wording.meanings import meaning
+from tasks.report.wording.numbers import count, format_with_unit, share
+from tasks.report.wording.sentences import (
     NOT_DISJOINT,
     WORST_CASE,
     attack_named,
+    expand_code_names,
     how_bad,
-    in_plain_words,
     somebody,
     uses_all_true_links,
     uses_the_masking,
@@ -47,21 +52,21 @@ _WORST = (
 def residual_risks(content: Content) -> tuple[str, ...]:
     """The largest remaining risks as sentences, the insiders' figures among them; never empty."""
     if content.model is not None:
-        return (*model_in_words(content), *found_of_model(content))
+        return (*model_in_words(content), *describe_model_results(content))
     told = (
         *nobody_in_words(content),
-        *found_of_nobody(content),
-        *declared_in_words(content),
+        *describe_synthetic_results(content),
+        *describe_declared_intruder(content),
         *insiders_in_words(content),
         *_files(content),
         *filter(None, (worst_of_membership(content),)),
-        *_asserted(content),
+        *_describe_asserted_links(content),
         *(() if content.of_nobody else values_in_words(content)),
         *_intervals(content),
-        *_unmasked_keys(content),
+        *_describe_unmasked_keys(content),
         *_pairs_of_swaps(content),
-        *_jittered_ranks(content),
-        *randomised_in_words(content),
+        *_describe_jitter_attack(content),
+        *describe_randomisation(content),
         *filter(None, (residual_risk(step) for step in content.mechanisms if isinstance(step, Pseudonyms))),
         *_not_run(content),
     )
@@ -74,12 +79,12 @@ def summary(content: Content) -> tuple[str, ...]:
     Of rows that belong to nobody that they do, and what could be measured.
     """
     if content.model is not None:
-        return (*model_in_words(content), *found_of_model(content))
+        return (*model_in_words(content), *describe_model_results(content))
     told, _ = _leading(content)
-    return (*nobody_in_words(content), *found_of_nobody(content), *told, *_not_run(content))
+    return (*nobody_in_words(content), *describe_synthetic_results(content), *told, *_not_run(content))
 
 
-def unlimited(content: Content) -> tuple[str, ...]:
+def describe_unlimited_figures(content: Content) -> tuple[str, ...]:
     """The sentences beside the verdict, under a heading that says so, about alarming figures that no policy line limits."""
     if content.model is not None:
         return tuple(not_limited_of_model(content))
@@ -91,7 +96,7 @@ def _leading(content: Content) -> tuple[list[str], list[str]]:
     """The sentences on the declared intruder and the worst insider: those whose figure a policy line limits, and the rest."""
     rate = "reidentification"
     worst = (content.worst(rate, declared=True), _worst_insider(content), content.worst_of_files(rate))
-    sentences = (list(declared_in_words(content))[:1], list(insiders_in_words(content))[:1], list(_files(content))[:1])
+    sentences = (list(describe_declared_intruder(content))[:1], list(insiders_in_words(content))[:1], list(_files(content))[:1])
     limited = [one is not None and is_limited(content, one) for one in worst]
     told = [text for texts, held in zip(sentences, limited, strict=True) for text in texts if held]
     return told, [text for texts, held in zip(sentences, limited, strict=True) for text in texts if not held]
@@ -100,15 +105,18 @@ def _leading(content: Content) -> tuple[list[str], list[str]]:
 def fitness(content: Content) -> tuple[str, ...]:
     """What the release is fit for, as sentences: the losses measured on the whole table, and `kept_and_unknown`."""
     if content.model is not None:
-        return (*found_of_model(content)[1:], "Not assessed: fairness, calibration, and how it does on other populations.")
+        return (
+            *describe_model_results(content)[1:],
+            "Not assessed: fairness, calibration, and how it does on other populations.",
+        )
     losses = [(one, meaning(one.measure, unit=content.context.unit)) for one in content.losses() if one.value is not None]
-    told = (f"{words.title}: {in_unit(one.value or 0.0, one.unit)}. {words.analyst}" for one, words in losses)
-    return (*told, *kept_and_unknown(content))
+    told = (f"{words.title}: {format_with_unit(one.value or 0.0, one.unit)}. {words.analyst}" for one, words in losses)
+    return (*told, *describe_fitness_for_use(content))
 
 
-def kept_and_unknown(content: Content) -> tuple[str, ...]:
+def describe_fitness_for_use(content: Content) -> tuple[str, ...]:
     """Which attributes kept their distributions exactly, and which uses nobody assessed."""
-    untouched = [name for name in content.schema.release_columns if name not in content.masked]
+    untouched = [name for name in content.schema.release_columns if name not in content.masking_targets]
     fewer = content.absent or content.control is not None
     where = "among the released records exactly the distribution" if fewer else "exactly the distribution"
     kept = f"Published unchanged, so that each has {where} it has in the source: {join_with_and(untouched)}."
@@ -118,7 +126,7 @@ def kept_and_unknown(content: Content) -> tuple[str, ...]:
     )
 
 
-def known_limits(content: Content) -> tuple[str, ...]:
+def list_known_limits(content: Content) -> tuple[str, ...]:
     """What this report does not say, and what it rests on."""
     if content.model is not None:
         return (_LAW.format("this model"), _WORST, *limits_of_model(content), _units(content), _random_choices(content),
@@ -126,7 +134,7 @@ def known_limits(content: Content) -> tuple[str, ...]:
     return (
         _LAW.format("this table"),
         _WORST,
-        *followed_in_words(content.mechanisms),
+        *describe_mechanism_knowledge(content.mechanisms),
         worst_of_membership(content) or "Membership (whether somebody can tell that a person is in the table) is not assessed.",
         *limits_of_nobody(content),
         _participation(content),
@@ -138,7 +146,7 @@ def known_limits(content: Content) -> tuple[str, ...]:
     )
 
 
-def declared_in_words(content: Content) -> Iterator[str]:
+def describe_declared_intruder(content: Content) -> Iterator[str]:
     worst = content.worst("reidentification", declared=True)
     exposed = content.worst("records_exposed", declared=True)
     single = content.worst("max_record_risk", declared=True)
@@ -147,8 +155,8 @@ def declared_in_words(content: Content) -> Iterator[str]:
     who = somebody(content, worst.intruder or "", worst.attack)
     yield (
         f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right "
-        f"{content.unit}, {how_bad(content, worst)} ({attack_named(worst.attack)}); {_by_chance(worst)}."
-        f"{_of_nobody(content, worst)}"
+        f"{content.unit}, {how_bad(content, worst)} ({attack_named(worst.attack)}); {_describe_chance_rate(worst)}."
+        f"{_qualify_learned_rate(content, worst)}"
     )
     if exposed is not None and single is not None:
         yield (
@@ -158,7 +166,7 @@ def declared_in_words(content: Content) -> Iterator[str]:
         )
 
 
-def _of_nobody(content: Content, worst: Estimate) -> str:
+def _qualify_learned_rate(content: Content, worst: Estimate) -> str:
     """That the rate of a learned distance is nobody's, and what somebody with part of the truth reaches."""
     if not uses_all_true_links(content, worst.attack):
         return ""
@@ -191,14 +199,14 @@ def insiders_in_words(content: Content) -> Iterator[str]:
 
 def _files(content: Content) -> Iterator[str]:
     """Who holds an external file, the file that found most first: of how many, and what of those who are in the release."""
-    names = dict.fromkeys(one.intruder for one in content.figures("reidentification") if held_file(one.intruder))
+    names = dict.fromkeys(one.intruder for one in content.figures("reidentification") if parse_external_file(one.intruder))
     for one in sorted(filter(None, (_worst_of(content, name) for name in names)), key=lambda one: -(one.value or 0.0)):
         there = next((other for other in content.figures("reidentification_present") if _same_attack(one, other)), None)
         known = "" if there is None else f"; of those who are in the release {_figure(there)}"
         yield (
-            f"Somebody who holds the external file {held_file(one.intruder)} ({count(one.n_targets or 0)} {one.counts}, "
-            f"{count(one.n_in_release or 0)} of them in the release) links {_figure(one)} of these {one.counts} to the right "
-            f"{content.unit} ({attack_named(one.attack)}{_weighing(content, one)}){known}; {_by_chance(one)}."
+            f"Somebody who holds the external file {parse_external_file(one.intruder)} ({count(one.n_targets or 0)} "
+            f"{one.counts}, {count(one.n_in_release or 0)} of them in the release) links {_figure(one)} of these {one.counts} "
+            f"to the right {content.unit} ({attack_named(one.attack)}{_weighing(content, one)}){known}; {_describe_chance_rate(one)}."
         )
 
 
@@ -206,7 +214,7 @@ def _weighing(content: Content, one: Estimate) -> str:
     return f", {WORST_CASE}" if uses_all_true_links(content, one.attack) else ""
 
 
-def _by_chance(rate: Estimate) -> str:
+def _describe_chance_rate(rate: Estimate) -> str:
     """What the rate has to be compared with; a distance that is learned finds something wherever it looks."""
     who = "the same learner, told wrongly who is who," if rate.chance_kind == "permutation" else "blind guessing"
     return f"{who} links {share(rate.chance or 0.0)}"
@@ -224,7 +232,7 @@ def _worst_of(content: Content, intruder: str | None) -> Estimate | None:
     return content.largest(one for one in content.figures("reidentification") if one.intruder == intruder)
 
 
-def _asserted(content: Content) -> Iterator[str]:
+def _describe_asserted_links(content: Content) -> Iterator[str]:
     """Links that the declared intruder, and the worst insider, can be sure of."""
     for declared in (True, False):
         worst = content.worst("known_reidentification", declared=declared)
@@ -273,13 +281,13 @@ def _intervals(content: Content) -> Iterator[str]:
     if worst is not None:
         width = dict(worst.parameters).get("p_percent", 0.0)
         yield (
-            f"Who has found a record knows {worst.attribute} up to {in_unit(width, 'percent')} of the ranks in "
+            f"Who has found a record knows {worst.attribute} up to {format_with_unit(width, 'percent')} of the ranks in "
             f"{_figure(worst)} of the cases; blindly it would be {share(worst.chance or 0.0)}."
         )
 
 
-def _unmasked_keys(content: Content) -> Iterator[str]:
-    unmasked = [name for name in content.schema.find_by_role(Role.QUASI_IDENTIFIER) if name not in content.masked]
+def _describe_unmasked_keys(content: Content) -> Iterator[str]:
+    unmasked = [name for name in content.schema.find_by_role(Role.QUASI_IDENTIFIER) if name not in content.masking_targets]
     if unmasked:
         yield f"Quasi-identifiers that are published as they are: {join_with_and(unmasked)}."
 
@@ -292,7 +300,7 @@ def _pairs_of_swaps(content: Content) -> Iterator[str]:
         yield f"{KNOWN_LIMIT}. The consistency attack, which uses this, {said}."
 
 
-def _jittered_ranks(content: Content) -> Iterator[str]:
+def _describe_jitter_attack(content: Content) -> Iterator[str]:
     if not any(step.method == "rank_jitter" for step in content.mechanisms):
         return
     figures = content.figures("reidentification", declared=True)
@@ -304,29 +312,29 @@ def _jittered_ranks(content: Content) -> Iterator[str]:
 
 
 def _not_run(content: Content) -> Iterator[str]:
-    silent = {one.attack: f"omitted: {_in_short(one.reason)}" for one in content.omissions}
+    silent = {one.attack: f"omitted: {_shorten_reason(one.reason)}" for one in content.omissions}
     for result in content.attacks:
         if result.status in ("failed", "not_followed"):
             what = result.status.replace("_", " ")
-            silent.setdefault(result.attack, f"{what}: {_in_short(result.reason or 'no reason was given')}")
+            silent.setdefault(result.attack, f"{what}: {_shorten_reason(result.reason or 'no reason was given')}")
     if silent:
         yield f"Not assessed: {'; '.join(f'{attack_named(attack)} ({why})' for attack, why in silent.items())}."
 
 
-def _in_short(reason: str) -> str:
+def _shorten_reason(reason: str) -> str:
     """The first sentence of a reason, at most so long that it can stand in brackets."""
-    return shorten(in_plain_words(reason).partition(". ")[0].rstrip("."), _LONGEST_REASON, placeholder="\u2026")
+    return shorten(expand_code_names(reason).partition(". ")[0].rstrip("."), _LONGEST_REASON, placeholder="\u2026")
 
 
 def _figure(estimate: Estimate) -> str:
-    return mark_bound(estimate, in_unit(estimate.value or 0.0, unit_of(estimate)))
+    return mark_bound(estimate, format_with_unit(estimate.value or 0.0, unit_of(estimate)))
 
 
 def _participation(content: Content) -> str:
     knows = "knows" if content.intruder.participation_known else "does not know"
     if content.of_nobody:
         return "The intruder is taken to know the attributes exactly as the source holds them, of every record."
-    held = any(held_file(one.intruder) for one in content.attacks)
+    held = any(parse_external_file(one.intruder) for one in content.attacks)
     files = " Who holds an external file knows what that says." if held else ""
     part = content.intruder.records
     of = "" if part == 1 else f" of {share(part)} of the {content.counts}, drawn at random,"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.editions import Edition
-from tasks.report.words.numbers import count, in_unit
+from tasks.report.wording.numbers import count, format_with_unit
 from tasks.score.public_shares import FEWEST, FIRST, LEAST
 from tasks.score.rounding import STATISTICS
 
@@ -50,7 +50,7 @@ class TextRow:
 
 def nearly_none(unit: str) -> str:
     """A 0 that is rounded to three decimals, and may be more."""
-    return in_unit(0.0, unit).replace("0", "under 0.0005", 1)
+    return format_with_unit(0.0, unit).replace("0", "under 0.0005", 1)
 
 
 def unit_of(one: Estimate) -> str:
@@ -71,7 +71,7 @@ def figure_text(one: Estimate | None) -> str:
         return f"{one.status.replace('_', ' ')}: {one.reason or 'no reason was given'}"
     if one.value == 0 and one.measure in STATISTICS:
         return nearly_none(unit_of(one))
-    shown = mark_bound(one, in_unit(one.value, unit_of(one)))
+    shown = mark_bound(one, format_with_unit(one.value, unit_of(one)))
     bounds = bounds_text(one)
     return f"{shown} ({bounds})" if bounds else shown
 
@@ -80,12 +80,12 @@ def bounds_text(one: Estimate) -> str:
     """The bounds of a figure, where its targets were sampled; empty for every other."""
     if one.low is None or one.high is None or one.low == one.high or (one.is_lower_bound and one.low == one.value):
         return ""
-    return f"{in_unit(one.low, unit_of(one))} to {in_unit(one.high, unit_of(one))}"
+    return f"{format_with_unit(one.low, unit_of(one))} to {format_with_unit(one.high, unit_of(one))}"
 
 
 def share_in_words(one: Estimate, edition: Edition) -> str:
     """What a sentence says of a share of people: of the first public class no share, because nobody is in it too."""
-    shown = mark_bound(one, in_unit(one.value or 0.0, unit_of(one)))
+    shown = mark_bound(one, format_with_unit(one.value or 0.0, unit_of(one)))
     if one.is_lower_bound or edition == "internal" or one.basis != "exact" or not one.value or not one.n_targets:
         return shown
     return shown if round(one.value * one.n_targets, 6) > LEAST else f"fewer than {FIRST}, perhaps none,"

@@ -14,9 +14,9 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.interval import Interval
 from tasks.microdata.table import Booleans, Floats
 from tasks.score.membership.catalogue import FALSE_POSITIVE_RATES
-from tasks.score.membership.curve import auc, curve, true_positive_rate
 from tasks.score.membership.exposure import share_of_most_exposed, too_few
 from tasks.score.membership.intervals import auc_interval, difference_interval, left_end_interval, share_interval
+from tasks.score.membership.roc_curve import auc, compute_roc_curve, true_positive_rate
 from tasks.score.subgroups import FEWEST, Subgroup
 
 EXPECTED_FALSE = 10  # non-members that have to be above a score on average, or the share above it is not estimable
@@ -90,9 +90,9 @@ def membership_estimates(result: MembershipResult, frame: Frame, subgroups: tupl
     Example: members 3, 2 and others 1, 0 at a threshold of 2: all of them 1.
     """
     if result.scores is None:
-        return tuple(_without_value(result, frame, subgroups))
-    whole = _Judged.of(result, frame, np.ones(len(result.scores), dtype=bool))
-    return (*_rates(whole), *(one for subgroup in subgroups for one in _of_subgroup(result, frame, subgroup)))
+        return tuple(_create_blank_estimates(result, frame, subgroups))
+    whole = _Judged.create_for_part(result, frame, np.ones(len(result.scores), dtype=bool))
+    return (*_rates(whole), *(one for subgroup in subgroups for one in _estimate_subgroup(result, frame, subgroup)))
 
 
 def threshold_of(result: MembershipResult, frame: Frame) -> float:
@@ -115,7 +115,7 @@ class _Judged:
     flags: Flags
 
     @classmethod
-    def of(cls, result: MembershipResult, frame: Frame, part: Booleans) -> _Judged:
+    def create_for_part(cls, result: MembershipResult, frame: Frame, part: Booleans) -> _Judged:
         scores, member = np.asarray(result.scores), frame.is_member
         judged = part if result.threshold is not None else part & ~frame.calibrates
         found = flags(scores[judged], member[judged], threshold_of(result, frame))
@@ -166,7 +166,7 @@ def _rates(of: _Judged) -> Iterator[Estimate]:
         _f1(counts.prevalence),
     )
     for rate in FALSE_POSITIVE_RATES:
-        yield _at_rate(of, rate)
+        yield _estimate_rate_at_false_positives(of, rate)
 
 
 def _auc(of: _Judged) -> Estimate:
@@ -185,8 +185,8 @@ def _f1(jaccard: float) -> float:
     return 2 * jaccard / (1 + jaccard)
 
 
-def _at_rate(of: _Judged, rate: float) -> Estimate:
-    found, others = curve(of.scores, of.member), int((~of.member).sum())
+def _estimate_rate_at_false_positives(of: _Judged, rate: float) -> Estimate:
+    found, others = compute_roc_curve(of.scores, of.member), int((~of.member).sum())
     needed = others_needed(rate)
     if others < needed:
         blank = of.estimate("membership_true_positive_rate", None, None, rate, TOO_FEW.format(needed=needed))
@@ -196,12 +196,12 @@ def _at_rate(of: _Judged, rate: float) -> Estimate:
     return replace(blank, parameters=(("false_positive_rate", rate),))
 
 
-def _of_subgroup(result: MembershipResult, frame: Frame, subgroup: Subgroup) -> Iterator[Estimate]:
+def _estimate_subgroup(result: MembershipResult, frame: Frame, subgroup: Subgroup) -> Iterator[Estimate]:
     part = subgroup.members[frame.target]
     uncounted = part if result.threshold is not None else part & ~frame.calibrates
     for measure, asked, figure in (("auc", part, _auc), ("advantage", uncounted, _advantage)):
         if min((asked & frame.is_member).sum(), (asked & ~frame.is_member).sum()) >= FEWEST:
-            found = figure(_Judged.of(result, frame, part))
+            found = figure(_Judged.create_for_part(result, frame, part))
             yield replace(
                 found,
                 measure=f"subgroup_membership_{measure}",
@@ -239,7 +239,7 @@ def _most_exposed(result: MembershipResult, frame: Frame, subgroup: Subgroup) ->
     )
 
 
-def _without_value(result: MembershipResult, frame: Frame, subgroups: tuple[Subgroup, ...]) -> Iterator[Estimate]:
+def _create_blank_estimates(result: MembershipResult, frame: Frame, subgroups: tuple[Subgroup, ...]) -> Iterator[Estimate]:
     rates = (("false_positive_rate", rate) for rate in FALSE_POSITIVE_RATES)
     whole = [("membership_auc", ()), *((measure, ()) for measure in FLAGGING)]
     for measure, parameters in (*whole, *(("membership_true_positive_rate", (rate,)) for rate in rates)):

@@ -61,7 +61,7 @@ def too_few(inside: Booleans) -> str:
     return FEWEST_OF_TOP if TOP * len(inside) < FEWEST else ""
 
 
-def with_missing_values(table: Microdata, schema: Schema, units: Units) -> Iterator[Subgroup]:
+def list_missing_value_subgroups(table: Microdata, schema: Schema, units: Units) -> Iterator[Subgroup]:
     """Those without a value, by quasi-identifier and confidential attribute: at least 10 units, at most half of all.
 
     A person with several rows belongs to them by one that has none.

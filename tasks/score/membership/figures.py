@@ -13,7 +13,7 @@ from tasks.microdata.table import Microdata
 from tasks.microdata.units import Counts
 from tasks.score.membership.catalogue import DECIDING
 from tasks.score.membership.estimates import membership_estimates
-from tasks.score.membership.exposure import with_missing_values
+from tasks.score.membership.exposure import list_missing_value_subgroups
 from tasks.score.subgroups import subgroups_of
 
 UNLIKE = "people of the control's table look more like members than the members do: the tables differ in other ways"
@@ -21,7 +21,7 @@ REHEARSED = "rehearsed on random halves of the source: it is about how the relea
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class MembershipOutcome:
     """What an attack said, and of whom: the table that its frame's units are of; None where nobody could be asked about."""
 
     result: MembershipResult
@@ -29,26 +29,26 @@ class Answered:
     table: Microdata | None = None
 
 
-def membership_figures(answers: Iterable[Answered], schema: Schema, counts: Counts) -> tuple[Estimate, ...]:
+def membership_figures(answers: Iterable[MembershipOutcome], schema: Schema, counts: Counts) -> tuple[Estimate, ...]:
     """The figures of all attacks; a rehearsal says of each of its figures that it is one.
 
     counts: what is asked about, where no frame says it.
     """
-    return tuple(figure for one in answers for figure in _of_one(one, schema, counts))
+    return tuple(figure for one in answers for figure in _compute_attack_figures(one, schema, counts))
 
 
-def _of_one(one: Answered, schema: Schema, counts: Counts) -> tuple[Estimate, ...]:
+def _compute_attack_figures(one: MembershipOutcome, schema: Schema, counts: Counts) -> tuple[Estimate, ...]:
     if one.frame is None or one.table is None:
-        return tuple(_unmeasured(one.result, measure, counts) for measure in DECIDING)
+        return tuple(_create_unmeasured_estimate(one.result, measure, counts) for measure in DECIDING)
     units = one.frame.units
-    parts = (*subgroups_of(one.table, schema, units), *with_missing_values(one.table, schema, units))
+    parts = (*subgroups_of(one.table, schema, units), *list_missing_value_subgroups(one.table, schema, units))
     found = membership_estimates(one.result, one.frame, parts)
     if one.result.evaluates == "this file":
         return found
     return tuple(replace(figure, reason=figure.reason or REHEARSED) for figure in found)
 
 
-def _unmeasured(result: MembershipResult, measure: str, counts: Counts) -> Estimate:
+def _create_unmeasured_estimate(result: MembershipResult, measure: str, counts: Counts) -> Estimate:
     return Estimate(
         measure=measure,
         attack=result.attack,
@@ -61,7 +61,7 @@ def _unmeasured(result: MembershipResult, measure: str, counts: Counts) -> Estim
     )
 
 
-def without_unlike_tables(figures: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
+def withdraw_unlike_figures(figures: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
     """The figures without those of attacks to which the people of another table look more like members than the members do.
 
     Meaning: no release makes its members look less like members than strangers. Where the upper bound of the area is below one

@@ -12,7 +12,7 @@ from scipy.stats import beta, binom
 
 from tasks.microdata.interval import ERROR, Interval
 from tasks.microdata.table import Booleans, Floats
-from tasks.score.membership.curve import Curve, auc, placements, true_positive_rate
+from tasks.score.membership.roc_curve import RocCurve, auc, placements, true_positive_rate
 
 
 def share_interval(hits: float, n: float, error: float = ERROR) -> Interval:
@@ -65,7 +65,7 @@ def difference_interval(hits: float, n: float, other_hits: float, other_n: float
     return Interval(max(low, -1.0), min(high, 1.0))
 
 
-def left_end_interval(of: Curve, rate: float) -> Interval:
+def left_end_interval(of: RocCurve, rate: float) -> Interval:
     """Bounds for the share of members above the score that a share `rate` of all non-members exceeds.
 
     Meaning: two things are uncertain: where that score is, and how many members are above it. Of n non-members the number above

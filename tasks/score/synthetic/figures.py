@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
-from tasks.score.aligned import Beside
 from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
 from tasks.score.association import association_estimates
 from tasks.score.catalogue import DISCLOSURE, LOSS, Measure
@@ -15,20 +14,27 @@ from tasks.score.loss import mean_difference
 from tasks.score.synthetic.marginals import marginal_difference
 from tasks.score.synthetic.propensity import propensity_figures
 from tasks.score.synthetic.uniques import Uniques, uniques
+from tasks.score.table_pair import TablePair
 
 
-def figures_of_nobody(tables: Beside, measures: tuple[object, ...]) -> tuple[Estimate, ...]:
+def figures_of_nobody(tables: TablePair, measures: tuple[object, ...]) -> tuple[Estimate, ...]:
     """What the two tables say as wholes; every measure that compares a record with its row is not applicable, and says so.
 
     measures: those of the release file. Raises InputError for one that compares records with rows, or does not fit the table.
     """
-    chosen = dict.fromkeys(one for spec in measures for one in _chosen(tables, spec))
+    chosen = dict.fromkeys(one for spec in measures for one in _compute_synthetic_measure(tables, spec))
     disclosure = (k_anonymity(tables), *uniques(tables), *chosen)
     losses = (*mean_difference(tables), *association_estimates(tables), *marginal_difference(tables))
-    return (*_without_answer(DISCLOSURE), *disclosure, *_without_answer(LOSS), *losses, *propensity_figures(tables))
+    return (
+        *_create_unanswered_estimates(DISCLOSURE),
+        *disclosure,
+        *_create_unanswered_estimates(LOSS),
+        *losses,
+        *propensity_figures(tables),
+    )
 
 
-def _chosen(tables: Beside, spec: object) -> tuple[Estimate, ...]:
+def _compute_synthetic_measure(tables: TablePair, spec: object) -> tuple[Estimate, ...]:
     if isinstance(spec, KAnonymitySubset):
         return (k_anonymity_subset(tables, spec),)
     if isinstance(spec, Uniques):
@@ -38,7 +44,7 @@ def _chosen(tables: Beside, spec: object) -> tuple[Estimate, ...]:
     raise InputError("measure-of-somebody", "measures", what, allowed, "take it out", named)
 
 
-def _without_answer(catalogue: tuple[Measure, ...]) -> Iterator[Estimate]:
+def _create_unanswered_estimates(catalogue: tuple[Measure, ...]) -> Iterator[Estimate]:
     for measure in catalogue:
         if not measure.of_nobody:
             yield Estimate(measure=measure.name, value=None, unit=measure.unit, status="not_applicable", reason=ROWS_OF_NOBODY)

@@ -9,13 +9,13 @@ import numpy as np
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import CATEGORICAL, Attribute, Scale
 from tasks.microdata.table import Floats, Integers
-from tasks.score.aligned import Aligned, Beside
 from tasks.score.catalogue import MEASURES
+from tasks.score.table_pair import RowwiseTablePair, TablePair
 
 MEAN, LARGEST = "marginal_difference", "largest_marginal_difference"
 
 
-def marginal_difference(tables: Beside) -> tuple[Estimate, ...]:
+def marginal_difference(tables: TablePair) -> tuple[Estimate, ...]:
     """Distance between the distributions of an attribute in the source and in the release, which need no row in common.
 
     Meaning: by how much a share that an analyst reads off the release can be wrong: of any category or set of categories, or of
@@ -34,8 +34,8 @@ def marginal_difference(tables: Beside) -> tuple[Estimate, ...]:
 
     Example: an attribute without a value in common with the source, all of its values higher: 1.
     """
-    of_records = isinstance(tables, Aligned)
-    attributes = tables.touched(*Scale) if of_records else tables.of_scale(*Scale)
+    of_records = isinstance(tables, RowwiseTablePair)
+    attributes = tables.select_masked_attributes(*Scale) if of_records else tables.select_published_attributes(*Scale)
     if not attributes:
         return (_estimate(None, None), _estimate(None, None, LARGEST))
     ones = np.ones(tables.original.n), np.ones(tables.masked.n)
@@ -47,7 +47,7 @@ def marginal_difference(tables: Beside) -> tuple[Estimate, ...]:
     return (_estimate(mean, None), _estimate(max(distances), None, LARGEST), *each)
 
 
-def _distance(tables: Beside, attribute: Attribute, weights: tuple[Floats, Floats]) -> float:
+def _distance(tables: TablePair, attribute: Attribute, weights: tuple[Floats, Floats]) -> float:
     if attribute.scale in CATEGORICAL or (tables.original.is_text(attribute.name) and attribute.order is None):
         codes = [one + 1 for one in tables.codes(attribute.name)]
         size = int(max(map(np.max, codes))) + 1

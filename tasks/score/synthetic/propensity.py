@@ -14,9 +14,9 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.schema import CATEGORICAL, Attribute
 from tasks.microdata.table import Floats, Integers
-from tasks.score.aligned import Beside
 from tasks.score.catalogue import LARGEST_RATIO, MEASURES, TREE_RATIO
 from tasks.score.policy import PolicyLine
+from tasks.score.table_pair import TablePair
 
 RATIO = "propensity_ratio"
 MOST_ROWS = 20_000  # of each table; of more a sample, the same in every run
@@ -34,7 +34,7 @@ FEW_FOR_A_TREE = f"there are too few rows for the model: fewer than {FEWEST_ROWS
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PropensityPool:
     """The rows of both tables together: the first n are from the source, which has n_all; the others from the release.
 
     columns: of each attribute in the order of their names: in an order that does not depend on that of the table.
@@ -56,16 +56,16 @@ class Pool:
         return self.share * (1 - self.share)
 
 
-def propensity_figures(tables: Beside) -> tuple[Estimate, ...]:
+def propensity_figures(tables: TablePair) -> tuple[Estimate, ...]:
     """`propensity_ratio` and `tree_propensity_ratio`, each with the largest value that it can take."""
     chosen = [_some(n, name) for n, name in ((tables.original.n, "source"), (tables.masked.n, "release"))]
     attributes = sorted((one for one in tables.schema.attributes if one.is_published), key=lambda one: one.name)
-    columns = (tuple(c for c in _of_attribute(tables, one, chosen) if c.min() < c.max()) for one in attributes)
-    pool = Pool(len(chosen[0]), tables.original.n, len(chosen[1]), tuple(filter(None, columns)))
-    return (*_by_regression(pool), *_by_tree(pool))
+    columns = (tuple(c for c in _build_attribute_columns(tables, one, chosen) if c.min() < c.max()) for one in attributes)
+    pool = PropensityPool(len(chosen[0]), tables.original.n, len(chosen[1]), tuple(filter(None, columns)))
+    return (*_estimate_by_regression(pool), *_estimate_by_tree(pool))
 
 
-def propensity_ratio(tables: Beside) -> Estimate:
+def propensity_ratio(tables: TablePair) -> Estimate:
     """How much better a logistic regression tells the tables apart than it would by luck (S_pMSE).
 
     Meaning: whoever analyses the release instead of the source gets other results to the degree that the two can be told apart.
@@ -91,7 +91,7 @@ def propensity_ratio(tables: Beside) -> Estimate:
     return propensity_figures(tables)[0]
 
 
-def tree_propensity_ratio(tables: Beside) -> Estimate:
+def tree_propensity_ratio(tables: TablePair) -> Estimate:
     """How much better a classification tree tells the tables apart than it does where the labels are permuted.
 
     Meaning: about 1 if both tables come from one population; above, the tree finds what differs, whatever the kind of relation.
@@ -123,34 +123,34 @@ def refuse_limits_that_cannot_fail(policy: Iterable[PolicyLine], estimates: tupl
             )
 
 
-def _by_regression(pool: Pool) -> tuple[Estimate, Estimate]:
+def _estimate_by_regression(pool: PropensityPool) -> tuple[Estimate, Estimate]:
     if not pool.columns:
-        return _without(RATIO, CONSTANT)
+        return _create_blank_pair(RATIO, CONSTANT)
     rows, alone = pool.n + pool.m, sum(map(len, pool.columns))
     both = [*chain.from_iterable(pool.columns), *_products(pool.columns, min(MOST_COLUMNS, _most(rows)) - alone)]
     free = _orthogonal(np.column_stack(both))
     k = free.shape[1]
     if rows < FEWEST_ROWS_OF_A_COLUMN * (k + 1):
-        return _without(RATIO, FEW)
+        return _create_blank_pair(RATIO, FEW)
     expected = pool.largest**2 * k * (1 / pool.m + 1 / pool.n - 1 / pool.n_all)
     found = float(np.mean((_probabilities(free, pool.n) - pool.share) ** 2))
     reason = WITHOUT_PRODUCTS if len(both) == alone > 1 else None
     return _figures(RATIO, found / expected, pool.largest / expected, reason)
 
 
-def _by_tree(pool: Pool) -> tuple[Estimate, Estimate]:
+def _estimate_by_tree(pool: PropensityPool) -> tuple[Estimate, Estimate]:
     rows = pool.n + pool.m
     if not pool.columns:
-        return _without(TREE_RATIO, CONSTANT)
+        return _create_blank_pair(TREE_RATIO, CONSTANT)
     if rows < FEWEST_ROWS_OF_A_TREE:
-        return _without(TREE_RATIO, FEW_FOR_A_TREE)
+        return _create_blank_pair(TREE_RATIO, FEW_FOR_A_TREE)
     columns, from_release = np.column_stack(list(chain.from_iterable(pool.columns))), np.arange(rows) >= pool.n
     order = np.lexsort((from_release, *columns.T))  # so that the order of the rows says nothing
     columns, from_release = np.ascontiguousarray(columns[order]), from_release[order]
     rng = stream(bytes(SEED_BYTES), "propensity", "permuted labels")
     by_luck = np.mean([_leaves_apart(columns, rng.permutation(from_release), pool.share) for _ in range(PERMUTATIONS)])
     if by_luck == 0:
-        return _without(TREE_RATIO, CONSTANT)
+        return _create_blank_pair(TREE_RATIO, CONSTANT)
     found = _leaves_apart(columns, from_release, pool.share)
     return _figures(TREE_RATIO, found / float(by_luck), pool.largest / float(by_luck), None)
 
@@ -171,7 +171,7 @@ def _some(n: int, name: str) -> Integers:
     return np.sort(rng.permutation(n)[:MOST_ROWS]).astype(np.int64)
 
 
-def _of_attribute(tables: Beside, attribute: Attribute, chosen: list[Integers]) -> Iterator[Floats]:
+def _build_attribute_columns(tables: TablePair, attribute: Attribute, chosen: list[Integers]) -> Iterator[Floats]:
     if attribute.scale in CATEGORICAL or (tables.original.is_text(attribute.name) and attribute.order is None):
         both = zip(tables.codes(attribute.name), chosen, strict=True)
         codes = np.concatenate([codes[rows] for codes, rows in both])
@@ -196,7 +196,7 @@ def _most(rows: int) -> int:
 
 def _products(columns: tuple[tuple[Floats, ...], ...], most: int) -> Iterator[Floats]:
     """Products of two columns of different attributes: of each pair of attributes in turn one, then each the next; `most`."""
-    pairs = (_of_pair(one, other) for one, other in combinations(columns, 2))
+    pairs = (_multiply_columns(one, other) for one, other in combinations(columns, 2))
     given = 0
     for product in chain.from_iterable(zip_longest(*pairs)):
         if given >= most:
@@ -206,7 +206,7 @@ def _products(columns: tuple[tuple[Floats, ...], ...], most: int) -> Iterator[Fl
             given += 1
 
 
-def _of_pair(one: tuple[Floats, ...], other: tuple[Floats, ...]) -> Iterator[Floats]:
+def _multiply_columns(one: tuple[Floats, ...], other: tuple[Floats, ...]) -> Iterator[Floats]:
     """The products of the columns of two attributes, those of the first columns of both before the others."""
     places = ((i, j) for i in range(len(one)) for j in range(len(other)))
     found = (one[i] * other[j] for i, j in sorted(places, key=lambda place: (sum(place), place)))
@@ -240,7 +240,7 @@ def _figures(measure: str, value: float, largest: float, reason: str | None) -> 
     )
 
 
-def _without(measure: str, reason: str) -> tuple[Estimate, Estimate]:
+def _create_blank_pair(measure: str, reason: str) -> tuple[Estimate, Estimate]:
     one, other = (
         Estimate(measure=name, value=None, unit=MEASURES[name].unit, status="not_applicable", reason=reason)
         for name in (measure, LARGEST_RATIO[measure])

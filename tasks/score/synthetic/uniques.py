@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.mask.images import joint_codes
+from tasks.mask.intruder_belief import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate, several
 from tasks.microdata.schema import Role
@@ -15,8 +15,8 @@ from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.microdata.units import Units, units_of
-from tasks.score.aligned import Beside
 from tasks.score.catalogue import MEASURES
+from tasks.score.table_pair import TablePair
 
 NO_KEY = "no quasi-identifier is published, so that nobody is alone with a combination of them"
 
@@ -37,7 +37,7 @@ class _Classes:
     shown: Integers
 
 
-def uniques(tables: Beside, names: tuple[str, ...] | None = None) -> tuple[Estimate, Estimate]:
+def uniques(tables: TablePair, names: tuple[str, ...] | None = None) -> tuple[Estimate, Estimate]:
     """`uniques_released` and `replicated_uniques` over ALL published quasi-identifiers, or over the named ones.
 
     Meaning: somebody who knows a person's quasi-identifiers, and that nobody else in the source has them, finds rows of just
@@ -72,7 +72,7 @@ def uniques(tables: Beside, names: tuple[str, ...] | None = None) -> tuple[Estim
         return _nothing("uniques_released"), _nothing("replicated_uniques")
     classes = _classes(tables, names or known)
     alone = _alone(classes, units)
-    independent = _drawn_column_by_column(tables, names or known)
+    independent = _compute_independent_chance(tables, names or known)
     m = tables.masked.n
     any_row, one_row = -np.expm1(m * np.log1p(-independent)), m * independent * (1 - independent) ** (m - 1)
     return (
@@ -81,7 +81,7 @@ def uniques(tables: Beside, names: tuple[str, ...] | None = None) -> tuple[Estim
     )
 
 
-def _classes(tables: Beside, names: tuple[str, ...]) -> _Classes:
+def _classes(tables: TablePair, names: tuple[str, ...]) -> _Classes:
     n = tables.original.n
     codes = joint_codes([np.concatenate(tables.codes(name)) for name in names], n + tables.masked.n)
     shown = np.bincount(codes[n:], minlength=int(codes.max()) + 1)
@@ -94,7 +94,7 @@ def _alone(classes: _Classes, units: Units) -> Booleans:
     return np.asarray(np.bincount(held, minlength=len(classes.shown))[classes.of_record] == 1)
 
 
-def _drawn_column_by_column(tables: Beside, names: tuple[str, ...]) -> Floats:
+def _compute_independent_chance(tables: TablePair, names: tuple[str, ...]) -> Floats:
     """Shape (n,): how likely a row drawn column by column shows a record's values: the product of their shares."""
     product: Floats = np.ones(tables.original.n)
     for name in names:

@@ -10,7 +10,7 @@ from scipy.stats import binom, binomtest
 
 from tasks.attack.methods import Attack, attack, links_of
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import AttackResult, Scene
+from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
 from tasks.attack.threat import Intruder
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.table import Floats, Integers
@@ -77,7 +77,7 @@ def credit_matrix(links: Links, *, is_searched: bool) -> Floats:
 
 
 def _links(world: World, spec: Attack) -> Links:
-    scene = Scene.of(world.original, world.masked, world.schema, world.alignment)
+    scene = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
     intruder, everybody = Intruder("declared", world.knows), np.arange(world.original.n)
     return links_of(scene, world.schema, world.steps, spec, intruder, everybody)[0]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.attack.methods import Attack
-from tasks.attack.outcomes.outcome import AttackResult, Scene
+from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.estimate import CONFIDENCE, Estimate
 from tasks.microdata.interval import ERROR
@@ -68,7 +68,7 @@ class _Scored:
     world: World
     result: AttackResult
     outcomes: Microdata
-    scene: Scene
+    scene: GroundTruth
     subgroups: tuple[Subgroup, ...]
 
     @classmethod
@@ -76,7 +76,7 @@ class _Scored:
         result = run_attack(world, spec)
         if result.outcomes is None:
             raise AttackFailed(result.reason or "no reason")
-        scene = Scene.of(world.original, world.masked, world.schema, world.alignment)
+        scene = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
         return cls(world, result, result.outcomes, scene, subgroups_of(world.original, world.schema, scene.units))
 
     def draw_sample(self, rng: np.random.Generator) -> Integers:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import ttest_1samp
 
-from tasks.attack.outcomes.outcome import AttackResult, Scene
-from tasks.attack.probabilistic.facts import ProbableFacts
+from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.attack.probabilistic.linkage_summary import ProbableFacts
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
 from tasks.mask.categories.pram import Pram
 from tasks.microdata.errors import AttackFailed
@@ -120,13 +120,13 @@ def posterior_matrix(world: World, spec: ProbabilisticLinkage) -> Floats:
         matches=(world.alignment.record, np.arange(world.masked.n)),
         participation_known=True,
     )
-    return np.array([found.distribution.of(i) for i in range(world.original.n)])
+    return np.array([found.distribution.compute_row_probabilities(i) for i in range(world.original.n)])
 
 
 def _get_posterior_at_truth(world: World, result: AttackResult) -> Estimate:
     if result.outcomes is None:
         raise AttackFailed(result.reason or "it did not run")
-    scene = Scene.of(world.original, world.masked, world.schema, world.alignment)
+    scene = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
     return next(one for one in linkage_estimates(result, scene, world.schema) if one.measure == "posterior_at_truth")
 
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.microdata.errors import InputError
-from tasks.report.words.meanings import meaning
-from tasks.report.words.numbers import limit_in_unit
+from tasks.report.wording.meanings import meaning
+from tasks.report.wording.numbers import format_limit
 from tasks.score.catalogue import MEASURES
 from tasks.score.policy import DECLARED, PolicyLine
 from tasks.sweep.frontier import Region, compute_map_coordinates, frontier, policy_region
 from tasks.sweep.layout import FigureSubject
 from tasks.sweep.page.content import Decision, PageAxis, PageData, PageFigure, PageLoss, RiskUtilityMap, Spread, Status
-from tasks.sweep.page.moving import influence
+from tasks.sweep.page.influence_table import create_influence_table
 from tasks.sweep.results import OverSeeds, Results
 from tasks.sweep.views import (
     LOSSES,
@@ -26,7 +26,7 @@ from tasks.sweep.views import (
     FigureRisk,
     LiteratureLoss,
     LiteratureRisk,
-    Viewed,
+    TrialValues,
     WorstRisk,
     loss_of,
     risk_of,
@@ -114,7 +114,7 @@ def page_data(results: Results, told: SweepDescription, regions: tuple[Region, .
         loss=loss,
         views=tuple(views),
         figures=figures,
-        influence=influence(results, moved, others, labels) if told.sensitivity else None,
+        influence=create_influence_table(results, moved, others, labels) if told.sensitivity else None,
         releases=_releases(results, told, views, decisions),
         left_out=left_out,
     )
@@ -127,7 +127,7 @@ def attacks_of(results: Results) -> tuple[str, ...]:
 
 def policy_in_words(line: PolicyLine) -> str:
     """E.g. `Re-identification rate at most 12 %, attack transparency`."""
-    limit = limit_in_unit(line.limit, MEASURES[line.measure].unit)
+    limit = format_limit(line.limit, MEASURES[line.measure].unit)
     of = (("attack", line.attack), ("intruder", line.intruder), ("attribute", line.attribute), ("", line.subgroup))
     beside = [f"{word} {value}".strip() for word, value in of if value is not None]
     width = [] if line.p_percent is None else [f"width {line.p_percent:g} %"]
@@ -140,7 +140,9 @@ def _risks(own: _Risk) -> list[_Risk]:
     return [own, *(other for other in others if other.view != own.view)]
 
 
-def _view(results: Results, asked: _Risk, viewed: Viewed, loss: OverSeeds, policy: tuple[PolicyLine, ...]) -> RiskUtilityMap:
+def _view(
+    results: Results, asked: _Risk, viewed: TrialValues, loss: OverSeeds, policy: tuple[PolicyLine, ...]
+) -> RiskUtilityMap:
     risks = results.aggregate_seeds(viewed.values)
     risk, losses = compute_map_coordinates(risks, loss)
     on = np.flatnonzero(frontier(risk, losses))
@@ -159,7 +161,7 @@ def _view(results: Results, asked: _Risk, viewed: Viewed, loss: OverSeeds, polic
     )
 
 
-def _why_nowhere(viewed: Viewed, risk: np.ndarray) -> str:
+def _why_nowhere(viewed: TrialValues, risk: np.ndarray) -> str:
     """Why no point has this risk, if none has."""
     if not np.isnan(risk).all():
         return ""

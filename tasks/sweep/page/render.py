@@ -17,7 +17,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.microdata.words import join_with_and
-from tasks.report.words.numbers import count, in_unit
+from tasks.report.wording.numbers import count, format_with_unit
 from tasks.sweep.page.columns import as_json
 from tasks.sweep.page.content import InfluenceCell, PageAxis, PageData, RiskUtilityMap, Spread
 from tasks.sweep.page.still import KINDS, SHAPES, shape, still_map
@@ -78,7 +78,11 @@ def _row(data: PageData, view: RiskUtilityMap, place: int, varying: tuple[PageAx
 
 def _spread(spread: Spread, place: int, unit: str) -> str:
     mean, low, high = (float(one[place]) for one in (spread.mean, spread.low, spread.high))
-    return in_unit(mean, unit) if low == high else f"{in_unit(mean, unit)} ({in_unit(low, unit)} to {in_unit(high, unit)})"
+    return (
+        format_with_unit(mean, unit)
+        if low == high
+        else f"{format_with_unit(mean, unit)} ({format_with_unit(low, unit)} to {format_with_unit(high, unit)})"
+    )
 
 
 def _value(value: object) -> str:

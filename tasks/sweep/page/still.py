@@ -13,7 +13,7 @@ from matplotlib.transforms import IdentityTransform
 from numpy.typing import NDArray
 
 from tasks.report.charts.canvas import INK, LINE, SOFT, TEXT, Sheet, sheet, short, svg
-from tasks.report.words.numbers import in_unit
+from tasks.report.wording.numbers import format_with_unit
 from tasks.sweep.page.content import Floats, PageData, RiskUtilityMap
 
 HEIGHT = 262.0
@@ -95,7 +95,7 @@ def _scales(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
         there = values.mean[~np.isnan(view.risk.mean) & ~np.isnan(data.loss.spread.mean)]
         top = float(there.max()) if len(there) else 1.0
         ticks = MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2).tick_values(0, top or 1.0)
-        texts = ["0" if tick == 0 else in_unit(float(tick), unit) for tick in ticks]
+        texts = ["0" if tick == 0 else format_with_unit(float(tick), unit) for tick in ticks]
         axes.set(**{f"{name}lim": (-0.02 * ticks[-1], ticks[-1] * 1.02), f"{name}ticks": ticks, f"{name}ticklabels": texts})
     axes.grid(color=LINE, lw=0.8)
     axes.set_axisbelow(True)

@@ -1,0 +1,121 @@
+"""What `sdcert check` warns of: parts of a release file that are legal, and cannot give what they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tasks.attack.learned.learned_linkage import LearnedLinkage
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
+from tasks.attack.row_position import RowPosition
+from tasks.attack.threat import AnyAttack, attack_id, can_attack_synthetic_rows
+from tasks.attack.transparency.transparency import Transparency
+from tasks.microdata.alignment import ROWS_OF_NOBODY
+from tasks.microdata.schema import Scale
+from tasks.score.membership.estimates import others_needed
+from tasks.score.membership.sample_size import GUESSES, compute_guess_bound, find_sample_size
+from tasks.score.policy import FILE, PolicyLine, cannot_fail, rate_of
+
+if TYPE_CHECKING:
+    from flows.release import ReleaseSpec
+    from tasks.microdata.schema import Schema
+
+BOUNDED_FROM_BELOW = ("max_record_risk", "groups_exposed")  # a share of the targets says what the largest is at least
+
+
+def list_release_warnings(release: ReleaseSpec, schema: Schema, asked: int | None = None) -> list[str]:
+    """Warnings on attacks that are asked for and cannot answer, on policy lines that no release could keep, on odd classes.
+
+    asked: members and others whom attacks on membership ask about, so many of each; None: there are no such attacks.
+    Pure: nothing is read. Each names its place in the release file.
+    """
+    return [
+        *_silent_attacks(release),
+        *_lines_on_a_share(release),
+        *_lines_on_few_people(release, asked),
+        *_numbers_as_classes(release, schema),
+    ]
+
+
+def _numbers_as_classes(release: ReleaseSpec, schema: Schema) -> Iterator[str]:
+    """A numeric target that is not cut: the model takes each of its values for a class that is unlike every other."""
+    spec = release.model
+    if spec is None or spec.learner is None or spec.target_quantiles is not None or spec.target not in schema:
+        return
+    recoded = any(
+        step.method == "recoding" and spec.target in (step.explicit_attributes or ()) for step in release.masking or ()
+    )
+    if schema[spec.target].scale is Scale.NUMERIC and not recoded:
+        yield (
+            f"release.model.target ({spec.target}) is numeric, and each of its values is a class of its own, without order: "
+            "cut it with `target_quantiles` (4 makes four classes of about equal size), or, if the numbers are codes, declare "
+            f"that: `{spec.target}: {{scale: code}}` under `attributes`"
+        )
+
+
+def _silent_attacks(release: ReleaseSpec) -> Iterator[str]:
+    for i, attack in enumerate(release.attacks or ()):
+        place = f"attacks[{i}] ({attack_id(attack)})"
+        if release.is_fully_synthetic and not can_attack_synthetic_rows(attack):
+            yield f"{place} will end as not applicable, because {ROWS_OF_NOBODY}; take it out"
+        elif release.intruder.records < 1 and (why := _needs_all_records(attack)) is not None:
+            yield (
+                f"{place} will end as not applicable to the declared intruder and to insiders: {why}, and they hold a share of "
+                f"the records (`intruder.records: {release.intruder.records:g}`)"
+            )
+
+
+def _needs_all_records(attack: AnyAttack) -> str | None:
+    """Why somebody who holds a share of the records cannot carry the attack out; None: he can."""
+    match attack:
+        case RowPosition():
+            return "who carries it out knows where each record stands in the source"
+        case Transparency(matching="one_to_one" | "marginals"):
+            return "it weighs all records of the source together"
+        case DistanceLinkage(direction="to_original") | LearnedLinkage(direction="to_original"):
+            return "the released rows search all records of the source"
+        case _:
+            return None
+
+
+def _lines_on_a_share(release: ReleaseSpec) -> Iterator[str]:
+    for i, line in enumerate(release.policy):
+        fields = _fields_that_leave_out(release, line)
+        if line.measure in BOUNDED_FROM_BELOW and fields and not cannot_fail(line):
+            given = " and ".join(f"`intruder.{name}: {getattr(release.intruder, name):g}`" for name in fields)
+            yield (
+                f"policy[{i}] ({line.measure}) can only fail or stay undecided, so that the release is never certified: with "
+                f"{given} not every record is looked at, and the others may be found more easily; write 1.0 there, or limit "
+                "another measure"
+            )
+
+
+def _lines_on_few_people(release: ReleaseSpec, asked: int | None) -> Iterator[str]:
+    """Upper limits on membership that so few people can hardly show to be kept, whatever the release tells."""
+    if not asked:
+        return
+    whose = "this table" if release.control is None else "a control of this size"
+    people = f"with {whose} attacks ask about {asked:,} members and as many others"
+    for i, line in enumerate(release.policy):
+        place, rate = f"policy[{i}] ({line.measure})", rate_of(line)
+        if line.direction == "at_least" or cannot_fail(line):
+            continue
+        if rate is not None and asked < (needed := others_needed(rate)):
+            yield f"{place} will stay undecided: {people}, and a rate of {100 * rate:g} % needs {needed:,} others"
+        elif line.measure in GUESSES and (bound := compute_guess_bound(line.measure, asked)) > line.limit:
+            enough = find_sample_size(line.measure, line.limit)
+            more = "no number is enough for that" if enough is None else f"it needs at least {enough:,} of each"
+            yield (
+                f"{place} is likely to stay undecided although nothing is told: {people}, and what a guess reaches has a 95 % "
+                f"bound of {bound:.3g} then, beyond {line.limit:g}; {more}"
+            )
+
+
+def _fields_that_leave_out(release: ReleaseSpec, line: PolicyLine) -> list[str]:
+    """The fields of the intruder that leave records out of what a line is about.
+
+    Who holds an external file holds that, whatever share of the source's records the others hold.
+    """
+    of_files = (line.intruder or "").startswith(FILE)
+    shares = {"records": 1.0 if of_files else release.intruder.records, "targets": release.intruder.targets}
+    return [name for name, share in shares.items() if share < 1]

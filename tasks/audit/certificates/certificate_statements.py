@@ -1,0 +1,101 @@
+"""Signed statements about a certificate that come after it, each in a file of its own beside it: approvals, the revocation.
+
+They are bound to the SHA-256 of the certificate's bytes and have its subject, so that a certificate never changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import AwareDatetime, ValidationError
+
+from tasks.audit.ledger.entries import Purpose
+from tasks.audit.signing.envelope import STATEMENT, NotAnEnvelope, SealedEnvelope, open_envelope, seal
+from tasks.audit.signing.keyring import KeyRefused, Keyring, KnownKey
+from tasks.audit.signing.keys import SigningKey
+from tasks.microdata.canonical import canonical
+from tasks.microdata.spec import Spec
+from tasks.report.predicate import Digest
+
+IN_TOTO = "https://in-toto.io/Statement/v1"
+
+
+class CertificateStatement(Spec):
+    """What every statement beside a certificate says: which certificate (SHA-256 of its bytes), of which run, and when."""
+
+    certificate: Digest
+    run: str
+    release: str
+    at: AwareDatetime
+
+
+Kind = TypeVar("Kind", bound=CertificateStatement)
+
+
+class NotValid(Exception):
+    """A file beside a certificate says nothing that can be relied upon; the text says why, without its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class UncheckedCertificate:
+    """A certificate as far as others refer to it: the digest of its bytes, and the statement inside, not yet checked."""
+
+    sha256: str
+    statement: dict[str, Any]
+    sealed: SealedEnvelope
+
+    @property
+    def predicate(self) -> dict[str, Any]:
+        return dict(self.statement["predicate"])
+
+
+def certificate_of(content: bytes) -> UncheckedCertificate:
+    """The bytes of a certificate, opened; its signature is not checked. Raises NotAnEnvelope."""
+    sealed = open_envelope(content, STATEMENT)
+    if not isinstance(sealed.value, dict) or not isinstance(sealed.value.get("predicate"), dict):
+        raise NotAnEnvelope("it holds no in-toto statement")
+    return UncheckedCertificate(hashlib.sha256(content).hexdigest(), sealed.value, sealed)
+
+
+def sign_statement(subject: list[dict[str, Any]], predicate_type: str, said: CertificateStatement, key: SigningKey) -> bytes:
+    """The signed in-toto statement, as the bytes of its file."""
+    predicate = said.model_dump(mode="json")
+    value = {"_type": IN_TOTO, "subject": subject, "predicateType": predicate_type, "predicate": predicate}
+    return seal(value, STATEMENT, key.signer)
+
+
+def read_about(
+    content: bytes, predicate_type: str, kind: type[Kind], certificate: str, keyring: Keyring, purpose: Purpose
+) -> tuple[Kind, KnownKey]:
+    """What a file beside a certificate says, and whose key signed it.
+
+    certificate: the SHA-256 that it must be about. Raises NotValid: not a statement of this kind, about another certificate, or
+    signed by no key that is good for it.
+    """
+    try:
+        sealed = open_envelope(content, STATEMENT)
+        said = _parse_statement(sealed.value, predicate_type, kind)
+        if said.certificate != certificate:
+            raise NotValid("it is about another certificate")
+        return said, keyring.require_valid_signer(sealed, purpose=purpose, signed_at=said.at)
+    except (NotAnEnvelope, KeyRefused) as error:
+        raise NotValid(str(error)) from None
+
+
+def _parse_statement(value: Any, predicate_type: str, kind: type[Kind]) -> Kind:
+    fields = ("_type", "predicate", "predicateType", "subject")
+    if not isinstance(value, dict) or tuple(sorted(value)) != fields or value["_type"] != IN_TOTO:
+        raise NotValid("it holds no in-toto statement")
+    if value["predicateType"] != predicate_type:
+        raise NotValid("it is a statement of another kind")
+    try:
+        return kind.model_validate_json(canonical(value["predicate"]))
+    except ValidationError:
+        raise NotValid("its fields are not those of this kind of statement") from None
+
+
+def schema_of(kind: type[CertificateStatement], predicate_type: str) -> dict[str, Any]:
+    """The JSON schema of a predicate, for those who check statements without this program."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": predicate_type, **kind.model_json_schema()}

@@ -1,0 +1,259 @@
+"""Adopting a table that another tool masked or made up: read it, find out whose row is whose, and what was changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import field_validator, model_validator
+
+from tasks.classify.methods import refuse_incomparable, refuse_undone_masks
+from tasks.ingest.codebooks.codebook import Attributes
+from tasks.ingest.methods import IngestPlan, ingest
+from tasks.ingest.sources import SourceSpec
+from tasks.mask.external_release.released import Synthetic, Undeclared
+from tasks.mask.external_release.row_order import refuse_other_order
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.intruder_belief import joint_codes
+from tasks.mask.methods import Masking, Mechanism, resolve_steps
+from tasks.mask.pseudonyms import Pseudonyms
+from tasks.microdata.alignment import Alignment, NoAlignment, RowAlignment
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Schema
+from tasks.microdata.spec import Name, Public, Spec
+from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.table import Integers, Microdata, encode_jointly
+
+_OTHER_NAMES = (None, "nobody", "synthetic", "None", "null")
+_NO_MECHANISM = (
+    "`mechanism` says how a record was turned into its row, and where the rows belong to nobody no record was: take it out (a "
+    "tool that made the table can be named as `tool`), or align by row or by key, where row i was made from record i"
+)
+
+
+class ReleasedSpec(SourceSpec):
+    """A table that was masked elsewhere: where it is, how its rows belong to the source's, and what is known of its masking.
+
+    align: `row`: row i of it is the masked row i of the source; `key`: both tables hold the release's `key`; `none`: a fully
+        synthetic table, of any number of rows, which belong to nobody. Only the evaluator uses this; the key is not published,
+        and the rows are shuffled like any other release's. Synthetic values are masked ones where each row was made from one
+        record: align those by row or by key.
+    mechanism: the steps by which it was masked, if they are known; the transparency attack then uses them.
+    tool: what masked it, for the report.
+    """
+
+    align: Public[Literal["row", "key", "none"]] = "row"
+    mechanism: Public[tuple[Masking, ...]] = ()
+    tool: Public[Name | None] = None
+
+    @field_validator("align", mode="before")
+    @classmethod
+    def _nobody_is_none(cls, given: Any) -> Any:
+        if given in _OTHER_NAMES:
+            raise ValueError("for a fully synthetic table, whose rows belong to nobody, write `align: none`")
+        return given
+
+    @model_validator(mode="after")
+    def _nothing_was_done_to_nobodys_rows(self) -> Self:
+        if self.align == "none" and self.mechanism:
+            raise ValueError(_NO_MECHANISM)
+        return self
+
+    @model_validator(mode="after")
+    def _pseudonyms_are_made_here(self) -> Self:
+        if any(isinstance(step, Pseudonyms) for step in self.mechanism):
+            raise ValueError(
+                "pseudonyms are made here only, in `masking`: identifiers of a table masked elsewhere are left out"
+            )
+        return self
+
+
+class AdoptionPlan(Spec):
+    """What adopting needs of a release file: the masked table, the declarations of its attributes, and the key."""
+
+    released: ReleasedSpec
+    attributes: Attributes = ()
+    key: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionResult:
+    """A table masked elsewhere, put beside its source.
+
+    data: the published columns, row i being the released form of record `alignment.record[i]`, or of none; of these the rows
+    stand in an order of their own, so that no figure depends on that of the file. `alignment.place` is the row of
+    the table as it was given. mechanisms: what was declared, and `Undeclared` for changes that no declaration covers.
+    notes: what a reader should know of the table; they hold counts and column names.
+    """
+
+    data: Microdata
+    alignment: RowAlignment
+    mechanisms: tuple[Mechanism, ...]
+    notes: tuple[str, ...]
+
+
+def adopt(original: Microdata, schema: Schema, plan: AdoptionPlan) -> AdoptionResult:
+    """Read a table that was masked or made elsewhere and align it with its source, unless its rows belong to nobody.
+
+    It is taken as it is: no value is rounded, repaired or masked again. Columns whose role is not published are left out.
+
+    Returns the table with what is known of its mechanism; the mechanism is never guessed from the values.
+    Raises InputError for a table that cannot be read or lacks a published column, columns that the source does not have or
+    that hold another kind of values; rows that are not, or not in the order of, those of the source (`align: row`); a key
+    that is missing, repeated, or unknown to the source (`align: key`); a published unmasked column that undoes what was
+    masked; a step that does not fit.
+    Cost: reading the table; O(n log n) to align it.
+    """
+    given, notes = _read(original, schema, plan)
+    if plan.released.align == "none":
+        return _adopt_synthetic_table(original, given, schema, notes)
+    record, rows = _align_rows(original, given, plan)
+    data = Microdata(pa.table({name: given.column(name) for name in schema.release_columns})).take(rows)
+    _refuse_other_kinds(original, data)
+    refuse_incomparable(data, schema, where="released")
+    if plan.released.align == "row":
+        refuse_other_order(original, given, data)
+    mechanisms = _mechanisms(original.take(record), data, schema, plan)
+    touched = tuple(name for name in schema.names if any(name in step.target_attributes for step in mechanisms))
+    refuse_undone_masks(original, schema, touched)
+    if len(record) < original.n:
+        notes = (*notes, f"{original.n - len(record):,} of {original.n:,} records of the source are not in the released table")
+    return AdoptionResult(data, Alignment(record, rows, original.n), mechanisms, notes)
+
+
+def find_released_records(original: Microdata, schema: Schema, plan: AdoptionPlan) -> Integers:
+    """The rows of the source that a table masked elsewhere holds, ascending. Raises InputError as `adopt`. Cost: reading it."""
+    return _align_rows(original, _read(original, schema, plan)[0], plan)[0]
+
+
+def _adopt_synthetic_table(original: Microdata, given: Microdata, schema: Schema, notes: tuple[str, ...]) -> AdoptionResult:
+    """A table of any number of rows, none of which is anybody's."""
+    data = Microdata(pa.table({name: given.column(name) for name in schema.release_columns}))
+    _refuse_other_kinds(original, data)
+    refuse_incomparable(data, schema, where="released")
+    rows = np.lexsort([encode_jointly(data.column(name))[0] for name in reversed(schema.release_columns)]).astype(np.int64)
+    copies = _count_copied_rows(original.select(schema.release_columns), data)
+    told = (f"{copies:,} of the {data.n:,} rows of the released table, which are declared to belong to nobody, are equal in "
+            "every published column to a record of the source",) if copies else ()  # fmt: skip
+    steps = (Synthetic(attributes=schema.release_columns),)
+    return AdoptionResult(data.take(rows), NoAlignment(rows, original.n), steps, (*notes, *told))
+
+
+def _count_copied_rows(original: Microdata, data: Microdata) -> int:
+    """How many rows of a table are rows of its source."""
+    pairs = [encode_jointly(original.column(name), data.column(name)) for name in data.names]
+    codes = joint_codes([np.concatenate(pair) for pair in pairs], original.n + data.n)
+    return int(np.isin(codes[original.n :], codes[: original.n]).sum())
+
+
+def _read(original: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Microdata, tuple[str, ...]]:
+    wanted = {*schema.release_columns, *([plan.key] if plan.released.align == "key" and plan.key else [])}
+    declared = tuple(attribute for attribute in plan.attributes if attribute.name in wanted)
+    source = SourceSpec.model_validate(plan.released.model_dump(include=set(SourceSpec.model_fields)))
+    try:
+        found = ingest(IngestPlan(source=source, attributes=declared))
+    except InputError as error:
+        if error.code != "unknown-attribute":
+            raise _relocate_error(error) from None
+        raise _lacking(str(error.value), plan, found_in=error.allowed) from None
+    names = found.data.names
+    for name in schema.release_columns:
+        if name not in names:
+            raise _lacking(name, plan, found_in=", ".join(names[:30]))
+    for name in names:
+        if name not in schema:
+            what = "The released table has a column that the source does not have."
+            remedy = did_you_mean(name, schema.names, "drop or rename it")
+            raise InputError("released-has-column", "released", what, ", ".join(schema.names[:30]), remedy, name)
+    dropped = [name for name in names if name not in schema.release_columns]
+    told = (f"columns of the released table that are not published and were left out: {', '.join(dropped)}",) if dropped else ()
+    return found.data, (*found.report.notes, *told)
+
+
+def _relocate_error(error: InputError) -> InputError:
+    if error.code == "not-numeric":
+        remedy = f"{error.remedy}; bands such as 40-49 are not compared with numbers: give their midpoints"
+        error = replace(error, remedy=remedy)
+    return InputError(error.code, f"released: {error.where}", error.what, error.allowed, error.remedy, error.value)
+
+
+def _lacking(name: str, plan: AdoptionPlan, *, found_in: str) -> InputError:
+    if name == plan.key:
+        remedy = "add the key (it is not published), or align by row"
+        return InputError("no-key-column", "released.align", "The released table lacks the key.", found_in, remedy, name)
+    what = "The released table lacks a column that the source publishes."
+    remedy = did_you_mean(name, found_in.split(", "), "declare it `role: identifier` if it is not released, or add it")
+    return InputError("released-lacks-column", "released", what, found_in, remedy, name)
+
+
+def _align_rows(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple[Integers, Integers]:
+    """The records that are released, ascending, and the row of each in the released table."""
+    if plan.released.align == "key":
+        return _align_by_key(original, given, plan)
+    if given.n != original.n:
+        raise InputError(
+            "rows-do-not-align",
+            "released.align",
+            f"The released table has {given.n:,} rows and the source {original.n:,}: they do not belong together in order.",
+            f"{original.n:,} rows in the order of the source",
+            "align by a key (`key: <column>` and `align: key`), or give the table with all its rows in order; a fully "
+            "synthetic table, whose rows belong to nobody, has `align: none`",
+        )
+    return np.arange(original.n, dtype=np.int64), np.arange(original.n, dtype=np.int64)
+
+
+def _align_by_key(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple[Integers, Integers]:
+    where, key = "released.align", plan.key
+    if key is None:
+        raise InputError("no-key", where, "`align: key` needs the column that tells the rows apart.", "`key: <column>`",
+                         "name it as `key:` of the release")  # fmt: skip
+    if key not in given.names:
+        raise _lacking(key, plan, found_in=", ".join(given.names[:30]))
+    _refuse_other_kinds(original.select([key]), given.select([key]))
+    known, shown = encode_jointly(original.column(key), given.column(key))
+    missing, repeated = int((shown < 0).sum()), len(shown) - len(np.unique(shown))
+    foreign = int((~np.isin(shown, known)).sum())
+    if missing or repeated or foreign:
+        what = (
+            f"The key `{key}` does not align the released table: {missing:,} rows have none, {repeated:,} repeat one, "
+            f"{foreign:,} have one that the source does not know."
+        )
+        raise InputError("key-does-not-align", where, what, "each released row's key once, and in the source",
+                         "correct the keys; rows that belong to nobody have `align: none`")  # fmt: skip
+    row_of_code = np.full(int(max(known.max(), shown.max())) + 1, -1, dtype=np.int64)
+    row_of_code[shown] = np.arange(len(shown))
+    rows = row_of_code[known]
+    record = np.flatnonzero(rows >= 0)
+    return record.astype(np.int64), rows[record]
+
+
+def _refuse_other_kinds(original: Microdata, data: Microdata) -> None:
+    for name in data.names:
+        was, now = (table.arrow.schema.field(name).type for table in (original, data))
+        both_numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in (was, now))
+        if was != now and not both_numbers and not pc.all(pc.is_null(data.column(name))).as_py():
+            what = f"The column holds {now} values in the released table and {was} values in the source."
+            remedy = "publish values of the source's kind (for bands of numbers their midpoints), or declare missing codes"
+            raise InputError("released-other-kind", f"released: column {name}", what, f"{was} values", remedy)
+
+
+def _counting_rows(step: Mechanism) -> Mechanism:
+    """Other tools count rows in groups of k, unless the declaration says that they count persons."""
+    counts_rows = isinstance(step, Microaggregation) and step.count is None
+    return step.model_copy(update={"count": "rows"}) if counts_rows else step
+
+
+def _mechanisms(original: Microdata, data: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Mechanism, ...]:
+    """The declared steps, and an undeclared one for every further attribute that differs from the source."""
+    declared = tuple(map(_counting_rows, resolve_steps(plan.released.mechanism, schema, "released.mechanism")))
+    covered = {name for step in declared for name in step.target_attributes}
+    changed = tuple(name for name in data.names if name not in covered and _differs(original, data, name))
+    return (*declared, Undeclared(attributes=changed)) if changed else declared
+
+
+def _differs(original: Microdata, data: Microdata, name: str) -> bool:
+    before, after = encode_jointly(original.column(name), data.column(name))
+    return bool((before != after).any())

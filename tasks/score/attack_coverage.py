@@ -1,0 +1,72 @@
+"""Required attacks that gave no figure, and which of them a release omits with a reason."""
+
+from __future__ import annotations
+
+from tasks.attack.omissions import Omission
+from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.threat import CURVE, list_required_attacks
+from tasks.mask.methods import Mechanism
+
+Unfollowed = frozenset[tuple[str, str]]  # attack and intruder
+
+
+def find_unfollowed(attacks: tuple[AttackResult, ...], omit: tuple[Omission, ...], steps: tuple[Mechanism, ...]) -> Unfollowed:
+    """The required attacks that sdcert could not compute for an intruder, and that the release does not omit for that one."""
+    return frozenset(
+        (one.attack, one.intruder)
+        for one in list_unfollowed_attacks(attacks, steps)
+        if not any(omission.covers(one.method, one.intruder) for omission in omit)
+    )
+
+
+def list_unfollowed_attacks(attacks: tuple[AttackResult, ...], steps: tuple[Mechanism, ...]) -> tuple[AttackResult, ...]:
+    """The attacks that the steps require and that sdcert could not compute for an intruder whose figures can decide.
+
+    Attacks in another form than the required one (`is_full_form`) neither answer nor are asked for. Of several in that form one
+    that gave a figure is enough.
+    """
+    names = list_required_attacks(steps)
+    full = [one for one in attacks if one.full_form]
+    answered = {(one.method, one.intruder) for one in full if one.status == "ok"}
+    return tuple(
+        one
+        for one in full
+        if one.status == "not_followed"
+        and one.method in names
+        and (one.method, one.intruder) not in answered
+        and not one.intruder.startswith(f"{CURVE}:")
+    )
+
+
+def omissions_in_effect(
+    attacks: tuple[AttackResult, ...],
+    omit: tuple[Omission, ...],
+    steps: tuple[Mechanism, ...],
+    *,
+    keeps_row_order: bool = False,
+) -> tuple[Omission, ...]:
+    """The omissions without which the release would be refused or undecided: the attack is required, and is not answered.
+
+    An omission of an attack that gave a figure for everybody whom it names changes nothing, and the verdict excepts nothing.
+    """
+    names = list_required_attacks(steps, keeps_row_order=keeps_row_order)
+    planned, idle = {one.method for one in attacks if one.full_form}, list_unfollowed_attacks(attacks, steps)
+    return tuple(
+        one
+        for one in omit
+        if one.attack in names
+        and (one.attack not in planned or any(one.covers(other.method, other.intruder) for other in idle))
+    )
+
+
+def attacks_beyond_the_share(attacks: tuple[AttackResult, ...], steps: tuple[Mechanism, ...]) -> tuple[AttackResult, ...]:
+    """The required attacks of which an intruder who holds all records could follow more than one who holds a share of them.
+
+    The declared share decides what such an attack finds, so that the verdict excepts it.
+    """
+    names = list_required_attacks(steps)
+    return tuple(
+        one
+        for one in attacks
+        if one.needs_all_records and one.full_form and one.method in names and not one.intruder.startswith(f"{CURVE}:")
+    )

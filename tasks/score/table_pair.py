@@ -1,0 +1,64 @@
+"""The original and the masked table side by side, row for row or each as a whole, and what was done between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.mask.methods import Mechanism
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
+
+
+@dataclass(frozen=True, slots=True)
+class TablePair:
+    """What measures of whole tables compare: of any number of rows each, whose rows may have nothing to do with each other."""
+
+    original: Microdata
+    masked: Microdata
+    schema: Schema
+    mechanisms: tuple[Mechanism, ...]
+
+    def select_masked_attributes(self, *scales: Scale) -> tuple[Attribute, ...]:
+        """The published attributes of the given scales that a step masked, in the order of the table."""
+        names = {name for step in self.mechanisms for name in step.target_attributes}
+        found = (attribute for attribute in self.schema.attributes if attribute.name in names and attribute.is_published)
+        return tuple(attribute for attribute in found if attribute.scale in scales)
+
+    def select_published_attributes(self, *scales: Scale) -> tuple[Attribute, ...]:
+        """All published attributes of the given scales, masked or not."""
+        return tuple(attribute for attribute in self.schema.attributes if attribute.is_published and attribute.scale in scales)
+
+    def positions(self, attribute: Attribute) -> tuple[Floats, Floats]:
+        """Two arrays of shapes (n,) and (m,): where the original and the masked values stand; NaN is missing."""
+        return self.original.positions(attribute), self.masked.positions(attribute)
+
+    def codes(self, name: str) -> tuple[Integers, Integers]:
+        """Two arrays of shapes (n,) and (m,): equal values have equal codes; missing is -1."""
+        original, masked = encode_jointly(self.original.column(name), self.masked.column(name))
+        return original, masked
+
+    def weights(self) -> tuple[Floats, Floats]:
+        """Two arrays of shapes (n,) and (m,): the survey weight of each record and each released row; 1 where there is none.
+
+        Of several weights the first counts. A missing or negative weight is 0.
+        """
+        name = next((name for name in self.schema.find_by_role(Role.WEIGHT) if not self.original.is_text(name)), None)
+        ones = np.ones(self.original.n), np.ones(self.masked.n)
+        if name is None:
+            return ones
+        found = [np.maximum(np.nan_to_num(table.floats(name), nan=0.0), 0.0) for table in (self.original, self.masked)]
+        return (found[0], found[1]) if min(one.sum() for one in found) > 0 else ones
+
+
+@dataclass(frozen=True, slots=True)
+class RowwiseTablePair(TablePair):
+    """What the measures of records compare: row i of `masked` is the masked version of row i of `original`.
+
+    The alignment is the evaluator's knowledge; no intruder has it, and the released file is shuffled.
+    """
+
+    def __post_init__(self) -> None:
+        if self.original.n != self.masked.n:
+            raise ValueError("the original and the masked table have the same number of rows")
