@@ -206,7 +206,8 @@ def _files(content: Content) -> Iterator[str]:
         yield (
             f"Somebody who holds the external file {parse_external_file(one.intruder)} ({count(one.n_targets or 0)} "
             f"{one.counts}, {count(one.n_in_release or 0)} of them in the release) links {_figure(one)} of these {one.counts} "
-            f"to the right {content.unit} ({attack_named(one.attack)}{_weighing(content, one)}){known}; {_describe_chance_rate(one)}."
+            f"to the right {content.unit} ({attack_named(one.attack)}{_weighing(content, one)}){known}; "
+            f"{_describe_chance_rate(one)}."
         )
 
 
