@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from tasks.mask.methods import Masking
 from tasks.microdata.schema import Role
 from tasks.report.wording.units import substitute_unit
-from tasks.score.membership.catalogue import DECIDING
+from tasks.score.measures.membership import DECIDING
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail
 
 WANTED = {

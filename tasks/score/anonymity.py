@@ -13,6 +13,8 @@ from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Integers, Microdata, encode_jointly
 from tasks.microdata.units import Units, units_of
+from tasks.score.measure import Measure
+from tasks.score.measures.disclosure import K_ANONYMITY, K_ANONYMITY_SUBSET
 from tasks.score.table_pair import RowwiseTablePair, TablePair
 
 
@@ -42,7 +44,7 @@ def k_anonymity(tables: TablePair) -> Estimate:
 
     Example: a table of one record has k = 1.
     """
-    return _estimate(tables, "k_anonymity", tables.schema.find_by_role(Role.QUASI_IDENTIFIER), attribute=None)
+    return _estimate(tables, K_ANONYMITY, tables.schema.find_by_role(Role.QUASI_IDENTIFIER), attribute=None)
 
 
 def k_anonymity_subset(tables: TablePair, spec: KAnonymitySubset) -> Estimate:
@@ -62,7 +64,7 @@ def k_anonymity_subset(tables: TablePair, spec: KAnonymitySubset) -> Estimate:
                 remedy=did_you_mean(name, known, "take it out of the list, or declare its role"),
                 value=name,
             )
-    return _estimate(tables, "k_anonymity_subset", spec.attributes, attribute=several(spec.attributes))
+    return _estimate(tables, K_ANONYMITY_SUBSET, spec.attributes, attribute=several(spec.attributes))
 
 
 def class_of_row(data: Microdata, names: tuple[str, ...]) -> Integers:
@@ -75,19 +77,19 @@ def class_of_row(data: Microdata, names: tuple[str, ...]) -> Integers:
     return classes
 
 
-def _estimate(tables: TablePair, measure: str, names: tuple[str, ...], *, attribute: str | None) -> Estimate:
+def _estimate(tables: TablePair, measure: Measure, names: tuple[str, ...], *, attribute: str | None) -> Estimate:
     n = tables.masked.n
     rows = Units(np.arange(n, dtype=np.int64), n, "records")
     units = units_of(tables.original, tables.schema) if isinstance(tables, RowwiseTablePair) else rows
     held = np.unique(class_of_row(tables.masked, names) * units.n_units + units.of_row)
     k = float(np.bincount(held // units.n_units).min())
     return Estimate(
-        measure=measure,
+        measure=measure.name,
         attribute=attribute,
         value=k,
         low=k,
         high=k,
-        unit="records",
+        unit=measure.unit,
         n_targets=units.n_units,
         n_in_release=units.n_units,
         counts=units.counts,

@@ -16,16 +16,17 @@ from scipy.stats import rankdata
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.table import Floats
-from tasks.score.catalogue import MEASURES
+from tasks.score.measure import Measure
+from tasks.score.measures.loss import (
+    CORRELATION_DIFFERENCE,
+    COVARIANCE_DIFFERENCE,
+    LARGEST_CORRELATION_DIFFERENCE,
+    RANK_CORRELATION_DIFFERENCE,
+)
 from tasks.score.table_pair import TablePair
 
 Column = tuple[Floats, Floats]  # of one attribute: the original and the masked values
 UNDEFINED = "an attribute is constant, or has too few values, in the original or in the release"
-
-
-def association_estimates(tables: TablePair) -> tuple[Estimate, ...]:
-    """The measures of this file, in the order of its text."""
-    return (covariance_difference(tables), *correlation_differences(tables), rank_correlation_difference(tables))
 
 
 def covariance_difference(tables: TablePair) -> Estimate:
@@ -45,7 +46,7 @@ def covariance_difference(tables: TablePair) -> Estimate:
     columns = {attribute.name: tables.positions(attribute) for attribute in _varying(tables, *MEASURED)}
     pairs = combinations_with_replacement(columns, 2)
     changes = [_covariance_change(columns[j], columns[k]) for j, k in _select_masked_pairs(tables, pairs)]
-    return _summary("covariance_difference", changes, np.mean)
+    return _summary(COVARIANCE_DIFFERENCE, changes, np.mean)
 
 
 def correlation_differences(tables: TablePair) -> tuple[Estimate, Estimate]:
@@ -65,8 +66,8 @@ def correlation_differences(tables: TablePair) -> tuple[Estimate, Estimate]:
     pairs = _select_masked_pairs(tables, combinations(columns, 2))
     changes = [_change(_correlation, columns[j], columns[k]) for j, k in pairs]
     return (
-        _summary("correlation_difference", changes, np.mean),
-        _summary("largest_correlation_difference", changes, np.max),
+        _summary(CORRELATION_DIFFERENCE, changes, np.mean),
+        _summary(LARGEST_CORRELATION_DIFFERENCE, changes, np.max),
     )
 
 
@@ -83,7 +84,7 @@ def rank_correlation_difference(tables: TablePair) -> Estimate:
     columns = {attribute.name: _rank_column(tables, attribute) for attribute in _varying(tables, *MEASURED, Scale.ORDINAL)}
     pairs = _select_masked_pairs(tables, combinations(columns, 2))
     changes = [_change(_rank_correlation, columns[j], columns[k]) for j, k in pairs]
-    return _summary("rank_correlation_difference", changes, np.mean)
+    return _summary(RANK_CORRELATION_DIFFERENCE, changes, np.mean)
 
 
 def _varying(tables: TablePair, *scales: Scale) -> list[Attribute]:
@@ -156,11 +157,11 @@ def _ranks(values: Floats) -> Floats:
     return ranks
 
 
-def _summary(measure: str, changes: list[float], of: Callable[[list[float]], np.floating]) -> Estimate:
-    unit = MEASURES[measure].unit
+def _summary(measure: Measure, changes: list[float], of: Callable[[list[float]], np.floating]) -> Estimate:
+    unit = measure.unit
     if not changes:
         reason = "no pair of published attributes of a fitting scale was masked"
-        return Estimate(measure=measure, value=None, unit=unit, status="not_applicable", reason=reason)
+        return Estimate(measure=measure.name, value=None, unit=unit, status="not_applicable", reason=reason)
     if np.isnan(changes).any():
-        return Estimate(measure=measure, value=None, unit=unit, status="not_applicable", reason=UNDEFINED)
-    return Estimate(measure=measure, value=float(of(changes)), unit=unit)
+        return Estimate(measure=measure.name, value=None, unit=unit, status="not_applicable", reason=UNDEFINED)
+    return Estimate(measure=measure.name, value=float(of(changes)), unit=unit)

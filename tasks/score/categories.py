@@ -15,7 +15,8 @@ import numpy as np
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Scale
 from tasks.microdata.table import Floats, Integers
-from tasks.score.catalogue import MEASURES
+from tasks.score.measure import Measure
+from tasks.score.measures.loss import CATEGORIES_LOST, CATEGORY_ASSOCIATION_DIFFERENCE
 from tasks.score.table_pair import RowwiseTablePair
 
 CLASSES = 5  # of a numeric attribute: as many of about equal size in the original
@@ -24,11 +25,6 @@ NO_CATEGORIES = "no categorical attribute was masked"
 NO_PAIR = "no pair of published attributes with a categorical one was masked, or varies"
 
 Column = tuple[Integers, Integers]  # of one attribute: classes of the original and of the released rows, 0 and up
-
-
-def category_estimates(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
-    """The measures of this file, in the order of its text."""
-    return (*categories_lost(tables), category_association_difference(tables))
 
 
 def categories_lost(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
@@ -49,10 +45,10 @@ def categories_lost(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     }
     counts = {name: (lost, shown) for name, (lost, shown) in counts.items() if shown}
     if not counts:
-        return (_estimate("categories_lost", None, reason=NO_CATEGORIES),)
+        return (_estimate(CATEGORIES_LOST, None, reason=NO_CATEGORIES),)
     lost, shown = (sum(part) for part in zip(*counts.values(), strict=True))
-    parts = (_estimate("categories_lost", one / of, name) for name, (one, of) in counts.items())
-    return (_estimate("categories_lost", lost / shown), *parts)
+    parts = (_estimate(CATEGORIES_LOST, one / of, name) for name, (one, of) in counts.items())
+    return (_estimate(CATEGORIES_LOST, lost / shown), *parts)
 
 
 def category_association_difference(tables: RowwiseTablePair) -> Estimate:
@@ -78,10 +74,10 @@ def category_association_difference(tables: RowwiseTablePair) -> Estimate:
     varying = [name for name, (before, _) in columns.items() if before.max() > before.min()]
     pairs = [pair for pair in combinations(varying, 2) if categorical & set(pair) and masked & set(pair)]
     if not pairs:
-        return _estimate("category_association_difference", None, reason=NO_PAIR)
+        return _estimate(CATEGORY_ASSOCIATION_DIFFERENCE, None, reason=NO_PAIR)
     weights = tables.weights()
     changes = (abs(np.subtract(*_strengths(columns[one], columns[other], weights))) for one, other in pairs)
-    return _estimate("category_association_difference", math.fsum(changes) / len(pairs))
+    return _estimate(CATEGORY_ASSOCIATION_DIFFERENCE, math.fsum(changes) / len(pairs))
 
 
 def _count_lost(before: Integers, after: Integers) -> tuple[int, int]:
@@ -132,8 +128,7 @@ def _phi_squared(one: Integers, other: Integers, weights: Floats) -> float:
     return max(float((shares[there] ** 2 / expected[there]).sum()) - 1, 0.0)
 
 
-def _estimate(measure: str, value: float | None, attribute: str | None = None, reason: str | None = None) -> Estimate:
-    unit = MEASURES[measure].unit
+def _estimate(measure: Measure, value: float | None, attribute: str | None = None, reason: str | None = None) -> Estimate:
     if value is None:
-        return Estimate(measure=measure, value=None, unit=unit, status="not_applicable", reason=reason)
-    return Estimate(measure=measure, attribute=attribute, value=value, unit=unit)
+        return Estimate(measure=measure.name, value=None, unit=measure.unit, status="not_applicable", reason=reason)
+    return Estimate(measure=measure.name, attribute=attribute, value=value, unit=measure.unit)

@@ -14,6 +14,8 @@ from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.spec import Names, Percent, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats, Integers
+from tasks.score.measure import Measure
+from tasks.score.measures.disclosure import RANK_INTERVAL_DISCLOSURE, SAME_VALUE_DISCLOSURE, SD_INTERVAL_DISCLOSURE
 from tasks.score.table_pair import RowwiseTablePair
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
@@ -138,18 +140,18 @@ def _rank_interval_estimate(tables: RowwiseTablePair, attribute: Attribute, p_pe
     original, masked = tables.positions(attribute)
     counted = ~np.isnan(original)
     if not counted.any():
-        return _nothing_to_disclose("rank_interval_disclosure", attribute.name, (("p_percent", p_percent),))
+        return _nothing_to_disclose(RANK_INTERVAL_DISCLOSURE, attribute.name, (("p_percent", p_percent),))
     hits, chance = rank_interval_hits(original[counted], masked[counted], p_percent)
-    return _rate("rank_interval_disclosure", attribute.name, p_percent, hits, chance)
+    return _rate(RANK_INTERVAL_DISCLOSURE, attribute.name, p_percent, hits, chance)
 
 
 def _sd_interval_estimate(tables: RowwiseTablePair, attribute: Attribute, p_percent: float) -> Estimate:
     original, masked = tables.positions(attribute)
     counted = ~np.isnan(original)
     if not counted.any():
-        return _nothing_to_disclose("sd_interval_disclosure", attribute.name, (("p_percent", p_percent),))
+        return _nothing_to_disclose(SD_INTERVAL_DISCLOSURE, attribute.name, (("p_percent", p_percent),))
     hits, chance = sd_interval_hits(original[counted], masked[counted], p_percent)
-    return _rate("sd_interval_disclosure", attribute.name, p_percent, hits, chance)
+    return _rate(SD_INTERVAL_DISCLOSURE, attribute.name, p_percent, hits, chance)
 
 
 def sd_interval_hits(original: Floats, masked: Floats, p_percent: float) -> tuple[Booleans, float]:
@@ -165,10 +167,10 @@ def sd_interval_hits(original: Floats, masked: Floats, p_percent: float) -> tupl
     return hits, int(inside[~np.isnan(masked)].sum()) / len(ranked) ** 2
 
 
-def _rate(measure: str, name: str, p_percent: float, hits: Booleans, chance: float) -> Estimate:
+def _rate(measure: Measure, name: str, p_percent: float, hits: Booleans, chance: float) -> Estimate:
     rate = float(hits.mean())
     return Estimate(
-        measure=measure,
+        measure=measure.name,
         attribute=name,
         parameters=(("p_percent", p_percent),),
         value=rate,
@@ -214,12 +216,12 @@ def _same_value_estimate(tables: RowwiseTablePair, attribute: Attribute) -> Esti
     counted = original >= 0
     n = int(counted.sum())
     if n == 0:
-        return _nothing_to_disclose("same_value_disclosure", attribute.name, ())
+        return _nothing_to_disclose(SAME_VALUE_DISCLOSURE, attribute.name, ())
     original, masked = original[counted], masked[counted]
     rate = float((original == masked).mean())
     frequencies = np.bincount(original, minlength=int(masked.max()) + 1)
     return Estimate(
-        measure="same_value_disclosure",
+        measure=SAME_VALUE_DISCLOSURE.name,
         attribute=attribute.name,
         value=rate,
         low=rate,
@@ -233,9 +235,9 @@ def _same_value_estimate(tables: RowwiseTablePair, attribute: Attribute) -> Esti
     )
 
 
-def _nothing_to_disclose(measure: str, name: str, parameters: tuple[tuple[str, float], ...]) -> Estimate:
+def _nothing_to_disclose(measure: Measure, name: str, parameters: tuple[tuple[str, float], ...]) -> Estimate:
     return Estimate(
-        measure=measure,
+        measure=measure.name,
         attribute=name,
         parameters=parameters,
         value=None,

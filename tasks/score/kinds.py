@@ -20,10 +20,11 @@ from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Public, Reason, Spec
 from tasks.score.catalogue import MEASURES
 from tasks.score.measure import Kind
+from tasks.score.measures.linkage import KNOWN_REIDENTIFICATION, RECORDS_EXPOSED, REIDENTIFICATION
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail, is_by
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-RIGHT_LINKS = ("reidentification", "records_exposed", "known_reidentification")  # 0 for who is not in the release
+RIGHT_LINKS = (REIDENTIFICATION.name, RECORDS_EXPOSED.name, KNOWN_REIDENTIFICATION.name)  # 0 for who is not in the release
 WHAT_IT_IS: dict[Kind, str] = {
     "identity": "somebody who knows the quasi-identifiers finds whose record is whose",
     "insiders": "somebody who also knows another published attribute finds more",

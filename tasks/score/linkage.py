@@ -18,21 +18,23 @@ from tasks.microdata.interval import Interval, compute_bounded_mean_interval, hy
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
 from tasks.score.catalogue import LINKAGE, MEASURES
+from tasks.score.measure import Measure
+from tasks.score.measures import linkage
 from tasks.score.policy import DECLARED
 from tasks.score.subgroups import FEWEST, Subgroup
 
 EXPOSED_FROM = 0.5 - 1e-12  # the mean credit of a person's rows may miss one half in the last bits
 WITH_PROBABILITIES = ("probabilistic_linkage",)  # methods that always have them, where they run
-OF_THE_CURVE = ("reidentification", "records_exposed")
+OF_THE_CURVE = (linkage.REIDENTIFICATION.name, linkage.RECORDS_EXPOSED.name)
 BOUNDED_BELOW = (  # by what somebody finds who guesses among the rows that a part of the attack leaves
-    "reidentification",
-    "reidentification_present",
-    "records_exposed",
-    "max_record_risk",
-    "known_links",
-    "known_reidentification",
-    "groups_exposed",
-    "subgroup_reidentification",
+    linkage.REIDENTIFICATION.name,
+    linkage.REIDENTIFICATION_PRESENT.name,
+    linkage.RECORDS_EXPOSED.name,
+    linkage.MAX_RECORD_RISK.name,
+    linkage.KNOWN_LINKS.name,
+    linkage.KNOWN_REIDENTIFICATION.name,
+    linkage.GROUPS_EXPOSED.name,
+    linkage.SUBGROUP_REIDENTIFICATION.name,
 )
 
 
@@ -88,11 +90,17 @@ def linkage_estimates(
     sample = _Sample(result, result.outcomes, scene.units.n_units, scene)
     if isinstance(scene.belonging, NoAlignment):
         unknown = _create_blank_estimates(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
-        return (*(one for one in unknown if not MEASURES[one.measure].of_nobody), *_values(sample, file))
+        return (*(one for one in unknown if not MEASURES[one.measure].of_nobody), *estimate_disclosed_values(sample, file))
     if _is_of_the_curve(result):
-        return tuple(one for one in _rates(sample) if one.measure in OF_THE_CURVE)
-    figures = (_rates(sample), _estimate_known_links(sample), _absent(sample), _groups(sample, file), _subgroups(sample, file))
-    return (*(one for some in figures for one in some), *_values(sample, file))
+        return tuple(one for one in estimate_rates(sample) if one.measure in OF_THE_CURVE)
+    figures = (
+        estimate_rates(sample),
+        estimate_known_links(sample),
+        estimate_present_and_absent(sample),
+        estimate_group_exposure(sample, file),
+        estimate_subgroup_rates(sample, file),
+    )
+    return (*(one for some in figures for one in some), *estimate_disclosed_values(sample, file))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +136,7 @@ class _Sample:
         """The unit of each scored target."""
         return self.scene.units.of_row[self.outcomes.floats("target").astype(np.int64)]
 
-    def share(self, measure: str, hits: Booleans) -> Estimate:
+    def share(self, measure: Measure, hits: Booleans) -> Estimate:
         """A share of targets: counts of a sample are hypergeometric."""
         if not len(hits):
             return self.nobody(measure)
@@ -136,7 +144,7 @@ class _Sample:
         interval = hypergeometric_interval(count, len(hits), self.population)
         return self.estimate(measure, count / len(hits), interval, credit="indicator")
 
-    def mean(self, measure: str, values: Floats, *, attribute: str | None = None, subgroup: str | None = None) -> Estimate:
+    def mean(self, measure: Measure, values: Floats, *, attribute: str | None = None, subgroup: str | None = None) -> Estimate:
         """A mean of credits in [0, 1]."""
         if not len(values):
             return self.nobody(measure)
@@ -144,7 +152,7 @@ class _Sample:
         mean = math.fsum(values) / len(values)
         return self.estimate(measure, mean, interval, credit="shared", attribute=attribute, subgroup=subgroup)
 
-    def mean_size(self, measure: str, sizes: Floats) -> Estimate:
+    def mean_size(self, measure: Measure, sizes: Floats) -> Estimate:
         """A mean of set sizes in 1..n, which is wide where a sample of small sets leaves room for one of n rows."""
         least = 1 if self.scene.complete else 0
         others = max(self.scene.most_candidates - least, 1)
@@ -152,18 +160,18 @@ class _Sample:
         interval = Interval(least + unit.low * others, least + unit.high * others)
         return self.estimate(measure, float(sizes.mean()), interval, credit=None)
 
-    def nobody(self, measure: str) -> Estimate:
+    def nobody(self, measure: Measure) -> Estimate:
         """What is said of a part of the targets of whom none was drawn."""
         return self.nothing(measure, "none of the targets that were drawn belongs to this part")
 
-    def nothing(self, measure: str, reason: str) -> Estimate:
+    def nothing(self, measure: Measure, reason: str) -> Estimate:
         """A figure that cannot be given, and why."""
         blank = self.estimate(measure, 0.0, Interval(0, 0), credit=None)
         return replace(blank, value=None, low=None, high=None, status="not_applicable", reason=reason)
 
     def estimate(
         self,
-        measure: str,
+        measure: Measure,
         value: float,
         interval: Interval,
         *,
@@ -174,7 +182,7 @@ class _Sample:
         if self.result.links_depend:
             interval = _widen_to_any_share(measure, interval)
         return Estimate(
-            measure=measure,
+            measure=measure.name,
             attack=self.result.attack,
             intruder=self.result.intruder,
             attribute=attribute,
@@ -183,7 +191,7 @@ class _Sample:
             low=value if self.exact else interval.low,
             high=value if self.exact else interval.high,
             reason=ONE_SHARE if self.result.links_depend else None,
-            unit=MEASURES[measure].unit,
+            unit=measure.unit,
             basis="exact" if self.exact else "sampled_targets",
             credit=credit,
             n_targets=self.outcomes.n,
@@ -207,28 +215,30 @@ LINKED_TO_OTHERS = (
 _SAMPLED_MARGINS = "whose margin is large enough is found on all targets, and only a sample of them was scored"
 
 
-def _widen_to_any_share(measure: str, interval: Interval) -> Interval:
+def _widen_to_any_share(measure: Measure, interval: Interval) -> Interval:
     """The interval without the end that would show a limit to be kept."""
-    if MEASURES[measure].better == "higher":
+    if measure.better == "higher":
         return Interval(0.0, interval.high)
-    return Interval(interval.low, MEASURES[measure].largest or 1.0)
+    return Interval(interval.low, measure.largest or 1.0)
 
 
-def _rates(sample: _Sample) -> Iterator[Estimate]:
+def estimate_rates(sample: _Sample) -> Iterator[Estimate]:
     credit = sample.outcomes.floats("credit")
-    yield replace(sample.mean("reidentification", credit), chance=sample.result.chance, chance_kind=sample.result.chance_kind)
+    yield replace(
+        sample.mean(linkage.REIDENTIFICATION, credit), chance=sample.result.chance, chance_kind=sample.result.chance_kind
+    )
     if "posterior" in sample.outcomes.names:
-        yield _estimate_posterior_at_truth(sample)
-    yield sample.share("records_exposed", credit >= EXPOSED_FROM)
+        yield estimate_posterior_at_truth(sample)
+    yield sample.share(linkage.RECORDS_EXPOSED, credit >= EXPOSED_FROM)
     largest = float(credit.max())
-    yield sample.estimate("max_record_risk", largest, Interval(largest, 1.0), credit=sample.result.credit)
-    yield sample.share("truth_among_nearest", sample.truths("among_nearest"))
-    yield sample.mean_size("mean_candidate_set_size", sample.outcomes.floats("candidates"))
+    yield sample.estimate(linkage.MAX_RECORD_RISK, largest, Interval(largest, 1.0), credit=sample.result.credit)
+    yield sample.share(linkage.TRUTH_AMONG_NEAREST, sample.truths("among_nearest"))
+    yield sample.mean_size(linkage.MEAN_CANDIDATE_SET_SIZE, sample.outcomes.floats("candidates"))
 
 
-def _estimate_posterior_at_truth(sample: _Sample) -> Estimate:
+def estimate_posterior_at_truth(sample: _Sample) -> Estimate:
     """Its chance is that of the same probabilities, were the released rows dealt out anew."""
-    found, facts = sample.mean("posterior_at_truth", sample.outcomes.floats("posterior")), sample.result.probable
+    found, facts = sample.mean(linkage.POSTERIOR_AT_TRUTH, sample.outcomes.floats("posterior")), sample.result.probable
     if facts is None:
         return replace(found, chance=sample.result.chance, chance_kind=sample.result.chance_kind)
     if facts.chance_at_truth is not None:
@@ -236,41 +246,43 @@ def _estimate_posterior_at_truth(sample: _Sample) -> Estimate:
     return replace(found, chance=facts.dealt_out, chance_kind=None if facts.dealt_out is None else "uniform_guess")
 
 
-def _estimate_known_links(sample: _Sample) -> Iterator[Estimate]:
+def estimate_known_links(sample: _Sample) -> Iterator[Estimate]:
     sound = sample.outcomes.floats("sound_candidates")
     if not np.isnan(sound).all():
-        yield sample.share("known_links", sound == 1)
-        yield sample.share("known_reidentification", sample.truths("known"))
+        yield sample.share(linkage.KNOWN_LINKS, sound == 1)
+        yield sample.share(linkage.KNOWN_REIDENTIFICATION, sample.truths("known"))
     elif "margin" in sample.outcomes.names and not sample.exact:
-        yield from (sample.nothing(measure, _SAMPLED_MARGINS) for measure in ("known_links", "known_reidentification"))
+        yield from (
+            sample.nothing(measure, _SAMPLED_MARGINS) for measure in (linkage.KNOWN_LINKS, linkage.KNOWN_REIDENTIFICATION)
+        )
     elif "margin" in sample.outcomes.names:
         right = sample.truths("named_right")
         claims = compute_assertion_shares(sample.outcomes.floats("margin"), right)
         caution = None if sample.result.learned is None else LEARNED_FROM_ALL
-        yield replace(sample.mean("known_links", claims), reason=caution)
-        yield replace(sample.mean("known_reidentification", claims * right), reason=caution)
+        yield replace(sample.mean(linkage.KNOWN_LINKS, claims), reason=caution)
+        yield replace(sample.mean(linkage.KNOWN_REIDENTIFICATION, claims * right), reason=caution)
 
 
-def _absent(sample: _Sample) -> Iterator[Estimate]:
+def estimate_present_and_absent(sample: _Sample) -> Iterator[Estimate]:
     released = sample.scene.rows_by_unit.sizes > 0
     if released.all():
         return
     there, n_there = sample.truths("in_release"), int(released.sum())
     present = sample.part(there, n_there)
-    rate = present.mean("reidentification_present", present.outcomes.floats("credit"))
+    rate = present.mean(linkage.REIDENTIFICATION_PRESENT, present.outcomes.floats("credit"))
     chance = _chance(sample, sample.scene, released) if n_there else None
     if n_there and sample.result.chance is not None and sample.result.chance_kind == "permutation":
         chance = sample.result.chance * len(released) / n_there  # of the absent nobody is linked rightly
     yield replace(rate, chance=chance, chance_kind=sample.result.chance_kind)
     absent = sample.part(~there, len(released) - n_there)
-    yield absent.share("false_links_absent", absent.outcomes.floats("candidates") == 1)
+    yield absent.share(linkage.FALSE_LINKS_ABSENT, absent.outcomes.floats("candidates") == 1)
 
 
 def _chance(sample: _Sample, scene: GroundTruth, of: Booleans) -> float:
     return scene.chance(of, searched=sample.result.direction == "to_original", n_given=sample.result.n_given)
 
 
-def _groups(sample: _Sample, file: _File) -> Iterator[Estimate]:
+def estimate_group_exposure(sample: _Sample, file: _File) -> Iterator[Estimate]:
     exposed = np.zeros(file.scene.units.n_units, dtype=bool)
     exposed[sample.targets()[sample.outcomes.floats("credit") >= EXPOSED_FROM]] = True
     for name in file.schema.find_by_role(Role.GROUP):
@@ -279,17 +291,17 @@ def _groups(sample: _Sample, file: _File) -> Iterator[Estimate]:
         found = np.unique(group[exposed[file.scene.units.of_row] & (group >= 0)])
         if n_groups:
             share = len(found) / n_groups
-            yield sample.estimate("groups_exposed", share, Interval(share, 1.0), credit="indicator", attribute=name)
+            yield sample.estimate(linkage.GROUPS_EXPOSED, share, Interval(share, 1.0), credit="indicator", attribute=name)
 
 
-def _subgroups(sample: _Sample, file: _File) -> Iterator[Estimate]:
+def estimate_subgroup_rates(sample: _Sample, file: _File) -> Iterator[Estimate]:
     targets = sample.targets()
     for subgroup in _select_subgroups(sample.result, file):
         members = subgroup.members[targets]
         if members.sum() >= FEWEST:
             part = sample.part(members, int(subgroup.members.sum()))
             credit = part.outcomes.floats("credit")
-            rate = part.mean("subgroup_reidentification", credit, attribute=subgroup.attribute, subgroup=subgroup.name)
+            rate = part.mean(linkage.SUBGROUP_REIDENTIFICATION, credit, attribute=subgroup.attribute, subgroup=subgroup.name)
             if sample.result.chance_kind == "permutation":
                 yield rate  # what a learner finds by luck in one part of the targets was not measured
                 continue
@@ -297,15 +309,15 @@ def _subgroups(sample: _Sample, file: _File) -> Iterator[Estimate]:
             yield replace(rate, chance=chance, chance_kind="uniform_guess")
 
 
-def _values(sample: _Sample, file: _File) -> Iterator[Estimate]:
+def estimate_disclosed_values(sample: _Sample, file: _File) -> Iterator[Estimate]:
     for name in (one for one in _unknown_to(sample.result, file.schema) if f"linked:{one}" in sample.outcomes.names):
         told = sample.scene.find_known_units(name)
         part = sample if told.all() else sample.part(told[sample.targets()], int(told.sum()))
-        linked = part.mean("linked_value_disclosed", part.outcomes.floats(f"linked:{name}"), attribute=name)
+        linked = part.mean(linkage.LINKED_VALUE_DISCLOSED, part.outcomes.floats(f"linked:{name}"), attribute=name)
         chance = majority_chance(file.scene, name) if told.any() else None
         yield replace(linked, chance=chance, chance_kind="majority")
         if f"control:{name}" in part.outcomes.names:
-            control = part.mean("linked_value_control", part.outcomes.floats(f"control:{name}"), attribute=name)
+            control = part.mean(linkage.LINKED_VALUE_CONTROL, part.outcomes.floats(f"control:{name}"), attribute=name)
             nobodys = isinstance(sample.scene.belonging, NoAlignment) and control.status == "ok"
             yield replace(control, basis="control_group", reason=LINKED_TO_OTHERS) if nobodys else control
 
@@ -366,16 +378,16 @@ def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[st
     if _is_of_the_curve(result) and measure not in OF_THE_CURVE:
         return ()
     match measure:
-        case "reidentification_present":
+        case linkage.REIDENTIFICATION_PRESENT.name:
             nobodys = isinstance(file.scene.belonging, NoAlignment)
             return () if nobodys or (file.scene.rows_by_unit.sizes > 0).all() else ((None, None),)
-        case "posterior_at_truth":
+        case linkage.POSTERIOR_AT_TRUTH.name:
             return ((None, None),) if result.method in WITH_PROBABILITIES else ()
-        case "groups_exposed":
+        case linkage.GROUPS_EXPOSED.name:
             return tuple((name, None) for name in file.schema.find_by_role(Role.GROUP))
-        case "subgroup_reidentification":
+        case linkage.SUBGROUP_REIDENTIFICATION.name:
             return tuple((subgroup.attribute, subgroup.name) for subgroup in _select_subgroups(result, file))
-        case "linked_value_disclosed":
+        case linkage.LINKED_VALUE_DISCLOSED.name:
             return tuple((name, None) for name in _unknown_to(result, file.schema))
         case _:
             return ((None, None),)

@@ -10,18 +10,17 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Spec
-from tasks.microdata.table import Microdata
-from tasks.score.catalogue import MEASURES
+from tasks.score.measures.local_privacy import EPSILON
 from tasks.score.policy import PolicyLine
+from tasks.score.table_pair import RowwiseTablePair
 
-NAME = "epsilon"
 NOT_FINITE = (
     "epsilon is infinite: a released category rules a true one out, a gap shows who has no value, or the probabilities were "
     "computed from the data"
 )
 
 
-def epsilon(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> tuple[Estimate, ...]:
+def epsilon(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     """The epsilons of local differential privacy of the PRAM steps: of one record, and of each attribute.
 
     Meaning: whatever category is released, no true category makes it more than e^epsilon times as probable as another one.
@@ -30,17 +29,13 @@ def epsilon(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> tuple[E
     attributes that PRAM draws anew, where attributes that are drawn together count once. Attributes that no PRAM step masks
     are not in the sum: it is about those steps, never about the release.
 
-    Parameters
-    ----------
-    source: the table before masking. steps: as they were applied, with their attributes.
-
     Returns the record's figure first, then one for each attribute; exact, 0 and up; nothing where no step is PRAM. An epsilon
     without bound is `not_applicable` (no number says it), and breaks every limit.
     Cost: O(c^2) for the c categories of each attribute.
     Source: SCIENCE section 6; Torra 2026.
     Example: randomised response with epsilon 1 on two attributes has 1 for each, and 2 for a record.
     """
-    applied = tuple(steps)
+    source, schema, applied = tables.all_records, tables.schema, tables.mechanisms
     whole = epsilon_of_a_record(source, schema, applied)
     if whole is None:
         return ()
@@ -54,7 +49,7 @@ def refuse_limit_without_pram(policy: Iterable[PolicyLine], schema: Schema, step
     default = tuple(one.name for one in schema.attributes if one.role is Role.QUASI_IDENTIFIER and one.scale in SCALES)
     drawn = dict.fromkeys(name for step in of_steps for name in step.attributes or default)
     for place, line in enumerate(policy):
-        if line.measure == NAME and (not drawn or (line.attribute is not None and line.attribute not in drawn)):
+        if line.measure == EPSILON.name and (not drawn or (line.attribute is not None and line.attribute not in drawn)):
             of, it = ("this release", "a column") if line.attribute is None else (f"`{line.attribute}`", "it")
             raise InputError(
                 code="epsilon-without-pram",
@@ -62,12 +57,14 @@ def refuse_limit_without_pram(policy: Iterable[PolicyLine], schema: Schema, step
                 what=f"{of} has no epsilon, because no step draws {it} anew by PRAM",
                 allowed=", ".join(drawn) or "a release with a PRAM step (`sdcert methods mask`)",
                 remedy="mask the column by PRAM (`epsilon: 1`, for example), or take the line out",
-                value=line.attribute or NAME,
+                value=line.attribute or EPSILON.name,
             )
 
 
 def _estimate(attribute: str | None, found: Epsilon) -> Estimate:
-    unit = MEASURES[NAME].unit
+    unit = EPSILON.unit
     if isinstance(found, str):
-        return Estimate(measure=NAME, attribute=attribute, value=None, unit=unit, status="not_applicable", reason=NOT_FINITE)
-    return Estimate(measure=NAME, attribute=attribute, value=found, low=found, high=found, unit=unit)
+        return Estimate(
+            measure=EPSILON.name, attribute=attribute, value=None, unit=unit, status="not_applicable", reason=NOT_FINITE
+        )
+    return Estimate(measure=EPSILON.name, attribute=attribute, value=found, low=found, high=found, unit=unit)

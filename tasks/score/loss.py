@@ -17,15 +17,17 @@ import numpy as np
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.table import Booleans, Floats
-from tasks.score.catalogue import MEASURES
+from tasks.score.measure import Measure
+from tasks.score.measures.loss import CELLS_CHANGED, IL1S, MEAN_DIFFERENCE, RECORDS_ABSENT, SSE_PERCENT
 from tasks.score.table_pair import RowwiseTablePair, TablePair
 
 CellLoss = Callable[[Floats, Floats], float]
 
 
-def loss_estimates(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
-    """The measures of this file, in the order of its text."""
-    return (*sse_percent(tables), *il1s(tables), *cells_changed(tables), *mean_difference(tables))
+def records_absent(tables: RowwiseTablePair) -> Estimate:
+    """Share of the source's records that are not released; 0 if all are. Persons count by their rows here too."""
+    n = tables.all_records.n
+    return _loss(RECORDS_ABSENT, (n - tables.masked.n) / n)
 
 
 def sse_percent(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
@@ -44,7 +46,7 @@ def sse_percent(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
 
     Example: swapping the two values of a table of two records gives 400: each moves by two deviations from the mean.
     """
-    return _cell_measure(tables, "sse_percent", compute_squared_error_percent)
+    return _cell_measure(tables, SSE_PERCENT, compute_squared_error_percent)
 
 
 def il1s(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
@@ -63,7 +65,7 @@ def il1s(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
 
     Example: a column of standard deviation 1 with sqrt(2) added to each cell gives 1.
     """
-    return _cell_measure(tables, "il1s", absolute_change)
+    return _cell_measure(tables, IL1S, absolute_change)
 
 
 def cells_changed(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
@@ -84,9 +86,9 @@ def cells_changed(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
         original, masked = tables.codes(attribute.name)
         shares[attribute.name] = float((original != masked).mean())
     if not shares:
-        return (_not_applicable("cells_changed", "no published attribute was masked"),)
-    parts = (_loss("cells_changed", share, attribute=name) for name, share in shares.items())
-    return (_loss("cells_changed", float(np.mean(list(shares.values())))), *parts)
+        return (_not_applicable(CELLS_CHANGED, "no published attribute was masked"),)
+    parts = (_loss(CELLS_CHANGED, share, attribute=name) for name, share in shares.items())
+    return (_loss(CELLS_CHANGED, float(np.mean(list(shares.values())))), *parts)
 
 
 def mean_difference(tables: TablePair) -> tuple[Estimate, ...]:
@@ -127,7 +129,7 @@ def _varies(values: Floats) -> bool:
     return bool(values.min() < values.max())  # a computed sd of a constant need not be exactly 0
 
 
-def _cell_measure(tables: RowwiseTablePair, measure: str, loss_of: CellLoss) -> tuple[Estimate, ...]:
+def _cell_measure(tables: RowwiseTablePair, measure: Measure, loss_of: CellLoss) -> tuple[Estimate, ...]:
     attributes = tables.select_masked_attributes(*MEASURED)
     note = _ordinal_note(tables)
     if not attributes:
@@ -146,7 +148,7 @@ def _compute_present_loss(tables: RowwiseTablePair, attribute: Attribute, loss_o
     return loss_of(original[both], masked[both]) if both.any() else float("nan")
 
 
-def _attribute_loss(measure: str, name: str, loss: float) -> Estimate:
+def _attribute_loss(measure: Measure, name: str, loss: float) -> Estimate:
     if np.isnan(loss):
         reason = "the attribute is constant in the original and was changed, or no cell is present in both tables"
         return _not_applicable(measure, reason, attribute=name)
@@ -157,10 +159,10 @@ def _mean_difference(tables: TablePair, attribute: Attribute) -> Estimate:
     original, masked = tables.positions(attribute)
     before, after = original[_present(original)], masked[_present(masked)]
     if len(before) == 0 or len(after) == 0:
-        return _attribute_loss("mean_difference", attribute.name, float("nan"))
+        return _attribute_loss(MEAN_DIFFERENCE, attribute.name, float("nan"))
     sd = float(np.std(before, ddof=1)) if _varies(before) else 0.0
     shift = float(np.mean(after - before[0]) - np.mean(before - before[0]))  # large values of small spread keep their digits
-    return _attribute_loss("mean_difference", attribute.name, _ratio(abs(shift), sd))
+    return _attribute_loss(MEAN_DIFFERENCE, attribute.name, _ratio(abs(shift), sd))
 
 
 def _ordinal_note(tables: RowwiseTablePair) -> str | None:
@@ -172,10 +174,11 @@ def _present(values: Floats) -> Booleans:
     return np.asarray(~np.isnan(values))
 
 
-def _loss(measure: str, value: float, *, attribute: str | None = None, reason: str | None = None) -> Estimate:
-    return Estimate(measure=measure, attribute=attribute, value=value, unit=MEASURES[measure].unit, reason=reason)
+def _loss(measure: Measure, value: float, *, attribute: str | None = None, reason: str | None = None) -> Estimate:
+    return Estimate(measure=measure.name, attribute=attribute, value=value, unit=measure.unit, reason=reason)
 
 
-def _not_applicable(measure: str, reason: str, *, attribute: str | None = None) -> Estimate:
-    unit = MEASURES[measure].unit
-    return Estimate(measure=measure, attribute=attribute, value=None, unit=unit, status="not_applicable", reason=reason)
+def _not_applicable(measure: Measure, reason: str, *, attribute: str | None = None) -> Estimate:
+    return Estimate(
+        measure=measure.name, attribute=attribute, value=None, unit=measure.unit, status="not_applicable", reason=reason
+    )

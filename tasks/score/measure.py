@@ -1,13 +1,18 @@
-"""What is known of a measure before it is computed."""
+"""What a measure declares: its meaning, range and rounding, the words of the report, and the function that computes it."""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from types import ModuleType
+from typing import Any, Literal
 
 Better = Literal["lower", "higher"]
 Subject = Literal["table", "attribute", "table_and_attribute"]
 Kind = Literal["identity", "insiders", "inference", "membership", "earlier_releases"]
+Population = Literal["targets", "present", "absent"]
+Rounding = Literal["share", "hidden_share", "mean", "error", "statistic", "exact"]
 
 
 LOWEST, HIGHEST, RARE = "lowest values", "highest values", "rare categories"
@@ -16,39 +21,75 @@ SUBGROUPS = (LOWEST, HIGHEST, RARE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """What is known of a measure before it is computed.
+    """One measure: everything that is known of it before it is computed. docs/ADD_A_MEASURE.md shows how to add one.
 
+    function: where its formula is, as `module.function`. It is text, so that a declaration is light to import.
+    unit, smallest, largest: the unit and the range; `largest` is None where there is no largest value.
     better: the direction a publisher wants; None: the figure is a baseline for another one, or read beside its chance, and
     decides nothing.
-    largest: the top of its range, None where there is none (the bottom is 0 for all).
     about: one figure per table, one per attribute, or both.
+    chance: what a guess without the release scores, for `sdcert methods score`; `none` where there is no such thing.
+    rounding: how a figure appears in the public edition (`score.rounding`). `share`: in classes of ten people.
+    `hidden_share`: the same with 2 digits, because the release does not show of how many people it is a share. `mean`: 2
+    digits. `error`: 2 digits, or 6 for a table of several attributes. `statistic`: 2 digits and at most 3 decimals. `exact`:
+    as it is, because everybody can compute it from the release.
+    says: one line for `sdcert methods score`. title, sentence, analyst: the words of the report in plain text; `analyst` says
+    what a loss means for an analysis. The sentence calls the targets `attacked records`.
+    answers: the kind of disclosure that a limit on it answers (`score.kinds`): `identity` for a figure of the declared
+    intruder, which a line with `intruder: insider` makes one of `insiders`. None: it answers none by itself.
     by_attack: is there one figure per attack and intruder? by_subgroup: one per subgroup of the targets as well, and only for
     the declared intruder?
     of_membership: is it about who is in the file, and so of no intruder of the linkage attacks?
-    takes_p_percent, takes_false_positive_rate: is there one figure for each?
-    infinite_without_value: is a figure that is not applicable infinite, so that it breaks every limit?
     only_of_model: is it about a released model, and no table?
     of_nobody: can it be measured where the rows of the release belong to nobody? only_of_nobody: nowhere else?
-    answers: the kind of disclosure that a limit on it answers (`score.kinds`): `identity` for a figure of the declared
-    intruder, which a line with `intruder: insider` makes one of `insiders`. None: it answers none by itself.
+    has_parameters: does its function take the parameters of an entry of `measures` in the release file?
+    takes_p_percent, takes_false_positive_rate: is there one figure for each?
+    infinite_without_value: is a figure that is not applicable infinite, so that it breaks every limit?
     is_tail: is it about the people who are easiest to find, and no average over all of them?
+    population: whom a share counts: all targets, those in the release, or those who are not.
+    chance_counts_people: is the chance level a share of people too, and rounded like one?
     """
 
     name: str
-    says: str
+    function: str
     unit: str
+    smallest: float = 0.0
+    largest: float | None = None
     better: Better | None
     about: Subject
-    largest: float | None = None
+    chance: str
+    rounding: Rounding
+    says: str
+    title: str
+    sentence: str
+    analyst: str = ""
+    answers: Kind | None = None
     by_attack: bool = False
     by_subgroup: bool = False
-    takes_p_percent: bool = False
-    takes_false_positive_rate: bool = False
-    chance: str = "none"
-    of_nobody: bool = False
-    only_of_nobody: bool = False
     of_membership: bool = False
     only_of_model: bool = False
+    of_nobody: bool = False
+    only_of_nobody: bool = False
+    has_parameters: bool = False
+    takes_p_percent: bool = False
+    takes_false_positive_rate: bool = False
     infinite_without_value: bool = False
-    answers: Kind | None = None
     is_tail: bool = False
+    population: Population = "targets"
+    chance_counts_people: bool = False
+
+    @property
+    def compares_tables(self) -> bool:
+        """Is its function one of the original and the masked table alone, which `score` calls for every release?"""
+        return not (self.by_attack or self.only_of_model or self.has_parameters)
+
+    def load_function(self) -> Callable[..., Any]:
+        """The function that computes it. Raises ImportError or AttributeError if `function` names none."""
+        module, _, name = self.function.rpartition(".")
+        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        return found
+
+
+def list_measures(family: ModuleType) -> tuple[Measure, ...]:
+    """The measures that a module declares, in the order of its text."""
+    return tuple(one for one in vars(family).values() if isinstance(one, Measure))

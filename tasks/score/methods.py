@@ -14,24 +14,19 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
-from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
-from tasks.score.association import association_estimates
+from tasks.score.anonymity import KAnonymitySubset, k_anonymity_subset
 from tasks.score.catalogue import MEASURES
-from tasks.score.categories import category_estimates
 from tasks.score.interval_disclosure import (
     RankIntervalDisclosure,
     SdIntervalDisclosure,
     rank_interval_disclosure,
-    same_value_disclosure,
     sd_interval_disclosure,
 )
 from tasks.score.linkage import linkage_estimates
-from tasks.score.local_privacy import epsilon
-from tasks.score.loss import loss_estimates
 from tasks.score.subgroups import subgroups_of
 from tasks.score.synthetic.figures import figures_of_nobody
-from tasks.score.synthetic.marginals import marginal_difference
 from tasks.score.synthetic.uniques import Uniques
+from tasks.score.table_measures import compute_family
 from tasks.score.table_pair import RowwiseTablePair, TablePair
 
 AnyMeasure = RankIntervalDisclosure | SdIntervalDisclosure | KAnonymitySubset | Uniques
@@ -79,12 +74,10 @@ def score(
     )
     if isinstance(alignment, NoAlignment):
         return _distinct((*by_attack, *figures_of_nobody(TablePair(original, masked, schema, mechanisms), measures)))
-    tables = RowwiseTablePair(original if alignment.complete else original.take(alignment.record), masked, schema, mechanisms)
+    released = original if alignment.complete else original.take(alignment.record)
+    tables = RowwiseTablePair(released, masked, schema, mechanisms, original)
     chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _compute_measure(tables, spec))
-    always = (*same_value_disclosure(tables), k_anonymity(tables), *epsilon(original, schema, mechanisms))
-    loss = (_records_absent(scene), *loss_estimates(tables), *association_estimates(tables))
-    loss = (*loss, *marginal_difference(tables), *category_estimates(tables))
-    return _distinct((*by_attack, *dict.fromkeys(chosen), *always, *loss))
+    return _distinct((*by_attack, *dict.fromkeys(chosen), *compute_family(MEASURES.values(), tables)))
 
 
 def describe() -> tuple[dict[str, str], ...]:
@@ -115,12 +108,6 @@ def _compute_measure(tables: RowwiseTablePair, spec: Measure) -> tuple[Estimate,
             raise InputError("measure-of-nobody", "measures", what, "a release with `align: none`", "take it out", spec.measure)
         case _:
             assert_never(spec)
-
-
-def _records_absent(scene: GroundTruth) -> Estimate:
-    """The share of the source's records that are not released; 0 if all are. Persons count by their rows here too."""
-    absent = scene.original.n - scene.masked.n
-    return Estimate(measure="records_absent", value=absent / scene.original.n, unit=MEASURES["records_absent"].unit)
 
 
 def _distinct(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:

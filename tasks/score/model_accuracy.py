@@ -7,7 +7,7 @@ import numpy as np
 from tasks.attack.membership.answers import Answers, correct
 from tasks.attack.membership.frame import Frame
 from tasks.microdata.estimate import Estimate
-from tasks.score.catalogue import MODEL_ACCURACY
+from tasks.score.measures.model import MODEL_ACCURACY
 from tasks.score.membership.figures import REHEARSED
 from tasks.score.membership.intervals import share_interval
 
@@ -29,7 +29,7 @@ def model_accuracy(answers: Answers, frame: Frame) -> Estimate:
         value=float(right.mean()),
         low=within.low,
         high=within.high,
-        unit="share",
+        unit=MODEL_ACCURACY.unit,
         basis="control_group",
         chance=float(of_class.max() / n),
         chance_kind="majority",
@@ -46,7 +46,7 @@ def create_unmeasured_accuracy(reason: str, counts: str) -> Estimate:
     return Estimate(
         measure=MODEL_ACCURACY.name,
         value=None,
-        unit="share",
+        unit=MODEL_ACCURACY.unit,
         basis="control_group",
         status="not_applicable",
         reason=reason,

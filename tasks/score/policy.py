@@ -12,15 +12,21 @@ from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import LONGEST_NAME, Name, Percent, Public, Reason, Slug, Spec
 from tasks.microdata.suggestion import did_you_mean
-from tasks.score.catalogue import MEASURES, SUBGROUPS, Measure
-from tasks.score.membership.catalogue import DECIDING, FALSE_POSITIVE_RATES, NOT_ALONE, PARTS
+from tasks.score.catalogue import MEASURES
+from tasks.score.measure import SUBGROUPS, Measure
+from tasks.score.measures.disclosure import K_ANONYMITY_SUBSET, REPLICATED_UNIQUES, SD_INTERVAL_DISCLOSURE, UNIQUES_RELEASED
+from tasks.score.measures.membership import DECIDING, FALSE_POSITIVE_RATES, NOT_ALONE, PARTS
 
 Direction = Literal["at_most", "at_least"]
 NATURAL: dict[str, Direction] = {"lower": "at_most", "higher": "at_least"}
 DECLARED = "declared"
 INSIDER = "insider"
 FILE = "file"
-OF_SEVERAL = ("k_anonymity_subset", "uniques_released", "replicated_uniques")  # whose attribute is a list of attributes
+OF_SEVERAL = (
+    K_ANONYMITY_SUBSET.name,
+    UNIQUES_RELEASED.name,
+    REPLICATED_UNIQUES.name,
+)  # about a list of attributes
 Rate = Annotated[float, Field(json_schema_extra={"enum": list(FALSE_POSITIVE_RATES)})]
 
 
@@ -365,7 +371,7 @@ def _check_exists(name: str | None, known: Iterable[str] | None, where: str, kin
 
 
 def _check_width(line: PolicyLine, known: Known, where: str) -> None:
-    widths = known.sd_percent if line.measure == "sd_interval_disclosure" else known.p_percent
+    widths = known.sd_percent if line.measure == SD_INTERVAL_DISCLOSURE.name else known.p_percent
     if line.p_percent is None or widths is None or line.p_percent in widths:
         return
     raise InputError(

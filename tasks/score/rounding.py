@@ -31,43 +31,15 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from tasks.microdata.estimate import Estimate
 from tasks.score.catalogue import MEASURES
+from tasks.score.measures.linkage import LINKED_VALUE_CONTROL
 from tasks.score.policy import PolicyLine
 from tasks.score.public_shares import FEWEST, ShareClasses, Side, choose_on_right_side
 from tasks.score.verdict import Criterion, is_about, is_outside_limit
 
-STATISTICS = frozenset(
-    {
-        "mean_difference",
-        "covariance_difference",
-        "correlation_difference",
-        "largest_correlation_difference",
-        "rank_correlation_difference",
-        "marginal_difference",
-        "largest_marginal_difference",
-        "categories_lost",
-        "category_association_difference",
-        "propensity_ratio",
-        "propensity_ratio_largest",
-        "tree_propensity_ratio",
-        "tree_propensity_ratio_largest",
-    }
-)
-HIDDEN_DENOMINATORS = frozenset(
-    {
-        "subgroup_reidentification",
-        "groups_exposed",
-        "subgroup_membership_auc",
-        "subgroup_membership_advantage",
-        "subgroup_share_of_most_exposed",
-    }
-)
-COUNTED_BY_EVERYBODY = frozenset({"max_record_risk", "records_absent"})
-DIFFERENCES = frozenset({"membership_advantage", "subgroup_membership_advantage"})
+STATISTICS = frozenset(one.name for one in MEASURES.values() if one.rounding == "statistic")
+ERRORS = frozenset(one.name for one in MEASURES.values() if one.rounding == "error")
 CHANCES_OF_PEOPLE = frozenset({"majority"})
-MEASURES_WITH_CHANCE_OF_PEOPLE = frozenset({"membership_recall", "membership_attribute_risk", "subgroup_share_of_most_exposed"})
-MEAN_SIZES = frozenset({"mean_candidate_set_size"})
 WITHHELD = f"not published: a share of fewer than {FEWEST} people would tell of single ones"
-ERRORS = frozenset({"sse_percent", "il1s"})
 ORIGINAL_FREQUENCIES = frozenset({"majority", "all_pairs", "independent_columns"})
 FEW, MANY = 2, 6
 DECIMALS = 3
@@ -86,7 +58,7 @@ def public(estimates: tuple[Estimate, ...], decided: Iterable[tuple[PolicyLine, 
     shown = []
     for one in estimates:
         n = people_behind(one, rows)
-        kept = FEW if one.basis == "control_group" and one.measure == "linked_value_control" else None
+        kept = FEW if one.basis == "control_group" and one.measure == LINKED_VALUE_CONTROL.name else None
         significant = kept or digits(one.measure, one.attribute, estimates)
         plain = _round_chance(_round_subgroup_counts(one), n)
         shown.append(_public(plain, significant) if n is None else _round_people_share(plain, n, significant, lines))
@@ -129,19 +101,20 @@ def people_behind(estimate: Estimate, rows: int) -> int | None:
         return n
     if measure.of_membership:
         return min(inside, n - inside)
-    return {"reidentification_present": inside, "false_links_absent": n - inside}.get(estimate.measure, n)
+    return {"targets": n, "present": inside, "absent": n - inside}[measure.population]
 
 
 def is_share_of_people(measure: str) -> bool:
     """Is the measure shown by classes of counts?"""
-    return MEASURES[measure].unit == "share" and measure not in COUNTED_BY_EVERYBODY | STATISTICS
+    return MEASURES[measure].rounding in ("share", "hidden_share")
 
 
 def digits(measure: str, attribute: str | None, estimates: tuple[Estimate, ...]) -> int | None:
     """How many significant digits of a figure are public; None: all."""
-    if measure in STATISTICS | HIDDEN_DENOMINATORS | MEAN_SIZES:
+    rounding = MEASURES[measure].rounding
+    if rounding in ("statistic", "hidden_share", "mean"):
         return FEW
-    if measure not in ERRORS:
+    if rounding != "error":
         return None
     parts = sum(1 for other in estimates if other.measure == measure and other.attribute is not None)
     return MANY if attribute is None and parts >= 2 else FEW
@@ -205,19 +178,19 @@ def _round_chance(estimate: Estimate, n: int | None) -> Estimate:
     if estimate.chance is None:
         return estimate
     chance, few = estimate.chance, estimate.chance_kind in ORIGINAL_FREQUENCIES
-    counts_people = estimate.chance_kind in CHANCES_OF_PEOPLE or estimate.measure in MEASURES_WITH_CHANCE_OF_PEOPLE
+    counts_people = estimate.chance_kind in CHANCES_OF_PEOPLE or MEASURES[estimate.measure].chance_counts_people
     if n is not None and counts_people:
         if n < FEWEST:
             return replace(estimate, chance=None, chance_kind=None)
         classes = ShareClasses(n)
         chance, few = classes.get_public_share(classes.place(chance)), False
-    few = few or estimate.measure in HIDDEN_DENOMINATORS
+    few = few or MEASURES[estimate.measure].rounding == "hidden_share"
     return replace(estimate, chance=round_significant(chance, FEW) if few else chance)
 
 
 def classes_of(measure: str, n: int) -> ShareClasses:
     """The classes by which a measure of n people is shown."""
-    return ShareClasses(n, MEASURES[measure].better == "higher", -1.0 if measure in DIFFERENCES else 0.0)
+    return ShareClasses(n, MEASURES[measure].better == "higher", MEASURES[measure].smallest)
 
 
 def _sides(estimate: Estimate, lines: Lines) -> dict[str, tuple[Side, ...]]:
@@ -249,8 +222,7 @@ def _as_shown(criterion: Criterion, figure: Estimate) -> Criterion:
     shown = getattr(figure, criterion.deciding_bound)
     if shown is None:
         is_beyond = is_outside_limit(criterion.deciding_value, criterion.limit, criterion.direction)
-        lowest = -1.0 if criterion.measure in DIFFERENCES else 0.0
-        end = 1.0 if criterion.direction == "at_most" else lowest
+        end = 1.0 if criterion.direction == "at_most" else MEASURES[criterion.measure].smallest
         shown = end if is_beyond else criterion.limit
     return replace(criterion, deciding_value=shown)
 

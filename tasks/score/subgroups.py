@@ -10,7 +10,7 @@ import numpy as np
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Schema
 from tasks.microdata.table import Booleans, Floats, Microdata, encode_jointly
 from tasks.microdata.units import Units
-from tasks.score.catalogue import HIGHEST, LOWEST, RARE
+from tasks.score.measure import HIGHEST, LOWEST, RARE
 
 TAIL, WIDEST_TAIL = 0.05, 0.10
 RARE_BELOW, WIDEST_RARE = 0.05, 0.50

@@ -57,7 +57,15 @@ class RowwiseTablePair(TablePair):
     """What the measures of records compare: row i of `masked` is the masked version of row i of `original`.
 
     The alignment is the evaluator's knowledge; no intruder has it, and the released file is shuffled.
+    source: all records, where some of them are not released and so not in `original`.
     """
+
+    source: Microdata | None = None
+
+    @property
+    def all_records(self) -> Microdata:
+        """The table before masking, with the records that are not released."""
+        return self.original if self.source is None else self.source
 
     def __post_init__(self) -> None:
         if self.original.n != self.masked.n:

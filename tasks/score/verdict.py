@@ -75,16 +75,7 @@ class _Finding:
     excess: float = -math.inf
 
 
-IDENTITY = frozenset(
-    {
-        "reidentification",
-        "records_exposed",
-        "max_record_risk",
-        "subgroup_reidentification",
-        "known_links",
-        "known_reidentification",
-    }
-)
+IDENTITY = frozenset(one.name for one in MEASURES.values() if one.answers == "identity")
 
 
 def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfollowed: Unfollowed = frozenset()) -> Verdict:

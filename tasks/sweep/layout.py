@@ -22,7 +22,8 @@ import pyarrow as pa
 
 from tasks.microdata.canonical import canonical
 from tasks.microdata.estimate import Estimate, Status, id_parts
-from tasks.score.catalogue import MEASURES, SUBGROUPS
+from tasks.score.catalogue import MEASURES
+from tasks.score.measure import SUBGROUPS
 
 TrialStatus = Literal["ok", "skipped", "failed"]
 Scalar = bool | int | float | str

@@ -15,9 +15,10 @@ from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.association import association_estimates
+from tasks.score.catalogue import LOSS
 from tasks.score.interval_disclosure import RankIntervalDisclosure, rank_interval_disclosure, same_value_disclosure
-from tasks.score.loss import loss_estimates, sse_percent
+from tasks.score.loss import sse_percent
+from tasks.score.table_measures import compute_family
 from tasks.score.table_pair import RowwiseTablePair
 
 SEED = bytes(32)
@@ -66,7 +67,7 @@ def test_every_figure_of_dates_is_that_of_the_numbers_they_count(steps):
     for data, schema in both_ways():
         done = mask(data, schema, steps, seed=SEED, path=("test",))
         tables = RowwiseTablePair(data, done.data, schema, done.mechanisms)
-        found = (*loss_estimates(tables), *association_estimates(tables), *same_value_disclosure(tables))
+        found = (*compute_family(LOSS, tables), *same_value_disclosure(tables))
         figures.append((*found, *rank_interval_disclosure(tables, RankIntervalDisclosure())))
         names = schema.names
         linked.append(compare(data, done.data, schema, names, "release").weight)

@@ -18,6 +18,7 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score.local_privacy import NOT_FINITE, epsilon, refuse_limit_without_pram
 from tasks.score.policy import PolicyLine
+from tasks.score.table_pair import RowwiseTablePair
 from tasks.score.verdict import decide
 
 NAMES = ("smokes", "region", "gaps", "age")
@@ -42,8 +43,13 @@ def people():
     return Microdata.from_columns(columns), Schema(tuple(attributes))
 
 
+def epsilon_of(people, steps):
+    data, schema = people
+    return epsilon(RowwiseTablePair(data, data, schema, tuple(steps)))
+
+
 def values(people, *steps):
-    return {one.attribute: one.value for one in epsilon(*people, steps)}
+    return {one.attribute: one.value for one in epsilon_of(people, steps)}
 
 
 def test_worked_examples(people):
@@ -64,12 +70,12 @@ def test_a_record_adds_up_its_attributes_and_steps(people):
     assert values(people, *both) == pytest.approx({None: 2.5, "smokes": 1.5, "region": 1})
     together = pram("smokes", "region", epsilon=1.0, jointly=True)
     assert values(people, together) == pytest.approx({None: 1, "smokes": 1, "region": 1})
-    assert epsilon(*people, [Microaggregation(method="microaggregation", attributes=("age",), k=3)]) == ()
+    assert epsilon_of(people, [Microaggregation(method="microaggregation", attributes=("age",), k=3)]) == ()
 
 
 @pytest.mark.parametrize("step", [pram("gaps", epsilon=1.0), pram("region", epsilon=1.0, invariant=True)])
 def test_what_has_no_finite_epsilon_breaks_every_limit(people, step):
-    found = epsilon(*people, [pram("smokes", epsilon=1.0), step])
+    found = epsilon_of(people, [pram("smokes", epsilon=1.0), step])
     (record, *each) = found
     assert (record.attribute, record.status, record.reason) == (None, "not_applicable", NOT_FINITE)
     assert sorted(one.status for one in each) == ["not_applicable", "ok"]
@@ -80,7 +86,7 @@ def test_what_has_no_finite_epsilon_breaks_every_limit(people, step):
 
 
 def test_limits(people):
-    found = epsilon(*people, [pram("smokes", "region", epsilon=1.0)])
+    found = epsilon_of(people, [pram("smokes", "region", epsilon=1.0)])
     for limit, expected in ((2.0, "certified"), (1.99, "refused")):
         assert decide((PolicyLine(measure="epsilon", at_most=limit),), found).verdict == expected
 
@@ -124,7 +130,7 @@ def test_against_every_pair_of_true_categories(seed, c, zero):
         Microdata.from_columns({"a": names * 2}),
         Schema((Attribute("a", Role.QUASI_IDENTIFIER, Scale.NOMINAL, "declared"),)),
     )
-    (record, one) = epsilon(*people, [pram("a", matrix=given_matrix)])
+    (record, one) = epsilon_of(people, [pram("a", matrix=given_matrix)])
     shown = [j for j in range(c) if matrix[:, j].any()]
     with np.errstate(divide="ignore"):
         pairs = [np.log(matrix[i, j]) - np.log(matrix[k, j]) for j in shown for i in range(c) for k in range(c) if i != k]

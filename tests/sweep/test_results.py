@@ -20,7 +20,8 @@ from tasks.microdata.canonical import canonical
 from tasks.microdata.estimate import Estimate, Status, id_parts
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.catalogue import MEASURES, SUBGROUPS
+from tasks.score.catalogue import MEASURES
+from tasks.score.measure import SUBGROUPS
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 from tasks.sweep import evaluation

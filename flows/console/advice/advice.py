@@ -10,7 +10,9 @@ from tasks.attack.insiders import SEPARATOR
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.words import join_with_and
 from tasks.report.wording.numbers import format_against_limit, format_limit
-from tasks.score.catalogue import LINKAGE, LOCAL_PRIVACY, LOSS, MEASURES, MODEL_ACCURACY
+from tasks.score.catalogue import LINKAGE, LOSS, MEASURES
+from tasks.score.measures.local_privacy import EPSILON
+from tasks.score.measures.model import MODEL_ACCURACY
 from tasks.score.membership.figures import UNLIKE
 from tasks.score.policy import INSIDER
 
@@ -73,7 +75,7 @@ def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, 
         yield from _advise_insiders(line, figures, spec, place)
     elif line["measure"] in _LINKAGE or line["measure"].startswith("k_anonymity"):
         yield from _advise_declared_intruder(line, figures, spec)
-    elif line["measure"] == LOCAL_PRIVACY.name:
+    elif line["measure"] == EPSILON.name:
         yield _advise_epsilon(line, place)
     elif line["measure"] in _LOSS:
         yield from _advise_losses(line, figures, spec, place)

@@ -13,7 +13,7 @@ from tasks.mask.intruder_belief import joint_codes
 from tasks.mask.methods import mask
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata, encode_jointly
-from tasks.score.categories import category_estimates
+from tasks.score.categories import categories_lost, category_association_difference
 from tasks.score.loss import sse_percent
 from tasks.score.synthetic.marginals import marginal_difference
 from tasks.score.table_pair import RowwiseTablePair
@@ -61,6 +61,11 @@ def estimate_effects(data: Microdata, columns: Sequence[DraftColumn], k: int) ->
         released = released.replace_column(name, shown.column(name))
     tables = RowwiseTablePair(part, released, Schema((*varying, *weights)), (step,))
     groups = joint_codes([encode_jointly(shown.column(name))[0] + 1 for name in names], part.n)
-    found = (*sse_percent(tables), *marginal_difference(tables), *category_estimates(tables))
+    found = (
+        *sse_percent(tables),
+        *marginal_difference(tables),
+        *categories_lost(tables),
+        category_association_difference(tables),
+    )
     figures = {one.measure: one.value for one in found if one.attribute is None and one.value is not None}
     return Expected(tables, groups, figures)

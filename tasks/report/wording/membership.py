@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasks.report.wording.meanings import THE_FILE
-from tasks.score.catalogue import HIGHEST, LOWEST, RARE
-from tasks.score.membership.catalogue import MISSING
+from tasks.score.measure import HIGHEST, LOWEST, RARE
+from tasks.score.measures.membership import MISSING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

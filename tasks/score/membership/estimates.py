@@ -13,7 +13,20 @@ from tasks.attack.membership.threshold import best_threshold
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.interval import Interval
 from tasks.microdata.table import Booleans, Floats
-from tasks.score.membership.catalogue import FALSE_POSITIVE_RATES
+from tasks.score.measure import Measure
+from tasks.score.measures.membership import (
+    FALSE_POSITIVE_RATES,
+    MEMBERSHIP_ADVANTAGE,
+    MEMBERSHIP_ATTRIBUTE_RISK,
+    MEMBERSHIP_AUC,
+    MEMBERSHIP_F1,
+    MEMBERSHIP_PRECISION,
+    MEMBERSHIP_RECALL,
+    MEMBERSHIP_TRUE_POSITIVE_RATE,
+    SUBGROUP_MEMBERSHIP_ADVANTAGE,
+    SUBGROUP_MEMBERSHIP_AUC,
+    SUBGROUP_SHARE_OF_MOST_EXPOSED,
+)
 from tasks.score.membership.exposure import share_of_most_exposed, too_few
 from tasks.score.membership.intervals import auc_interval, difference_interval, left_end_interval, share_interval
 from tasks.score.membership.roc_curve import auc, compute_roc_curve, true_positive_rate
@@ -21,13 +34,17 @@ from tasks.score.subgroups import FEWEST, Subgroup
 
 EXPECTED_FALSE = 10  # non-members that have to be above a score on average, or the share above it is not estimable
 FLAGGING = (
-    "membership_advantage",
-    "membership_precision",
-    "membership_recall",
-    "membership_f1",
-    "membership_attribute_risk",
+    MEMBERSHIP_ADVANTAGE,
+    MEMBERSHIP_PRECISION,
+    MEMBERSHIP_RECALL,
+    MEMBERSHIP_F1,
+    MEMBERSHIP_ATTRIBUTE_RISK,
 )
-BY_SUBGROUP = ("subgroup_membership_auc", "subgroup_membership_advantage", "subgroup_share_of_most_exposed")
+BY_SUBGROUP = (
+    SUBGROUP_MEMBERSHIP_AUC,
+    SUBGROUP_MEMBERSHIP_ADVANTAGE,
+    SUBGROUP_SHARE_OF_MOST_EXPOSED,
+)
 NOTHING_FLAGGED = "the attack flags nobody"
 TOO_FEW = "not estimable: fewer than {needed:,} non-members"
 
@@ -92,7 +109,7 @@ def membership_estimates(result: MembershipResult, frame: Frame, subgroups: tupl
     if result.scores is None:
         return tuple(_create_blank_estimates(result, frame, subgroups))
     whole = _Judged.create_for_part(result, frame, np.ones(len(result.scores), dtype=bool))
-    return (*_rates(whole), *(one for subgroup in subgroups for one in _estimate_subgroup(result, frame, subgroup)))
+    return (*estimate_rates(whole), *(one for subgroup in subgroups for one in estimate_subgroup(result, frame, subgroup)))
 
 
 def threshold_of(result: MembershipResult, frame: Frame) -> float:
@@ -122,19 +139,19 @@ class _Judged:
         return cls(result, frame, scores[part], member[part], found)
 
     def estimate(
-        self, measure: str, value: float | None, interval: Interval | None, chance: float, reason: str = ""
+        self, measure: Measure, value: float | None, interval: Interval | None, chance: float, reason: str = ""
     ) -> Estimate:
         """A figure of all targets of the part; of those that are flagged or not, if it is about that."""
-        by_flags = measure.removeprefix("subgroup_") in FLAGGING
+        by_flags = measure in FLAGGING
         members = self.flags.members if by_flags else int(self.member.sum())
         others = self.flags.others if by_flags else int((~self.member).sum())
         return Estimate(
-            measure=measure,
+            measure=measure.name,
             attack=self.result.attack,
             value=value,
             low=None if interval is None or value is None else min(interval.low, value),
             high=None if interval is None or value is None else max(interval.high, value),
-            unit="share",
+            unit=measure.unit,
             basis="control_group",
             status="ok" if value is not None else "not_applicable",
             reason=reason or None,
@@ -147,37 +164,37 @@ class _Judged:
         )
 
 
-def _rates(of: _Judged) -> Iterator[Estimate]:
+def estimate_rates(of: _Judged) -> Iterator[Estimate]:
     counts = of.flags
-    yield _auc(of)
-    yield _advantage(of)
+    yield estimate_auc(of)
+    yield estimate_advantage(of)
     flagged, either = counts.true + counts.false, counts.members + counts.false
     precision = counts.true / flagged if flagged else None
     within = share_interval(counts.true, flagged) if flagged else None
-    yield of.estimate("membership_precision", precision, within, counts.prevalence, "" if flagged else NOTHING_FLAGGED)
-    for measure in ("membership_recall", "membership_attribute_risk"):
+    yield of.estimate(MEMBERSHIP_PRECISION, precision, within, counts.prevalence, "" if flagged else NOTHING_FLAGGED)
+    for measure in (MEMBERSHIP_RECALL, MEMBERSHIP_ATTRIBUTE_RISK):
         recall = counts.true / counts.members
         yield of.estimate(measure, recall, share_interval(counts.true, counts.members), counts.share)
     jaccard = share_interval(counts.true, either)
     yield of.estimate(
-        "membership_f1",
+        MEMBERSHIP_F1,
         _f1(counts.true / either),
         Interval(_f1(jaccard.low), _f1(jaccard.high)),
         _f1(counts.prevalence),
     )
     for rate in FALSE_POSITIVE_RATES:
-        yield _estimate_rate_at_false_positives(of, rate)
+        yield estimate_rate_at_false_positives(of, rate)
 
 
-def _auc(of: _Judged) -> Estimate:
-    return of.estimate("membership_auc", auc(of.scores, of.member), auc_interval(of.scores, of.member), 0.5)
+def estimate_auc(of: _Judged) -> Estimate:
+    return of.estimate(MEMBERSHIP_AUC, auc(of.scores, of.member), auc_interval(of.scores, of.member), 0.5)
 
 
-def _advantage(of: _Judged) -> Estimate:
+def estimate_advantage(of: _Judged) -> Estimate:
     counts = of.flags
     value = (counts.true * counts.others - counts.false * counts.members) / (counts.members * counts.others)
     within = difference_interval(counts.true, counts.members, counts.false, counts.others)
-    return of.estimate("membership_advantage", value, within, 0.0)
+    return of.estimate(MEMBERSHIP_ADVANTAGE, value, within, 0.0)
 
 
 def _f1(jaccard: float) -> float:
@@ -185,26 +202,29 @@ def _f1(jaccard: float) -> float:
     return 2 * jaccard / (1 + jaccard)
 
 
-def _estimate_rate_at_false_positives(of: _Judged, rate: float) -> Estimate:
+def estimate_rate_at_false_positives(of: _Judged, rate: float) -> Estimate:
     found, others = compute_roc_curve(of.scores, of.member), int((~of.member).sum())
     needed = others_needed(rate)
     if others < needed:
-        blank = of.estimate("membership_true_positive_rate", None, None, rate, TOO_FEW.format(needed=needed))
+        blank = of.estimate(MEMBERSHIP_TRUE_POSITIVE_RATE, None, None, rate, TOO_FEW.format(needed=needed))
     else:
         value, within = true_positive_rate(found, rate * others), left_end_interval(found, rate)
-        blank = of.estimate("membership_true_positive_rate", value, within, rate)
+        blank = of.estimate(MEMBERSHIP_TRUE_POSITIVE_RATE, value, within, rate)
     return replace(blank, parameters=(("false_positive_rate", rate),))
 
 
-def _estimate_subgroup(result: MembershipResult, frame: Frame, subgroup: Subgroup) -> Iterator[Estimate]:
+def estimate_subgroup(result: MembershipResult, frame: Frame, subgroup: Subgroup) -> Iterator[Estimate]:
     part = subgroup.members[frame.target]
     uncounted = part if result.threshold is not None else part & ~frame.calibrates
-    for measure, asked, figure in (("auc", part, _auc), ("advantage", uncounted, _advantage)):
+    for measure, asked, figure in (
+        (SUBGROUP_MEMBERSHIP_AUC, part, estimate_auc),
+        (SUBGROUP_MEMBERSHIP_ADVANTAGE, uncounted, estimate_advantage),
+    ):
         if min((asked & frame.is_member).sum(), (asked & ~frame.is_member).sum()) >= FEWEST:
             found = figure(_Judged.create_for_part(result, frame, part))
             yield replace(
                 found,
-                measure=f"subgroup_membership_{measure}",
+                measure=measure.name,
                 attribute=subgroup.attribute,
                 subgroup=subgroup.name,
             )
@@ -215,7 +235,7 @@ def _most_exposed(result: MembershipResult, frame: Frame, subgroup: Subgroup) ->
     members = frame.is_member
     scores, inside = np.asarray(result.scores)[members], subgroup.members[frame.target][members]
     found = replace(
-        _blank(result, frame, "subgroup_share_of_most_exposed", ()),
+        _blank(result, frame, SUBGROUP_SHARE_OF_MOST_EXPOSED, ()),
         basis="sampled_targets",
         status="not_applicable",
         reason=too_few(inside) or None,
@@ -241,21 +261,21 @@ def _most_exposed(result: MembershipResult, frame: Frame, subgroup: Subgroup) ->
 
 def _create_blank_estimates(result: MembershipResult, frame: Frame, subgroups: tuple[Subgroup, ...]) -> Iterator[Estimate]:
     rates = (("false_positive_rate", rate) for rate in FALSE_POSITIVE_RATES)
-    whole = [("membership_auc", ()), *((measure, ()) for measure in FLAGGING)]
-    for measure, parameters in (*whole, *(("membership_true_positive_rate", (rate,)) for rate in rates)):
+    whole = [(MEMBERSHIP_AUC, ()), *((measure, ()) for measure in FLAGGING)]
+    for measure, parameters in (*whole, *((MEMBERSHIP_TRUE_POSITIVE_RATE, (rate,)) for rate in rates)):
         yield _blank(result, frame, measure, parameters)
     for subgroup in subgroups:
         for measure in BY_SUBGROUP:
             yield replace(_blank(result, frame, measure, ()), attribute=subgroup.attribute, subgroup=subgroup.name)
 
 
-def _blank(result: MembershipResult, frame: Frame, measure: str, parameters: tuple[tuple[str, float], ...]) -> Estimate:
+def _blank(result: MembershipResult, frame: Frame, measure: Measure, parameters: tuple[tuple[str, float], ...]) -> Estimate:
     return Estimate(
-        measure=measure,
+        measure=measure.name,
         attack=result.attack,
         parameters=parameters,
         value=None,
-        unit="share",
+        unit=measure.unit,
         basis="control_group",
         status="not_applicable" if result.status == "ok" else result.status,
         reason=result.reason,

@@ -10,7 +10,7 @@ from tasks.microdata.interval import Interval
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Booleans, Floats, Microdata
 from tasks.microdata.units import Units
-from tasks.score.membership.catalogue import MISSING
+from tasks.score.measures.membership import MISSING
 from tasks.score.membership.intervals import share_interval
 from tasks.score.subgroups import FEWEST, WIDEST_RARE, Subgroup
 

@@ -11,7 +11,7 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Counts
-from tasks.score.membership.catalogue import DECIDING
+from tasks.score.measures.membership import DECIDING
 from tasks.score.membership.estimates import membership_estimates
 from tasks.score.membership.exposure import list_missing_value_subgroups
 from tasks.score.subgroups import subgroups_of

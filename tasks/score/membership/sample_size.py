@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from tasks.score.measures.membership import MEMBERSHIP_ADVANTAGE, MEMBERSHIP_AUC, MEMBERSHIP_PRECISION
 from tasks.score.membership.intervals import difference_interval, share_interval
 
 LARGEST = 10_000_000  # people of each kind; more than any table has
-GUESSES = {"membership_auc": 0.5, "membership_advantage": 0.0, "membership_precision": 0.5}
+GUESSES = {
+    MEMBERSHIP_AUC.name: 0.5,
+    MEMBERSHIP_ADVANTAGE.name: 0.0,
+    MEMBERSHIP_PRECISION.name: 0.5,
+}
 
 
 def compute_guess_bound(measure: str, asked: int) -> float:
@@ -22,12 +27,12 @@ def compute_guess_bound(measure: str, asked: int) -> float:
     judged = asked - asked // 2
     half = judged / 2
     match measure:
-        case "membership_auc":
+        case MEMBERSHIP_AUC.name:
             worth = 3 * asked**2 / (2 * asked + 1)
             return share_interval(worth / 2, worth).high
-        case "membership_advantage":
+        case MEMBERSHIP_ADVANTAGE.name:
             return difference_interval(half, judged, half, judged).high
-        case "membership_precision":
+        case MEMBERSHIP_PRECISION.name:
             return share_interval(half, judged).high
         case _:
             raise ValueError(f"no guess is known of {measure}")

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
-from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
-from tasks.score.association import association_estimates
-from tasks.score.catalogue import DISCLOSURE, LOSS, Measure
-from tasks.score.loss import mean_difference
-from tasks.score.synthetic.marginals import marginal_difference
-from tasks.score.synthetic.propensity import propensity_figures
+from tasks.score.anonymity import KAnonymitySubset, k_anonymity_subset
+from tasks.score.catalogue import DISCLOSURE, LOSS
+from tasks.score.measure import Measure
 from tasks.score.synthetic.uniques import Uniques, uniques
+from tasks.score.table_measures import compute_family
 from tasks.score.table_pair import TablePair
 
 
@@ -23,14 +21,12 @@ def figures_of_nobody(tables: TablePair, measures: tuple[object, ...]) -> tuple[
     measures: those of the release file. Raises InputError for one that compares records with rows, or does not fit the table.
     """
     chosen = dict.fromkeys(one for spec in measures for one in _compute_synthetic_measure(tables, spec))
-    disclosure = (k_anonymity(tables), *uniques(tables), *chosen)
-    losses = (*mean_difference(tables), *association_estimates(tables), *marginal_difference(tables))
     return (
         *_create_unanswered_estimates(DISCLOSURE),
-        *disclosure,
+        *compute_family(DISCLOSURE, tables),
+        *chosen,
         *_create_unanswered_estimates(LOSS),
-        *losses,
-        *propensity_figures(tables),
+        *compute_family(LOSS, tables),
     )
 
 

@@ -9,10 +9,9 @@ import numpy as np
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import CATEGORICAL, Attribute, Scale
 from tasks.microdata.table import Floats, Integers
-from tasks.score.catalogue import MEASURES
+from tasks.score.measure import Measure
+from tasks.score.measures.loss import LARGEST_MARGINAL_DIFFERENCE, MARGINAL_DIFFERENCE
 from tasks.score.table_pair import RowwiseTablePair, TablePair
-
-MEAN, LARGEST = "marginal_difference", "largest_marginal_difference"
 
 
 def marginal_difference(tables: TablePair) -> tuple[Estimate, ...]:
@@ -37,14 +36,14 @@ def marginal_difference(tables: TablePair) -> tuple[Estimate, ...]:
     of_records = isinstance(tables, RowwiseTablePair)
     attributes = tables.select_masked_attributes(*Scale) if of_records else tables.select_published_attributes(*Scale)
     if not attributes:
-        return (_estimate(None, None), _estimate(None, None, LARGEST))
+        return (_estimate(None, None), _estimate(None, None, LARGEST_MARGINAL_DIFFERENCE))
     ones = np.ones(tables.original.n), np.ones(tables.masked.n)
     weights = tables.weights() if of_records else ones
     parts = [(one.name, _distance(tables, one, weights)) for one in attributes]
     distances = [distance for _, distance in parts]
     mean = math.fsum(distances) / len(parts)
     each = (_estimate(distance, name) for name, distance in parts)
-    return (_estimate(mean, None), _estimate(max(distances), None, LARGEST), *each)
+    return (_estimate(mean, None), _estimate(max(distances), None, LARGEST_MARGINAL_DIFFERENCE), *each)
 
 
 def _distance(tables: TablePair, attribute: Attribute, weights: tuple[Floats, Floats]) -> float:
@@ -72,9 +71,8 @@ def _shares(codes: Integers, weights: Floats, size: int) -> Floats:
     return shares
 
 
-def _estimate(value: float | None, attribute: str | None, measure: str = MEAN) -> Estimate:
-    unit = MEASURES[measure].unit
+def _estimate(value: float | None, attribute: str | None, measure: Measure = MARGINAL_DIFFERENCE) -> Estimate:
     if value is None:
         reason = "no published attribute was masked"
-        return Estimate(measure=measure, value=None, unit=unit, status="not_applicable", reason=reason)
-    return Estimate(measure=measure, attribute=attribute, value=value, unit=unit)
+        return Estimate(measure=measure.name, value=None, unit=measure.unit, status="not_applicable", reason=reason)
+    return Estimate(measure=measure.name, attribute=attribute, value=value, unit=measure.unit)

@@ -14,11 +14,17 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.schema import CATEGORICAL, Attribute
 from tasks.microdata.table import Floats, Integers
-from tasks.score.catalogue import LARGEST_RATIO, MEASURES, TREE_RATIO
+from tasks.score.measure import Measure
+from tasks.score.measures.loss import (
+    PROPENSITY_RATIO,
+    PROPENSITY_RATIO_LARGEST,
+    TREE_PROPENSITY_RATIO,
+    TREE_PROPENSITY_RATIO_LARGEST,
+)
 from tasks.score.policy import PolicyLine
 from tasks.score.table_pair import TablePair
 
-RATIO = "propensity_ratio"
+LARGEST_RATIO = {PROPENSITY_RATIO.name: PROPENSITY_RATIO_LARGEST, TREE_PROPENSITY_RATIO.name: TREE_PROPENSITY_RATIO_LARGEST}
 MOST_ROWS = 20_000  # of each table; of more a sample, the same in every run
 MOST_COLUMNS = 400  # with products of columns
 WITHOUT_PRODUCTS = "means and spreads alone: there are too many columns, or too few rows, for products of columns"
@@ -56,16 +62,7 @@ class PropensityPool:
         return self.share * (1 - self.share)
 
 
-def propensity_figures(tables: TablePair) -> tuple[Estimate, ...]:
-    """`propensity_ratio` and `tree_propensity_ratio`, each with the largest value that it can take."""
-    chosen = [_some(n, name) for n, name in ((tables.original.n, "source"), (tables.masked.n, "release"))]
-    attributes = sorted((one for one in tables.schema.attributes if one.is_published), key=lambda one: one.name)
-    columns = (tuple(c for c in _build_attribute_columns(tables, one, chosen) if c.min() < c.max()) for one in attributes)
-    pool = PropensityPool(len(chosen[0]), tables.original.n, len(chosen[1]), tuple(filter(None, columns)))
-    return (*_estimate_by_regression(pool), *_estimate_by_tree(pool))
-
-
-def propensity_ratio(tables: TablePair) -> Estimate:
+def propensity_ratio(tables: TablePair) -> tuple[Estimate, Estimate]:
     """How much better a logistic regression tells the tables apart than it would by luck (S_pMSE).
 
     Meaning: whoever analyses the release instead of the source gets other results to the degree that the two can be told apart.
@@ -81,17 +78,18 @@ def propensity_ratio(tables: TablePair) -> Estimate:
     products of two columns, as many as there are five rows for each column, at most 400 columns in all: each pair of attributes
     in turn gives one product, then each a second one, and so on; which table a row is from has no part in the choice.
 
-    Returns a ratio, 0 and up. Not applicable with fewer than five rows per column, or where nothing varies.
+    Returns the ratio, 0 and up, and the largest value that it can take. Not applicable with fewer than five rows per column, or
+    where nothing varies.
     Cost: O((n + m) log (n + m)) per attribute, and the regression over at most 20,000 rows of each table.
     Source: Snoke, Raab, Nowok, Dibben and Slavkovic 2018, whose expectation it is (with n' = n); there the columns are the
     values themselves. Ranks keep single large values from deciding.
 
     Example: a column whose values all differ between the tables: every row is told apart, and the ratio is large.
     """
-    return propensity_figures(tables)[0]
+    return _estimate_by_regression(_pool(tables))
 
 
-def tree_propensity_ratio(tables: TablePair) -> Estimate:
+def tree_propensity_ratio(tables: TablePair) -> tuple[Estimate, Estimate]:
     """How much better a classification tree tells the tables apart than it does where the labels are permuted.
 
     Meaning: about 1 if both tables come from one population; above, the tree finds what differs, whatever the kind of relation.
@@ -99,19 +97,20 @@ def tree_propensity_ratio(tables: TablePair) -> Estimate:
     Formula in words: the mean of (p - c)^2, as `propensity_ratio` has it, of a tree whose leaves hold five rows or more, over
     its mean for ten permutations of which row is from which table.
 
-    Returns a ratio, 0 and up. Not applicable for fewer than 50 rows, or where nothing varies.
+    Returns the ratio, 0 and up, and the largest value that it can take. Not applicable for fewer than 50 rows, or where nothing
+    varies.
     Cost: eleven trees over at most 20,000 rows of each table.
     Source: Raab, Nowok and Dibben 2021 (pMSE by CART with permuted labels).
     Example: rows drawn from the source with replacement: about one half.
     """
-    return propensity_figures(tables)[2]
+    return _estimate_by_tree(_pool(tables))
 
 
 def refuse_limits_that_cannot_fail(policy: Iterable[PolicyLine], estimates: tuple[Estimate, ...]) -> None:
     """Raises InputError for a limit on a propensity ratio that no table of this size could break."""
     found = {one.measure: one.value for one in estimates}
     for place, line in enumerate(policy):
-        largest = found.get(LARGEST_RATIO.get(line.measure, ""))
+        largest = found.get(LARGEST_RATIO[line.measure].name) if line.measure in LARGEST_RATIO else None
         if largest is not None and line.limit >= largest:
             raise InputError(
                 code="limit-out-of-reach",
@@ -123,36 +122,43 @@ def refuse_limits_that_cannot_fail(policy: Iterable[PolicyLine], estimates: tupl
             )
 
 
+def _pool(tables: TablePair) -> PropensityPool:
+    chosen = [_some(n, name) for n, name in ((tables.original.n, "source"), (tables.masked.n, "release"))]
+    attributes = sorted((one for one in tables.schema.attributes if one.is_published), key=lambda one: one.name)
+    columns = (tuple(c for c in _build_attribute_columns(tables, one, chosen) if c.min() < c.max()) for one in attributes)
+    return PropensityPool(len(chosen[0]), tables.original.n, len(chosen[1]), tuple(filter(None, columns)))
+
+
 def _estimate_by_regression(pool: PropensityPool) -> tuple[Estimate, Estimate]:
     if not pool.columns:
-        return _create_blank_pair(RATIO, CONSTANT)
+        return _create_blank_pair(PROPENSITY_RATIO, CONSTANT)
     rows, alone = pool.n + pool.m, sum(map(len, pool.columns))
     both = [*chain.from_iterable(pool.columns), *_products(pool.columns, min(MOST_COLUMNS, _most(rows)) - alone)]
     free = _orthogonal(np.column_stack(both))
     k = free.shape[1]
     if rows < FEWEST_ROWS_OF_A_COLUMN * (k + 1):
-        return _create_blank_pair(RATIO, FEW)
+        return _create_blank_pair(PROPENSITY_RATIO, FEW)
     expected = pool.largest**2 * k * (1 / pool.m + 1 / pool.n - 1 / pool.n_all)
     found = float(np.mean((_probabilities(free, pool.n) - pool.share) ** 2))
     reason = WITHOUT_PRODUCTS if len(both) == alone > 1 else None
-    return _figures(RATIO, found / expected, pool.largest / expected, reason)
+    return _figures(PROPENSITY_RATIO, found / expected, pool.largest / expected, reason)
 
 
 def _estimate_by_tree(pool: PropensityPool) -> tuple[Estimate, Estimate]:
     rows = pool.n + pool.m
     if not pool.columns:
-        return _create_blank_pair(TREE_RATIO, CONSTANT)
+        return _create_blank_pair(TREE_PROPENSITY_RATIO, CONSTANT)
     if rows < FEWEST_ROWS_OF_A_TREE:
-        return _create_blank_pair(TREE_RATIO, FEW_FOR_A_TREE)
+        return _create_blank_pair(TREE_PROPENSITY_RATIO, FEW_FOR_A_TREE)
     columns, from_release = np.column_stack(list(chain.from_iterable(pool.columns))), np.arange(rows) >= pool.n
     order = np.lexsort((from_release, *columns.T))  # so that the order of the rows says nothing
     columns, from_release = np.ascontiguousarray(columns[order]), from_release[order]
     rng = stream(bytes(SEED_BYTES), "propensity", "permuted labels")
     by_luck = np.mean([_leaves_apart(columns, rng.permutation(from_release), pool.share) for _ in range(PERMUTATIONS)])
     if by_luck == 0:
-        return _create_blank_pair(TREE_RATIO, CONSTANT)
+        return _create_blank_pair(TREE_PROPENSITY_RATIO, CONSTANT)
     found = _leaves_apart(columns, from_release, pool.share)
-    return _figures(TREE_RATIO, found / float(by_luck), pool.largest / float(by_luck), None)
+    return _figures(TREE_PROPENSITY_RATIO, found / float(by_luck), pool.largest / float(by_luck), None)
 
 
 def _leaves_apart(columns: Floats, from_release: np.ndarray[tuple[int], np.dtype[np.bool_]], share: float) -> float:
@@ -232,17 +238,17 @@ def _probabilities(columns: Floats, n: int) -> Floats:
     return found
 
 
-def _figures(measure: str, value: float, largest: float, reason: str | None) -> tuple[Estimate, Estimate]:
-    unit, other = MEASURES[measure].unit, LARGEST_RATIO[measure]
+def _figures(measure: Measure, value: float, largest: float, reason: str | None) -> tuple[Estimate, Estimate]:
+    other = LARGEST_RATIO[measure.name]
     return (
-        Estimate(measure=measure, value=value, unit=unit, reason=reason),
-        Estimate(measure=other, value=largest, unit=MEASURES[other].unit),
+        Estimate(measure=measure.name, value=value, unit=measure.unit, reason=reason),
+        Estimate(measure=other.name, value=largest, unit=other.unit),
     )
 
 
-def _create_blank_pair(measure: str, reason: str) -> tuple[Estimate, Estimate]:
+def _create_blank_pair(measure: Measure, reason: str) -> tuple[Estimate, Estimate]:
     one, other = (
-        Estimate(measure=name, value=None, unit=MEASURES[name].unit, status="not_applicable", reason=reason)
-        for name in (measure, LARGEST_RATIO[measure])
+        Estimate(measure=blank.name, value=None, unit=blank.unit, status="not_applicable", reason=reason)
+        for blank in (measure, LARGEST_RATIO[measure.name])
     )
     return one, other

@@ -15,7 +15,8 @@ from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.microdata.units import Units, units_of
-from tasks.score.catalogue import MEASURES
+from tasks.score.measure import Measure
+from tasks.score.measures.disclosure import REPLICATED_UNIQUES, UNIQUES_RELEASED
 from tasks.score.table_pair import TablePair
 
 NO_KEY = "no quasi-identifier is published, so that nobody is alone with a combination of them"
@@ -69,15 +70,15 @@ def uniques(tables: TablePair, names: tuple[str, ...] | None = None) -> tuple[Es
             raise InputError("not-a-quasi-identifier", "measures: uniques_released.attributes", what, allowed, remedy, name)
     units, attribute = units_of(tables.original, tables.schema), None if names is None else several(names)
     if not (names or known):
-        return _nothing("uniques_released"), _nothing("replicated_uniques")
+        return _nothing(UNIQUES_RELEASED), _nothing(REPLICATED_UNIQUES)
     classes = _classes(tables, names or known)
     alone = _alone(classes, units)
     independent = _compute_independent_chance(tables, names or known)
     m = tables.masked.n
     any_row, one_row = -np.expm1(m * np.log1p(-independent)), m * independent * (1 - independent) ** (m - 1)
     return (
-        _estimate("uniques_released", units, attribute, alone & (classes.shown[classes.of_record] > 0), alone, any_row),
-        _estimate("replicated_uniques", units, attribute, alone & (classes.shown[classes.of_record] == 1), alone, one_row),
+        _estimate(UNIQUES_RELEASED, units, attribute, alone & (classes.shown[classes.of_record] > 0), alone, any_row),
+        _estimate(REPLICATED_UNIQUES, units, attribute, alone & (classes.shown[classes.of_record] == 1), alone, one_row),
     )
 
 
@@ -104,7 +105,7 @@ def _compute_independent_chance(tables: TablePair, names: tuple[str, ...]) -> Fl
 
 
 def _estimate(
-    measure: str, units: Units, attribute: str | None, found: Booleans, alone: Booleans, expected: Floats
+    measure: Measure, units: Units, attribute: str | None, found: Booleans, alone: Booleans, expected: Floats
 ) -> Estimate:
     """Of a unit with several combinations of its own any of them counts; by chance as if they were independent."""
     hit, missed = np.zeros(units.n_units, dtype=bool), np.zeros(units.n_units)
@@ -112,12 +113,12 @@ def _estimate(
     np.add.at(missed, units.of_row[alone], np.log1p(-np.minimum(expected[alone], 1 - 1e-12)))
     share = float(hit.mean())
     return Estimate(
-        measure=measure,
+        measure=measure.name,
         attribute=attribute,
         value=share,
         low=share,
         high=share,
-        unit=MEASURES[measure].unit,
+        unit=measure.unit,
         chance=float(-np.expm1(missed).mean()) + 0.0,
         chance_kind="independent_columns",
         credit="indicator",
@@ -126,5 +127,5 @@ def _estimate(
     )
 
 
-def _nothing(measure: str) -> Estimate:
-    return Estimate(measure=measure, value=None, unit=MEASURES[measure].unit, status="not_applicable", reason=NO_KEY)
+def _nothing(measure: Measure) -> Estimate:
+    return Estimate(measure=measure.name, value=None, unit=measure.unit, status="not_applicable", reason=NO_KEY)

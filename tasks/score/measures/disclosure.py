@@ -1,0 +1,122 @@
+"""Attribute disclosure, k-anonymity and unique records, measured without an attack."""
+
+from __future__ import annotations
+
+from tasks.score.measure import Measure
+
+RANK_INTERVAL_DISCLOSURE = Measure(
+    name="rank_interval_disclosure",
+    function="tasks.score.interval_disclosure.rank_interval_disclosure",
+    unit="share",
+    largest=1,
+    better="lower",
+    about="attribute",
+    chance="the same over all pairs of an original and a masked record (all_pairs)",
+    rounding="share",
+    says="share of records whose original value lies within p percent of the ranks around its masked value",
+    title="Interval disclosure",
+    sentence=(
+        "The share of records whose original value lies within so many percent of the ranks around the released value: "
+        "what somebody learns who has found the record."
+    ),
+    takes_p_percent=True,
+    has_parameters=True,
+)
+SD_INTERVAL_DISCLOSURE = Measure(
+    name="sd_interval_disclosure",
+    function="tasks.score.interval_disclosure.sd_interval_disclosure",
+    unit="share",
+    largest=1,
+    better="lower",
+    about="attribute",
+    chance="the same over all pairs of an original and a masked record (all_pairs)",
+    rounding="share",
+    says="share of records whose original value lies within p percent of a standard deviation around its masked value",
+    title="Interval disclosure in standard deviations",
+    sentence=(
+        "The share of records whose original value lies within so many percent of a standard deviation of the released value."
+    ),
+    takes_p_percent=True,
+    has_parameters=True,
+)
+SAME_VALUE_DISCLOSURE = Measure(
+    name="same_value_disclosure",
+    function="tasks.score.interval_disclosure.same_value_disclosure",
+    unit="share",
+    largest=1,
+    better="lower",
+    about="attribute",
+    chance="the same over all pairs of an original and a masked record (all_pairs)",
+    rounding="share",
+    says="share of records whose masked value is the original one (SADR)",
+    title="Same value",
+    sentence="The share of records whose released value is the original one: how often the record can be taken at its word.",
+)
+K_ANONYMITY = Measure(
+    name="k_anonymity",
+    function="tasks.score.anonymity.k_anonymity",
+    unit="records",
+    better="higher",
+    about="table",
+    chance="none",
+    rounding="exact",
+    says="size of the smallest group of released records that agree on all published quasi-identifiers",
+    title="k-anonymity",
+    sentence=(
+        "The smallest number of released records that look alike on all published quasi-identifiers together; more is safer."
+    ),
+    of_nobody=True,
+)
+K_ANONYMITY_SUBSET = Measure(
+    name="k_anonymity_subset",
+    function="tasks.score.anonymity.k_anonymity_subset",
+    unit="records",
+    better="higher",
+    about="attribute",
+    chance="none",
+    rounding="exact",
+    says="the same over some quasi-identifiers: what an intruder faces who knows no more than these",
+    title="k-anonymity over some attributes",
+    sentence="The smallest number of released records that look alike on these attributes, for an intruder who knows no more.",
+    of_nobody=True,
+    has_parameters=True,
+)
+UNIQUES_RELEASED = Measure(
+    name="uniques_released",
+    function="tasks.score.synthetic.uniques.uniques",
+    unit="share",
+    largest=1,
+    better="lower",
+    about="table_and_attribute",
+    chance="the same for rows drawn column by column from the release's own frequencies (independent_columns)",
+    rounding="share",
+    says=(
+        "share of the source's people whose combination of quasi-identifiers nobody else there has, and that some row "
+        "of a fully synthetic release shows"
+    ),
+    title="People alone in the source, shown again",
+    sentence=(
+        "The share of all records that nobody else of the source equals in the quasi-identifiers, and that some row of "
+        "the table equals: who knows such a person finds rows that seem to be theirs."
+    ),
+    of_nobody=True,
+    only_of_nobody=True,
+)
+REPLICATED_UNIQUES = Measure(
+    name="replicated_uniques",
+    function="tasks.score.synthetic.uniques.uniques",
+    unit="share",
+    largest=1,
+    better="lower",
+    about="table_and_attribute",
+    chance="the same for rows drawn column by column from the release's own frequencies (independent_columns)",
+    rounding="share",
+    says=(
+        "share of the source's people whose combination of quasi-identifiers nobody else there has, and that exactly "
+        "one row of a fully synthetic release shows (synthpop's repU)"
+    ),
+    title="Replicated uniques",
+    sentence="The same where exactly one row equals them: alone in the source, and alone in the table.",
+    of_nobody=True,
+    only_of_nobody=True,
+)
