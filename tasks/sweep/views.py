@@ -37,7 +37,7 @@ class WorstRisk(Spec):
     policy line that names none. An attack that does not apply is left out; one that failed leaves the trial without a risk,
     because its rate could have been the largest.
 
-    include_insiders: let the insiders count too (SCIENCE section 2: they are reported apart unless asked for).
+    include_insiders: let the insiders count too (docs/SCIENCE.md section 2: they are reported apart unless asked for).
     """
 
     view: Public[Literal["worst"]] = "worst"

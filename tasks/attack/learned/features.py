@@ -14,7 +14,7 @@ difference is NaN: its square counts 2, as in all linkage, and its products 0.
 
 Metric variants: positive weights; submodular measures, mu(A) + mu(B) >= mu(A u B) + mu(A n B); positive definite matrices.
 
-Sources: torra-2013 (D11.2) sections 2.6 and 3.1, table 1; torra-2016 for OWA and the metric variants. OWA and the Choquet
+Sources: D11.2, sections 2.6 and 3.1, table 1; Torra (2016) for OWA and the metric variants. OWA and the Choquet
 integral are written for ascending order, as there.
 """
 
