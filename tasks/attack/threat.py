@@ -129,8 +129,9 @@ def intruders(spec: IntruderSpec, schema: Schema, released: Microdata | None = N
     a joint mask only if it knows all that was masked together. Where the declared intruder does not know all
     quasi-identifiers, somebody who does is an insider too, named by the first of them that the declared one lacks.
     Where insiders know several attributes, those of all sets that are tried follow; `find_larger_insiders` tells the others.
-    The intruders of the curve know the first 1..d-1 of the d >= 2 attributes of the declared one, in the order of `by_telling`;
-    there are none without the released table, or with `curve: false`. Their figures decide nothing.
+    The intruders of the curve know the first 1..d-1 of the d >= 2 attributes of the declared one, in the order of
+    `order_attributes_greedily`; there are none without the released table, or with `curve: false`. Their figures decide
+    nothing.
 
     Raises InputError where the spec names an attribute that does not exist or is not published, nothing can be known, or
     insiders are to know more than there is.

@@ -66,8 +66,8 @@ def link_by_consistency(
     the record's own value: each link implies one more for each swapped attribute, and those imply others. A false one soon
     contradicts another; a true one never does.
     Formula in words: the transparency attack's sets of possible images; of these the pairs whose orbits hold
-    (`consistent_pairs`), then those that are left by `propagate_constraints`; of a record's rows that are left those of the largest
-    belief (`beliefs`), ties shared. The prior is how far values move (`log_displacement`), among the rows of a stratum. Where
+    (`consistent_pairs`), then those that are left by `propagate_constraints`; of a record's rows that are left those of the
+    largest belief (`beliefs`), ties shared. The prior is how far values move (`log_displacement`), in a stratum. Where
     other attributes were randomised, nothing is concluded of some, or he does not know the strata, the belief is not asked, and
     a row chosen as by `link_by_mechanism`.
 
