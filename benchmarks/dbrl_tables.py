@@ -1,8 +1,8 @@
 """Learned distances on the papers' six problems: `python benchmarks/dbrl_tables.py [--only PART] [--problem NAME]`.
 
 Protocol: 400 records of Census are drawn, THEN masked; each group of attributes by MDAV on raw values; for every masked record
-the nearest original; z-scores by each file's own mean and standard deviation; strict credit. Published: torra-2013 (D11.2),
-table 2, and torra-2016 (rates and CPLEX's seconds). Ours are CPU seconds of one thread. Set SDCERT_REFERENCE_DATA to the
+the nearest original; z-scores by each file's own mean and standard deviation; strict credit. Published: D11.2,
+table 2, and Torra (2016) (rates and CPLEX's seconds). Ours are CPU seconds of one thread. Set SDCERT_REFERENCE_DATA to the
 folder of census.csv and eia.csv.
 
 Parts: `plain` (d2AM and d2MD over at least 500 samples), `searched` (d2WM, d2OWA, d2CI, d2SB over some samples), `matched` (the

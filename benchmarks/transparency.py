@@ -1,6 +1,6 @@
 """What an intruder gains who knows the method: `python benchmarks/transparency.py [--only swaps|groups|bayes]`.
 
-Swaps: the table of torra-2016. Rank swapping of all attributes of Census (13) and EIA (the ten numeric ones), p = 2..20
+Swaps: the table of Torra (2016). Rank swapping of all attributes of Census (13) and EIA (the ten numeric ones), p = 2..20
 percent; the intruder knows the first 1..7 attributes, and the percentages are averaged over these and over the maskings. RSLD
 is the transparency attack (the intersection of the sets B_j, then the nearest in it), DLD linkage to the nearest, PLD
 probabilistic linkage; ties are shared. Held to what is claimed: RSLD of Census within 1.5 points for p <= 12, and
@@ -50,7 +50,7 @@ CASES = ("household, PRAM 0.8", "household, PRAM 0.6", "anes96, PRAM 0.8", "cens
 EDGES = (0, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1)  # of the reliability curve
 REPEATED = 99.0  # percent, of blocks that are grouped separately
 REPRODUCED, POINTS = 12, 1.5  # of Census up to this p, RSLD within so many points
-PUBLISHED = {  # torra-2016, slide 62: percentages of re-identifications
+PUBLISHED = {  # Torra (2016), slide 62: percentages of re-identifications
     "Census": {
         "RSLD": (77.73, 66.65, 54.65, 41.28, 29.21, 19.87, 16.14, 13.81, 12.21, 10.88),
         "DLD": (73.52, 58.40, 43.76, 32.13, 23.64, 18.96, 15.63, 13.59, 11.50, 10.87),

@@ -66,7 +66,7 @@ def _silent_attacks(release: ReleaseSpec) -> Iterator[str]:
 
 
 def _needs_all_records(attack: AnyAttack) -> str | None:
-    """Why somebody who holds a share of the records cannot carry the attack out; None: he can."""
+    """Why somebody who holds a share of the records cannot carry the attack out; None: they can."""
     match attack:
         case RowPosition():
             return "who carries it out knows where each record stands in the source"

@@ -1,4 +1,4 @@
-"""`tell`: say what became of a scheduled release to those who want to know. Nothing that goes wrong in it stops a run."""
+"""`notify`: say what became of a scheduled release to those who want to know. Nothing that goes wrong in it stops a run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _receivers(kind: Kind, blocks: tuple[str, ...]) -> tuple[str, ...]:
 def notify_outcome(
     kind: Kind | None = None, *, blocks: Sequence[str] = (), run: str | None = None, **known: Any
 ) -> DeliveryReport:
-    """Tell of what became of a run or a flow run: `event_of` and `tell` in one, and as sure as that.
+    """Tell of what became of a run or a flow run: `event_of` and `notify` in one, and as sure as that.
 
     What cannot be used of the facts is left out; that something happened is told all the same.
     """

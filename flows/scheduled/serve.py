@@ -175,7 +175,7 @@ def alone() -> Iterator[None]:
 
 
 def remember(address: Address, kept: list[RestartingProcess]) -> None:
-    """Write down who serves, where, and by which marks his processes are found."""
+    """Write down who serves, where, and by which marks the processes of that user are found."""
     marks = [mark for one in kept for mark in one.marks]
     facts = {"process": os.getpid(), "address": address.display_url, "marks": marks}
     write_whole(Home.current().folder(FOLDER) / STATE_FILE, json.dumps(facts).encode())

@@ -63,7 +63,7 @@ class Record:
         self._save()
 
     def write_plan(self, held: int, blocks: list[Block]) -> None:
-        """Write down which results are awaited, so that `done_of` can tell how far a sweep is that was killed."""
+        """Write down which results are awaited, so that `count_done_trials` can tell how far a sweep is that was killed."""
         self._held = max(self._held, held)
         self._blocks += [[results_name(block.keys), len(block.keys)] for block in blocks]
         self.place.put_json(f"{self.id}/{PLAN}", {"held": self._held, "blocks": self._blocks})

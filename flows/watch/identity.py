@@ -16,7 +16,7 @@ _MORE = "; others are not assessed"
 
 
 def release_key(release: ReleaseSpec) -> str:
-    """The keyed digest of a release file without the places of its tables, and without what `with_others` added."""
+    """The keyed digest of a release file without the places of its tables, and without what `declare_other_versions` added."""
     declared = _extract_prior_releases(release)
     plain = release.model_copy(update={"context": release.context.model_copy(update={"prior_releases": declared})})
     places = {"source": {"table"}, "released": {"table"}}

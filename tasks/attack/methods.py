@@ -73,9 +73,10 @@ def attack(
         not use this, the scoring does; of `alignment.place` an attack may use the order of the released file. Rows may belong
         to nobody (`reading`): then m is any number.
     mechanisms: the masking steps as they were applied. targets: rows of the original, shape (t,), t >= 1, absent ones included.
-    file: what the holder of an external file holds, as it was read; the targets are then rows of `scene_of_file`'s original.
-    held: the records that he holds, of whom the targets are some, and persons stand there with all rows; default: all.
-    sample: some of the targets, a simple random sample, whose orbits are followed where the table is too large for the whole
+    file: what the holder of an external file holds, as it was read; the targets are then rows of `align_external_file`'s
+    original. held: the records that he holds, of whom the targets are some, and persons stand there with all rows; default:
+    all. sample: some of the targets, a simple random sample, whose orbits are followed where the table is too large for the
+    whole
         consistency attack (`sample_of_orbits`); default: no bound is computed there.
 
     Returns the result; an attack that cannot run has a status and a reason instead of outcomes, never a rate of 0. So has one
@@ -291,7 +292,7 @@ _SAY_THEIR_RULE = DistanceLinkage | ProfileLinkage | LearnedLinkage | Probabilis
 def resolve_ground_truth(source: GroundTruth, schema: Schema, intruder: Intruder, file: Microdata | None) -> GroundTruth:
     """What the scoring of an intruder's attacks knows; of who holds a file, of the records of that.
 
-    Raises ValueError for a file without a holder or the reverse, InputError as `scene_of_file`.
+    Raises ValueError for a file without a holder or the reverse, InputError as `align_external_file`.
     """
     if (intruder.file is None) != (file is None):
         raise ValueError(f"{intruder.name} holds a file or holds none")

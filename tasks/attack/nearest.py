@@ -23,7 +23,7 @@ _FEW_QUERIES = 10_000  # fewer are searched by one thread
 
 Decided = tuple[Integers, Integers, Floats, Floats]
 
-_MISSING = dict.fromkeys(("queries", "searched"), "a missing value, which `squared_distance` asks for")
+_MISSING = dict.fromkeys(("queries", "searched"), "a missing value, which `compute_record_distance` asks for")
 
 
 class Nearest(NamedTuple):

@@ -31,13 +31,13 @@ def attack_synthetic_table(
     ----------
     scene: of rows that belong to nobody, any number of them, in any order. targets: rows of the original; of persons, any.
 
-    Returns outcomes as `outcomes_of_nobody`, on all attributes that the intruder does not know. An attack that needs to know or
-    find out whose row is whose is not applicable, and so is one by somebody who knows all confidential values.
-    Raises InputError as `link_by_distance`. Cost: twice that of the links, for the control.
-    Source: attribute disclosure by the Correct Attribution Probability (Elliot 2014; Taub et al. 2018; DiSCO of Raab, Nowok and
-    Dibben 2024). Done otherwise than there: the nearest rows are read, not only those that are equal in all keys, and a
-    majority is enough, so that the figure is never below DiSCO's over the same keys; ties share the credit.
-    Example: the release is the source, and all its records differ in what is known: every value is told.
+    Returns outcomes as `compute_synthetic_outcomes`, on all attributes that the intruder does not know. An attack that needs to
+    know or find out whose row is whose is not applicable, and so is one by somebody who knows all confidential values. Raises
+    InputError as `link_by_distance`. Cost: twice that of the links, for the control. Source: attribute disclosure by the
+    Correct Attribution Probability (Elliot 2014; Taub et al. 2018; DiSCO of Raab, Nowok and Dibben 2024). Done otherwise than
+    there: the nearest rows are read, not only those that are equal in all keys, and a majority is enough, so that the figure is
+    never below DiSCO's over the same keys; ties share the credit. Example: the release is the source, and all its records
+    differ in what is known: every value is told.
     """
     blank = AttackResult(
         attack=attack_id(spec),

@@ -115,7 +115,7 @@ def _orbits(draw: str, scene: GroundTruth) -> np.random.Generator:
 
 
 def scored_targets(original: Microdata, schema: Schema, share: float, draw: str, units: Units | None = None) -> Integers:
-    """The rows whose linkage is scored, chosen by a draw; see `drawn_rows`. units: of the rows; default: as the schema says."""
+    """The rows whose linkage is scored, chosen by a draw; see `sample_unit_rows`. units: of the rows; default: the schema's."""
     if share >= 1:
         return np.arange(original.n, dtype=np.int64)
     rng = stream(seed_of(draw), "targets", content_address(original))

@@ -124,13 +124,14 @@ def intruders(spec: IntruderSpec, schema: Schema, released: Microdata | None = N
 
     An insider knows all quasi-identifiers and one other published attribute: confidential attributes and weights are link keys
     too (a person knows how a colleague votes). One of them for each such attribute, in the order of the table; those who know
-    nothing beyond the declared intruder are left out. SCIENCE asks for the attributes that are published unchanged; those that
-    a mask touched are among them here, because a light mask hides little, and because the transparency attack can follow a
-    joint mask only if it knows all that was masked together. Where the declared intruder does not know all quasi-identifiers,
-    somebody who does is an insider too, named by the first of them that the declared one lacks.
+    nothing beyond the declared intruder are left out. Insiders (docs/SCIENCE.md section 2) know attributes that are published;
+    those that a mask touched are among them, because a light mask hides little, and because the transparency attack can follow
+    a joint mask only if it knows all that was masked together. Where the declared intruder does not know all
+    quasi-identifiers, somebody who does is an insider too, named by the first of them that the declared one lacks.
     Where insiders know several attributes, those of all sets that are tried follow; `find_larger_insiders` tells the others.
-    The intruders of the curve know the first 1..d-1 of the d >= 2 attributes of the declared one, in the order of `by_telling`;
-    there are none without the released table, or with `curve: false`. Their figures decide nothing.
+    The intruders of the curve know the first 1..d-1 of the d >= 2 attributes of the declared one, in the order of
+    `order_attributes_greedily`; there are none without the released table, or with `curve: false`. Their figures decide
+    nothing.
 
     Raises InputError where the spec names an attribute that does not exist or is not published, nothing can be known, or
     insiders are to know more than there is.

@@ -3,7 +3,7 @@
 B_j(x), the set of released rows that can be the image of record x by what is known of attribute j, is never written out: it is
 held as a condition on the values a row may show. The image of x lies in the intersection of all of them.
 
-Source: Nin, Herranz and Torra (2008), "Rethinking rank swapping to decrease disclosure risk"; Torra's slides of 2016.
+Source: Nin, Herranz and Torra (2008), "Rethinking rank swapping to decrease disclosure risk"; Torra (2016).
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class Content:
 
     @property
     def word(self) -> str:
-        """The verdict's word: `certified`, or `certified except membership`."""
+        """The verdict's word: `is_certified`, or `certified except membership`."""
         return verdict_word(self.verdict.verdict, (name for name, _ in self.exceptions))
 
     @property

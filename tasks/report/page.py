@@ -63,7 +63,7 @@ class Stamp:
 
 
 def render(content: Content) -> str:
-    """The report of the content's edition, complete but for the places that `stamped` fills.
+    """The report of the content's edition, complete but for the places that `stamp_page` fills.
 
     All texts are escaped, and a template that misses something fails. Nothing is fetched: styles stand in the page, there are
     no scripts, and the content security policy allows neither. Deterministic.

@@ -211,10 +211,10 @@ class DataClaim(Spec):
 class AttackModel(Spec):
     """How risk was measured.
 
-    maximum_risk, average_risk: the worst figures of the DECLARED intruder alone, with what he knows or with one of his external
-    files (each is an intruder of its own among the attacks of the claim). Insiders, who know more attributes, may find more:
-    insiders_know is how many more at most, and all sets of up to insiders_all_sets_up_to of them were tried; larger sets were
-    chosen greedily (the worst so far and one more) and are not proven the worst. Without these two insiders know one more.
+    maximum_risk, average_risk: the worst figures of the DECLARED intruder alone, with what they know or with one of their
+    external files (each is an intruder of its own among the attacks of the claim). Insiders, who know more attributes, may find
+    more: insiders_know is how many more at most, and all sets of up to insiders_all_sets_up_to of them were tried; larger sets
+    were chosen greedily (the worst so far and one more) and are not proven the worst. Without these two insiders know one more.
     worst_insider is the figure of the one who finds most; None where no insider gave one, and in older certificates.
     """
 

@@ -37,7 +37,7 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o600, whatever_umask
 
 
 def write_first(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Write a file unless it is there: of several writers at once the first wins, and each then reads what he wrote."""
+    """Write a file unless it is there: of several writers at once the first wins, and each then reads what the first wrote."""
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     write_whole(draft, content, mode=mode)
     try:

@@ -40,7 +40,7 @@ def k_anonymity(tables: TablePair) -> Estimate:
     are not those of the people who look so: `reason` says so, also where a method that nobody declared may have done it. Rows
     that belong to nobody are counted each by itself.
     Cost: O(n log n) for each attribute.
-    Source: Samarati and Sweeney 1998; Torra 2020.
+    Source: Samarati and Sweeney 1998; Torra (2020).
 
     Example: a table of one record has k = 1.
     """

@@ -52,7 +52,7 @@ def rank_interval_disclosure(tables: RowwiseTablePair, spec: RankIntervalDisclos
     original and a masked record: what the same intervals would hold if they were dealt out blindly; about p / 100.
     Raises InputError for a named attribute that is not masked, or nominal.
     Cost: O(n log n).
-    Source: Torra 2024, algorithm 7; there and in the slides of 2020 the ends are misprinted as min(i - w, 0) and
+    Source: Torra (2024), algorithm 7; there and in the slides of 2020 the ends are misprinted as min(i - w, 0) and
     max(i + w, n - 1). Domingo-Ferrer and Torra 2001 define it in words.
 
     Example: all eight masked values lie below the smallest original: i = -1/2, and p = 12.5 (w = 0) discloses nobody.
@@ -89,7 +89,7 @@ def sd_interval_disclosure(tables: RowwiseTablePair, spec: SdIntervalDisclosure)
     over all pairs of an original and a masked record: what the same intervals would hold if they were dealt out blindly.
     Raises InputError for a named attribute that is not masked, or whose differences mean nothing.
     Cost: O(n log n).
-    Source: Torra 2024, algorithm 8, which leaves open which standard deviation is meant.
+    Source: Torra (2024), algorithm 8, which leaves open which standard deviation is meant.
 
     Example: originals 10..80 in steps of 10, masked 20 three times and 60 five times: sd 24.49, p = 50: t = 12.247, six of
     eight disclosed, chance 24 / 64.
@@ -109,7 +109,7 @@ def same_value_disclosure(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     Returns one estimate per masked attribute of any scale, unit `share` in [0, 1], exact. `chance` is the rate over all pairs:
     the sum over the values v of (share of v among the originals) * (share of v among all masked records).
     Cost: O(n log n).
-    Source: Torra 2024 (SADR), there for nominal attributes. It can mislead where the mask changes what a value means.
+    Source: Torra (2024), SADR, there for nominal attributes. It can mislead where the mask changes what a value means.
 
     Example: a column that the mask left as it was gives 1, with a chance below 1 unless the column is constant.
     """

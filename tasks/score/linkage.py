@@ -76,9 +76,9 @@ def linkage_estimates(
     release's most frequent one guessed for everybody; none for others.
     Raises ValueError where more targets were scored than there are.
     Where the rows of the release belong to nobody, the values are all that is left: every other figure is not applicable, and
-    the control is that of `outcomes_of_nobody`.
+    the control is that of `compute_synthetic_outcomes`.
     Cost: O(targets).
-    Source: SCIENCE sections 1 and 2; Torra 2024 (Reid, K.Reid), with ties shared; the control is anonymeter's idea.
+    Source: docs/SCIENCE.md sections 1 and 2; Torra (2024), Reid and K.Reid, with ties shared; the control is anonymeter's idea.
 
     Example: constant released data: every credit is 1/n, nobody is exposed, the truth is always among the nearest.
     """

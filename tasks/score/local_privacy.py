@@ -32,7 +32,7 @@ def epsilon(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     Returns the record's figure first, then one for each attribute; exact, 0 and up; nothing where no step is PRAM. An epsilon
     without bound is `not_applicable` (no number says it), and breaks every limit.
     Cost: O(c^2) for the c categories of each attribute.
-    Source: SCIENCE section 6; Torra 2026.
+    Source: docs/SCIENCE.md section 6; Torra (2026).
     Example: randomised response with epsilon 1 on two attributes has 1 for each, and 2 for a record.
     """
     source, schema, applied = tables.all_records, tables.schema, tables.mechanisms

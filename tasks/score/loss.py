@@ -42,7 +42,7 @@ def sse_percent(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     Returns the table's figure first, then one per attribute; percent, 0 and up. Not applicable where no numeric attribute was
     masked.
     Cost: O(n) per attribute.
-    Source: the IL of Domingo-Ferrer and Mateo-Sanz 2002 for microaggregation; SCIENCE section 6.
+    Source: the IL of Domingo-Ferrer and Mateo-Sanz 2002 for microaggregation; docs/SCIENCE.md section 6.
 
     Example: swapping the two values of a table of two records gives 400: each moves by two deviations from the mean.
     """
@@ -77,7 +77,7 @@ def cells_changed(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
 
     Returns the table's figure first, then one per attribute of any scale; share in [0, 1]. Not applicable without a mask.
     Cost: O(n log n) per attribute.
-    Source: SCIENCE section 7.
+    Source: docs/SCIENCE.md section 7.
 
     Example: popul of anes96 is 24 % zeros: a 10 % swap leaves 25 % of its cells as they were.
     """

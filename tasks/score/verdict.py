@@ -97,7 +97,7 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfo
     unfollowed: the attacks of `find_unfollowed`, each of which leaves the lines on its intruder's identity undecided. Where an
     attack that was not followed has a bound (`low`, or `high` of a figure that is to be large), a bound beyond the limit fails
     the line, whether omitted or not.
-    Source: SCIENCE section 3. Example: the 95 % bound is exactly the limit: the line passes.
+    Source: docs/SCIENCE.md section 3. Example: the 95 % bound is exactly the limit: the line passes.
     """
     check_policy(policy, Known())
     apply = _drop_idle_holders(estimates)

@@ -27,7 +27,7 @@ LITERATURE_LOSS = {"il1s": 1, "mean_difference": 1, "covariance_difference": 2, 
 
 
 class WorstRisk(Spec):
-    """Worst found among the attacks run: the largest `reidentification` of any attack by the declared intruder or his files.
+    """Worst found among the attacks run: the largest `reidentification` of any attack by the declared intruder or their files.
 
     `reidentification` alone counts, the share of all targets that are linked to their own record, ties shared: it is what
     every attack has, on one scale, so that a maximum over attacks means something. `records_exposed`, `max_record_risk` and
@@ -37,7 +37,7 @@ class WorstRisk(Spec):
     policy line that names none. An attack that does not apply is left out; one that failed leaves the trial without a risk,
     because its rate could have been the largest.
 
-    include_insiders: let the insiders count too (SCIENCE section 2: they are reported apart unless asked for).
+    include_insiders: let the insiders count too (docs/SCIENCE.md section 2: they are reported apart unless asked for).
     """
 
     view: Public[Literal["worst"]] = "worst"
@@ -66,7 +66,7 @@ class FigureRisk(Spec):
 
     measure: any of the catalogue of which less is safer. attack: default: the largest of all that apply, none failed.
     intruder: `declared`, `insider` or `file` (the largest of all), or one, e.g. `insider:vote`; default: the largest of the
-    declared one and who holds a file of his. attribute, subgroup, p_percent: default: the figure of the table, else the
+    declared one and holders of one of their files. attribute, subgroup, p_percent: default: the figure of the table, else the
     largest of the attributes, subgroups, widths.
     """
 

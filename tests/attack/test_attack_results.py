@@ -201,7 +201,7 @@ def anes96(table):
 
 
 def test_neighbours_and_insiders_of_anes96(anes96):
-    # FINDINGS 14, SCIENCE 2: unrounded means of all four: neighbour 0.098 (k = 8), 0.075 (k = 10), with vote 0.15, PID 0.39
+    # docs/SCIENCE.md section 2, unrounded means of all four: nearest 0.098 (k = 8), 0.075 (k = 10), with vote 0.15, PID 0.39
     original, schema = anes96
     keys = ("age", "educ", "income", "popul")
     positions = np.column_stack([original.floats(name) for name in keys])

@@ -112,7 +112,7 @@ def test_each_released_row_looks_for_the_records(small):
 def test_misuse_raises(small):
     source, rows, schema = small
     scene = GroundTruth.create_from_tables(source, rows, schema, nobody(5, 8))
-    for ask in ("alignment", "unit_of_row", "own_row", "complete", "released"):
+    for ask in ("alignment", "unit_of_row", "own_row", "complete", "rows_by_unit"):
         with pytest.raises(NotApplicable, match="belong to nobody"):
             getattr(scene, ask)
     with pytest.raises(NotApplicable):

@@ -67,7 +67,7 @@ def too_large(monkeypatch):
 
 
 class TestTheRowsThatAreLeft:
-    """Against the orbits of the whole attack, before `propagated` and beliefs leave out more."""
+    """Against the orbits of the whole attack, before `propagate_constraints` and beliefs leave out more."""
 
     @pytest.mark.parametrize(("n", "different"), [(60, 60), (60, 12), (400, 400), (400, 150)])
     @pytest.mark.parametrize("percent", [10.0, 40.0])
@@ -77,8 +77,10 @@ class TestTheRowsThatAreLeft:
         original, schema = table(columns)
         done = mask(original, schema, (swap(*columns, percent=percent),), seed=SEED, path=())
         seen = {}
-        whole = consistency.propagated
-        monkeypatch.setattr(consistency, "propagated", lambda pairs, *more: whole(seen.setdefault("pairs", pairs), *more))
+        whole = consistency.propagate_constraints
+        monkeypatch.setattr(
+            consistency, "propagate_constraints", lambda pairs, *more: whole(seen.setdefault("pairs", pairs), *more)
+        )
         link_by_consistency(original, done.data, schema, done.mechanisms, original.names)
         pairs = seen["pairs"]
         sample = np.sort(rng.permutation(n)[:20])

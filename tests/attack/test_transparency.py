@@ -18,7 +18,7 @@ from tasks.microdata.table import Microdata
 
 SEED = bytes(range(32))
 NAMES = ("a1", "a2", "a3", "a4")
-# torra-2016, the example of the attack on rank swapping: ten records, p = 2 ranks
+# Torra (2016), the example of the attack on rank swapping: ten records, p = 2 ranks
 ORIGINAL = dict(
     zip(
         NAMES,
@@ -163,7 +163,7 @@ def test_every_partition_that_draws_nothing_is_repeated(table, partition):
 
 @pytest.mark.parametrize("k", [3, 25])
 def test_blocks_fall(census, k):
-    # FINDINGS 11: blocks of two or three attributes are re-identified to 99-100 % at any k = 3..25
+    # docs/SCIENCE.md section 4: blocks of two or three attributes are found almost completely at any k
     original, schema = census
     names = schema.names
     blocks = (names[0:2], names[2:4], names[4:6], names[6:8], names[8:10], names[10:13])
@@ -173,7 +173,7 @@ def test_blocks_fall(census, k):
 
 
 def test_rank_swapping_of_census_as_published(census):
-    # torra-2016: RSLD of rs 10 is 29.21 percent, over an intruder who knows the first 1..7 attributes; FINDINGS 10: 29.1
+    # Torra (2016): RSLD of rs 10 is 29.21 percent, over an intruder who knows the first 1..7 attributes; a prototype: 29.1
     original, schema = census
     rates = []
     for seed in range(5):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from noise_law import KINDS, PLAIN, SEED, attacked, columns, expectation, likeliest, log_densities, noise, rate, stacked
 
@@ -67,7 +67,10 @@ def test_against_the_slow_twin(table, credits, seed, n, kind, sd_percent, gaps, 
         return
     step = np.array([1.0 if whole else 1e-6] * 3)
     expected, covariance = expectation(stacked(original), kind, sd_percent / 100, step)
-    chance = log_densities(expected, covariance, stacked(masked))
+    try:
+        chance = log_densities(expected, covariance, stacked(masked))
+    except np.linalg.LinAlgError:
+        assume(False)  # the densities of a singular law: the twin has none
     np.testing.assert_array_equal(credits(links), likeliest(chance))
     assert links.guesses(np.arange(n)).sound_sizes.tolist() == (chance > -np.inf).sum(axis=1).tolist()
     assert links.rules_out(np.arange(n), np.arange(n)).sum() == 0

@@ -238,7 +238,7 @@ def test_what_the_intruder_knows_is_told(people):
 
 
 def test_anes96_masked_in_three_ways(table):
-    # FINDINGS section 14: k = 5 of (age, income), a 10 % swap of popul, educ by PRAM 0.8: plain linkage still finds 0.57
+    # docs/SCIENCE.md section 2: k = 5 of (age, income), popul swapped within 10 %, educ by PRAM 0.8: plain linkage finds 0.57
     frame = anes96.load_pandas().data
     scales = {"age": Scale.NUMERIC, "income": Scale.ORDINAL, "popul": Scale.NUMERIC, "educ": Scale.ORDINAL}
     original, schema = table({name: frame[name].to_numpy() for name in scales}, scales=scales)
@@ -299,7 +299,7 @@ def test_household_once(household):
 
 @pytest.mark.slow
 def test_claims_are_calibrated_on_household(household):
-    # SCIENCE section 4: the ratio claims 0.0303. Plain numpy over 40 seeds: claims 0.0303, hits 0.0325. That the claim is a
+    # docs/SCIENCE.md section 4: the ratio claims 0.0303. Plain numpy, 40 seeds: claims 0.0303, hits 0.0325. That the claim is a
     # little low comes from q, in which the target takes part; without it the claim is 0.0327, which the hits meet
     original, schema = household
     claims = np.array(

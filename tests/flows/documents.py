@@ -9,7 +9,10 @@ from pathlib import Path
 import numpy as np
 from outcomes import ROOT
 
-PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+README = "README.md"
+SUBJECTS = tuple(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))
+DECISIONS = tuple(f"docs/decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("*.md")))
+PAGES = (README, *SUBJECTS, *DECISIONS, "CONTRIBUTING.md", "OPERATIONS.md", "SECURITY.md")
 BASE = {
     "name": "example",
     "source": {"table": "survey.csv"},

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 import typer
-from documents import BASE, PAGES, blocks, table_of_the_release_file, tables_of_the_attacks, text_of, written
+from documents import (
+    BASE,
+    DECISIONS,
+    PAGES,
+    README,
+    SUBJECTS,
+    blocks,
+    table_of_the_release_file,
+    tables_of_the_attacks,
+    text_of,
+    written,
+)
 from outcomes import ROOT, newest_manifest, scorecard_of
 from release_files import write_release
 
@@ -101,12 +113,30 @@ def anchor(heading):
 def test_every_link_leads_to_a_file_and_a_heading(page):
     for target in re.findall(r"\]\(([^)]+)\)", text_of(page)):
         file, _, place = target.partition("#")
-        path = (ROOT / page).parent / file
-        assert path.is_file(), target
+        if "://" in target:
+            continue
+        path = (ROOT / page).parent / file if file else ROOT / page
+        assert path.exists(), target
         headings = re.findall(r"^#+ (.+)$", path.read_text() if place else "", re.MULTILINE)
         assert not place or place in map(anchor, headings), target
     assert text_of(page).count("<details>") == text_of(page).count("</details>")
 
 
 def test_every_page_of_docs_is_linked_from_the_readme():
-    assert all(f"]({page})" in text_of("README.md") for page in PAGES[1:])
+    index = "docs/decisions/README.md"
+    assert all(f"]({page})" in text_of(README) for page in (*SUBJECTS, index))
+    assert all(f"]({Path(page).name})" in text_of(index) for page in DECISIONS if page != index)
+
+
+@pytest.mark.slow
+def test_the_notebook_of_the_contributors_page_runs(capsys, monkeypatch):
+    (code,) = (text for page, text in blocks("python") if page == "CONTRIBUTING.md")
+    monkeypatch.chdir(ROOT)
+    exec(compile(code, "CONTRIBUTING.md", "exec"), {})  # noqa: S102
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [words[:2] for words in printed] == [["distance_linkage", "ok"], ["transparency", "ok"]]
+    assert all(0 < float(words[2]) < 0.12 for words in printed)
+
+
+def test_the_readme_is_short():
+    assert len(text_of(README).split()) < 1400

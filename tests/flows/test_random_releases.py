@@ -52,7 +52,7 @@ def test_a_verdict_keeps_its_limits_and_is_silent_on_nothing(sdcert, tmp_path, s
 
 
 def asked(release):
-    """The kinds of disclosure that a masked table is asked about, as SCIENCE has them."""
+    """The kinds of disclosure that a masked table is asked about, as docs/SCIENCE.md section 3 has them."""
     confidential = CONFIDENTIAL in release["attributes"]
     hidden = set(release["attributes"]) - set(release["intruder"].get("knows", [])) - {CONFIDENTIAL}
     more = confidential or ("knows" in release["intruder"] and hidden)

@@ -22,7 +22,7 @@ from tasks.microdata.errors import InputError
 
 @pytest.fixture
 def clock(monkeypatch):
-    """The time that `Restarted` sees, in seconds."""
+    """The time that `RestartingProcess` sees, in seconds."""
     now = [1000.0]
     monkeypatch.setattr(serve.time, "monotonic", lambda: now[0])
     return now

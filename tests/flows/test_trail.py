@@ -189,7 +189,7 @@ def test_a_folder_that_does_not_appear_takes_no_verdict_back(certify, monkeypatc
     def full(_: object) -> None:
         raise OSError(28, "no space left on device")
 
-    monkeypatch.setattr("flows.publish.Draft.appear", full)
+    monkeypatch.setattr("flows.publish.FolderDraft.appear", full)
     ran, manifest = certify()
     assert ran.code not in (0, 1)
     assert [event.outcome for event in events() if isinstance(event, RunEnded)] == ["certified"]

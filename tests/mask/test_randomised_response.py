@@ -21,7 +21,7 @@ def by(c, **rule):
     return transition_matrix(Pram(method="pram", **rule), tuple(map(str, range(c))), where="masking[0]")
 
 
-# SCIENCE section 6: randomised response among c categories
+# docs/SCIENCE.md section 6: randomised response among c categories
 @pytest.mark.parametrize(
     ("c", "epsilon", "stays", "other"),
     [(2, 1.0, 0.7310586, 0.2689414), (2, 10.0, 0.9999546, 4.539787e-5), (7, 10.0, 0.9997277, 4.538757e-5)],
@@ -85,7 +85,7 @@ def test_epsilon_of_randomised_response_is_the_one_asked_for(c, epsilon):
 
 
 def test_the_worked_marginals():
-    # SCIENCE section 6: o = (.425, .575) gives back (0.1, 0.9); P^-1 o, which the slides print, does not
+    # docs/SCIENCE.md section 6: o = (.425, .575) gives back (0.1, 0.9); P^-1 o, which the slides print, does not
     found = estimate_marginals(WARNER, np.array([425.0, 575.0]))
     assert found.shares == pytest.approx([0.1, 0.9], abs=1e-12)
     assert np.linalg.inv(WARNER) @ [0.425, 0.575] != pytest.approx([0.1, 0.9], abs=0.01)

@@ -35,7 +35,7 @@ def asked(**warner):
 
 
 def test_the_example_of_the_slides():
-    # Torra 2026: p = 0.5, p' = 0.75; a true share of 0.1 is seen as 0.425, and comes back. SCIENCE section 6: epsilon ln 5
+    # docs/SCIENCE.md section 6, Torra (2026): p = 0.5, p' = 0.75; a true share of 0.1 is seen as 0.425, and back; epsilon ln 5
     matrix = warner_matrix(SLIDES, ("yes", "no"), where="")
     assert matrix.tolist() == [[0.875, 0.125], [0.375, 0.625]]
     assert np.array([0.1, 0.9]) @ matrix == pytest.approx([0.425, 0.575])

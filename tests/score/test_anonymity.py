@@ -22,19 +22,19 @@ def nominal(*names: str, role: Role = Role.QUASI_IDENTIFIER) -> list[Attribute]:
     return [Attribute(name=name, role=role, scale=Scale.NOMINAL, decided_by="declared") for name in names]
 
 
-# torra-2020, slides on k-anonymity
+# Torra (2020), slides on k-anonymity
 FIVE = {
     "City": ["Barcelona", "Barcelona", "Tarragona", "Tarragona", "Tarragona"],
     "age": [30, 30, 60, 60, 60],
     "illness": ["Cancer", "Cancer", "AIDS", "AIDS", "Heart attack"],
 }
-# torra-2026, lengths of stay
+# Torra (2026), lengths of stay
 HOSPITAL = {
     "year_of_birth": [2017, 2015, 2011, 2017, 2016, 2016, 2015, 2015, 2015, 2015],
     "year_of_admission": [2019, 2020, 2020, 2019, 2020, 2020, 2019, 2019, 2018, 2018],
     "town": ["Umeå", "Umeå", "Luleå", "Luleå", "Dorotea", "Holmöns", "Täfteå", "Täfteå", "Täfteå", "Täfteå"],
 }
-# torra-2026, (2, 2)-anonymity
+# Torra (2026), (2, 2)-anonymity
 TRIPLES = dict(zip("xyz", zip(*["abe", "abf", "cde", "cdf", "cbe", "cbf", "ade", "adf"], strict=True), strict=True))
 
 

@@ -35,7 +35,7 @@ def spec(*p: float, attributes: tuple[str, ...] | None = None) -> RankIntervalDi
     return RankIntervalDisclosure(p_percent=p, attributes=attributes)
 
 
-# SCIENCE section 6; by hand for p = 25 (w = 1): 20 stands at place 1, [10, 30] holds its three records, 60 at place 5,
+# docs/SCIENCE.md section 6; by hand for p = 25 (w = 1): 20 is at place 1, [10, 30] holds its three records, 60 at place 5,
 # [50, 70] holds three of its five: 6/8; all pairs: (3 * 3 + 5 * 3) / 64
 @pytest.mark.parametrize(("p", "rate", "chance"), [(12.5, 0.25, 0.125), (25.0, 0.75, 0.375), (50.0, 1.0, 0.578125)])
 def test_worked_example(pair_of, p, rate, chance):

@@ -45,7 +45,7 @@ def spec(*p: float, attributes: tuple[str, ...] | None = None) -> SdIntervalDisc
 
 
 def test_worked_example(pair_of):
-    # SCIENCE section 6: sd (n - 1) 24.49, p = 50: within 12.247; 10..30 around 20 and 50..70 around 60: 6 of 8; the pairs:
+    # docs/SCIENCE.md section 6: sd (n - 1) 24.49, p = 50: within 12.247; 10..30 around 20, 50..70 around 60: 6 of 8; the pairs:
     # three originals (10, 20, 30; 50, 60, 70) around each of eight masked values: 24 of 64
     (found,) = sd_interval_disclosure(pair_of({"V": V}, {"V": V_MASKED}), spec(50.0))
     assert (found.value, found.low, found.high, found.chance, found.chance_kind) == (0.75, 0.75, 0.75, 0.375, "all_pairs")

@@ -176,7 +176,7 @@ def _fate(name: str, spec: dict[str, Any]) -> str:
 
 
 def _insiders_beyond(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> dict[str, float]:
-    """Every insider beyond the limit with his worst figure, worst first: mending one of them alone would be refused again."""
+    """Every insider beyond the limit with their worst figure, worst first: mending one of them alone would be refused again."""
     asked = spec["policy"][line["line"]].get("intruder") or INSIDER
     worst: dict[str, float] = {}
     for figure in figures:

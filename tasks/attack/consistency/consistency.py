@@ -66,8 +66,8 @@ def link_by_consistency(
     the record's own value: each link implies one more for each swapped attribute, and those imply others. A false one soon
     contradicts another; a true one never does.
     Formula in words: the transparency attack's sets of possible images; of these the pairs whose orbits hold
-    (`consistent_pairs`), then those that are left by `propagated`; of a record's rows that are left those of the largest
-    belief (`beliefs`), ties shared. The prior is how far values move (`log_displacement`), among the rows of a stratum. Where
+    (`consistent_pairs`), then those that are left by `propagate_constraints`; of a record's rows that are left those of the
+    largest belief (`beliefs`), ties shared. The prior is how far values move (`log_displacement`), in a stratum. Where
     other attributes were randomised, nothing is concluded of some, or he does not know the strata, the belief is not asked, and
     a row chosen as by `link_by_mechanism`.
 
@@ -82,7 +82,7 @@ def link_by_consistency(
     Raises NotApplicable where no known attribute was exchanged; NotFollowed where each was masked again, or too many pairs
     would have to be looked at, OnlyBounded if those of the sample are not too many; AttackFailed where no assignment is left,
     as on columns that were not exchanged, and as `link_by_mechanism`.
-    Cost: that of `consistent_pairs`, `propagated` and `beliefs`: 1,080 records with 3 attributes in 0.2 s.
+    Cost: that of `consistent_pairs`, `propagate_constraints` and `beliefs`: 1,080 records with 3 attributes in 0.2 s.
     Source: none published; found on the reference data of this project. After Nin, Herranz and Torra (2008), whose intersection
     it starts from.
     Example: records that held 1, 2, 3, 4 show 2, 1, 4, 3: whoever is taken to have become 2 from 1 settles who became 1 from 2.

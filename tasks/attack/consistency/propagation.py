@@ -15,7 +15,7 @@ MOST_ASSIGNED = 2_000_000  # pairs up to which whole assignments are looked at
 
 
 def propagate_constraints(pairs: PossiblePairs, exchanges: tuple[Exchange, ...], counts: Counts) -> PossiblePairs:
-    """The pairs that are left when `supported` and `assignable` leave out no more.
+    """The pairs that are left when `keep_supported_pairs` and `assignable` leave out no more.
 
     Sound: if the pairs hold the truth, so do those that are left.
     Raises AttackFailed as `assignable`. Cost: that of both for each round; from the orbits on 2 to 4 rounds were seen.

@@ -4,7 +4,7 @@ Records that cannot all be linked make a set C of which at least one is lost: su
 records that meets all such sets found so far bounds the loss from below; those kept by such a choice are asked whether they
 can be linked together; if not, that gives new sets, and if they can, the choice is the optimum.
 
-Sources: torra-2013 (D11.2), section 3.1, for the problem; Codato and Fischetti (2006), "Combinatorial Benders' cuts for
+Sources: D11.2, section 3.1, for the problem; Codato and Fischetti (2006), "Combinatorial Benders' cuts for
 mixed-integer linear programming", Operations Research 54(4), for the method. Done otherwise: many sets come from one choice
 (the records are asked again without one of the set just found), fractional choices find sets first, and every set carries
 multipliers that are checked against the files (`Reason.holds`).

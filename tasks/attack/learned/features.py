@@ -14,7 +14,7 @@ difference is NaN: its square counts 2, as in all linkage, and its products 0.
 
 Metric variants: positive weights; submodular measures, mu(A) + mu(B) >= mu(A u B) + mu(A n B); positive definite matrices.
 
-Sources: torra-2013 (D11.2) sections 2.6 and 3.1, table 1; torra-2016 for OWA and the metric variants. OWA and the Choquet
+Sources: D11.2, sections 2.6 and 3.1, table 1; Torra (2016) for OWA and the metric variants. OWA and the Choquet
 integral are written for ascending order, as there.
 """
 
@@ -62,7 +62,7 @@ def features(kind: Kind, differences: Floats) -> Floats:
     return _features(CODES[kind], np.ascontiguousarray(differences, dtype=float), width(kind, differences.shape[1]))
 
 
-@njit(missing={"differences": "one of two values is missing, which `squared` asks for"})
+@njit(missing={"differences": "one of two values is missing, which `square_difference` asks for"})
 def _features(code: int, differences: Floats, p: int) -> Floats:
     made = np.zeros((len(differences), p))
     for row in range(len(differences)):
@@ -200,7 +200,7 @@ def flatten_matrix(matrix: Floats) -> Floats:
 
 
 def matrix_of(parameters: Floats) -> Floats:
-    """The symmetric matrix of a bilinear form's parameters; the inverse of `of_matrix`."""
+    """The symmetric matrix of a bilinear form's parameters; the inverse of `flatten_matrix`."""
     d = int(np.sqrt(2 * len(parameters)))
     matrix = np.diag(parameters[:d])
     matrix[np.triu_indices(d, 1)] = parameters[d:]

@@ -32,11 +32,11 @@ PERMUTATIONS = 20
 class Learned:
     """Parameters of a distance, and what they link.
 
-    parameters: as `features` takes them, `normalised`: those that earn the most credit of what was found. links: of every
-    searching record, over all pairs. linked: the largest worth found (the number linked without a tie but with twins); with
-    shared credit, ties may earn more than that. bound: the worth that no parameters of the kind exceed, None without proof.
-    complete: did the proof end by itself, not by its time limit? betraying: how much each attribute weighs in the distance,
-    shape (d,), NaN for OWA. seconds: CPU time.
+    parameters: as `features` takes them, `normalise_parameters`: those that earn the most credit of what was found. links: of
+    every searching record, over all pairs. linked: the largest worth found (the number linked without a tie but with twins);
+    with shared credit, ties may earn more than that. bound: the worth that no parameters of the kind exceed, None without
+    proof. complete: did the proof end by itself, not by its time limit? betraying: how much each attribute weighs in the
+    distance, shape (d,), NaN for OWA. seconds: CPU time.
     """
 
     kind: Kind

@@ -5,7 +5,7 @@ over the sorted ends finds where most of the weight overlaps; so a move never li
 a coordinate, a random direction (whitened by the rows), a row that is broken, two coordinates. The search counts all pairs
 after each round of moves, and the rows that were overlooked join.
 
-Source of the objective: torra-2013 (D11.2), section 3.1. The search is ours.
+Source of the objective: D11.2, section 3.1. The search is ours.
 """
 
 from __future__ import annotations

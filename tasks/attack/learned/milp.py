@@ -2,7 +2,7 @@
 
 Minimise sum of K_i subject to D_ij . p + C_i K_i >= margin for all j, K_i in {0, 1}, p in its cone and in a box.
 
-Source: torra-2013 (D11.2), section 3.1, (6) to (9), table 1. Done otherwise: "> 0" there needs a margin and parameters of
+Source: D11.2, section 3.1, (6) to (9), table 1. Done otherwise: "> 0" there needs a margin and parameters of
 bounded size, or p = 0 would do; the constant C, there said to be a distance, is the least big number that frees a record, one
 for each. What the solver says is linked is counted again (`recount`): big constants and tolerances have been seen to lie.
 """

@@ -66,7 +66,8 @@ def links_among(
     copies: Integers,
     how: Apart,
 ) -> tuple[Integers, Integers]:
-    """The counts of `Links` over the found records among[i, :] of each searching record, each of which stands for its copies.
+    """The counts of `LinkCounts` over the found records among[i, :] of each searching record, each of which stands for its
+    copies.
 
     among: shape (q, k), or (1, k) for all; -1: none. The other copies of the own record are as near as it.
     """

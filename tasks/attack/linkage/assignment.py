@@ -75,7 +75,7 @@ class Assignment:
 def list_assigned_classes(
     search: AssignmentCosts, of_query: Integers, of_searched: Integers, *, full: int = MOST_OF_A_FULL_MATRIX
 ) -> Assigned:
-    """Starts and classes of `assignment`."""
+    """Starts and classes of `solve_assignment`."""
     found = solve_assignment(search, of_query, of_searched, full=full)
     return found.starts, found.classes
 

@@ -92,8 +92,8 @@ def link_by_distance(
     weigh the attributes differently, and who holds many records may link them together.
     Formula in words: by default the squared distance of `comparison` over the known attributes, by the stated scale; else that
     of `linkage.distances`. All records within a relative 1e-9 of the least squared distance are linked, and share the credit.
-    One to one: the assignment of records to rows with the least sum of squared distances (`linkage.assignment`), each link with
-    how much dearer the best assignment without it is.
+    One to one: the assignment of records to rows with the least sum of squared distances (`linkage.solve_assignment`), each
+    link with how much dearer the best assignment without it is.
 
     Parameters
     ----------

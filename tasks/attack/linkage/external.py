@@ -39,7 +39,7 @@ def _parse_pairs(value: object) -> object:
 
 
 class _PairsForm:
-    """The JSON schema of what `_paired` reads."""
+    """The JSON schema of what `_parse_pairs` reads."""
 
     def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         name = {"type": "string", "minLength": 1, "maxLength": 300}

@@ -57,8 +57,8 @@ def align_external_file(source: GroundTruth, schema: Schema, file: Microdata, us
     the intruder may learn, confidential attributes and group keys, with the values of the source; these are missing (and not
     `told`) for who is not in the source, and for a person whose rows disagree. Its rows stand in the order of the source, so
     that a shuffled file gives the same figures to the bit, and a copy of the source those of the declared intruder.
-    Raises InputError as `matched` and for values that cannot be compared with the table's. Cost: O((n + e) log (n + e)).
-    Example: seven records, of which five are in the source and three in the release: four targets are absent.
+    Raises InputError as `match_file_records` and for values that cannot be compared with the table's. Cost: O((n + e) log (n +
+    e)). Example: seven records, of which five are in the source and three in the release: four targets are absent.
     """
     found = match_file_records(source.original, source.units, file, use)
     known = _values(source.original, schema, file, found, use)
@@ -106,7 +106,7 @@ def match_file_records(original: Microdata, units: Units, file: Microdata, use: 
 
 
 def refuse_unfit_file(original: Microdata, schema: Schema, file: Microdata, use: FileUse) -> FileMatch:
-    """`matched`, with all that else can be wrong with a file told before anything is masked."""
+    """`match_file_records`, with all that else can be wrong with a file told before anything is masked."""
     found = match_file_records(original, units_of(original, schema), file, use)
     _values(original, schema, file, found, use)
     return found

@@ -47,8 +47,8 @@ class Search:
     def nearest(self) -> Nearest:
         """For each query all records at the least distance, ties within a relative 1e-9, and how far the next one is.
 
-        Cost: a k-d tree where the distance is Euclidean in at most 16 coordinates (see `embedded`) and nothing is missing; else
-        O(q c d) time, O(q c d^2) for forms with interactions; memory is linear in the records and the ties.
+        Cost: a k-d tree where the distance is Euclidean in at most 16 coordinates (see `find_embedding`) and nothing is
+        missing; else O(q c d) time, O(q c d^2) for forms with interactions; memory is linear in the records and the ties.
         """
         places = self._places()
         return self.find_nearest_by_pairs() if places is None else self.find_nearest_by_tree(places)
@@ -58,7 +58,7 @@ class Search:
         return merge_nearest([(some, _find_row_minima(self.matrix(some))) for some in self._blocks()], len(self.queries))
 
     def find_nearest_by_tree(self, places: tuple[Floats, Floats]) -> Nearest:
-        """`nearest` by a k-d tree over the places of `embedded`; the distance itself decides."""
+        """`nearest` by a k-d tree over the places of `find_embedding`; the distance itself decides."""
 
         def decide(some: Integers, starts: Integers, candidates: Integers) -> Decided:
             about = (*_unpack_columns(self.columns), *_parameters(self.form))

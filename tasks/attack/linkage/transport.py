@@ -1,4 +1,4 @@
-"""Least-cost assignment with prices: the compiled part of `assignment`.
+"""Least-cost assignment with prices: the compiled part of `solve_assignment`.
 
 Units (records) of row classes are given to columns (classes of released rows), each of which has room for as many as there
 are equal rows. Every row class r has a list of near columns with their costs, and a bound: columns that are not on the list

@@ -18,7 +18,7 @@ from tasks.microdata.table import Booleans, Floats, Integers, Microdata
 
 LEAST = 1e-9  # squared standard deviations; nearer is equal
 
-_MISSING = dict.fromkeys(("queries", "searched"), "a missing value, which `squared_distance` asks for")
+_MISSING = dict.fromkeys(("queries", "searched"), "a missing value, which `compute_record_distance` asks for")
 
 
 class DensityRatio(Spec):

@@ -44,7 +44,7 @@ def score_by_shadow_models(answers: Answers, shadows: Shadows, *, rng: np.random
     and records that did not is judged by the forest of all classes.
 
     Returns scores in [0, 1]. Chance 1/2 for AUC. Cost: a forest of 100 trees on k times the own records.
-    Source: Shokri et al. (2017); Torra 2024, mia(C_tr, A). Done otherwise than there: leaves of at least 10 answers, so that
+    Source: Shokri et al. (2017); Torra (2024), mia(C_tr, A). Done otherwise than there: leaves of at least 10 answers, so that
     the score is a share; the shadows learn from real records, not synthetic ones.
     Example: a constant model: every member of a class has the same score.
     """

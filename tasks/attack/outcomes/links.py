@@ -128,7 +128,7 @@ class Links:
         )
 
     def expand_links_and_posterior(self, held: Integers, n: int) -> Links:
-        """`of_present` for those whose records the intruder holds, with their probabilities."""
+        """`expand_links` for those whose records the intruder holds, with their probabilities."""
         lifted = self.expand_links(held, n)
         return (
             lifted if self.posterior is None else replace(lifted, posterior=_OfHeld.create_from_held(self.posterior, held, n))

@@ -52,7 +52,8 @@ class AttackResult:
         any own row, both as means over the records that are used.
         linked:A, control:A: for each confidential attribute A that the intruder does not know, see `linked_values`; none for
         an intruder of the knowledge curve; missing for who is not in the source: nobody knows the original value.
-        Where the released rows belong to nobody, target, candidates, linked:A and control:A alone (`outcomes_of_nobody`).
+        Where the released rows belong to nobody, target, candidates, linked:A and control:A alone
+        (`compute_synthetic_outcomes`).
     learned: of an attack by a learned distance, what is to be said of it. probable: of probabilistic linkage.
     """
 

@@ -35,7 +35,7 @@ def compute_synthetic_outcomes(units: Units, targets: Integers, found: ValueCred
     Formula in words: as for other releases, `linked_values` of the records that the intruder uses (of a person those with
     fewest linked rows), averaged over them. The control of other releases leaves out the target's own rows; here no row is
     anybody's, and it would say the same as what it controls. Its place takes what the records of other people tell, had they
-    been released as they are (`of_others`): what no synthesis can be blamed for.
+    been released as they are (`compute_control_credits`): what no synthesis can be blamed for.
 
     targets: rows of the original; of persons, any. found: read off the released rows. others: off the source's; None: there is
     nobody else.

@@ -63,7 +63,7 @@ def decide(model: Model, *, false_links: float, missed: float) -> Decision:
     Where the two overlap all of it is linked: both rates hold, nothing is clerical, and it is what an intruder gains most by.
 
     false_links, missed: P(LP|U) and P(NP|M), 0 to 1. The expected rates are the model's, over the patterns that occur.
-    Source: Fellegi and Sunter (1969), D11.2 section 2.3. Done otherwise than there: at a threshold nothing is decided by
+    Source: Fellegi and Sunter (1969), D11.2, section 2.3. Done otherwise than there: at a threshold nothing is decided by
     lot, the pattern that would go beyond a rate is clerical. Both rates are therefore kept, and not always used up.
     Example: with P(LP|U) = 0 no pattern is linked that any pair shows which is no match (u > 0).
     """

@@ -1,8 +1,8 @@
 """How probable each comparison pattern is among matches (m) and among other pairs (u): Fellegi and Sunter's model.
 
-Three ways to m. `tied`, the attack: by expectation maximisation with what the intruder knows held fast. `plain`, for
+Three ways to m. `fit_tied_model`, the attack: by expectation maximisation with what the intruder knows held fast. `plain`, for
 comparison: expectation maximisation with everything free, which finds some class of similar pairs, on real data often not the
-matches. `supervised`, the worst case: from who is who.
+matches. `fit_supervised_model`, the worst case: from who is who.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def create_assumed_prior(patterns: Patterns, kept: float, weight: float = 1.0) -
 
 
 def create_estimated_prior(patterns: Patterns, found: RetentionEstimate, weight: float = 1.0) -> Prior:
-    """The prior of somebody who found out from both files what share the mask kept (`kept_by_files`).
+    """The prior of somebody who found out from both files what share the mask kept (`estimate_retention`).
 
     Formula in words: matches are alike by a rule as often as any two records, and by k (1 - a) more often: k of the values were
     kept, and of two of the original's records the share a is alike anyway. What lies between two such rules is spread evenly
-    over the levels there that occur. An attribute without such a rule has the prior of `assumed`.
+    over the levels there that occur. An attribute without such a rule has the prior of `create_assumed_prior`.
     """
     m = []
     for j, u in enumerate(_shares(patterns, patterns.counts)):

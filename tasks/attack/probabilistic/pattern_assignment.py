@@ -71,7 +71,7 @@ class PatternCosts:
 
 
 def assign_by_patterns(both: PatternComparison, cost_of: Callable[[Integers], Floats], *, full: int = 0) -> Links:
-    """The links of an assignment of least cost, as `assignment` finds it: exact over all pairs.
+    """The links of an assignment of least cost, as `solve_assignment` finds it: exact over all pairs.
 
     Several may cost the same: then it is one of them, the same whatever the order of either file.
     full: up to so many records scipy's solver over all pairs says which. Cost: some passes over all pairs.

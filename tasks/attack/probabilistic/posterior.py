@@ -108,7 +108,7 @@ def one_to_one(both: PatternComparison, patterns: Patterns, log_ratio: Floats) -
     log m/u (scipy's linear_sum_assignment); a pair that cannot be a match is chosen only where nothing else is left, and is no
     link. In files of different sizes the records that are left over are given to nobody. Equal records share what was given to
     any of them; the solver sees the distinct records in ascending order, so that the order of neither file counts.
-    More than 3,000 records or rows are assigned by lists that grow where prices ask for it (`assignment`), as exactly.
+    More than 3,000 records or rows are assigned by lists that grow where prices ask for it (`solve_assignment`), as exactly.
 
     Raises NotFollowed for more than 3,000 records or rows of which some pair cannot be a match, or with more than 100 million
     pairs of distinct ones. Cost: O(n^3) time and O(n^2) memory up to 3,000; above some passes over the pairs, linear memory.

@@ -172,7 +172,7 @@ def link_by_probability(
     as `one_to_one`; InputError as `compared`, `counted` and `table_of` do, and for a comparison or an interaction of an
     attribute that the table has not (those of one that he does not know are left out); AttackFailed for an estimate that does
     not settle.
-    Cost: that of two passes over all pairs of distinct records. Source: Fellegi and Sunter (1969), D11.2 section 2.3. Done
+    Cost: that of two passes over all pairs of distinct records. Source: Fellegi and Sunter (1969), D11.2, section 2.3. Done
     otherwise than there: no blocking, ties shared, and the estimate held fast where the intruder knows better.
     """
     if not knows:

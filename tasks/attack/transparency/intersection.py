@@ -13,12 +13,12 @@ from tasks.attack.transparency.likelihood import Laws, add_evidence, rule_out, w
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
-_MISSING = dict.fromkeys(("low", "high", "positions"), "a missing value, which `_range` and `_within` ask for")
+_MISSING = dict.fromkeys(("low", "high", "positions"), "a missing value, which `_range` and `_add_rows_in_intervals` ask for")
 _UNBOUNDED = {
-    **dict.fromkeys(("low", "high"), "an interval without an end: `_range` and `_within` only compare with it"),
+    **dict.fromkeys(("low", "high"), "an interval without an end: `_range` and `_add_rows_in_intervals` only compare with it"),
     "log_probability": "-inf is what cannot be shown: `rule_out` only compares, and drops such rows",
 }
-_RECORDS = dict.fromkeys(("own", "shown_values"), "a missing value, which `squared_distance` asks for")
+_RECORDS = dict.fromkeys(("own", "shown_values"), "a missing value, which `compute_record_distance` asks for")
 
 
 @dataclass(frozen=True, slots=True)

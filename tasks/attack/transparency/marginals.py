@@ -19,7 +19,7 @@ from tasks.microdata.table import Floats, Integers
 _LOST = 30.0  # a row e^-30 times as probable as a record's likeliest is left out
 _EQUAL = 1 - 1e-6
 
-_RECORDS = dict.fromkeys(("own", "shown"), "a missing value, which `squared_distance` asks for")
+_RECORDS = dict.fromkeys(("own", "shown"), "a missing value, which `compute_record_distance` asks for")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from tasks.microdata.table import Booleans, Floats, Integers
 _PAIRS_AT_A_TIME = 1 << 23
 _BESIDE_LAWS = 1e-6  # what distances count where there are laws
 
-_RECORDS = dict.fromkeys(("own", "shown"), "a missing value, which `squared_distance` asks for")
+_RECORDS = dict.fromkeys(("own", "shown"), "a missing value, which `compute_record_distance` asks for")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def assign_likeliest_rows(both: PlainComparison, conditions: Conditions) -> tupl
     Equal records share what was given to any of them; a row that cannot be a record's image is no link.
 
     Returns, for each distinct record, its distinct rows.
-    Cost: as `assignment`, with every pair of distinct records and rows looked at in each of its rounds.
+    Cost: as `solve_assignment`, with every pair of distinct records and rows looked at in each of its rounds.
     """
     whole = score_images(conditions)
     costs = ImageCosts(both, whole, _BESIDE_LAWS if conditions.laws.any else 1.0, 0.0)

@@ -54,7 +54,7 @@ def posterior(links: Links) -> ImagePosterior:
     have at the truth.
 
     links: as `link_by_mechanism` returns them.
-    Cost: that of the attack. Source: SCIENCE section 4; Fellegi and Sunter (1969) for the ratio.
+    Cost: that of the attack. Source: docs/SCIENCE.md section 4; Fellegi and Sunter (1969) for the ratio.
     Example: a record that alone can show a row has r = 1 there.
     """
     conditions = links.conditions

@@ -123,7 +123,7 @@ def link_by_mechanism(
     applied to the whole table.
     Cost: O(n log n) where an attribute is predicted to the value, O(n * rows within the window) for swaps alone, n being
     the wanted records unless there are laws, which are summed over all; memory is linear. Source: Nin, Herranz and Torra
-    (2008); Torra's slides of 2016. Done otherwise than there: ranks of the released column with ties widening the window, and a
+    (2008); Torra (2016). Done otherwise than there: ranks of the released column with ties widening the window, and a
     partition that is repeated instead of estimated from the centroids.
     Example: after joint microaggregation with distinct records each intersection is exactly the record's group.
     """

@@ -5,8 +5,8 @@ whatever ends the process in between, the next change of keys finishes what was 
 one that the ledger knows already; never one that it does not know.
 
 An entry that names a new key is signed by the key before it, even one that is being revoked: there is no other way to go on
-with the chain. Who holds a stolen key can name a key of his own as well, so the public key that others trust must be published
-anew after a revocation.
+with the chain. Somebody with a stolen key can name a key of their own as well, so the public key that others trust must be
+published anew after a revocation.
 """
 
 from __future__ import annotations

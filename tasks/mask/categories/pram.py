@@ -148,7 +148,7 @@ def randomise(site: MaskContext, spec: Pram) -> Microdata:
 
     Raises InputError for an attribute with fewer than 2 or more than 1,000 categories, more than 2,000 combinations, one
     attribute to be drawn jointly, a matrix or an answer that does not fit the categories, a value outside the declared order.
-    Cost: O(n log c) per attribute. Source: Gouweleeuw et al. (1998); Torra 2026, rrPRAM.
+    Cost: O(n log c) per attribute. Source: Gouweleeuw et al. (1998); Torra (2026), rrPRAM.
     Example: epsilon 0 draws every category with equal probability.
     """
     data, where = site.data, site.where

@@ -27,7 +27,7 @@ def epsilon_of(matrix: Floats, *, with_missing: bool = False) -> float:
     Returns a number from 0 (the release says nothing of the cell) to infinity (a zero stands beside a non-zero: some release
     rules a category out). It is about the step on the attribute, with its categories taken as public; not about the release.
     Cost: O(c^2).
-    Source: SCIENCE section 6; Torra 2026 (randomised response via PRAM).
+    Source: docs/SCIENCE.md section 6; Torra (2026), randomised response by PRAM.
 
     Example: the coin of Warner's question (heads: say Yes, tails: the truth) has epsilon infinite: a No is certain.
     """
@@ -75,7 +75,7 @@ def estimate_marginals(matrix: Floats, observed: Floats) -> MarginalEstimates:
     then too small for this matrix.
     Raises NotApplicable where the matrix cannot be inverted (epsilon = 0: all rows are equal).
     Cost: O(c^3).
-    Source: SCIENCE section 6. The slides of 2026 print P^-1 o, which holds for symmetric P only.
+    Source: docs/SCIENCE.md section 6. Torra (2026) prints P^-1 o, which holds for symmetric P only.
 
     Example: P = [[.875, .125], [.375, .625]] and 425 and 575 of 1,000 records: shares (0.1, 0.9).
     """

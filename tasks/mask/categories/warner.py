@@ -40,7 +40,7 @@ def warner_matrix(warner: Warner, categories: tuple[str, ...], *, where: str) ->
     Formula in words: Yes is released for a Yes with p + (1 - p) p_yes, and for a No with (1 - p) p_yes.
 
     Raises InputError where there are not exactly two categories, or `yes` is none of them.
-    Source: Warner (1965); Torra 2026, rr(f(X), p, p') with p' = p_yes. Example: the coin (heads: Yes, tails: the truth) is
+    Source: Warner (1965); Torra (2026), rr(f(X), p, p') with p' = p_yes. Example: the coin (heads: Yes, tails: the truth) is
     p = 0.5, p_yes = 1; a No is certain there.
     """
     if len(categories) != 2:
@@ -64,7 +64,7 @@ def estimate_yes_share(answered_yes: int, n: int, *, p: float, p_yes: float) -> 
     which is smaller by pi^ (1 - pi^) / n.
 
     Returns the estimate, never clipped: it may be below 0 or above 1. Raises ValueError for p = 0 (the answers say nothing) and
-    for n = 0. Source: Torra 2026; Warner (1965). Example: p = 0.5, p_yes = 0.75 and 425 of 1,000: 0.1.
+    for n = 0. Source: Torra (2026); Warner (1965). Example: p = 0.5, p_yes = 0.75 and 425 of 1,000: 0.1.
     """
     if p == 0 or n == 0:
         raise ValueError("nothing is known of the true answers: p and n must not be 0")
@@ -97,7 +97,7 @@ def feasible_region(epsilon: float) -> Region:
     epsilon: at least 0 (ValueError otherwise). Every matrix of the region is a mixture of its corners, of which two say nothing
     and the fourth is the second with its answers exchanged. So `epsilon` in a release file, which is the second, is never worse
     than another matrix of the same epsilon: `better_matrices` says so to who checks a release file with such a one.
-    Source: Torra 2026, region of feasibility. Example: epsilon 0 leaves the segment p00 + p11 = 1, where rows are equal.
+    Source: Torra (2026), region of feasibility. Example: epsilon 0 leaves the segment p00 + p11 = 1, where rows are equal.
     """
     if not epsilon >= 0:
         raise ValueError(f"epsilon must be at least 0, not {epsilon}")

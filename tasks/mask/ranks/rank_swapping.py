@@ -116,8 +116,8 @@ def rank_swap(site: MaskContext, spec: RankSwapping) -> Microdata:
     Raises InputError if the window (or p) is under one rank, for more buckets than values, a constant column, an infinite
     value, or a text without order.
     Cost: O(n log n) per attribute, whatever the parameter.
-    Source: Torra's slides of 2016 (machine learning for data privacy), after Moore (1996) and, for the last two variants, Nin,
-    Herranz and Torra (2008), "Rethinking rank swapping to decrease disclosure risk", of which the slides give the two laws.
+    Source: Torra (2016), after Moore (1996) and, for the last two variants, Nin,
+    Herranz and Torra (2008), "Rethinking rank swapping to decrease disclosure risk", of which Torra (2016) gives the two laws.
     Done otherwise than on the slide of the classic one: it chooses among all of the next ranks and leaves open what happens
     where the chosen one was exchanged before. Of the other two the slides leave open, and it is chosen here: how large the
     buckets are, what happens where a bucket has nothing left, draws outside the file, and partners that are taken.

@@ -256,7 +256,7 @@ def _precision(content: Content, one: Precision, key: str) -> Figure:
 
 
 def _claims(content: Content, attack: str) -> str:
-    """What an intruder asserts who has learned from other people from which margin on his links are right."""
+    """What an intruder asserts who has learned from other people from which margin on their links are right."""
     found = {
         name: one
         for name in ("known_links", "known_reidentification")

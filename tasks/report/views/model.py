@@ -80,8 +80,8 @@ def limits_of_model(content: Content) -> tuple[str, ...]:
         working_party_of_model(content),
         f"The file of the model holds numbers and texts of the table that it was trained on: {held}. They are in the file as "
         "they are, however it is asked.",
-        "The intruder is taken to know the record and its true class, to ask for the probability of each class as often as he "
-        "likes, and to know the learner with its parameters; his imitations learn from records of the same source.",
+        "The intruder is taken to know the record and its true class, to ask for the probability of each class as often as "
+        "they like, and to know the learner with its parameters; their imitations learn from records of the same source.",
     )
 
 

@@ -146,7 +146,7 @@ def _reliability(one: ReliabilityCurve, place: int) -> Figure:
     points = tuple((point.claimed, point.right) for point in one.points)
     drawn = draw_shares(points, aim=None, key=key, title=title, description=text, below="claimed by the likeliest guess")
     rows = tuple(TextRow(head=share(point.claimed), cells=(share(point.right),)) for point in one.points)
-    note = "Dotted: claims that are true. Above it the intruder is right more often than he says."
+    note = "Dotted: claims that are true. Above it the intruder is right more often than they say."
     return Figure(key=key, caption=title, svg=safe(drawn), first="Claimed", heads=("Right",), rows=rows, note=note)
 
 

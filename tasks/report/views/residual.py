@@ -103,7 +103,7 @@ def _leading(content: Content) -> tuple[list[str], list[str]]:
 
 
 def fitness(content: Content) -> tuple[str, ...]:
-    """What the release is fit for, as sentences: the losses measured on the whole table, and `kept_and_unknown`."""
+    """What the release is fit for, as sentences: the losses measured on the whole table, and `describe_fitness_for_use`."""
     if content.model is not None:
         return (
             *describe_model_results(content)[1:],

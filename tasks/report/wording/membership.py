@@ -69,7 +69,7 @@ MEANS = {
     "right about people of its training set than about others.",
     "loss_threshold": "It takes for members those whom the model misses by no more than a member on average. Easy records are "
     "missed by little whoever taught the model, so that it is seldom sure of one person.",
-    "shadow_models": "Its imitations learn from the intruder's own records, so that he sees what an answer about a member "
+    "shadow_models": "Its imitations learn from the intruder's own records, so that they see what an answer about a member "
     "looks like. It has one rule for each class, and none for each person.",
     "likelihood_ratio": "It compares each record with itself: are imitations that saw it surer of it than the others, and is "
     "the model as sure as these? So it allows for records that are easy or hard, and finds those few who are given away "

@@ -106,7 +106,7 @@ NOT_DISJOINT = "The distance has seen the links by which the margin was calibrat
 
 
 def somebody(content: Content, intruder: str, attack: str | None) -> str:
-    """An intruder by what he knows: `somebody who knows age and educ and how the masking works`."""
+    """An intruder by what they know: `somebody who knows age and educ and how the masking works`."""
     weighs = f" and {LIKE_THE_OWNER}" if uses_all_true_links(content, attack) else ""
     return _who_knows(content, intruder, attack) + weighs
 

@@ -103,7 +103,7 @@ def membership_estimates(result: MembershipResult, frame: Frame, subgroups: tupl
     reason: a rate at f from fewer than 10 / f non-members, precision where nobody is flagged, a share of the most exposed of
     fewer than 10 members or in a tenth of fewer than 10; all of them where the attack did not run.
     `n_targets`: the targets counted; `n_in_release`: the members among them. Cost: O(t log t) for each subgroup.
-    Source: SCIENCE section 5; Torra 2024 (miaAR); Carlini et al. (2022) on low false positive rates.
+    Source: docs/SCIENCE.md section 5; Torra (2024), miaAR; Carlini et al. (2022) on low false positive rates.
     Example: members 3, 2 and others 1, 0 at a threshold of 2: all of them 1.
     """
     if result.scores is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["null", "planted", "coverage", "posterior", "recount"]
-LEVEL = 1e-4  # a right attack or interval is called wrong in one of so many checks (SCIENCE section 1)
+LEVEL = 1e-4  # a right attack or interval is called wrong in one of so many checks (docs/SCIENCE.md section 1)
 SHARE = 0.2  # of the targets that is drawn where only a sample is scored
 
 

@@ -1,4 +1,4 @@
-"""Where the law of a mask is known, an intruder who follows it is right as often as his posterior claims."""
+"""Where the law of a mask is known, an intruder who follows it is right as often as their posterior claims."""
 
 from __future__ import annotations
 
@@ -116,5 +116,5 @@ def _finding(subject: str, scene: str, pairs: Floats) -> CalibrationFinding:
         expected=float(claimed),
         p=p,
         holds=p >= LEVEL,
-        reason=None if p >= LEVEL else "the intruder is not right as often as his posterior claims",
+        reason=None if p >= LEVEL else "the intruder is not right as often as their posterior claims",
     )

@@ -98,7 +98,7 @@ def claims_of_the_model_hold(
         facts = _facts_of(result)
         hits.append((_mean(result, "credit"), facts.claimed))
         at_truth.append((_mean(result, "posterior"), facts.squares))
-    said = "the intruder is not right as often as his model claims"
+    said = "the intruder is not right as often as their model claims"
     pairs = (("hits against the largest posterior", hits), ("posterior at the truth against sum of squares", at_truth))
     return tuple(_judge_claims(f"{subject}, {what}", scene, np.array(both), said) for what, both in pairs)
 
@@ -113,7 +113,7 @@ def independent_codes(rng: np.random.Generator) -> World:
 
 
 def posterior_matrix(world: World, spec: ProbabilisticLinkage) -> Floats:
-    """Shape (n, m): r(b) of every record over the masked rows, of an intruder who knows that his records are there."""
+    """Shape (n, m): r(b) of every record over the masked rows, of an intruder who knows that their records are there."""
     found = link_by_probability(
         *(world.original, world.masked, world.schema, spec, world.knows),
         n_common=world.masked.n,
