@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tasks.ingest.readers import compressed, datasets, delimited, folder, parquet, sql, statistical
+from tasks.ingest.readers import compressed, datasets, folder, sql, statistical
 from tasks.ingest.readers.datasets import DATASETS as DATASETS
 from tasks.ingest.readers.datasets import DatasetName
 from tasks.ingest.readers.datasets import list_datasets as list_datasets
+from tasks.ingest.readers.delimited import FORMAT as TEXT
+from tasks.ingest.readers.file_format import FileFormat
+from tasks.ingest.readers.parquet import FORMAT as PARQUET
 from tasks.ingest.readers.raw import RawTable
+from tasks.ingest.readers.statistical import FORMAT as STATISTICAL
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_TABLE, read_file
 from tasks.microdata.spec import Name, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 
+FORMATS = (
+    PARQUET,
+    STATISTICAL,
+)  # a file is of the first that recognises it or has its suffix; else it is a text table
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FILES = "a file of CSV (also compressed), Parquet, SPSS, Stata or SAS, or a folder of Parquet files"
+_NAMES = ", ".join(one.name for one in FORMATS).replace(" and ", " or ")
+_FILES = f"a file of CSV (also compressed), {_NAMES}, or a folder of Parquet files"
 
 
 class SourceSpec(Spec):
@@ -128,21 +138,17 @@ def _read_file(content: bytes, path: Path, source: SourceSpec) -> RawTable:
 
 
 def _read_plain(content: bytes, suffix: str, source: SourceSpec) -> RawTable:
-    label = source.label
-    statistical.refuse_encrypted(content, label)
-    if content.startswith(parquet.MAGIC) or suffix in {".parquet", ".pq"}:
-        _refuse_options(source, "Parquet", encoding=source.encoding)
-        return parquet.read(content, label)
-    if statistical.format_of(content) is not None or suffix in statistical.SUFFIXES:
-        _refuse_options(source, "SPSS, Stata and SAS")
-        return statistical.read(content, label, encoding=source.encoding)
-    return delimited.read(content, label, encoding=source.encoding, delimiter=source.delimiter)
+    statistical.refuse_encrypted(content, source.label)
+    format_ = next((one for one in FORMATS if one.recognise(content) or suffix in one.suffixes), TEXT)
+    given = {"encoding": source.encoding, "delimiter": source.delimiter}
+    _refuse_options(given, format_)
+    return format_.read(content, source.label, **{option: given[option] for option in format_.options})
 
 
-def _refuse_options(source: SourceSpec, format_: str, *, encoding: str | None = None) -> None:
-    unused = "encoding" if encoding else "delimiter" if source.delimiter else None
+def _refuse_options(given: Mapping[str, str | None], format_: FileFormat) -> None:
+    unused = next((option for option, value in given.items() if value and option not in format_.options), None)
     if unused is not None:
-        raise InputError("unused-option", f"source.{unused}", f"`{unused}` means nothing in a file of {format_}.",
+        raise InputError("unused-option", f"source.{unused}", f"`{unused}` means nothing in a file of {format_.name}.",
                          f"no `{unused}`", f"remove `{unused}`")  # fmt: skip
 
 

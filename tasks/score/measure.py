@@ -84,9 +84,12 @@ class Measure:
         return not (self.by_attack or self.only_of_model or self.has_parameters)
 
     def load_function(self) -> Callable[..., Any]:
-        """The function that computes it. Raises ImportError or AttributeError if `function` names none."""
+        """The function that computes it. Raises ImportError if `function` leads to nothing."""
         module, _, name = self.function.rpartition(".")
-        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        try:
+            found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise ImportError(f"measure {self.name}: `function` leads to nothing: {error}") from error
         return found
 
 

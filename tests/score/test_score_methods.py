@@ -92,6 +92,7 @@ def test_every_measure_is_there_under_its_name_and_unit(scored):
     assert all((one.attribute is not None) == (MEASURES[one.measure].about == "attribute") for one in found
                if MEASURES[one.measure].about != "table_and_attribute")  # fmt: skip
     assert all((one.attack is not None) == MEASURES[one.measure].by_attack for one in found)
+    assert all(one.value >= MEASURES[one.measure].smallest for one in found if one.value is not None)
     assert all(one.value <= (MEASURES[one.measure].largest or math.inf) for one in found if one.value is not None)
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.ingest.readers.encoding import decode
+from tasks.ingest.readers.file_format import FileFormat
 from tasks.ingest.readers.raw import RawTable, refuse_bad_names
 from tasks.microdata.errors import InputError
 
@@ -153,3 +154,12 @@ def _refuse_ragged(block: list[tuple[int, list[str]]], width: int, label: str, d
 def _cells(column: tuple[str, ...]) -> pa.Array:
     cells = pa.array(column, type=pa.string())
     return pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells)
+
+
+FORMAT = FileFormat(
+    name="text tables",
+    suffixes=frozenset(),
+    recognise=lambda _: True,
+    read=read,
+    options=("encoding", "delimiter"),
+)

@@ -67,7 +67,7 @@ def _is_parquet(path: Path) -> bool:
         with open_regular_file(path) as file:
             return file.read(len(parquet.MAGIC)) == parquet.MAGIC
     except OSError:
-        return path.suffix.lower() in {".parquet", ".pq"}  # told when it is read
+        return path.suffix.lower() in parquet.SUFFIXES  # told when it is read
 
 
 def _keys(name: str) -> dict[str, Any]:

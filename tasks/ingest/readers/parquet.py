@@ -5,11 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tasks.ingest.readers.file_format import FileFormat
 from tasks.ingest.readers.raw import RawTable, refuse_bad_names, too_large
 from tasks.microdata.errors import InputError
 from tasks.microdata.parquet_files import TooExpansive, read_parquet
 
 MAGIC = b"PAR1"
+SUFFIXES = frozenset({".parquet", ".pq"})
 
 
 def read(content: bytes, label: str) -> RawTable:
@@ -37,3 +39,10 @@ def columns(content: bytes, label: str) -> pa.Table:
                          "write it again, or name a text table .csv") from None  # fmt: skip
     plain = pa.schema([(field.name, field.type) for field in table.schema])
     return pa.Table.from_arrays(table.columns, schema=plain)
+
+
+def is_parquet(content: bytes) -> bool:
+    return content.startswith(MAGIC)
+
+
+FORMAT = FileFormat(name="Parquet", suffixes=SUFFIXES, recognise=is_parquet, read=read)

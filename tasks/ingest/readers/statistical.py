@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyreadstat
 
+from tasks.ingest.readers.file_format import FileFormat
 from tasks.ingest.readers.labels import codebook_of, is_called_missing
 from tasks.ingest.readers.raw import RawTable, refuse_bad_names, too_large
 from tasks.microdata.errors import InputError
@@ -158,3 +159,10 @@ def _refuse_durations(seconds: Sequence[float | None], where: str) -> None:
     if beyond:
         raise InputError("not-a-time-of-day", where, f"{beyond:,} times are below zero, or 24 hours or more.",
                          "times from 00:00:00 to 23:59:59", "store durations as numbers of seconds")  # fmt: skip
+
+
+def is_statistical(content: bytes) -> bool:
+    return format_of(content) is not None
+
+
+FORMAT = FileFormat(name="SPSS, Stata and SAS", suffixes=SUFFIXES, recognise=is_statistical, read=read, options=("encoding",))
