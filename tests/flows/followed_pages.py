@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Literal, get_args
 
 ROOT = Path(__file__).resolve().parents[2]
-Action = Literal["Create", "Append to", "Add to", "In"]
+Action = Literal["Create", "Append to", "In"]
 _STEP = re.compile(
     rf"^(?P<action>{'|'.join(get_args(Action))}) `(?P<path>[^`]+)`(?:,? after `(?P<after>[^`]+)`)?:\n\n"
-    r"```python\n(?P<code>.*?)^```$",
+    r"```(?:python|text)\n(?P<code>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
 
 @dataclass(frozen=True)
 class Step:
-    """One file that the page tells to touch: `after` is the line behind which the code goes."""
+    """One file that the page tells to touch; a part of a statement is marked as text. after: the line behind which it goes."""
 
     action: str
     path: str
