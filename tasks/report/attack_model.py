@@ -9,13 +9,14 @@ from tasks.report.content import Content, extra_knowledge
 from tasks.report.predicate import NOT_ASSESSED, AttackModel, InsiderClaim, NotAssessed, Texts
 from tasks.report.views.insider_curve import complete_size
 from tasks.score.catalogue import MEASURES
+from tasks.score.measures.linkage import MAX_RECORD_RISK, REIDENTIFICATION
 
 
 def build_attack_model(content: Content) -> AttackModel:
     """Who attacked, and what the strongest of them found, as the certificate says it."""
     ran = [result for result in content.attacks if result.status == "ok"]
     insiders = dict.fromkeys(extra_knowledge(result.intruder) for result in content.attacks)
-    most, average = (find_worst_risk(content, measure) for measure in ("max_record_risk", "reidentification"))
+    most, average = (find_worst_risk(content, measure) for measure in (MAX_RECORD_RISK.name, REIDENTIFICATION.name))
     return AttackModel(
         declared_knows=content.intruder_knowledge,
         participation_known=content.model is None and content.intruder.participation_known,
@@ -37,7 +38,7 @@ def build_attack_model(content: Content) -> AttackModel:
 
 def find_worst_insider(content: Content) -> InsiderClaim | None:
     """The figure of the insider who finds most; None: no insider gave one."""
-    worst = content.worst("reidentification", declared=False)
+    worst = content.worst(REIDENTIFICATION.name, declared=False)
     if worst is None or worst.value is None:
         return None
     return InsiderClaim(

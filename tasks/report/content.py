@@ -24,6 +24,7 @@ from tasks.report.publication import Context, Publish
 from tasks.score.attack_coverage import attacks_beyond_the_share, omissions_in_effect
 from tasks.score.catalogue import LOSS
 from tasks.score.kinds import NotLimited, kinds_not_limited, subject_of
+from tasks.score.measures.loss import RECORDS_ABSENT
 from tasks.score.policy import DECLARED, FILE, INSIDER, PolicyLine
 from tasks.score.rounding import public, public_criteria
 from tasks.score.verdict import ROUNDING_ERROR, Criterion, Verdict
@@ -228,7 +229,7 @@ class Content:
         """What was lost in the whole table, in the order of the catalogue; that nobody is absent is no loss."""
         for measure in LOSS:
             for one in self.estimates:
-                nobody_absent = one.measure == "records_absent" and one.value == 0
+                nobody_absent = one.measure == RECORDS_ABSENT.name and one.value == 0
                 if one.measure == measure.name and one.attribute is None and not nobody_absent:
                     yield one
 

@@ -53,6 +53,25 @@ from tasks.report.views.model import working_party_of_model
 from tasks.report.wording.sentences import linkage_settings, reason_in_words
 from tasks.score.catalogue import MEASURES
 from tasks.score.kinds import KINDS
+from tasks.score.measures.disclosure import (
+    K_ANONYMITY,
+    K_ANONYMITY_SUBSET,
+    RANK_INTERVAL_DISCLOSURE,
+    REPLICATED_UNIQUES,
+    SAME_VALUE_DISCLOSURE,
+    SD_INTERVAL_DISCLOSURE,
+    UNIQUES_RELEASED,
+)
+from tasks.score.measures.linkage import (
+    KNOWN_LINKS,
+    KNOWN_REIDENTIFICATION,
+    LINKED_VALUE_DISCLOSED,
+    MAX_RECORD_RISK,
+    MEAN_CANDIDATE_SET_SIZE,
+    RECORDS_EXPOSED,
+    REIDENTIFICATION,
+    TRUTH_AMONG_NEAREST,
+)
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Criterion
 from tasks.train.card import ModelCard
@@ -60,17 +79,22 @@ from tasks.train.card import ModelCard
 REVIEW_MONTHS = 24
 _IMITATED = "the learner and its parameters, and the steps that masked its training table"
 _SINGLING_OUT = (
-    "records_exposed",
-    "max_record_risk",
-    "known_links",
-    "known_reidentification",
-    "k_anonymity",
-    "k_anonymity_subset",
-    "uniques_released",
-    "replicated_uniques",
+    RECORDS_EXPOSED.name,
+    MAX_RECORD_RISK.name,
+    KNOWN_LINKS.name,
+    KNOWN_REIDENTIFICATION.name,
+    K_ANONYMITY.name,
+    K_ANONYMITY_SUBSET.name,
+    UNIQUES_RELEASED.name,
+    REPLICATED_UNIQUES.name,
 )
-_LINKABILITY = ("reidentification", "truth_among_nearest", "mean_candidate_set_size")
-_INFERENCE = ("linked_value_disclosed", "rank_interval_disclosure", "sd_interval_disclosure", "same_value_disclosure")
+_LINKABILITY = (REIDENTIFICATION.name, TRUTH_AMONG_NEAREST.name, MEAN_CANDIDATE_SET_SIZE.name)
+_INFERENCE = (
+    LINKED_VALUE_DISCLOSED.name,
+    RANK_INTERVAL_DISCLOSURE.name,
+    SD_INTERVAL_DISCLOSURE.name,
+    SAME_VALUE_DISCLOSURE.name,
+)
 
 
 def predicate(
@@ -279,7 +303,7 @@ def _risk_criterion(content: Content, measures: tuple[str, ...]) -> WorkingParty
     """
     attacks = content.attack_ids or NOT_ASSESSED
     if content.of_nobody:
-        measures = tuple(one for one in measures if MEASURES[one].of_nobody and not one.startswith("k_anonymity"))
+        measures = tuple(one for one in measures if MEASURES[one].of_nobody and not one.startswith(K_ANONYMITY.name))
     if not measures:
         return WorkingPartyCriterion(attacks=NOT_ASSESSED, measure=NOT_ASSESSED, value=NOT_ASSESSED, decision=NOT_ASSESSED)
     lines = [one for name in measures for one in content.verdict.criteria if one.measure == name]

@@ -26,16 +26,6 @@ from tasks.score.subgroups import FEWEST, Subgroup
 EXPOSED_FROM = 0.5 - 1e-12  # the mean credit of a person's rows may miss one half in the last bits
 WITH_PROBABILITIES = ("probabilistic_linkage",)  # methods that always have them, where they run
 OF_THE_CURVE = (linkage.REIDENTIFICATION.name, linkage.RECORDS_EXPOSED.name)
-BOUNDED_BELOW = (  # by what somebody finds who guesses among the rows that a part of the attack leaves
-    linkage.REIDENTIFICATION.name,
-    linkage.REIDENTIFICATION_PRESENT.name,
-    linkage.RECORDS_EXPOSED.name,
-    linkage.MAX_RECORD_RISK.name,
-    linkage.KNOWN_LINKS.name,
-    linkage.KNOWN_REIDENTIFICATION.name,
-    linkage.GROUPS_EXPOSED.name,
-    linkage.SUBGROUP_REIDENTIFICATION.name,
-)
 
 
 def linkage_estimates(
@@ -361,9 +351,10 @@ def _create_blank_estimates(result: AttackResult, file: _File) -> Iterator[Estim
 def _lower_bounds(result: AttackResult, figures: tuple[Estimate, ...], file: _File) -> Iterator[Estimate]:
     """What somebody finds who does less than the attack that was not followed: it finds at least as much.
 
-    A guess among sampled orbits bounds BOUNDED_BELOW alone, an attack by what could be followed of the steps every risk.
+    A guess among sampled orbits bounds the measures that are `bounded_below`, an attack by what could be followed every risk.
     """
-    found = {one.id: one for one in figures if one.status == "ok" and (result.partly_followed or one.measure in BOUNDED_BELOW)}
+    known = (one for one in figures if one.status == "ok")
+    found = {one.id: one for one in known if result.partly_followed or MEASURES[one.measure].bounded_below}
     for blank in _create_blank_estimates(result, file):
         one = found.get(blank.id)
         if one is None:

@@ -46,6 +46,7 @@ class Measure:
     takes_p_percent, takes_false_positive_rate: is there one figure for each?
     infinite_without_value: is a figure that is not applicable infinite, so that it breaks every limit?
     is_tail: is it about the people who are easiest to find, and no average over all of them?
+    bounded_below: is it at least what somebody finds who guesses among the rows that a part of the attack leaves?
     population: whom a share counts: all targets, those in the release, or those who are not.
     chance_counts_people: is the chance level a share of people too, and rounded like one?
     """
@@ -75,6 +76,7 @@ class Measure:
     takes_false_positive_rate: bool = False
     infinite_without_value: bool = False
     is_tail: bool = False
+    bounded_below: bool = False
     population: Population = "targets"
     chance_counts_people: bool = False
 

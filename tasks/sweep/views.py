@@ -16,14 +16,22 @@ from pydantic import Discriminator, Tag, model_validator
 from tasks.microdata.spec import Name, Percent, Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats
 from tasks.score.catalogue import LOSS, MEASURES
+from tasks.score.measures.disclosure import RANK_INTERVAL_DISCLOSURE
+from tasks.score.measures.linkage import REIDENTIFICATION
+from tasks.score.measures.loss import CORRELATION_DIFFERENCE, COVARIANCE_DIFFERENCE, IL1S, MEAN_DIFFERENCE
 from tasks.score.policy import DECLARED, INSIDER, is_by
 from tasks.sweep.layout import FigureSubject
 from tasks.sweep.results import Results
 
-WORST_OF = "reidentification"
-INTERVALS = "rank_interval_disclosure"
+WORST_OF = REIDENTIFICATION.name
+INTERVALS = RANK_INTERVAL_DISCLOSURE.name
 LOSSES = tuple(measure.name for measure in LOSS)
-LITERATURE_LOSS = {"il1s": 1, "mean_difference": 1, "covariance_difference": 2, "correlation_difference": 1}  # fifths
+LITERATURE_LOSS = {
+    IL1S.name: 1,
+    MEAN_DIFFERENCE.name: 1,
+    COVARIANCE_DIFFERENCE.name: 2,
+    CORRELATION_DIFFERENCE.name: 1,
+}  # fifths
 
 
 class WorstRisk(Spec):

@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
+from tasks.score.measures.linkage import REIDENTIFICATION
 from tasks.score.policy import DECLARED
 
 KNOWING = "knowing:"
-_MEASURE = "reidentification"
+_MEASURE = REIDENTIFICATION.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
+from tasks.score.measures.loss import CELLS_CHANGED, IL1S, SSE_PERCENT
 
-MEASURES = ("sse_percent", "il1s", "cells_changed")
+MEASURES = (SSE_PERCENT.name, IL1S.name, CELLS_CHANGED.name)
 MOST_ATTRIBUTES = 15
 
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.editions import Rule
+from tasks.score.measures.linkage import REIDENTIFICATION, SUBGROUP_REIDENTIFICATION
 from tasks.score.policy import DECLARED
 from tasks.score.rounding import WITHHELD
 
 MOST_ATTRIBUTES = 12
-MEASURE = "subgroup_reidentification"
+MEASURE = SUBGROUP_REIDENTIFICATION.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def subgroups(estimates: tuple[Estimate, ...], rule: Rule) -> Subgroups:
             worst[key] = one
     attributes = _sort_attributes_by_rate(worst)
     shown = [_subgroup(key, one) for name in attributes[:MOST_ATTRIBUTES] for key, one in worst.items() if key[0] == name]
-    rates = [one for one in own if one.measure == "reidentification" and one.value is not None]
+    rates = [one for one in own if one.measure == REIDENTIFICATION.name and one.value is not None]
     overall = max(rates, key=lambda one: one.value or 0.0, default=None)
     return Subgroups(
         subgroups=tuple(shown),

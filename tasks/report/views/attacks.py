@@ -22,9 +22,10 @@ from tasks.report.wording.meanings import meaning
 from tasks.report.wording.numbers import format_with_unit, number, share
 from tasks.report.wording.sentences import attack_title, caution, expand_code_names, intruder_in_words, linkage_settings
 from tasks.score.catalogue import LINKAGE
+from tasks.score.measures.linkage import GROUPS_EXPOSED, LINKED_VALUE_CONTROL, LINKED_VALUE_DISCLOSED, REIDENTIFICATION
 from tasks.score.policy import DECLARED
 
-RATES = tuple(measure.name for measure in LINKAGE if measure.about == "table" or measure.name == "groups_exposed")
+RATES = tuple(measure.name for measure in LINKAGE if measure.about == "table" or measure.name == GROUPS_EXPOSED.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,13 +159,13 @@ def _select_file_results(results: list[AttackResult]) -> list[AttackResult]:
 
 
 def _compute_rate_sort_key(insider: tuple[str, dict[str, Estimate]]) -> float:
-    rate = insider[1].get("reidentification")
+    rate = insider[1].get(REIDENTIFICATION.name)
     return 0.0 if rate is None or rate.value is None else -rate.value
 
 
 def _value_rows(content: Content, figures: list[Estimate]) -> ValueRows:
-    told = [one for one in figures if one.measure == "linked_value_disclosed" and one.value is not None]
-    controls = {(one.intruder, one.attribute): one for one in figures if one.measure == "linked_value_control"}
+    told = [one for one in figures if one.measure == LINKED_VALUE_DISCLOSED.name and one.value is not None]
+    controls = {(one.intruder, one.attribute): one for one in figures if one.measure == LINKED_VALUE_CONTROL.name}
     declared = tuple(
         TextRow(
             head=one.attribute or "",

@@ -25,6 +25,7 @@ from tasks.report.views.rows import TextRow, mark_bound, share_in_words
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.numbers import count, format_with_unit, number, share
 from tasks.report.wording.sentences import NOT_DISJOINT, attack_named, attack_title, expand_code_names, uses_all_true_links
+from tasks.score.measures.linkage import KNOWN_LINKS, KNOWN_REIDENTIFICATION, REIDENTIFICATION
 from tasks.score.policy import DECLARED, INSIDER, cannot_fail
 from tasks.score.public_shares import FEWEST
 
@@ -32,7 +33,7 @@ _WIDEST_MARK = 9
 _DASH = "\u2013"
 _BESIDE_PARTS = 120.0  # room for `rare categories`
 MOST_KNOWING = 4
-RATE = "reidentification"
+RATE = REIDENTIFICATION.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,14 +260,14 @@ def _claims(content: Content, attack: str) -> str:
     """What an intruder asserts who has learned from other people from which margin on their links are right."""
     found = {
         name: one
-        for name in ("known_links", "known_reidentification")
+        for name in (KNOWN_LINKS.name, KNOWN_REIDENTIFICATION.name)
         for one in content.figures(name)
         if one.attack == attack and one.intruder == DECLARED
     }
     dotted, others = f"Dotted: {share(PRECISION)} right.", f"By margins learned from other {content.counts}"
     if len(found) < 2:
         return dotted
-    links, right = found["known_links"], found["known_reidentification"]
+    links, right = found[KNOWN_LINKS.name], found[KNOWN_REIDENTIFICATION.name]
     if not links.value:
         return f"{dotted} {others} nothing can be asserted."
     nobody = f" {NOT_DISJOINT}" if uses_all_true_links(content, attack) else ""

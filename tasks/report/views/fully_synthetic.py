@@ -13,10 +13,12 @@ from tasks.report.views.rows import FigureRow, figure_text, share_in_words, unit
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.numbers import count, format_with_unit, share
 from tasks.report.wording.sentences import attack_named
+from tasks.score.measures.disclosure import REPLICATED_UNIQUES, UNIQUES_RELEASED
+from tasks.score.measures.linkage import LINKED_VALUE_CONTROL, LINKED_VALUE_DISCLOSED
 from tasks.score.policy import DECLARED
 
-UNIQUES = ("uniques_released", "replicated_uniques")
-VALUE = "linked_value_disclosed"
+UNIQUES = (UNIQUES_RELEASED.name, REPLICATED_UNIQUES.name)
+VALUE = LINKED_VALUE_DISCLOSED.name
 NO_INTERVALS = "Whether a released value is near a person's own has no answer here: no row is a person's."
 
 
@@ -120,7 +122,7 @@ def _uniques(content: Content) -> list[Estimate]:
 
 
 def _uniques_in_words(content: Content, one: Estimate) -> str:
-    once = next((other for other in _uniques(content) if other.measure == "replicated_uniques"), None)
+    once = next((other for other in _uniques(content) if other.measure == REPLICATED_UNIQUES.name), None)
     exactly = "" if once is None else f" ({share_in_words(once, content.edition)} in exactly one row)"
     said = share_in_words(one, content.edition)
     return (
@@ -145,7 +147,7 @@ def _value_in_words(content: Content, one: Estimate) -> str:
 
 def _control(content: Content, one: Estimate) -> Estimate | None:
     asked = (one.attack, one.intruder, one.attribute)
-    controls = content.figures("linked_value_control")
+    controls = content.figures(LINKED_VALUE_CONTROL.name)
     return next((other for other in controls if (other.attack, other.intruder, other.attribute) == asked), None)
 
 

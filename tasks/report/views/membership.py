@@ -16,17 +16,26 @@ from tasks.report.wording.meanings import meaning
 from tasks.report.wording.membership import FILE, MEANS, MODEL, PARTS, TITLES, MembershipWording, find_attack_wording
 from tasks.report.wording.numbers import count, format_limit, format_with_unit, number, share
 from tasks.report.wording.sentences import attack_named
+from tasks.score.measures.membership import (
+    MEMBERSHIP_ADVANTAGE,
+    MEMBERSHIP_AUC,
+    MEMBERSHIP_F1,
+    MEMBERSHIP_PRECISION,
+    MEMBERSHIP_RECALL,
+    MEMBERSHIP_TRUE_POSITIVE_RATE,
+    SUBGROUP_SHARE_OF_MOST_EXPOSED,
+)
 
-AUC, ADVANTAGE = "membership_auc", "membership_advantage"
+AUC, ADVANTAGE = MEMBERSHIP_AUC.name, MEMBERSHIP_ADVANTAGE.name
 RATES = (
     AUC,
     ADVANTAGE,
-    "membership_precision",
-    "membership_recall",
-    "membership_f1",
-    "membership_true_positive_rate",
+    MEMBERSHIP_PRECISION.name,
+    MEMBERSHIP_RECALL.name,
+    MEMBERSHIP_F1.name,
+    MEMBERSHIP_TRUE_POSITIVE_RATE.name,
 )  # miaAR is the recall, and is named with it
-SHARE = "subgroup_share_of_most_exposed"
+SHARE = SUBGROUP_SHARE_OF_MOST_EXPOSED.name
 _MOST_NAMED = 3
 
 
@@ -192,7 +201,7 @@ def _plain(content: Content, attack: str) -> str:
 def _answers(content: Content, attack: str) -> tuple[int, int] | None:
     """Whom an attack takes for members, of 100 who are and of 100 who are not; None where it has no figures."""
     of = {one.measure: one.value for one in content.estimates if one.attack == attack and one.subgroup is None}
-    recall, advantage = of.get("membership_recall"), of.get(ADVANTAGE)
+    recall, advantage = of.get(MEMBERSHIP_RECALL.name), of.get(ADVANTAGE)
     return None if recall is None or advantage is None else (round(100 * recall), round(100 * (recall - advantage)))
 
 

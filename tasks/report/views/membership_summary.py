@@ -21,10 +21,10 @@ from tasks.report.views.membership import (
 from tasks.report.views.rows import bounds_text, unit_of
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.numbers import SPACE, count, format_limit, format_with_unit, share
-from tasks.score.measures.membership import FALSE_POSITIVE_RATES
+from tasks.score.measures.membership import FALSE_POSITIVE_RATES, MEMBERSHIP_TRUE_POSITIVE_RATE
 from tasks.score.membership.estimates import others_needed
 
-LEFT_END = "membership_true_positive_rate"
+LEFT_END = MEMBERSHIP_TRUE_POSITIVE_RATE.name
 NOT_ESTIMABLE = "not estimable"
 WORST, DECIDES = "worst found", "decides"
 

@@ -8,6 +8,8 @@ from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
 from tasks.report.wording.numbers import SPACE
 from tasks.report.wording.sentences import attack_named, somebody
+from tasks.score.measures.disclosure import K_ANONYMITY
+from tasks.score.measures.linkage import MAX_RECORD_RISK
 from tasks.score.policy import PolicyLine, cannot_fail, is_by
 
 NO_LINE = "No policy line limits this."
@@ -22,11 +24,11 @@ def is_limited(content: Content, figure: Estimate) -> bool:
 
 def not_limited(content: Content) -> Iterator[str]:
     """Sentences on unique released records and on people found with certainty, where no policy line limits them."""
-    alike = next((one for one in content.figures("k_anonymity") if one.value is not None and one.value <= _UNIQUE), None)
+    alike = next((one for one in content.figures(K_ANONYMITY.name) if one.value is not None and one.value <= _UNIQUE), None)
     if alike is not None and not is_limited(content, alike):
         yield ("The k-anonymity is 1: at least one released record is like no other on the published quasi-identifiers.")
-    kinds = (content.worst("max_record_risk", declared=whose) for whose in (True, False))
-    for single in (*kinds, content.worst_of_files("max_record_risk")):
+    kinds = (content.worst(MAX_RECORD_RISK.name, declared=whose) for whose in (True, False))
+    for single in (*kinds, content.worst_of_files(MAX_RECORD_RISK.name)):
         if single is not None and (single.value or 0.0) >= _CERTAIN and not is_limited(content, single):
             who = somebody(content, single.intruder or "", single.attack)
             yield (

@@ -12,6 +12,8 @@ from tasks.report.views.missing_limits import is_limited
 from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text, unit_of
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.numbers import count, format_with_unit, share
+from tasks.score.measures.membership import MEMBERSHIP_ADVANTAGE, MEMBERSHIP_AUC, MEMBERSHIP_TRUE_POSITIVE_RATE
+from tasks.score.measures.model import MODEL_ACCURACY
 from tasks.train.card import Input, ModelCard
 
 _WORDS = {
@@ -34,6 +36,8 @@ _TRAINED_ON = {
     "original": "the source as it is",
     "elsewhere": "the source, as the release file declares, and not here",
 }
+
+_OF_MEMBERSHIP = (MEMBERSHIP_AUC.name, MEMBERSHIP_ADVANTAGE.name, MEMBERSHIP_TRUE_POSITIVE_RATE.name)
 
 
 def algorithm_in_words(card: ModelCard) -> str:
@@ -59,7 +63,7 @@ def describe_model_results(content: Content) -> tuple[str, ...]:
 
 def not_limited_of_model(content: Content) -> Iterator[str]:
     """A sentence where no line of the policy limits what the attack tells that tells most."""
-    worst = content.worst("membership_advantage") or content.worst("membership_auc")
+    worst = content.worst(MEMBERSHIP_ADVANTAGE.name) or content.worst(MEMBERSHIP_AUC.name)
     if worst is not None and not any(is_limited(content, one) for one in _deciding(content)):
         yield worst_of_membership(content)
 
@@ -144,17 +148,17 @@ def format_load_call(content: Content) -> str:
 
 def accuracy_rows(content: Content) -> tuple[FigureRow, ...]:
     """What the model is good for."""
-    return tuple(_row(one) for one in content.estimates if one.measure == "model_accuracy")
+    return tuple(_row(one) for one in content.estimates if one.measure == MODEL_ACCURACY.name)
 
 
 def _deciding(content: Content) -> Iterator[Estimate]:
     for one in content.estimates:
-        if one.measure in ("membership_auc", "membership_advantage", "membership_true_positive_rate") and one.subgroup is None:
+        if one.measure in _OF_MEMBERSHIP and one.subgroup is None:
             yield one
 
 
 def _accuracy_in_words(content: Content) -> Iterator[str]:
-    for one in content.figures("model_accuracy"):
+    for one in content.figures(MODEL_ACCURACY.name):
         rehearsed = (
             " (rehearsed: a model made in the same way from half of the source)" if content.is_membership_rehearsal else ""
         )

@@ -8,6 +8,7 @@ from tasks.microdata.units import Counts
 from tasks.report.wording.numbers import SPACE
 from tasks.report.wording.units import substitute_unit
 from tasks.score.catalogue import MEASURES
+from tasks.score.measures.disclosure import K_ANONYMITY
 
 THE_FILE = "the file"
 
@@ -43,7 +44,7 @@ def _adapt_meaning(measure: str, counts: Counts, members_of: str) -> Meaning:
     words = replace(words, sentence=words.sentence.replace(THE_FILE, members_of))
     if counts == "records":
         return words
-    if measure.startswith("k_anonymity"):
+    if measure.startswith(K_ANONYMITY.name):
         return replace(
             words, sentence=words.sentence.replace("number of released records that", "number of persons whose records")
         )

@@ -19,6 +19,7 @@ from tasks.report.wording.numbers import SPACE, count, format_against_limit, for
 from tasks.report.wording.units import add_article
 from tasks.score.catalogue import MEASURES
 from tasks.score.linkage import ONE_SHARE
+from tasks.score.measures.disclosure import SD_INTERVAL_DISCLOSURE
 from tasks.score.policy import FILE, INSIDER, PolicyLine, rate_of
 from tasks.score.rounding import STATISTICS
 from tasks.score.verdict import Criterion, Decision
@@ -173,7 +174,7 @@ def requirement(line: PolicyLine, counts: Counts = "records") -> str:
     """A policy line as a sentence: what it demands of which figure."""
     unit = _unit(line.measure, counts)
     of = f" of {line.attribute}" if line.attribute is not None else ""
-    of_what = "a standard deviation" if line.measure == "sd_interval_disclosure" else "the ranks"
+    of_what = "a standard deviation" if line.measure == SD_INTERVAL_DISCLOSURE.name else "the ranks"
     within = "" if line.p_percent is None else f" (within {number(line.p_percent)}{SPACE}% of {of_what})"
     rate = rate_of(line)
     within += "" if rate is None else f" (wrong about {format_limit(rate, 'share')} of the others)"

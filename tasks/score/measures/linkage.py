@@ -21,6 +21,7 @@ REIDENTIFICATION = Measure(
     ),
     answers="identity",
     by_attack=True,
+    bounded_below=True,
 )
 POSTERIOR_AT_TRUTH = Measure(
     name="posterior_at_truth",
@@ -53,6 +54,7 @@ RECORDS_EXPOSED = Measure(
     sentence="The share of attacked records that are linked to the right released record alone, or to it and one look-alike.",
     answers="identity",
     by_attack=True,
+    bounded_below=True,
     is_tail=True,
 )
 MAX_RECORD_RISK = Measure(
@@ -72,6 +74,7 @@ MAX_RECORD_RISK = Measure(
     ),
     answers="identity",
     by_attack=True,
+    bounded_below=True,
     is_tail=True,
 )
 TRUTH_AMONG_NEAREST = Measure(
@@ -121,6 +124,7 @@ KNOWN_LINKS = Measure(
     ),
     answers="identity",
     by_attack=True,
+    bounded_below=True,
 )
 KNOWN_REIDENTIFICATION = Measure(
     name="known_reidentification",
@@ -136,6 +140,7 @@ KNOWN_REIDENTIFICATION = Measure(
     sentence="The share of attacked records for which that one record is the right one.",
     answers="identity",
     by_attack=True,
+    bounded_below=True,
 )
 REIDENTIFICATION_PRESENT = Measure(
     name="reidentification_present",
@@ -150,6 +155,7 @@ REIDENTIFICATION_PRESENT = Measure(
     title="Re-identification of those present",
     sentence="The re-identification rate among the attacked records that are in the release; the others cannot be found there.",
     by_attack=True,
+    bounded_below=True,
     population="present",
 )
 FALSE_LINKS_ABSENT = Measure(
@@ -185,6 +191,7 @@ GROUPS_EXPOSED = Measure(
         "one half or more: who finds one member has found the others."
     ),
     by_attack=True,
+    bounded_below=True,
 )
 SUBGROUP_REIDENTIFICATION = Measure(
     name="subgroup_reidentification",
@@ -203,6 +210,7 @@ SUBGROUP_REIDENTIFICATION = Measure(
     ),
     answers="identity",
     by_attack=True,
+    bounded_below=True,
     by_subgroup=True,
     is_tail=True,
 )

@@ -19,6 +19,7 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Floats, Microdata
 from tasks.score.linkage import linkage_estimates
+from tasks.score.measures.linkage import POSTERIOR_AT_TRUTH
 from tasks.sweep.calibration.chance import law_of, run_attack, square
 from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort, Kind
 from tasks.sweep.calibration.null import MakeWorld
@@ -127,7 +128,7 @@ def _get_posterior_at_truth(world: World, result: AttackResult) -> Estimate:
     if result.outcomes is None:
         raise AttackFailed(result.reason or "it did not run")
     scene = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
-    return next(one for one in linkage_estimates(result, scene, world.schema) if one.measure == "posterior_at_truth")
+    return next(one for one in linkage_estimates(result, scene, world.schema) if one.measure == POSTERIOR_AT_TRUTH.name)
 
 
 def _facts_of(result: AttackResult) -> ProbableFacts:

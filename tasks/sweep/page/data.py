@@ -13,6 +13,7 @@ from tasks.microdata.errors import InputError
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.numbers import format_limit
 from tasks.score.catalogue import MEASURES
+from tasks.score.measures.disclosure import K_ANONYMITY
 from tasks.score.policy import DECLARED, PolicyLine
 from tasks.sweep.frontier import Region, compute_map_coordinates, frontier, policy_region
 from tasks.sweep.layout import FigureSubject
@@ -270,7 +271,7 @@ def _weight(of: FigureSubject, told: SweepDescription) -> int:
     if of.attribute is not None or of.subgroup is not None or of.intruder not in (None, DECLARED):
         return 2
     limited = {line.measure for line in told.policy}
-    return 0 if of.measure in {WORST_OF, "k_anonymity", *LOSSES, *limited} else 1
+    return 0 if of.measure in {WORST_OF, K_ANONYMITY.name, *LOSSES, *limited} else 1
 
 
 def label_of(of: FigureSubject) -> str:
