@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -14,13 +13,13 @@ from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
 from tasks.attack.threat import CURVE
 from tasks.microdata.alignment import ROWS_OF_NOBODY, NoAlignment
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.interval import Interval, compute_bounded_mean_interval, hypergeometric_interval
+from tasks.microdata.interval import Interval
 from tasks.microdata.schema import Role, Schema
-from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
+from tasks.microdata.table import Booleans, encode_jointly
 from tasks.score.catalogue import LINKAGE, MEASURES
-from tasks.score.measure import Measure
 from tasks.score.measures import linkage
 from tasks.score.policy import DECLARED
+from tasks.score.scored_targets import ScoredTargets
 from tasks.score.subgroups import FEWEST, Subgroup
 
 EXPOSED_FROM = 0.5 - 1e-12  # the mean credit of a person's rows may miss one half in the last bits
@@ -31,29 +30,10 @@ OF_THE_CURVE = (linkage.REIDENTIFICATION.name, linkage.RECORDS_EXPOSED.name)
 def linkage_estimates(
     result: AttackResult, scene: GroundTruth, schema: Schema, subgroups: tuple[Subgroup, ...] = ()
 ) -> tuple[Estimate, ...]:
-    """The figures of one attack.
+    """The figures of one attack: those of the `estimate_...` functions of this file, whose docstrings say what each means.
 
-    `reidentification`: the mean credit. `posterior_at_truth`, where the attack has probabilities: the mean of that of the own
-    row (a person's rows). `records_exposed`: the share of targets with credit >= 1/2. `max_record_risk`: the
-    largest credit. `truth_among_nearest`: the share whose own record is among the guesses. `mean_candidate_set_size`: the
-    mean number of records (persons) among which the intruder cannot choose, 0 where he has no guess. Where the attack has sound
-    candidate sets: `known_links`, the share of targets whose set is one record (one person's rows), and
-    `known_reidentification`, the share where it is the target's own; where it links to the nearest instead, the share whose
-    link is asserted by its margin (`attack.linkage.known`), and the share where that is right; not where a sample of targets
-    is scored, which would set another margin. Of a learned distance they are of the worst case too, and say so (`reason`): it
-    has seen the links of both halves.
-    Where some targets are not in the release, all of these count them, with credit 0; `reidentification_present` leaves them
-    out, and `false_links_absent` is the share of them for whom the attack names exactly one record (person): a link without a
-    rival, which is how the intruder's surest links look too, and is wrong. It decides nothing: a high one tells the intruder
-    that his links are worth little, and is bad luck for the people whose records he names.
-    Per group attribute (household): `groups_exposed`, the share of groups with at least one exposed member. Groups are not
-    published and no attack uses them: it says that one member was found by what was published of him, and that whoever knows
-    the household then knows whose it is; it does not say that the other members' records can be told apart. Rows without a
-    group belong to none.
-    Per confidential attribute that the intruder does not know: `linked_value_disclosed`, the mean credit for its value read
-    off the linked records, and `linked_value_control`, the same without the target's own records.
-    For the declared intruder and each subgroup, `subgroup_reidentification`: the mean credit of its targets.
-    For an intruder of the knowledge curve the first two alone.
+    Where some targets are not in the release, all figures but `reidentification_present` count them, with credit 0. For an
+    intruder of the knowledge curve there are `reidentification` and `records_exposed` alone.
 
     result: one row of `outcomes` per scored target: all units of the scene, or a simple random sample in the order of its draw.
 
@@ -77,7 +57,7 @@ def linkage_estimates(
         return tuple(_create_blank_estimates(result, file))
     if result.status == "not_followed":
         return tuple(_lower_bounds(result, linkage_estimates(replace(result, status="ok"), scene, schema, subgroups), file))
-    sample = _Sample(result, result.outcomes, scene.units.n_units, scene)
+    sample = ScoredTargets(result, result.outcomes, scene.units.n_units, scene)
     if isinstance(scene.belonging, NoAlignment):
         unknown = _create_blank_estimates(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
         return (*(one for one in unknown if not MEASURES[one.measure].of_nobody), *estimate_disclosed_values(sample, file))
@@ -102,98 +82,6 @@ class _File:
     subgroups: tuple[Subgroup, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """The scored targets of one attack, and how many there are in all."""
-
-    result: AttackResult
-    outcomes: Microdata
-    population: int
-    scene: GroundTruth
-
-    @property
-    def exact(self) -> bool:
-        return self.outcomes.n == self.population
-
-    def part(self, members: Booleans, population: int) -> _Sample:
-        """The scored targets that are members of a part of all targets, which has so many members."""
-        return replace(self, outcomes=self.outcomes.take(np.flatnonzero(members)), population=population)
-
-    def truths(self, name: str) -> Booleans:
-        return np.asarray(self.outcomes.floats(name) == 1)
-
-    def targets(self) -> Integers:
-        """The unit of each scored target."""
-        return self.scene.units.of_row[self.outcomes.floats("target").astype(np.int64)]
-
-    def share(self, measure: Measure, hits: Booleans) -> Estimate:
-        """A share of targets: counts of a sample are hypergeometric."""
-        if not len(hits):
-            return self.nobody(measure)
-        count = int(hits.sum())
-        interval = hypergeometric_interval(count, len(hits), self.population)
-        return self.estimate(measure, count / len(hits), interval, credit="indicator")
-
-    def mean(self, measure: Measure, values: Floats, *, attribute: str | None = None, subgroup: str | None = None) -> Estimate:
-        """A mean of credits in [0, 1]."""
-        if not len(values):
-            return self.nobody(measure)
-        interval = compute_bounded_mean_interval(values, self.population)
-        mean = math.fsum(values) / len(values)
-        return self.estimate(measure, mean, interval, credit="shared", attribute=attribute, subgroup=subgroup)
-
-    def mean_size(self, measure: Measure, sizes: Floats) -> Estimate:
-        """A mean of set sizes in 1..n, which is wide where a sample of small sets leaves room for one of n rows."""
-        least = 1 if self.scene.complete else 0
-        others = max(self.scene.most_candidates - least, 1)
-        unit = compute_bounded_mean_interval((sizes - least) / others, self.population)
-        interval = Interval(least + unit.low * others, least + unit.high * others)
-        return self.estimate(measure, float(sizes.mean()), interval, credit=None)
-
-    def nobody(self, measure: Measure) -> Estimate:
-        """What is said of a part of the targets of whom none was drawn."""
-        return self.nothing(measure, "none of the targets that were drawn belongs to this part")
-
-    def nothing(self, measure: Measure, reason: str) -> Estimate:
-        """A figure that cannot be given, and why."""
-        blank = self.estimate(measure, 0.0, Interval(0, 0), credit=None)
-        return replace(blank, value=None, low=None, high=None, status="not_applicable", reason=reason)
-
-    def estimate(
-        self,
-        measure: Measure,
-        value: float,
-        interval: Interval,
-        *,
-        credit: str | None,
-        attribute: str | None = None,
-        subgroup: str | None = None,
-    ) -> Estimate:
-        if self.result.links_depend:
-            interval = _widen_to_any_share(measure, interval)
-        return Estimate(
-            measure=measure.name,
-            attack=self.result.attack,
-            intruder=self.result.intruder,
-            attribute=attribute,
-            subgroup=subgroup,
-            value=value,
-            low=value if self.exact else interval.low,
-            high=value if self.exact else interval.high,
-            reason=ONE_SHARE if self.result.links_depend else None,
-            unit=measure.unit,
-            basis="exact" if self.exact else "sampled_targets",
-            credit=credit,
-            n_targets=self.outcomes.n,
-            n_in_release=int(self.truths("in_release").sum()) if "in_release" in self.outcomes.names else None,
-            counts=self.result.counts,
-        )
-
-
-ONE_SHARE = (
-    "who is linked depends on which records he holds: what holds of this share bounds no other one from above, and limits are "
-    "not shown to be kept"
-)
 LEARNED_FROM_ALL = (
     "the margin is calibrated on people whose links the distance was learned from, as it was from those of the people counted: "
     "no intruder can assert as much"
@@ -205,14 +93,13 @@ LINKED_TO_OTHERS = (
 _SAMPLED_MARGINS = "whose margin is large enough is found on all targets, and only a sample of them was scored"
 
 
-def _widen_to_any_share(measure: Measure, interval: Interval) -> Interval:
-    """The interval without the end that would show a limit to be kept."""
-    if measure.better == "higher":
-        return Interval(0.0, interval.high)
-    return Interval(interval.low, measure.largest or 1.0)
+def estimate_rates(sample: ScoredTargets) -> Iterator[Estimate]:
+    """Rates over all targets.
 
-
-def estimate_rates(sample: _Sample) -> Iterator[Estimate]:
+    `reidentification`: the mean credit. `records_exposed`: the share of targets with credit >= 1/2. `max_record_risk`: the
+    largest credit. `truth_among_nearest`: the share whose own record is among the guesses. `mean_candidate_set_size`: the mean
+    number of records (persons) among which the intruder cannot choose, 0 where they have no guess.
+    """
     credit = sample.outcomes.floats("credit")
     yield replace(
         sample.mean(linkage.REIDENTIFICATION, credit), chance=sample.result.chance, chance_kind=sample.result.chance_kind
@@ -226,8 +113,11 @@ def estimate_rates(sample: _Sample) -> Iterator[Estimate]:
     yield sample.mean_size(linkage.MEAN_CANDIDATE_SET_SIZE, sample.outcomes.floats("candidates"))
 
 
-def estimate_posterior_at_truth(sample: _Sample) -> Estimate:
-    """Its chance is that of the same probabilities, were the released rows dealt out anew."""
+def estimate_posterior_at_truth(sample: ScoredTargets) -> Estimate:
+    """The mean probability of the own row (a person's rows).
+
+    Its chance is that of the same probabilities, were the released rows dealt out anew.
+    """
     found, facts = sample.mean(linkage.POSTERIOR_AT_TRUTH, sample.outcomes.floats("posterior")), sample.result.probable
     if facts is None:
         return replace(found, chance=sample.result.chance, chance_kind=sample.result.chance_kind)
@@ -236,7 +126,15 @@ def estimate_posterior_at_truth(sample: _Sample) -> Estimate:
     return replace(found, chance=facts.dealt_out, chance_kind=None if facts.dealt_out is None else "uniform_guess")
 
 
-def estimate_known_links(sample: _Sample) -> Iterator[Estimate]:
+def estimate_known_links(sample: ScoredTargets) -> Iterator[Estimate]:
+    """`known_links` and `known_reidentification`: the targets whose link the intruder can assert, and those asserted rightly.
+
+    Where the attack has sound candidate sets: the share of targets whose set is one record (one person's rows), and the share
+    where it is the target's own. Where it links to the nearest instead: the share whose link is asserted by its margin
+    (`attack.linkage.assertable_links`), and the share where that is right; not where a sample of targets is scored, which would
+    set another margin. Of a learned distance they are of the worst case too, and say so (`reason`): it has seen the links of
+    both halves.
+    """
     sound = sample.outcomes.floats("sound_candidates")
     if not np.isnan(sound).all():
         yield sample.share(linkage.KNOWN_LINKS, sound == 1)
@@ -253,7 +151,13 @@ def estimate_known_links(sample: _Sample) -> Iterator[Estimate]:
         yield replace(sample.mean(linkage.KNOWN_REIDENTIFICATION, claims * right), reason=caution)
 
 
-def estimate_present_and_absent(sample: _Sample) -> Iterator[Estimate]:
+def estimate_present_and_absent(sample: ScoredTargets) -> Iterator[Estimate]:
+    """`reidentification_present`: the mean credit of the targets in the release. `false_links_absent`: links to nobody.
+
+    The latter is the share of the absent targets for whom the attack names exactly one record (person): a link without a rival,
+    which is how the intruder's surest links look too, and is wrong. It decides nothing: a high one tells the intruder that
+    their links are worth little, and is bad luck for the people whose records they name.
+    """
     released = sample.scene.rows_by_unit.sizes > 0
     if released.all():
         return
@@ -268,11 +172,17 @@ def estimate_present_and_absent(sample: _Sample) -> Iterator[Estimate]:
     yield absent.share(linkage.FALSE_LINKS_ABSENT, absent.outcomes.floats("candidates") == 1)
 
 
-def _chance(sample: _Sample, scene: GroundTruth, of: Booleans) -> float:
+def _chance(sample: ScoredTargets, scene: GroundTruth, of: Booleans) -> float:
     return scene.chance(of, searched=sample.result.direction == "to_original", n_given=sample.result.n_given)
 
 
-def estimate_group_exposure(sample: _Sample, file: _File) -> Iterator[Estimate]:
+def estimate_group_exposure(sample: ScoredTargets, file: _File) -> Iterator[Estimate]:
+    """`groups_exposed`, per group attribute (household): the share of groups with at least one exposed member.
+
+    Groups are not published and no attack uses them: it says that one member was found by what was published of them, and that
+    whoever knows the household then knows whose it is; it does not say that the other members' records can be told apart. Rows
+    without a group belong to none.
+    """
     exposed = np.zeros(file.scene.units.n_units, dtype=bool)
     exposed[sample.targets()[sample.outcomes.floats("credit") >= EXPOSED_FROM]] = True
     for name in file.schema.find_by_role(Role.GROUP):
@@ -284,7 +194,8 @@ def estimate_group_exposure(sample: _Sample, file: _File) -> Iterator[Estimate]:
             yield sample.estimate(linkage.GROUPS_EXPOSED, share, Interval(share, 1.0), credit="indicator", attribute=name)
 
 
-def estimate_subgroup_rates(sample: _Sample, file: _File) -> Iterator[Estimate]:
+def estimate_subgroup_rates(sample: ScoredTargets, file: _File) -> Iterator[Estimate]:
+    """`subgroup_reidentification`: the mean credit of the targets of each subgroup, for the declared intruder."""
     targets = sample.targets()
     for subgroup in _select_subgroups(sample.result, file):
         members = subgroup.members[targets]
@@ -299,7 +210,11 @@ def estimate_subgroup_rates(sample: _Sample, file: _File) -> Iterator[Estimate]:
             yield replace(rate, chance=chance, chance_kind="uniform_guess")
 
 
-def estimate_disclosed_values(sample: _Sample, file: _File) -> Iterator[Estimate]:
+def estimate_disclosed_values(sample: ScoredTargets, file: _File) -> Iterator[Estimate]:
+    """`linked_value_disclosed` and `linked_value_control`, per confidential attribute that the intruder does not know.
+
+    The mean credit for its value read off the linked records, and the same without the target's own records.
+    """
     for name in (one for one in _unknown_to(sample.result, file.schema) if f"linked:{one}" in sample.outcomes.names):
         told = sample.scene.find_known_units(name)
         part = sample if told.all() else sample.part(told[sample.targets()], int(told.sum()))

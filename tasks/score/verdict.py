@@ -11,9 +11,9 @@ from tasks.attack.threat import NEEDS_ORIGINALS
 from tasks.microdata.estimate import Estimate
 from tasks.score.attack_coverage import Unfollowed
 from tasks.score.catalogue import MEASURES
-from tasks.score.linkage import ONE_SHARE
 from tasks.score.membership.figures import REHEARSED
 from tasks.score.policy import DECLARED, FILE, Direction, Known, PolicyLine, check_policy, is_by, rate_of
+from tasks.score.scored_targets import ONE_SHARE
 
 Decision = Literal["pass", "fail", "undecided"]
 Bound = Literal["low", "high", "value"]

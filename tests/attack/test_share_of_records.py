@@ -25,7 +25,8 @@ from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Role, Scale
-from tasks.score.linkage import ONE_SHARE, linkage_estimates
+from tasks.score.linkage import linkage_estimates
+from tasks.score.scored_targets import ONE_SHARE
 
 SEED = bytes(range(32))
 BY_DISTANCE = DistanceLinkage(method="distance_linkage")

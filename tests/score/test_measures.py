@@ -75,8 +75,7 @@ def test_the_range_and_the_rounding_of_a_measure_are_decided(measure):
 def test_the_function_of_a_measure_is_there(measure):
     function = measure.load_function()
     assert callable(function), f"{measure.name}: `function` names no function"
-    if measure.compares_tables:
-        assert function.__doc__, f"{measure.name}: {measure.function} has no docstring with the formula"
+    assert function.__doc__, f"{measure.name}: {measure.function} has no docstring with the formula"
 
 
 @EVERY

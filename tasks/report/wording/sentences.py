@@ -18,10 +18,10 @@ from tasks.report.wording.meanings import meaning
 from tasks.report.wording.numbers import SPACE, count, format_against_limit, format_limit, number, share
 from tasks.report.wording.units import add_article
 from tasks.score.catalogue import MEASURES
-from tasks.score.linkage import ONE_SHARE
 from tasks.score.measures.disclosure import SD_INTERVAL_DISCLOSURE
 from tasks.score.policy import FILE, INSIDER, PolicyLine, rate_of
 from tasks.score.rounding import STATISTICS
+from tasks.score.scored_targets import ONE_SHARE
 from tasks.score.verdict import Criterion, Decision
 
 ATTACKS = {

@@ -82,17 +82,8 @@ def others_needed(rate: float) -> int:
 def membership_estimates(result: MembershipResult, frame: Frame, subgroups: tuple[Subgroup, ...] = ()) -> tuple[Estimate, ...]:
     """The figures of one membership attack.
 
-    `membership_auc`: the probability that a member scores above a non-member, a tie counting 1/2; over all targets.
-    `membership_advantage`: the share of members flagged less that of non-members, at the attack's threshold: its own, one that
-    shadow models showed it, or the best on the calibration half of the targets, who are then not counted here. Never the best
-    on the targets that are counted: the largest difference over all thresholds is above 0 where nothing is told.
-    `membership_precision`: of the flagged, the share of members. `membership_recall`: of the members, the share flagged.
-    `membership_f1`: 2 x precision x recall / (precision + recall). `membership_attribute_risk`: miaAR as it is written, the
-    members flagged over all members, which is recall and says nothing alone: flag everybody, and it is 1.
-    `membership_true_positive_rate` at 0.1 and 1 % of the non-members flagged: of all targets, the share of members above the
-    score that such a share of non-members exceeds.
-    By subgroup `subgroup_membership_auc` and `subgroup_membership_advantage`: members of it against non-members of it; and
-    `subgroup_share_of_most_exposed`: its share of the tenth of the members whom the attack is surest of: see `exposure`.
+    Those of the `estimate_...` functions of this file, whose docstrings say what each means; by subgroup also its share of the
+    tenth of the members whom the attack is surest of: see `exposure`.
 
     result: scores of the frame's targets. subgroups: of all units of the table.
 
@@ -165,6 +156,12 @@ class _Judged:
 
 
 def estimate_rates(of: _Judged) -> Iterator[Estimate]:
+    """All figures of the targets.
+
+    `membership_precision`: of the flagged, the share of members. `membership_recall`: of the members, the share flagged.
+    `membership_f1`: 2 x precision x recall / (precision + recall). `membership_attribute_risk`: miaAR as it is written, the
+    members flagged over all members, which is recall and says nothing alone: flag everybody, and it is 1.
+    """
     counts = of.flags
     yield estimate_auc(of)
     yield estimate_advantage(of)
@@ -187,10 +184,17 @@ def estimate_rates(of: _Judged) -> Iterator[Estimate]:
 
 
 def estimate_auc(of: _Judged) -> Estimate:
+    """`membership_auc`: the probability that a member scores above a non-member, a tie counting 1/2; over all targets."""
     return of.estimate(MEMBERSHIP_AUC, auc(of.scores, of.member), auc_interval(of.scores, of.member), 0.5)
 
 
 def estimate_advantage(of: _Judged) -> Estimate:
+    """`membership_advantage`: the share of members flagged less that of non-members, at the attack's threshold.
+
+    The threshold is its own, one that shadow models showed it, or the best on the calibration half of the targets, who are then
+    not counted here. Never the best on the targets that are counted: the largest difference over all thresholds is above 0
+    where nothing is told.
+    """
     counts = of.flags
     value = (counts.true * counts.others - counts.false * counts.members) / (counts.members * counts.others)
     within = difference_interval(counts.true, counts.members, counts.false, counts.others)
@@ -203,6 +207,10 @@ def _f1(jaccard: float) -> float:
 
 
 def estimate_rate_at_false_positives(of: _Judged, rate: float) -> Estimate:
+    """`membership_true_positive_rate` at a share of the non-members flagged (0.1 and 1 %).
+
+    Of all targets, the share of members above the score that such a share of non-members exceeds.
+    """
     found, others = compute_roc_curve(of.scores, of.member), int((~of.member).sum())
     needed = others_needed(rate)
     if others < needed:
@@ -214,6 +222,7 @@ def estimate_rate_at_false_positives(of: _Judged, rate: float) -> Estimate:
 
 
 def estimate_subgroup(result: MembershipResult, frame: Frame, subgroup: Subgroup) -> Iterator[Estimate]:
+    """`subgroup_membership_auc` and `subgroup_membership_advantage`: members of the subgroup against non-members of it."""
     part = subgroup.members[frame.target]
     uncounted = part if result.threshold is not None else part & ~frame.calibrates
     for measure, asked, figure in (

@@ -1,0 +1,114 @@
+"""The targets of one attack that were scored, and how a figure of them becomes an estimate of all targets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.interval import Interval, compute_bounded_mean_interval, hypergeometric_interval
+from tasks.microdata.table import Booleans, Floats, Integers, Microdata
+from tasks.score.measure import Measure
+
+ONE_SHARE = (
+    "who is linked depends on which records he holds: what holds of this share bounds no other one from above, and limits are "
+    "not shown to be kept"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTargets:
+    """The scored targets of one attack, and how many there are in all."""
+
+    result: AttackResult
+    outcomes: Microdata
+    population: int
+    scene: GroundTruth
+
+    @property
+    def exact(self) -> bool:
+        return self.outcomes.n == self.population
+
+    def part(self, members: Booleans, population: int) -> ScoredTargets:
+        """The scored targets that are members of a part of all targets, which has so many members."""
+        return replace(self, outcomes=self.outcomes.take(np.flatnonzero(members)), population=population)
+
+    def truths(self, name: str) -> Booleans:
+        return np.asarray(self.outcomes.floats(name) == 1)
+
+    def targets(self) -> Integers:
+        """The unit of each scored target."""
+        return self.scene.units.of_row[self.outcomes.floats("target").astype(np.int64)]
+
+    def share(self, measure: Measure, hits: Booleans) -> Estimate:
+        """A share of targets: counts of a sample are hypergeometric."""
+        if not len(hits):
+            return self.nobody(measure)
+        count = int(hits.sum())
+        interval = hypergeometric_interval(count, len(hits), self.population)
+        return self.estimate(measure, count / len(hits), interval, credit="indicator")
+
+    def mean(self, measure: Measure, values: Floats, *, attribute: str | None = None, subgroup: str | None = None) -> Estimate:
+        """A mean of credits in [0, 1]."""
+        if not len(values):
+            return self.nobody(measure)
+        interval = compute_bounded_mean_interval(values, self.population)
+        mean = math.fsum(values) / len(values)
+        return self.estimate(measure, mean, interval, credit="shared", attribute=attribute, subgroup=subgroup)
+
+    def mean_size(self, measure: Measure, sizes: Floats) -> Estimate:
+        """A mean of set sizes in 1..n, which is wide where a sample of small sets leaves room for one of n rows."""
+        least = 1 if self.scene.complete else 0
+        others = max(self.scene.most_candidates - least, 1)
+        unit = compute_bounded_mean_interval((sizes - least) / others, self.population)
+        interval = Interval(least + unit.low * others, least + unit.high * others)
+        return self.estimate(measure, float(sizes.mean()), interval, credit=None)
+
+    def nobody(self, measure: Measure) -> Estimate:
+        """What is said of a part of the targets of whom none was drawn."""
+        return self.nothing(measure, "none of the targets that were drawn belongs to this part")
+
+    def nothing(self, measure: Measure, reason: str) -> Estimate:
+        """A figure that cannot be given, and why."""
+        blank = self.estimate(measure, 0.0, Interval(0, 0), credit=None)
+        return replace(blank, value=None, low=None, high=None, status="not_applicable", reason=reason)
+
+    def estimate(
+        self,
+        measure: Measure,
+        value: float,
+        interval: Interval,
+        *,
+        credit: str | None,
+        attribute: str | None = None,
+        subgroup: str | None = None,
+    ) -> Estimate:
+        if self.result.links_depend:
+            interval = _widen_to_any_share(measure, interval)
+        return Estimate(
+            measure=measure.name,
+            attack=self.result.attack,
+            intruder=self.result.intruder,
+            attribute=attribute,
+            subgroup=subgroup,
+            value=value,
+            low=value if self.exact else interval.low,
+            high=value if self.exact else interval.high,
+            reason=ONE_SHARE if self.result.links_depend else None,
+            unit=measure.unit,
+            basis="exact" if self.exact else "sampled_targets",
+            credit=credit,
+            n_targets=self.outcomes.n,
+            n_in_release=int(self.truths("in_release").sum()) if "in_release" in self.outcomes.names else None,
+            counts=self.result.counts,
+        )
+
+
+def _widen_to_any_share(measure: Measure, interval: Interval) -> Interval:
+    """The interval without the end that would show a limit to be kept."""
+    if measure.better == "higher":
+        return Interval(0.0, interval.high)
+    return Interval(interval.low, measure.largest or 1.0)
