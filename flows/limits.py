@@ -6,6 +6,7 @@ import numpy as np
 
 from flows.release import ReleaseSpec
 from tasks.attack.linkage.external import names_of
+from tasks.attack.membership.methods import list_weakened
 from tasks.classify.methods import classify
 from tasks.ingest.methods import ingest_raw_table
 from tasks.ingest.sources import read
@@ -15,11 +16,12 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of
+from tasks.microdata.words import join_with_and
 from tasks.score import kinds
 from tasks.score.policy import INSIDER
 
 ANY = "*"  # whatever attribute it is
-REFUSALS = ("kind-not-limited", "identity-not-limited", "nothing-limited")
+REFUSALS = ("kind-not-limited", "identity-not-limited", "nothing-limited", "weak-membership")
 
 
 def subject_of(release: ReleaseSpec, schema: Schema, data: Microdata) -> kinds.Subject:
@@ -55,8 +57,32 @@ def _compute_adopted_share(release: ReleaseSpec, schema: Schema, data: Microdata
 
 
 def refuse_silence(release: ReleaseSpec, schema: Schema, data: Microdata) -> None:
-    """Raise InputError where the policy is silent on a kind of disclosure that is asked, as `tasks.score.kinds` says."""
+    """Raise InputError where the policy is silent on a kind of disclosure that is asked, as `tasks.score.kinds` says.
+
+    Also where the policy limits membership, and too few attacks try it.
+    """
     kinds.refuse_silence(release.policy, release.not_limited, subject_of(release, schema, data))
+    refuse_weak_membership(release)
+
+
+def refuse_weak_membership(release: ReleaseSpec) -> None:
+    """Raise InputError where a limit on membership is tried by fewer attacks than run by default.
+
+    A rehearsal is let be: it shows of no file that a limit is kept; nor is what nobody publishes asked.
+    """
+    limited = any(kinds.kind_of(line) == "membership" for line in release.policy)
+    asked = limited and release.membership_attacks and release.control is not None and not release.not_for_publication
+    weakened = list_weakened(release.membership_attacks) if asked else ()
+    if weakened:
+        raise InputError(
+            code="weak-membership",
+            where="membership",
+            what=f"a line of the policy limits membership, and `membership` leaves out {join_with_and(weakened)} in the form "
+            "that runs by default: a limit says little if fewer attacks try it",
+            allowed="the default attacks, and others beside them",
+            remedy="take `membership` out, or add what it leaves out (with as many shadow models as by default, or more); or "
+            'take the line out, and say why membership is not limited: `not_limited: {membership: "<reason>"}`',
+        )
 
 
 def refuse_silence_of_decided(release: ReleaseSpec) -> None:
@@ -65,6 +91,7 @@ def refuse_silence_of_decided(release: ReleaseSpec) -> None:
     Nothing is said of a table that cannot be read any more.
     """
     whole = release.adoption_plan is None and not any(isinstance(step, Sampling) for step in release.steps)
+    refuse_weak_membership(release)
     if whole and all(_is_answered(release, confidential) for confidential in ((), (ANY,))):
         return
     try:
@@ -79,6 +106,7 @@ def _is_answered(release: ReleaseSpec, confidential: tuple[str, ...]) -> bool:
     subject = kinds.Subject(
         what="model" if release.model is not None else "synthetic table" if release.is_fully_synthetic else "masked table",
         confidential=confidential,
+        known_secrets=confidential if release.intruder.knows else (),
         insiders=(f"{INSIDER}:{ANY}",),
         file_holders=names_of(release.intruder.files),
         not_for_publication=release.not_for_publication,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from flows.console.draft.edit import add_to_mapping, append_entry
 from flows.console.terminal import terminal
-from flows.limits import load_classified, subject_of
+from flows.limits import load_classified, refuse_weak_membership, subject_of
 from flows.questions import DECIDE, NOT_LIMITED, extract_questions
 from flows.release import load_draft, locate_error
 from tasks.microdata.document import read_document
@@ -39,6 +39,7 @@ def upgrade(path: Path) -> None:
         left_out = {kind: what for kind, what in missing.items() if release.not_limited.reason(kind) is None}
         if not left_out:  # reasons may stand where only a limit will do
             refuse_silence(release.policy, release.not_limited, subject)
+            refuse_weak_membership(release)
     except InputError as error:
         raise locate_error(error, path) from None
     out, text, asked = terminal(soft_wrap=True), read_text_file(path, encoding="utf-8-sig"), 0

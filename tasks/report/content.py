@@ -18,20 +18,22 @@ from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.units import Counts
+from tasks.microdata.words import join_with_and
 from tasks.report.charts.data import ChartData
 from tasks.report.charts.editions import Edition
 from tasks.report.publication import Context, Publish
-from tasks.score.attack_coverage import attacks_beyond_the_share, omissions_in_effect
+from tasks.score.attack_coverage import LINKAGE, attacks_beyond_the_share, omissions_in_effect, tries_original_values
 from tasks.score.catalogue import LOSS
-from tasks.score.kinds import NotLimited, kinds_not_limited, subject_of
+from tasks.score.kinds import NotLimited, kind_of, kinds_not_limited, subject_of
 from tasks.score.measures.loss import RECORDS_ABSENT
-from tasks.score.policy import DECLARED, FILE, INSIDER, PolicyLine
+from tasks.score.policy import DECLARED, FILE, INSIDER, ROUNDING_ERROR, PolicyLine
 from tasks.score.rounding import public, public_criteria
-from tasks.score.verdict import ROUNDING_ERROR, Criterion, Verdict
+from tasks.score.verdict import Criterion, Verdict
 from tasks.score.verdict_word import verdict_word
 from tasks.train.card import ModelCard
 
 NOTHING_EXCEPTED = NotLimited()
+NO_CONTROL = "no control was set aside, so that the limit was tried on random halves of the source"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +109,9 @@ class Content:
     def exceptions(self) -> tuple[tuple[str, str], ...]:
         """What the verdict excepts, each with its reason: kinds of disclosure without a limit, and attacks.
 
-        Attacks are those that were omitted, and those that somebody could carry further who holds all records, not a share.
+        A limit on membership that was tried in a rehearsal alone says nothing of this release, and is excepted too.
+        Attacks are those that were omitted, and those that somebody could carry further who holds all records, not a share, or
+        the original values.
         """
         subject = subject_of(
             self.schema,
@@ -122,8 +126,15 @@ class Content:
             adopted_share=1 - self.absent / self.rows_in if self.persons is None else 1.0,
         )
         kinds = kinds_not_limited(self.policy, self.not_limited, subject) if self.not_limited != NOTHING_EXCEPTED else ()
-        attacks = dict.fromkeys(one.attack for one in (*self.omissions, *self.share_omissions))
+        if self.limits_in_rehearsal and all(kind != "membership" for kind, _ in kinds):
+            kinds = (*kinds, ("membership", NO_CONTROL))
+        attacks = dict.fromkeys(one.attack for one in (*self.omissions, *self.undeclared_knowledge_omissions))
         return (*kinds, *((attack, self._why_omitted(attack)) for attack in attacks))
+
+    @property
+    def limits_in_rehearsal(self) -> bool:
+        """Does a line limit membership of which nothing was measured on this release, because no control was set aside?"""
+        return self.is_membership_rehearsal and any(kind_of(line) == "membership" for line in self.policy)
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
@@ -132,14 +143,18 @@ class Content:
         return omissions_in_effect(self.attacks, self.omitted, self.mechanisms, keeps_row_order=keeps_row_order)
 
     @property
-    def share_omissions(self) -> tuple[Omission, ...]:
-        """Required attacks that somebody could carry further who holds all records, as omissions with the share as reason."""
+    def undeclared_knowledge_omissions(self) -> tuple[Omission, ...]:
+        """Required attacks that somebody could carry further who holds more than is declared, as omissions with that reason."""
         names = dict.fromkeys(one.method for one in attacks_beyond_the_share(self.attacks, self.mechanisms))
         held = f"the intruder is declared to hold {100 * self.intruder.records:.6g} % of the records"
-        return tuple(Omission(attack=name, reason=held) for name in names)
+        told = [Omission(attack=name, reason=held) for name in names]
+        if self.intruder.holds and self.model is None and not tries_original_values(self.attacks):
+            other = join_with_and(name for name, _ in self.intruder.holds)
+            told.append(Omission(attack=LINKAGE, reason=f"the intruder is declared to hold other values of {other}"))
+        return tuple(told)
 
     def _why_omitted(self, attack: str) -> str:
-        excepted = (*self.omissions, *self.share_omissions)
+        excepted = (*self.omissions, *self.undeclared_knowledge_omissions)
         reasons = ((one.intruder, one.reason) for one in excepted if one.attack == attack)
         return "; ".join(reason if intruder is None else f"{intruder}: {reason}" for intruder, reason in reasons)
 

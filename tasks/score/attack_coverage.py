@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from tasks.attack.insiders import INSIDER
 from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import CURVE, list_required_attacks
 from tasks.mask.methods import Mechanism
 
+LINKAGE = "distance_linkage"
+BY_MECHANISM = ("transparency", "consistency")  # with the original values, whatever the intruder's own file says
 Unfollowed = frozenset[tuple[str, str]]  # attack and intruder
 
 
@@ -70,3 +73,12 @@ def attacks_beyond_the_share(attacks: tuple[AttackResult, ...], steps: tuple[Mec
         for one in attacks
         if one.needs_all_records and one.full_form and one.method in names and not one.intruder.startswith(f"{CURVE}:")
     )
+
+
+def tries_original_values(attacks: tuple[AttackResult, ...]) -> bool:
+    """Did somebody attack with the original values of all quasi-identifiers, whatever the declared intruder's own file says?
+
+    Insiders hold them, and so does whoever follows the masking. Linkage by the declared intruder's file alone does not.
+    """
+    gave_a_figure = (one for one in attacks if one.full_form and one.status == "ok")
+    return any(one.intruder.startswith(f"{INSIDER}:") or one.method in BY_MECHANISM for one in gave_a_figure)

@@ -18,10 +18,11 @@ from tasks.mask.sampling import Sampling, count_sampled
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Public, Reason, Spec
+from tasks.microdata.words import join_with_and
 from tasks.score.catalogue import MEASURES
 from tasks.score.measure import Kind
 from tasks.score.measures.linkage import KNOWN_REIDENTIFICATION, RECORDS_EXPOSED, REIDENTIFICATION
-from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail, is_by
+from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail, is_by, is_within
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 RIGHT_LINKS = (REIDENTIFICATION.name, RECORDS_EXPOSED.name, KNOWN_REIDENTIFICATION.name)  # 0 for who is not in the release
@@ -61,14 +62,16 @@ class NotLimited(Spec):
 class Subject:
     """What of a release decides which kinds of disclosure are asked, and which limits can fail on it.
 
-    confidential: confidential attributes that it publishes, or that teach the model. insiders: names of intruders who know more
-    than the declared one. adds_insiders: are others added by what these find, so that no list of names covers all?
-    file_holders: names of those who hold an external file, `file:<name>`.
+    confidential: confidential attributes that it publishes, or that teach the model. known_secrets: those of them that the
+    declared intruder knows already. insiders: names of intruders who know more than the declared one. adds_insiders: are others
+    added by what these find, so that no list of names covers all? file_holders: names of those who hold an external file,
+    `file:<name>`.
     largest_share: at most this share of the records (persons) is in the release.
     """
 
     what: Literal["masked table", "synthetic table", "model"]
     confidential: tuple[str, ...] = ()
+    known_secrets: tuple[str, ...] = ()
     insiders: tuple[str, ...] = ()
     adds_insiders: bool = False
     file_holders: tuple[str, ...] = ()
@@ -100,9 +103,11 @@ def subject_of(
     )
     who = intruders(intruder, schema) if what == "masked table" else ()
     holders = names_of(intruder.files) if file_holders is None else file_holders
+    confidential = schema.find_by_role(Role.CONFIDENTIAL)
     return Subject(
         what=what,
-        confidential=schema.find_by_role(Role.CONFIDENTIAL),
+        confidential=confidential,
+        known_secrets=tuple(name for name in confidential if name in (intruder.knows or ())),
         insiders=tuple(one.name for one in who if one.name.startswith(f"{INSIDER}:")),
         adds_insiders=adds_insiders(intruder, schema),
         file_holders=holders,
@@ -148,7 +153,7 @@ def can_fail(line: PolicyLine, subject: Subject) -> bool:
     """
     if cannot_fail(line):
         return False
-    return line.measure not in RIGHT_LINKS or line.limit < subject.largest_share
+    return line.measure not in RIGHT_LINKS or not is_within(subject.largest_share, line.limit, "at_most")
 
 
 def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict[Kind, tuple[str, ...]]:
@@ -156,7 +161,8 @@ def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict
 
     Identity needs a rate and a tail: 8 % on average can hide outliers who are found with certainty. A line on one intruder or
     on one confidential attribute answers the kind only together with lines on all the others: of identity the declared
-    intruder and each holder of a file.
+    intruder and each holder of a file. What the declared intruder knows already nobody learns in these figures, so that no line
+    answers inference of it.
     """
     lines = [line for line in policy if can_fail(line, subject)]
     of_kind = {kind: [line for line in lines if kind_of(line) == kind] for kind in kinds_asked(subject)}
@@ -180,7 +186,7 @@ def _missing(kind: Kind, lines: list[PolicyLine], subject: Subject) -> Iterator[
                 yield LIMITED_BY[kind]
         case "inference":
             attributes = {line.attribute for line in lines}
-            if None not in attributes and not attributes.issuperset(subject.confidential):
+            if subject.known_secrets or (None not in attributes and not attributes.issuperset(subject.confidential)):
                 yield LIMITED_BY[kind]
         case _:
             if not lines:
@@ -249,7 +255,12 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
 
 
 def _describe_gap(kind: Kind, what: tuple[str, ...], subject: Subject) -> str:
-    """That of identity one half is limited already, or limited for some of the intruders."""
+    """That of identity one half is limited already, or limited for some of the intruders; what of inference no line limits."""
+    if kind == "inference" and subject.known_secrets:
+        names = join_with_and(subject.known_secrets)
+        return (
+            f"; the declared intruder knows {names}, so that no line is about it: take it out of `intruder.knows` to limit it"
+        )
     if kind != "identity":
         return ""
     told = ""
@@ -277,7 +288,9 @@ def lines_to_add(missing: dict[Kind, tuple[str, ...]], subject: Subject) -> tupl
 
 def can_be_limited(kind: Kind, subject: Subject) -> bool:
     """Does a measure exist that answers the kind of such a release?"""
-    return not (kind == "earlier_releases" or (kind == "inference" and subject.what == "model"))
+    if kind == "inference":
+        return subject.what != "model" and not subject.known_secrets
+    return kind != "earlier_releases"
 
 
 def compute_largest_share(steps: tuple[Mechanism, ...], units: int) -> float:

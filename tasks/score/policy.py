@@ -22,14 +22,9 @@ NATURAL: dict[str, Direction] = {"lower": "at_most", "higher": "at_least"}
 DECLARED = "declared"
 INSIDER = "insider"
 FILE = "file"
-OF_SEVERAL = (
-    K_ANONYMITY_SUBSET.name,
-    UNIQUES_RELEASED.name,
-    REPLICATED_UNIQUES.name,
-)  # about a list of attributes
+ROUNDING_ERROR = 1e-12  # of a limit of 1: a figure that is beyond its limit by less is within it
+OF_SEVERAL = tuple(one.name for one in (K_ANONYMITY_SUBSET, UNIQUES_RELEASED, REPLICATED_UNIQUES))  # about several attributes
 Rate = Annotated[float, Field(json_schema_extra={"enum": list(FALSE_POSITIVE_RATES)})]
-
-
 AttributeNames = Annotated[str, StringConstraints(min_length=1, max_length=100 * LONGEST_NAME)]  # a list, see `several`
 IntruderName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME + len(f"{INSIDER}:"))]
 
@@ -162,8 +157,14 @@ def cannot_fail(line: PolicyLine) -> bool:
     """Is the limit at the end of the measure's range, so that no release can break it? It is legal, and limits nothing."""
     measure = MEASURES[line.measure]
     if line.direction == "at_most":
-        return measure.largest is not None and line.limit >= measure.largest
-    return line.limit <= (1 if measure.unit in ("records", "persons") else 0)
+        return measure.largest is not None and is_within(measure.largest, line.limit, "at_most")
+    return is_within(1 if measure.unit in ("records", "persons") else 0, line.limit, "at_least")
+
+
+def is_within(number: float, limit: float, direction: Direction) -> bool:
+    """Does a figure keep a limit? Equal is within, also where the last bits of a sum differ: 944 credits of 1/10 are 0.1."""
+    slack = ROUNDING_ERROR * max(1.0, abs(limit))
+    return number <= limit + slack if direction == "at_most" else number >= limit - slack
 
 
 def _check_line(line: PolicyLine, known: Known, where: str) -> None:

@@ -12,12 +12,22 @@ from tasks.microdata.estimate import Estimate
 from tasks.score.attack_coverage import Unfollowed
 from tasks.score.catalogue import MEASURES
 from tasks.score.membership.figures import REHEARSED
-from tasks.score.policy import DECLARED, FILE, Direction, Known, PolicyLine, check_policy, is_by, rate_of
+from tasks.score.policy import (
+    DECLARED,
+    FILE,
+    ROUNDING_ERROR,
+    Direction,
+    Known,
+    PolicyLine,
+    check_policy,
+    is_by,
+    is_within,
+    rate_of,
+)
 from tasks.score.scored_targets import ONE_SHARE
 
 Decision = Literal["pass", "fail", "undecided"]
 Bound = Literal["low", "high", "value"]
-ROUNDING_ERROR = 1e-12
 VERDICTS: dict[Decision, Literal["certified", "refused", "undecided"]] = {
     "pass": "certified",
     "fail": "refused",
@@ -241,9 +251,8 @@ def _decide_unfollowed(line: PolicyLine, estimate: Estimate) -> _Finding:
 
 
 def is_outside_limit(number: float, limit: float, direction: Direction) -> bool:
-    """Is a figure outside its limit? Equal is within, also where the last bits of a sum differ: 944 credits of 1/10 are 0.1."""
-    slack = ROUNDING_ERROR * max(1.0, abs(limit))
-    return number > limit + slack if direction == "at_most" else number < limit - slack
+    """Is a figure outside its limit? See `is_within`; what is not a number is on neither side."""
+    return not math.isnan(number) and not is_within(number, limit, direction)
 
 
 def _interval(estimate: Estimate) -> tuple[float | None, float | None]:

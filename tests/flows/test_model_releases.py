@@ -15,10 +15,16 @@ from tasks.train.skops_file import OWN_TYPES
 
 TREE = {"method": "decision_tree"}
 STUMP = {"method": "decision_tree", "max_depth": 1, "min_samples_leaf": 10}
-FEW = [{"method": "gap"}, {"method": "shadow_models", "shadows": 4}, {"method": "likelihood_ratio", "shadows": 4}]
+ALL = [
+    {"method": "gap"},
+    {"method": "shadow_models"},
+    {"method": "likelihood_ratio"},
+    {"method": "likelihood_ratio", "id": "offline", "variant": "offline"},
+    {"method": "loss_threshold"},
+]
 LOOSE = [{"measure": "membership_auc", "at_most": 0.9999}, {"measure": "model_accuracy", "at_least": 0.0}]
 REHEARSAL = {"seed": 3, "not_for_publication": True}
-OF_MODEL = {"masking": None, "intruder": None, "control": 0.25, "membership": FEW, "policy": LOOSE}
+OF_MODEL = {"masking": None, "intruder": None, "control": 0.25, "membership": ALL, "policy": LOOSE}
 
 
 def of_model(learner=STUMP, **change):
@@ -59,7 +65,7 @@ def test_a_model_is_trained_attacked_and_published_with_a_certificate_and_no_tab
     ran, manifest = certify(of_model())
     assert ran.code == 0, ran.err
     assert [line.split()[:4] for line in ran.err.splitlines() if line.startswith("shadow")] == [
-        ["shadow", "models", "(8)", "8"]
+        ["shadow", "models", "(32)", "32"]
     ]
     folder = folder_of(tmp_path, manifest)
     assert {path.name for path in folder.iterdir()} == {"certificate.json", "model.skops", "report.html", "scorecard.json"}
@@ -79,7 +85,7 @@ def test_a_model_is_trained_attacked_and_published_with_a_certificate_and_no_tab
     assert [one["name"] for one in claimed["columns"]] == ["age", "income", "town", "vote"]
     assert not any(one["published"] for one in said["attributes"])
     assert said["data"]["rows_control"] == 20
-    assert [one["settings"] for one in said["claim"]["attacks"]][1].endswith("evaluates: this file; 4 shadow models")
+    assert [one["settings"] for one in said["claim"]["attacks"]][1].endswith("evaluates: this file; 8 shadow models")
     page = (folder / "report.html").read_text()
     assert "Who taught the model" in page
     assert "a decision tree that predicts vote" in page
@@ -108,9 +114,10 @@ def test_a_model_that_knows_its_people_by_heart_is_refused(certify, tmp_path):
 
 @pytest.mark.slow
 def test_shadow_models_are_shared_and_kept(certify, tmp_path):
-    _, first = certify(of_model())
-    more = [FEW[0], {**FEW[1], "shadows": 8}, FEW[2]]
-    ran, second = certify(of_model(membership=more))
+    few = [{"method": "gap"}, {"method": "shadow_models", "shadows": 4}, {"method": "likelihood_ratio", "shadows": 4}]
+    more = [few[0], {**few[1], "shadows": 8}, few[2]]
+    _, first = certify(of_model(membership=few, **REHEARSAL))
+    ran, second = certify(of_model(membership=more, **REHEARSAL))
     assert ran.code == 0, ran.err
     stages = {name: stage["cached"] for name, stage in second["stages"].items() if name.startswith("shadow models")}
     assert stages == {"shadow models apart 1-4": True, "shadow models apart 5-8": False, "shadow models inserted 1-4": True}
@@ -122,6 +129,8 @@ def test_shadow_models_are_shared_and_kept(certify, tmp_path):
 def test_without_a_control_the_training_is_rehearsed_and_says_so_everywhere(certify, tmp_path):
     ran, manifest = certify(of_model(control=None, policy=[{"measure": "membership_auc", "at_most": 0.9999}]))
     assert ran.code == 0, ran.err
+    assert "CERTIFIED EXCEPT inference, membership" in ran.out
+    assert "was rehearsed, and nothing was measured on this release" in ran.out
     folder = folder_of(tmp_path, manifest)
     assert {one["reason"] for name, one in figures(tmp_path, manifest).items() if one["value"] is not None} == {
         "rehearsed on random halves of the source: it is about how the release is made, not about this release"
@@ -271,7 +280,7 @@ def test_the_plan_of_a_model_is_told(sdcert, tmp_path):
     assert ran.code == 0, ran.err
     told = " ".join(ran.out.split())
     assert "train decision_tree" in told
-    assert "shadow_models shadows 4 on who taught the model" in told
+    assert "shadow_models shadows 8 on who taught the model" in told
     assert "model.skops" in told
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -62,6 +63,8 @@ def test_a_kind_is_answered_by_its_own_lines_alone(count):
         ("inference", PolicyLine(measure="rank_interval_disclosure", at_most=0.5, p_percent=5)),
         ("membership", PolicyLine(measure="membership_recall", at_most=0.5)),
         ("membership", PolicyLine(measure="membership_auc", at_most=1.0)),
+        ("membership", PolicyLine(measure="membership_auc", at_most=1 - 1e-13)),  # what is beyond it by less is within
+        ("identity", PolicyLine(measure="records_exposed", at_most=1 - 1e-13)),
     ],
 )
 def test_lines_that_answer_nothing(kind, line):
@@ -82,6 +85,20 @@ def test_a_limit_that_a_sample_cannot_reach_answers_nothing():
     loose, strict = (PolicyLine(measure="reidentification", at_most=limit) for limit in (0.15, 0.05))
     assert "measure: reidentification" in find_unlimited_kinds([loose], sampled)["identity"]
     assert find_unlimited_kinds([strict], sampled)["identity"] == ("measure: records_exposed",)
+    idle = PolicyLine(measure="reidentification", at_most=0.1 - 1e-13)
+    assert "measure: reidentification" in find_unlimited_kinds([idle], sampled)["identity"]
+
+
+def test_what_the_declared_intruder_knows_no_line_keeps_from_them():
+    """The figures on inference are about what the declared intruder learns: of what they know already there is none."""
+    subject = replace(TABLE, known_secrets=("vote",))
+    each = [PolicyLine(measure="linked_value_disclosed", at_most=0.5, attribute=name) for name in TABLE.confidential]
+    assert "inference" in find_unlimited_kinds([*LINES.values(), *each], subject)
+    with pytest.raises(InputError, match="the declared intruder knows vote") as caught:
+        refuse_silence(tuple(LINES.values()), NotLimited(), subject)
+    assert '  inference: "<reason>"' in caught.value.lines
+    assert not any("linked_value" in line for line in caught.value.lines)
+    refuse_silence(tuple(LINES.values()), NotLimited(inference="everybody knows how they voted"), subject)
 
 
 HOLDERS = ("file:register", "file:club")

@@ -43,6 +43,7 @@ DEFAULT_TABLE_ATTACKS: tuple[AnyTableAttack, ...] = (
     DensityRatio(method="density_ratio"),
     LinkageScore(method="linkage_score"),
 )
+Attacks = tuple[AnyModelAttack | AnyTableAttack, ...]
 INFERS = {
     "gap": "takes whom the model gets right for a member",
     "loss_threshold": "takes whom the model misses by little for a member",
@@ -190,6 +191,26 @@ def attack_table(
 def attack_name(spec: AnyModelAttack | AnyTableAttack) -> str:
     """What an attack is called in figures and policy lines."""
     return spec.id or spec.method
+
+
+def list_weakened(planned: Attacks) -> tuple[str, ...]:
+    """The default attacks that a plan leaves out, or has only in another form or with fewer shadow models, by name.
+
+    planned: attacks on one kind of release, at least one. A limit on membership is only as good as the attacks that try it.
+    Example: `closest_record` alone: `density_ratio` and `linkage_score`.
+    """
+    on_model = isinstance(planned[0], AnyModelAttack)
+    default: Attacks = DEFAULT_MODEL_ATTACKS if on_model else DEFAULT_TABLE_ATTACKS
+    return tuple(attack_name(spec) for spec in default if not any(_is_as_strong(one, spec) for one in planned))
+
+
+def _is_as_strong(planned: AnyModelAttack | AnyTableAttack, default: AnyModelAttack | AnyTableAttack) -> bool:
+    """Is it the default attack, perhaps under another id or with more shadow models?"""
+    if type(planned) is not type(default):
+        return False
+    given, wanted = (spec.model_dump(exclude={"id"}) for spec in (planned, default))
+    enough = given.pop("shadows", 0) >= wanted.pop("shadows", 0)
+    return enough and given == wanted
 
 
 def create_idle_result(

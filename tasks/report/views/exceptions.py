@@ -8,6 +8,7 @@ from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.residual import describe_declared_intruder, insiders_in_words, summary, values_in_words
+from tasks.report.wording.numbers import share
 from tasks.report.wording.sentences import attack_named, expand_code_names, intruder_in_words
 from tasks.score.attack_coverage import list_unfollowed_attacks
 from tasks.score.kinds import KINDS, WHAT_IT_IS
@@ -36,9 +37,13 @@ def describe_disclosure(content: Content, name: str) -> str:
 
 def _describe_exception(content: Content, name: str) -> str:
     kind = _kind(name)
+    if kind == "membership" and content.limits_in_rehearsal:
+        return f"The limit on membership ({WHAT_IT_IS[kind]}) was rehearsed, and nothing was measured on this release."
     if kind is not None:
         return f"The policy sets no limit on {name} ({WHAT_IT_IS[kind]})."
     asked = [one for one in content.omissions if one.attack == name]
+    if not asked and name == "distance_linkage":
+        return f"Somebody who holds the original values could link more, and was not tried with the {attack_named(name)}."
     if not asked:
         return (
             f"Somebody who holds all records could follow more of the masking, and was not tried with the {attack_named(name)}."
@@ -62,6 +67,18 @@ def _describe_first_figure(content: Content, name: str) -> str:
     return f"{next(_figures(content, kind), NO_FIGURE)} "
 
 
+def _known_values_in_words(content: Content) -> Iterator[str]:
+    """What others learn of a confidential attribute that the declared intruder knows: no figure of theirs is about it."""
+    found = (one for one in content.figures("linked_value_disclosed") if one.attribute in (content.intruder.knows or ()))
+    worst = content.largest(found)
+    if worst is not None:
+        yield (
+            f"The declared intruder knows {worst.attribute} already. The links of another, the "
+            f"{intruder_in_words(worst.intruder or '')}, tell it rightly for {share(worst.value or 0.0)} of the {worst.counts} "
+            f"({attack_named(worst.attack)})."
+        )
+
+
 def _kind(name: str) -> Kind | None:
     return next((kind for kind in KINDS if kind == name), None)
 
@@ -73,6 +90,7 @@ def _figures(content: Content, kind: Kind) -> Iterator[str]:
         case "insiders":
             yield from insiders_in_words(content)
         case "inference" if content.model is None:
+            yield from _known_values_in_words(content)
             yield from values_in_words(content)
         case "membership":
             yield from filter(None, (worst_of_membership(content),))
