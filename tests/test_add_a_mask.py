@@ -96,6 +96,6 @@ def test_the_mask_of_the_page_is_applied_inferred_and_described(tmp_path, monkey
     spec.loader.exec_module(module)
     step, data = module.Reversal.examples()[0], make_table()
     masked = step.apply(site_of(data, SCHEMA))
-    assert masked.floats("n").tolist() == [47 - value for value in data.floats("n")]
-    assert ("n", "m") in [part.names for part in step.infer(view_of(data, masked, SCHEMA)).shown]
-    assert "n and m" in step.describe(SCHEMA).text
+    assert masked.floats("age").tolist() == [47 - value for value in data.floats("age")]
+    assert ("age", "size") in [part.names for part in step.infer(view_of(data, masked, SCHEMA)).shown]
+    assert "age and size" in step.describe(SCHEMA).text

@@ -94,7 +94,7 @@ class Sampling(MaskingMethod):
     def examples(cls) -> tuple[Self, ...]:
         return (
             cls(method="sampling", share=0.5),
-            cls(method="sampling", size=20, by=("a",), allocation="equal"),
+            cls(method="sampling", size=20, by=("group",), allocation="equal"),
         )
 
     @classmethod

@@ -133,8 +133,9 @@ class MaskingMethod(MaskStep):
     def examples(cls) -> tuple[Self, ...]:
         """Steps for the tests that all masks must pass, one for each variant of the method.
 
-        Their table has 48 records: `n` and `m`, numeric, every value once; `a` and `b`, nominal, with the categories x, y, z
-        and Yes, No; `o`, ordinal: low, middle, high; `id`, an identifier.
+        Their table has 48 records: `age` and `size`, numeric, every value once; `group`, nominal: a, b, c; `grade`, ordinal:
+        low, middle, high; `vote`, nominal: Yes, No; `id`, an identifier. The calibration of the attacks uses the first example
+        if it has no scene of its own for the method: that one names `age`, `size` or `group` alone.
         """
 
     @abstractmethod

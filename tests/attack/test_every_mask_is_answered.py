@@ -15,7 +15,9 @@ from tasks.microdata.alignment import Alignment
 each_example = pytest.mark.parametrize(("kind", "step"), EXAMPLES, ids=example_ids())
 
 
-@pytest.mark.parametrize("step", [*(step for _, step in EXAMPLES), Undeclared(attributes=("n",)), Synthetic(attributes=("n",))])
+@pytest.mark.parametrize(
+    "step", [*(step for _, step in EXAMPLES), Undeclared(attributes=("age",)), Synthetic(attributes=("age",))]
+)
 def test_what_answers_a_mask_runs_by_default(step):
     assert step.answered_by
     assert set(step.answered_by) <= set(ATTACKS), f"{type(step).__name__} names an attack that does not exist"

@@ -17,15 +17,15 @@ SEED = bytes(range(32))
 ORDER = ("low", "middle", "high")
 SCHEMA = Schema(
     (
-        Attribute("n", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),
-        Attribute("m", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),
-        Attribute("a", Role.QUASI_IDENTIFIER, Scale.NOMINAL, "declared"),
-        Attribute("b", Role.QUASI_IDENTIFIER, Scale.NOMINAL, "declared"),
-        Attribute("o", Role.QUASI_IDENTIFIER, Scale.ORDINAL, "declared", order=ORDER),
+        Attribute("age", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),
+        Attribute("size", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),
+        Attribute("group", Role.QUASI_IDENTIFIER, Scale.NOMINAL, "declared"),
+        Attribute("vote", Role.QUASI_IDENTIFIER, Scale.NOMINAL, "declared"),
+        Attribute("grade", Role.QUASI_IDENTIFIER, Scale.ORDINAL, "declared", order=ORDER),
         Attribute("id", Role.IDENTIFIER, Scale.NOMINAL, "declared"),
     )
 )
-BEFORE = {"reverse_mapping": (Microaggregation(method="microaggregation", attributes=("n", "m"), k=3),)}  # what it needs
+BEFORE = {"reverse_mapping": (Microaggregation(method="microaggregation", attributes=("age", "size"), k=3),)}  # what it needs
 COMPLETE = tuple(kind for kind in METHODS if not inspect.isabstract(kind))  # the rest is named by test_family
 EXAMPLES = [(kind, step) for kind in COMPLETE for step in kind.examples()]
 
@@ -45,11 +45,11 @@ def make_table(seed=3):
     rng = np.random.default_rng(seed)
     return Microdata.from_columns(
         {
-            "n": rng.permutation(N),
-            "m": rng.permutation(N) / 4,
-            "a": rng.permutation(np.repeat(["x", "y", "z"], N // 3)),
-            "b": rng.permutation(np.repeat(["Yes", "No"], N // 2)),
-            "o": rng.permutation(np.repeat(ORDER, N // 3)),
+            "age": rng.permutation(N),
+            "size": rng.permutation(N) / 4,
+            "group": rng.permutation(np.repeat(["a", "b", "c"], N // 3)),
+            "vote": rng.permutation(np.repeat(["Yes", "No"], N // 2)),
+            "grade": rng.permutation(np.repeat(ORDER, N // 3)),
             "id": [f"p{i}" for i in range(N)],
         }
     )

@@ -286,7 +286,7 @@ class TestBothVariants:
         assert knowledge.unclear == ("a",)
         assert [part.names for part in knowledge.shown] == [("b",)]
         assert not knowledge.between
-        assert "transparency" in spec.answered_by  # so that an insider, who also knows an attribute that is not masked, is tried
+        assert "transparency" in spec.answered_by  # an insider who also knows an unmasked attribute is tried
 
     def test_the_report_says_that_there_is_no_bound(self, parameters):
         words = describe_rank_swapping(step(attributes=("a", "b"), **parameters))

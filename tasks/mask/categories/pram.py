@@ -135,11 +135,11 @@ class Pram(MaskingMethod):
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         return (
-            cls(method="pram", attributes=("a", "o"), retention=0.8),
-            cls(method="pram", attributes=("a",), epsilon=0.5),
-            cls(method="pram", attributes=("a", "b"), retention=0.5, jointly=True),
-            cls(method="pram", attributes=("a",), epsilon=0.5, invariant=True, by=("b",)),
-            cls(method="pram", attributes=("b",), warner=Warner(p=0.4, p_yes=0.5, yes="Yes")),
+            cls(method="pram", attributes=("group", "grade"), retention=0.8),
+            cls(method="pram", attributes=("group",), epsilon=0.5),
+            cls(method="pram", attributes=("group", "vote"), retention=0.5, jointly=True),
+            cls(method="pram", attributes=("group",), epsilon=0.5, invariant=True, by=("vote",)),
+            cls(method="pram", attributes=("vote",), warner=Warner(p=0.4, p_yes=0.5, yes="Yes")),
         )
 
     @classmethod

@@ -160,8 +160,8 @@ class Recoding(MaskingMethod):
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         return (
-            cls.model_validate({"method": "recoding", "recode": {"a": {"map": {"x": "y"}, "others": "keep"}}}),
-            cls.model_validate({"method": "recoding", "recode": {"n": {"intervals": (12, 30), "publish": "median"}}}),
+            cls.model_validate({"method": "recoding", "recode": {"group": {"map": {"a": "b"}, "others": "keep"}}}),
+            cls.model_validate({"method": "recoding", "recode": {"age": {"intervals": (12, 30), "publish": "median"}}}),
         )
 
     @classmethod

@@ -104,7 +104,7 @@ class Rounding(MaskingMethod):
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         kinds: tuple[Kind, ...] = ("deterministic", "random", "controlled")
-        return tuple(cls(method="rounding", bases=(("m", 2.0), ("n", 5.0)), kind=kind) for kind in kinds)
+        return tuple(cls(method="rounding", bases=(("age", 5.0), ("size", 2.0)), kind=kind) for kind in kinds)
 
     @classmethod
     def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:

@@ -132,8 +132,8 @@ class TopBottomCoding(MaskingMethod):
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         return (
-            cls.model_validate({"method": "top_bottom_coding", "limits": {"n": {"top": 25.0, "publish": "limit"}}}),
-            cls.model_validate({"method": "top_bottom_coding", "limits": {"m": {"top_percent": 20.0, "publish": "mean"}}}),
+            cls.model_validate({"method": "top_bottom_coding", "limits": {"age": {"top": 25.0, "publish": "limit"}}}),
+            cls.model_validate({"method": "top_bottom_coding", "limits": {"size": {"top_percent": 20.0, "publish": "mean"}}}),
         )
 
     @classmethod

@@ -164,11 +164,11 @@ class Microaggregation(MaskingMethod):
     def examples(cls) -> tuple[Self, ...]:
         together: tuple[Partition, ...] = ("mdav", "v_mdav", "refined", "randomised", "individual_ranking", "projection")
         return (
-            *(cls(method="microaggregation", attributes=("n", "m"), k=3, partition=partition) for partition in together),
-            cls(method="microaggregation", attributes=("n",), k=3, partition="optimal_univariate"),
-            cls(method="microaggregation", attributes=("n", "m", "a", "o"), k=3),
-            cls(method="microaggregation", attributes=("n", "m"), k=2, by=("a",)),
-            cls(method="microaggregation", blocks=(("n",), BlockSpec(attributes=("m", "o"), k=4)), k=3),
+            *(cls(method="microaggregation", attributes=("age", "size"), k=3, partition=partition) for partition in together),
+            cls(method="microaggregation", attributes=("age",), k=3, partition="optimal_univariate"),
+            cls(method="microaggregation", attributes=("age", "size", "group", "grade"), k=3),
+            cls(method="microaggregation", attributes=("age", "size"), k=2, by=("group",)),
+            cls(method="microaggregation", blocks=(("age",), BlockSpec(attributes=("size", "grade"), k=4)), k=3),
         )
 
     @classmethod

@@ -90,11 +90,11 @@ class Noise(MaskingMethod):
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         return (
-            cls(method="noise", attributes=("n", "m"), kind="independent", sd_percent=20.0),
-            cls(method="noise", attributes=("n", "m"), kind="correlated", sd_percent=20.0),
-            cls(method="noise", attributes=("n", "m"), kind="variance_restoring", sd_percent=20.0),
-            cls(method="noise", attributes=("n", "m"), kind="multiplicative", sd_percent=20.0),
-            cls(method="noise", attributes=("n", "m"), kind="correlated", sd_percent=20.0, by=("b",)),
+            cls(method="noise", attributes=("age", "size"), kind="independent", sd_percent=20.0),
+            cls(method="noise", attributes=("age", "size"), kind="correlated", sd_percent=20.0),
+            cls(method="noise", attributes=("age", "size"), kind="variance_restoring", sd_percent=20.0),
+            cls(method="noise", attributes=("age", "size"), kind="multiplicative", sd_percent=20.0),
+            cls(method="noise", attributes=("age", "size"), kind="correlated", sd_percent=20.0, by=("vote",)),
         )
 
     @classmethod

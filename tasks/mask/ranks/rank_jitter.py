@@ -78,7 +78,7 @@ class RankJitter(MaskingMethod):
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
-        return (cls(method="rank_jitter", attributes=("n", "m"), window_percent=10.0),)
+        return (cls(method="rank_jitter", attributes=("age", "size"), window_percent=10.0),)
 
     @classmethod
     def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:

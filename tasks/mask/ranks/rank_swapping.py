@@ -105,9 +105,9 @@ class RankSwapping(MaskingMethod):
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         return (
-            cls(method="rank_swapping", attributes=("n", "m"), window_percent=10.0),
-            cls(method="rank_swapping", attributes=("n", "m"), variant="p_buckets", buckets=5),
-            cls(method="rank_swapping", attributes=("n", "m"), variant="p_distribution", p_percent=20.0),
+            cls(method="rank_swapping", attributes=("age", "size"), window_percent=10.0),
+            cls(method="rank_swapping", attributes=("age", "size"), variant="p_buckets", buckets=5),
+            cls(method="rank_swapping", attributes=("age", "size"), variant="p_distribution", p_percent=20.0),
         )
 
     @classmethod

@@ -69,7 +69,7 @@ class ReverseMapping(MaskingMethod):
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
-        return (cls(method="reverse_mapping", attributes=("n", "m")),)
+        return (cls(method="reverse_mapping", attributes=("age", "size")),)
 
     @classmethod
     def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
