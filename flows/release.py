@@ -44,7 +44,7 @@ from tasks.mask.coding.recoding import load_mappings
 from tasks.mask.control import LARGEST_SHARE
 from tasks.mask.external_release.adoption import AdoptionPlan, ReleasedSpec
 from tasks.mask.external_release.released import Undeclared
-from tasks.mask.methods import Masking, Mechanism, targets
+from tasks.mask.methods import Masking, Mechanism
 from tasks.microdata.document import Document, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
@@ -282,7 +282,7 @@ class ReleaseSpec(Spec):
 
     @property
     def classify_plan(self) -> ClassifyPlan:
-        masks = tuple(targets(step) for step in self.steps)
+        masks = tuple(step.mask_targets for step in self.steps)
         return ClassifyPlan(attributes=self.attributes, key=self.key, masks=masks, known=self.intruder.knows or ())
 
     @property

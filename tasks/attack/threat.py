@@ -217,8 +217,7 @@ def can_attack_synthetic_rows(spec: AnyAttack) -> bool:
 
 def list_step_attacks(mechanism: Mechanism) -> tuple[str, ...]:
     """The attacks that a table masked in this way must face."""
-    names = ("distance_linkage", "transparency") if mechanism.can_be_followed else ("distance_linkage",)
-    return (*names, "consistency") if isinstance(mechanism, RankSwapping) else names
+    return tuple(dict.fromkeys(("distance_linkage", *mechanism.answered_by)))
 
 
 def list_required_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> tuple[str, ...]:

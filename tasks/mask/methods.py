@@ -7,59 +7,53 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, assert_never
+from typing import Annotated, get_args
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
 from tasks.mask import pseudonyms, sampling
-from tasks.mask.categories import pram
 from tasks.mask.categories.pram import Pram
-from tasks.mask.coding import recoding, rounding, top_bottom_coding
 from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.external_release.shown_digits import as_shown, match_column_types, stack_tables
 from tasks.mask.fitting import fitting_attributes
-from tasks.mask.groups import microaggregation
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.intruder_belief import Belief, create_initial_belief
-from tasks.mask.noise import following as noise_following
-from tasks.mask.noise import noise
 from tasks.mask.noise.noise import Noise
 from tasks.mask.precision import precision_of
 from tasks.mask.pseudonyms import Pseudonyms
-from tasks.mask.ranks import rank_jitter, rank_swapping, reverse_mapping
+from tasks.mask.ranks import reverse_mapping
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.mask.sampling import Sampling
-from tasks.mask.step import Draw, IntruderView, MaskContext, NoteSink, discard_note
+from tasks.mask.step import Draw, IntruderView, MaskContext, MaskingMethod, NoteSink, discard_note
 from tasks.mask.strata import apply_in_strata, infer_in_strata, refuse_unfit_strata
 from tasks.microdata.randomness import SEED_BYTES, stream
-from tasks.microdata.schema import MaskTargets, Role, Schema
+from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
 
-_Masking = Microaggregation | RankSwapping | RankJitter | ReverseMapping | Pram | Noise | TopBottomCoding | Rounding | Recoding
-_AnyStep = _Masking | Sampling | Pseudonyms
+_AnyStep = (
+    Microaggregation
+    | RankSwapping
+    | RankJitter
+    | Pram
+    | Noise
+    | ReverseMapping
+    | TopBottomCoding
+    | Rounding
+    | Recoding
+    | Sampling
+    | Pseudonyms
+)
 Masking = Annotated[_AnyStep, Field(discriminator="method")]  # what a release file may ask for
 Mechanism = Annotated[_AnyStep | Undeclared | Synthetic, Field(discriminator="method")]  # what was done
 
-DESCRIPTIONS = (
-    microaggregation.DESCRIPTION,
-    rank_swapping.DESCRIPTION,
-    rank_jitter.DESCRIPTION,
-    pram.DESCRIPTION,
-    noise.DESCRIPTION,
-    reverse_mapping.DESCRIPTION,
-    top_bottom_coding.DESCRIPTION,
-    rounding.DESCRIPTION,
-    recoding.DESCRIPTION,
-    sampling.DESCRIPTION,
-    pseudonyms.DESCRIPTION,
-)
+METHODS: tuple[type[MaskingMethod], ...] = get_args(_AnyStep)  # in the order in which they are listed
 
 
 StepResult = tuple[Microdata, Integers | None]  # the table after a step, and the rows that it kept, if not all
@@ -105,7 +99,10 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     def draw(i: int, step: Masking) -> Draw:
         return partial(stream, seed, *path, f"{i}:{step.method}", _canonical(step))
 
-    published, record = _apply_steps(data, schema, mechanisms, draw, _apply_step, tell=lambda note: notes.append(note()))
+    def apply(site: MaskContext, step: Masking, later: tuple[Masking, ...]) -> StepResult:
+        return _apply_step(site, step, step.apply)
+
+    published, record = _apply_steps(data, schema, mechanisms, draw, apply, tell=lambda note: notes.append(note()))
     # steps and columns are in the path: two different releases of one source must not show their rows in one order
     steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.release_columns)
     order = stream(seed, *path, "order", *steps_and_columns).permutation(published.n)
@@ -124,17 +121,16 @@ def resolve_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tup
     return found
 
 
-def targets(step: Masking) -> MaskTargets:
-    """Which attributes a step names, and which scales it can mask."""
-    method = next(one for one in DESCRIPTIONS if one.method == step.method)
-    return MaskTargets(step.explicit_attributes, method.scales, method.by_default)
+def find_method(name: str) -> type[MaskingMethod] | None:
+    """The method of this name; None: this version has none."""
+    return next((one for one in METHODS if one.description().method == name), None)
 
 
 def refuse_unfit(data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
     """Refuse steps that `mask` would refuse for what the table holds; quick, and nothing is kept. steps: resolved.
 
-    Microaggregation is costly: it is looked at only, unless a later step masks what it did and the table is small; the others
-    are carried out with random numbers that nobody uses again.
+    A method that takes long is looked at only (`MaskingMethod.check`), unless a later step masks what it did and the table is
+    small; the others are carried out with random numbers that nobody uses again.
     """
 
     def draw(i: int, step: Masking) -> Draw:
@@ -142,9 +138,8 @@ def refuse_unfit(data: Microdata, schema: Schema, steps: tuple[Masking, ...]) ->
 
     def try_step(site: MaskContext, step: Masking, later: tuple[Masking, ...]) -> StepResult:
         masked_later = {name for one in later for name in one.target_attributes}
-        if isinstance(step, Microaggregation) and (data.n > QUICK_ROWS or masked_later.isdisjoint(step.target_attributes)):
-            return _check_microaggregation(site, step), None
-        return _apply_step(site, step, later)
+        only_checked = data.n > QUICK_ROWS or masked_later.isdisjoint(step.target_attributes)
+        return _apply_step(site, step, step.check if only_checked else step.apply)
 
     _apply_steps(data, schema, steps, draw, try_step, tell=discard_note)
 
@@ -170,14 +165,6 @@ def _apply_steps(
         if kept is not None:
             source, record = source.take(kept), record[kept]
     return published, record
-
-
-def _check_microaggregation(site: MaskContext, step: Microaggregation) -> Microdata:
-    def check_part(part: MaskContext) -> Microdata:
-        microaggregation.refuse_unfit(part, step)
-        return part.data
-
-    return check_part(site) if step.by is None else apply_in_strata(site, step.by, check_part)
 
 
 def infer_belief(
@@ -213,7 +200,7 @@ def infer_belief(
     view = IntruderView(known, originals, originals, released, schema, precision, everybody, window_at_most)
     last = max((i for i, step in enumerate(mechanisms) if isinstance(step, Sampling)), default=len(mechanisms))
     for i, step in enumerate(mechanisms):
-        view = replace(view, knowledge=_infer_from_step(view, step, mechanisms[i + 1 :]))
+        view = replace(view, knowledge=_infer_from_step(replace(view, later=mechanisms[i + 1 :]), step))
         if i == last and present is not None and any(step.target_attributes for step in mechanisms[i:]):
             view = sampling.restrict_to_sample(view, present)
     return replace(view.knowledge, believed=as_shown(view.knowledge.believed, released))
@@ -221,97 +208,25 @@ def infer_belief(
 
 def describe() -> tuple[dict[str, str], ...]:
     """One row per method, for `sdcert methods mask`."""
-    return tuple(one.row() for one in DESCRIPTIONS)
+    return tuple(one.description().row() for one in METHODS)
 
 
 def _resolve_step(step: Masking, schema: Schema, where: str) -> Masking:
-    if isinstance(step, Sampling | Pseudonyms):
+    if step.explicit_attributes == ():
         return step
-    return step.model_copy(update={"attributes": fitting_attributes(targets(step), schema, where)})
+    return step.model_copy(update={"attributes": fitting_attributes(step.mask_targets, schema, where)})
 
 
-def _apply_step(site: MaskContext, step: Masking, later: tuple[Masking, ...]) -> StepResult:
+def _apply_step(site: MaskContext, step: Masking, apply: Callable[[MaskContext], Microdata]) -> StepResult:
+    """apply: the step's own, or its `check`."""
     if isinstance(step, Sampling):
         kept = sampling.sample_rows(site, step)
         return site.data.take(kept), kept
-    return _mask_by_strata(site, step), None
+    return apply(site) if step.strata is None else apply_in_strata(site, step.strata, apply), None
 
 
-def _mask_by_strata(site: MaskContext, step: Masking) -> Microdata:
-    if step.by is not None:
-        return apply_in_strata(site, step.by, lambda part: _apply_method(part, step))
-    return _apply_method(site, step)
-
-
-def _apply_method(site: MaskContext, step: Masking) -> Microdata:
-    match step:
-        case Microaggregation():
-            return microaggregation.microaggregate(site, step)
-        case RankSwapping():
-            return rank_swapping.rank_swap(site, step)
-        case RankJitter():
-            return rank_jitter.jitter(site, step)
-        case ReverseMapping():
-            return reverse_mapping.map_back(site, step)
-        case Pram():
-            return pram.randomise(site, step)
-        case Noise():
-            return noise.add_noise(site, step)
-        case TopBottomCoding():
-            return top_bottom_coding.top_bottom_code(site, step)
-        case Rounding():
-            return rounding.round_to_base(site, step)
-        case Recoding():
-            return recoding.recode(site, step)
-        case Pseudonyms():
-            pseudonyms.refuse_unfit(site.table, site.schema, step, site.where)
-            return site.data
-        case Sampling():
-            return site.data  # it leaves out rows, and changes none
-        case _:
-            assert_never(step)
-
-
-def _infer_from_step(view: IntruderView, step: Mechanism, later: tuple[Mechanism, ...] = ()) -> Belief:
-    if isinstance(step, Pram) and not view.knowledge.complete and _is_coded_later(step, later):
-        return view.knowledge.forget(step.target_attributes)  # the released categories are others than those that were drawn
-    if isinstance(step, Undeclared | Synthetic):
-        return view.knowledge.forget(step.attributes)
-    if step.by is not None and not isinstance(step, Sampling):
-        return infer_in_strata(view, step, lambda part: _infer_from_method(part, step))
-    return _infer_from_method(view, step)
-
-
-def _is_coded_later(step: Pram, later: tuple[Mechanism, ...]) -> bool:
-    return any(not isinstance(one, Pram) and set(one.target_attributes) & set(step.target_attributes) for one in later)
-
-
-def _infer_from_method(view: IntruderView, step: Masking) -> Belief:
-    match step:
-        case Microaggregation():
-            return microaggregation.infer(view, step)
-        case RankSwapping():
-            return rank_swapping.infer(view, step)
-        case RankJitter():
-            return rank_jitter.infer(view, step)
-        case ReverseMapping():
-            return reverse_mapping.infer(view, step)
-        case Pram():
-            return pram.infer(view, step)
-        case Noise():
-            return noise_following.infer(view, step)
-        case TopBottomCoding():
-            return top_bottom_coding.infer(view, step)
-        case Rounding():
-            return rounding.infer(view, step)
-        case Recoding():
-            return recoding.infer(view, step)
-        case Sampling():
-            return sampling.infer(view, step)
-        case Pseudonyms():
-            return pseudonyms.infer(view, step)
-        case _:
-            assert_never(step)
+def _infer_from_step(view: IntruderView, step: Mechanism) -> Belief:
+    return step.infer(view) if step.strata is None else infer_in_strata(view, step, step.infer)
 
 
 def _canonical(step: Masking) -> str:

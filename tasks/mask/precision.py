@@ -85,3 +85,8 @@ def grid_of(source: Microdata, name: str) -> PrecisionGrid:
         return PrecisionGrid(1, _DAY // step, within_days=step < _DAY)
     step = min(step, _STEPS[1])
     return PrecisionGrid(step // _SECOND, 1) if step >= _SECOND else PrecisionGrid(1, _SECOND // step)
+
+
+def grid_step(grid: PrecisionGrid) -> float:
+    """The distance of two neighbouring points of a grid, in units of positions."""
+    return grid.units / grid.parts

@@ -6,14 +6,16 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, Self
 
 import pyarrow as pa
 from pydantic import model_validator
 
+from tasks.mask.advice import Fields
 from tasks.mask.intruder_belief import Belief
-from tasks.mask.step import Description, IntruderView, MaskStep
+from tasks.mask.mask_text import MaskText
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.spec import Names, Public
@@ -25,7 +27,7 @@ PSEUDONYM_BYTES = 20  # 160 bits: 32 signs of base32 without a rest
 Stable = Literal["release", "series"]
 
 
-class Pseudonyms(MaskStep):
+class Pseudonyms(MaskingMethod):
     """Parameters of pseudonyms.
 
     attributes: identifiers; each becomes a column of pseudonyms under its own name. Identifiers that are not named stay out.
@@ -60,12 +62,45 @@ class Pseudonyms(MaskStep):
         return False
 
     @property
-    def can_be_followed(self) -> bool:
-        return False
-
-    @property
     def no_attack_reason(self) -> str:
         return "without the key nothing follows from how they are made"
+
+    @property
+    def randomness(self) -> Randomness:
+        return "none"  # the key is the publisher's, and the published columns stay as they are
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return False
+
+    @classmethod
+    def description(cls) -> Description:
+        return DESCRIPTION
+
+    def apply(self, context: MaskContext) -> Microdata:
+        refuse_unfit(context.table, context.schema, self, context.where)
+        return context.data  # who holds the key adds the column to the released file
+
+    def infer(self, view: IntruderView) -> Belief:
+        return view.knowledge  # who lacks the key cannot tell a pseudonym from noise
+
+    def describe(self, schema: Schema) -> MaskText:
+        return describe_pseudonyms(self)
+
+    def describe_residual_risk(self) -> str | None:
+        return None if self.stable == "release" else _describe_joined_releases(self)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (cls(method="pseudonyms", attributes=("id",)),)
+
+    @classmethod
+    def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
+        yield from ()  # they mask nothing that a policy measures
+
+    @classmethod
+    def suggest_weaker(cls, fields: Fields, named: str) -> Iterator[str]:
+        yield from ()
 
 
 SCALES: tuple[Scale, ...] = ()
@@ -146,11 +181,6 @@ def refuse_twice(steps: tuple[MaskStep, ...], where: str) -> None:
         seen |= set(step.attributes) if isinstance(step, Pseudonyms) else set()
 
 
-def infer(view: IntruderView, spec: Pseudonyms) -> Belief:
-    """Nothing follows: who lacks the key cannot tell a pseudonym from noise."""
-    return view.knowledge
-
-
 def _refuse_other_role(schema: Schema, name: str, where: str) -> None:
     identifiers = schema.find_by_role(Role.IDENTIFIER)
     allowed = join_with_and(identifiers) or "no attribute of this table: none is an identifier"
@@ -179,3 +209,34 @@ def _format_identifiers(column: pa.Array) -> tuple[str, list[str | None]]:
 
 def _digits(value: float) -> str:
     return str(int(value)) if isinstance(value, int) or value.is_integer() else repr(value)
+
+
+_SERIES = (
+    "A unit has the same pseudonym in all releases of the series: whoever has several of them can join them and follow each "
+    "unit, and find somebody by what changed. What joined releases tell is not attacked here."
+)
+_RELEASE = "They are made anew for every draw and every version of the source, so that they join this release to no other."
+
+
+def describe_pseudonyms(step: Pseudonyms) -> MaskText:
+    return MaskText(
+        title=f"Pseudonyms in place of {join_with_and(step.attributes)}",
+        text=(
+            f"The values of {join_with_and(step.attributes)} are not published; in their place stand keyed "
+            "pseudonyms (HMAC-SHA-256, "
+            f"{8 * PSEUDONYM_BYTES} bits). Whoever lacks the secret key can neither turn one back nor try out identifiers. "
+            f"{_SERIES if step.stable == 'series' else _RELEASE} A missing identifier stays missing, which can be seen. "
+            "The attacks and the losses do not use these columns."
+        ),
+        missing="",
+        attribute=lambda _: "published as a keyed pseudonym",
+        analysts=("Pseudonyms tell rows apart; their order and their signs mean nothing.",),
+    )
+
+
+def _describe_joined_releases(step: Pseudonyms) -> str:
+    return (
+        f"The pseudonyms in place of {join_with_and(step.attributes)} are the same in all releases of the series. "
+        "Whoever joins them "
+        "follows each unit through the versions; that attack is not in this version's catalogue."
+    )

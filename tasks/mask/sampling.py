@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Literal, Self
@@ -9,19 +10,22 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from tasks.mask.advice import MORE_RISK, Fields, state_value
 from tasks.mask.intruder_belief import Belief, row_codes
-from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
+from tasks.mask.mask_text import MaskText
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Scale
+from tasks.microdata.numbers import SPACE, count, number
+from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.spec import Public
-from tasks.microdata.table import Booleans, Integers
+from tasks.microdata.table import Booleans, Integers, Microdata
 from tasks.microdata.units import Units, units_of
 from tasks.microdata.words import join_with_and
 
 LEAST = 2  # of one record no spread can be told
 
 
-class Sampling(MaskStep):
+class Sampling(MaskingMethod):
     """Parameters of sampling: exactly one of share and size.
 
     share: of the records (of the persons, where the schema names a person key) that is kept. size: how many are kept.
@@ -58,12 +62,57 @@ class Sampling(MaskStep):
         return False
 
     @property
-    def can_be_followed(self) -> bool:
-        return False
-
-    @property
     def no_attack_reason(self) -> str:
         return "who is in the sample was drawn at random, and the records that are in it stay as easy to find"
+
+    @property
+    def strata(self) -> None:
+        return None  # it divides its sample among them itself
+
+    @property
+    def randomness(self) -> Randomness:
+        return "by_row"
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return False
+
+    @classmethod
+    def description(cls) -> Description:
+        return DESCRIPTION
+
+    def apply(self, context: MaskContext) -> Microdata:
+        return context.data.take(sample_rows(context, self))
+
+    def infer(self, view: IntruderView) -> Belief:
+        return infer(view, self)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return describe_sampling(self, schema)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (
+            cls(method="sampling", share=0.5),
+            cls(method="sampling", size=20, by=("group",), allocation="equal"),
+        )
+
+    @classmethod
+    def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
+        field = _choose_field(fields)
+        yield (
+            f"Lower `{field}` of {named}{state_value(fields, field)}; but who is in the sample stays as easy to "
+            "find: mask the other columns more strongly as well."
+        )
+
+    @classmethod
+    def suggest_weaker(cls, fields: Fields, named: str) -> Iterator[str]:
+        field = _choose_field(fields)
+        yield f"raise `{field}` of {named}{state_value(fields, field, MORE_RISK)}"
+
+    @classmethod
+    def list_attributes(cls, fields: Fields) -> set[str] | None:
+        return set()
 
 
 SCALES: tuple[Scale, ...] = ()
@@ -197,3 +246,68 @@ def _stratum_of_unit(site: MaskContext, spec: Sampling, units: Units) -> Integer
         allowed, remedy = "attributes that are the same in all rows of a person", "sample by other attributes, or without `by`"
         raise InputError("person-in-several-strata", f"{site.where}.by", what, allowed, remedy)
     return strata
+
+
+def _choose_field(fields: Fields) -> str:
+    return "size" if fields.get("size") is not None else "share"
+
+
+def describe_sampling(step: Sampling, schema: Schema) -> MaskText:
+    persons = bool(schema.find_by_role(Role.PERSON))
+    who, whose = ("persons", ", each with all rows or none") if persons else ("records", "")
+    kept = f"{count(step.size)} {who}" if step.size is not None else f"{number(100 * (step.share or 0))}{SPACE}% of the {who}"
+    kind = "simple" if step.by is None else "stratified"
+    return MaskText(
+        title=f"{kind.capitalize()} random sample of {kept}" + ("" if step.by is None else f", by {join_with_and(step.by)}"),
+        text=(
+            f"A random sample of {kept} was drawn without replacement{whose}; the others are not in the release. "
+            f"{_describe_strata(step)}"
+            "Where a person is in the release, sampling hides nothing of him or her. The losses compare each released row with "
+            "its own original: that a sample differs from the whole by chance is not in them."
+        ),
+        missing="",
+        attribute=lambda _: "as it is",
+        analysts=(*_weighting(step, schema, who), *_errors(step, persons=persons)),
+    )
+
+
+def _describe_strata(step: Sampling) -> str:
+    if step.by is None:
+        return ""
+    divided = "in proportion to their numbers" if step.allocation == "proportional" else "in equal numbers"
+    return f"Each combination of values of {join_with_and(step.by)} was sampled by itself: {divided}, each at least one. "
+
+
+def _weighting(step: Sampling, schema: Schema, who: str) -> tuple[str, ...]:
+    weights = schema.find_by_role(Role.WEIGHT)
+    where = "" if step.by is None else f"within each combination of {join_with_and(step.by)} "
+    told = (
+        f"Totals and counts of the source need a factor: {where}the number of {who} in the source over their number in the "
+        "release."
+    )
+    if step.by is not None and step.allocation == "equal":
+        told += (
+            " Means need it too: small strata have as many rows here as large ones. The numbers in the source are not in the "
+            "release: the publisher has them."
+        )
+    elif step.share is not None:
+        told += f" It is about {number(1 / step.share)}."
+    if not weights:
+        return (told,)
+    return (
+        f"{told} The weights in {join_with_and(weights)} are those of the source and were not changed: multiply them by it.",
+    )
+
+
+def _errors(step: Sampling, *, persons: bool) -> tuple[str, ...]:
+    if persons:
+        return (
+            "Standard errors: those of a sample of clusters, as the rows of a person came or were left out together"
+            f"{'' if step.by is None else ', drawn in strata'}; with one row to a person those of a sample of rows.",
+        )
+    if step.by is not None:
+        return ("Standard errors: those of a stratified sample, the finite population correction 1 - m/n in each stratum.",)
+    return (
+        "As estimates of the source's means, the released means have a standard error of s * sqrt((1 - m/n) / m), s being the "
+        "standard deviation and m of n the number sampled.",
+    )

@@ -10,8 +10,9 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from tasks.microdata.numbers import count
+from tasks.report import mask_description as masks
 from tasks.report.content import Content
-from tasks.report.masks import mask_description as masks
 from tasks.report.views import (
     attacks,
     estimated,
@@ -29,7 +30,6 @@ from tasks.report.views import (
 )
 from tasks.report.wording import sentences
 from tasks.report.wording.meanings import MEANINGS
-from tasks.report.wording.numbers import count
 
 _TEMPLATES = "templates"
 _STEERING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

@@ -2,97 +2,46 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import numpy as np
 import pytest
+from mask_family import EXAMPLES, SCHEMA, apply_example, example_ids, make_table
 
 from tasks.attack.methods import attack
-from tasks.attack.threat import ATTACKS, Intruder, default_attacks
-from tasks.mask.categories.pram import Pram
-from tasks.mask.coding.recoding import Recoding
-from tasks.mask.coding.rounding import Rounding
-from tasks.mask.coding.top_bottom_coding import TopBottomCoding
-from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.methods import DESCRIPTIONS, Masking, describe, infer_belief, mask
-from tasks.mask.noise.noise import Noise
-from tasks.mask.pseudonyms import Pseudonyms
-from tasks.mask.ranks.rank_jitter import RankJitter
-from tasks.mask.ranks.rank_swapping import RankSwapping
-from tasks.mask.ranks.reverse_mapping import ReverseMapping
-from tasks.mask.sampling import Sampling
+from tasks.attack.threat import ATTACKS, Intruder, default_attacks, list_step_attacks
+from tasks.mask.external_release.released import Synthetic, Undeclared
+from tasks.mask.methods import infer_belief
 from tasks.microdata.alignment import Alignment
-from tasks.microdata.schema import Role, Scale
-from tasks.report.masks.mechanism_knowledge import describe_mechanism_knowledge
 
-NUMBERS, WORDS = ("n", "m"), ("a",)
-STEPS = (
-    *(
-        Microaggregation(method="microaggregation", attributes=NUMBERS, k=3, partition=partition)
-        for partition in ("mdav", "v_mdav", "refined", "randomised", "individual_ranking", "projection")
-    ),
-    RankSwapping(method="rank_swapping", attributes=NUMBERS, window_percent=10.0),
-    RankSwapping(method="rank_swapping", attributes=NUMBERS, variant="p_buckets", buckets=5),
-    RankSwapping(method="rank_swapping", attributes=NUMBERS, variant="p_distribution", p_percent=20.0),
-    RankJitter(method="rank_jitter", attributes=NUMBERS, window_percent=10.0),
-    ReverseMapping(method="reverse_mapping", attributes=NUMBERS),
-    Pram(method="pram", attributes=WORDS, retention=0.8),
-    *(
-        Noise(method="noise", attributes=NUMBERS, kind=kind, sd_percent=20)
-        for kind in ("independent", "correlated", "variance_restoring")
-    ),
-    TopBottomCoding(method="top_bottom_coding", limits={"n": {"top": 25.0, "publish": "limit"}}),
-    *(Rounding(method="rounding", bases={"n": 5.0, "m": 5.0}, kind=kind) for kind in ("deterministic", "random", "controlled")),
-    Recoding(method="recoding", recode={"a": {"map": {"x": "v", "y": "v", "z": "w"}}}),
-    Sampling(method="sampling", share=0.5),
-    Pseudonyms(method="pseudonyms", attributes=("id",)),
+each_example = pytest.mark.parametrize(("kind", "step"), EXAMPLES, ids=example_ids())
+
+
+@pytest.mark.parametrize(
+    "step", [*(step for _, step in EXAMPLES), Undeclared(attributes=("age",)), Synthetic(attributes=("age",))]
 )
-BEFORE = {"reverse_mapping": (STEPS[0],)}  # what has to come before
-ANSWERS = {one.method: one.answered_by for one in DESCRIPTIONS}
-
-
-@pytest.fixture(scope="module")
-def people(table):
-    rng, n = np.random.default_rng(3), 40
-    columns = {"a": ["xyz"[i % 3] for i in range(n)], "n": rng.permutation(n), "m": rng.permutation(n)}
-    return table(
-        {**columns, "id": [f"p{i}" for i in range(n)]},
-        scales={"a": Scale.NOMINAL, "id": Scale.NOMINAL},
-        roles={"id": Role.IDENTIFIER},
-    )
-
-
-def named(step):
-    return f"{step.method}:{getattr(step, 'partition', None) or getattr(step, 'variant', None) or getattr(step, 'kind', '')}"
-
-
-def test_no_mask_is_forgotten():
-    methods = {get_args(kind.model_fields["method"].annotation)[0] for kind in get_args(get_args(Masking)[0])}
-    assert methods == {step.method for step in STEPS} == {row["method"] for row in describe()}
-    assert {name for names in ANSWERS.values() for name in names} <= set(ATTACKS)
-
-
-@pytest.mark.parametrize("step", STEPS, ids=named)
 def test_what_answers_a_mask_runs_by_default(step):
-    assert set(ANSWERS[step.method]) <= {spec.method for spec in default_attacks((step,))}
+    assert step.answered_by
+    assert set(step.answered_by) <= set(ATTACKS), f"{type(step).__name__} names an attack that does not exist"
+    assert set(list_step_attacks(step)) <= {spec.method for spec in default_attacks((step,))}
 
 
-@pytest.mark.parametrize("step", STEPS, ids=named)
-def test_an_attack_gains_by_knowing_it_or_the_report_says_that_none_does(people, step):
-    original, schema = people
-    done = mask(original, schema, (*BEFORE.get(step.method, ()), step), seed=bytes(32), path=())
-    knows = tuple(name for name in schema.release_columns if name != "id")
-    knowledge = infer_belief(original.select(knows), done.data, schema, done.mechanisms)
+@each_example
+def test_an_attack_gains_by_knowing_it_or_the_report_says_that_none_does(kind, step):
+    original, name = make_table(), kind.__name__
+    done = apply_example(step, original)
+    knows = SCHEMA.release_columns
+    knowledge = infer_belief(original.select(knows), done.data, SCHEMA, done.mechanisms)
     *_, resolved = done.mechanisms
     concluded = bool(resolved.target_attributes) and not set(resolved.target_attributes) & set(knowledge.unclear)
     if step.no_attack_reason is not None:
-        assert not concluded
-        assert next(describe_mechanism_knowledge([resolved])).startswith("No transparency attack answers")
+        assert not concluded, f"{name} says that no attack gains by knowing it, and something follows from it"
+        assert (resolved.describe_knowledge() or "").startswith("No transparency attack answers")
         return
     spec = ATTACKS["transparency" if concluded else "consistency"]
-    assert spec in [ATTACKS[name] for name in ANSWERS[step.method]]
+    assert spec in [ATTACKS[one] for one in step.answered_by], (
+        f"{name}: nothing follows from the step, no other attack answers it, and `no_attack_reason` gives no reason"
+    )
     everybody = np.arange(original.n)
-    plan, alignment = spec(method=ANSWERS[step.method][0 if concluded else 1]), Alignment.complete_in(everybody)
-    parts = (original, done.data, schema, done.mechanisms, plan, Intruder("declared", knows))
+    plan, alignment = spec(method=step.answered_by[0 if concluded else 1]), Alignment.complete_in(everybody)
+    parts = (original, done.data, SCHEMA, done.mechanisms, plan, Intruder("declared", knows))
     assert attack(*parts, alignment=alignment, targets=everybody).status == "ok"
-    assert not any(text.startswith("No transparency") for text in describe_mechanism_knowledge([resolved]))
+    assert not (resolved.describe_knowledge() or "").startswith("No transparency")

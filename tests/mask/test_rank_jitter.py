@@ -18,10 +18,9 @@ from sites import site_of
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.methods import infer_belief, mask
 from tasks.mask.ranks.by_rank import rank_interval
-from tasks.mask.ranks.rank_jitter import RankJitter, furthest, half_width, jitter, jitter_ranks
+from tasks.mask.ranks.rank_jitter import RankJitter, describe_rank_jitter, furthest, half_width, jitter, jitter_ranks
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
-from tasks.report.masks.rank_jitter import describe_rank_jitter
 
 LEVEL = 1e-4
 SEED = bytes(range(32))

@@ -17,11 +17,10 @@ from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import infer_belief, mask
 from tasks.mask.noise.noise import Noise
-from tasks.mask.ranks.reverse_mapping import ReverseMapping, map_back
+from tasks.mask.ranks.reverse_mapping import ReverseMapping, describe_reverse_mapping, map_back
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
-from tasks.report.masks.reverse_mapping import describe_reverse_mapping
 
 LEVEL = 1e-4
 

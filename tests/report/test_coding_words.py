@@ -8,7 +8,7 @@ from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
-from tasks.report.masks.mask_description import describe_mask
+from tasks.report.mask_description import describe_mask
 
 SCHEMA = Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for name in ("age", "town")))
 

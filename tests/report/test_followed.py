@@ -6,10 +6,8 @@ import pytest
 
 from tasks.mask.external_release.released import Undeclared
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.methods import DESCRIPTIONS
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.sampling import Sampling
-from tasks.report.masks.mechanism_knowledge import describe_mechanism_knowledge
 
 
 def micro(**more):
@@ -26,30 +24,20 @@ def micro(**more):
     ],
 )
 def test_a_mask_that_nothing_answers_says_so(step):
-    (told,) = describe_mechanism_knowledge([step])
+    told = step.describe_knowledge()
     assert told.startswith(f"No transparency attack answers {step.rule}: ")
     assert step.no_attack_reason in told
 
 
 def test_what_a_randomised_partition_would_give():
-    (together,) = describe_mechanism_knowledge([micro()])
+    together = micro().describe_knowledge()
     assert "age and income draws nothing at random" in together
     assert "is left with each record's own group" in together
     assert "the nearest mean of a randomised one 29, 8 and 3 %" in together
     for apart in (micro(partition="individual_ranking"), micro(blocks=(("age",), ("income",)))):
-        (told,) = describe_mechanism_knowledge([apart])
+        told = apart.describe_knowledge()
         assert "intersects each record's own groups" in told
         assert "grouping them jointly would help, and randomising the partition would not" in told
-    (single,) = describe_mechanism_knowledge([Microaggregation(method="microaggregation", attributes=("age",), k=3)])
+    single = Microaggregation(method="microaggregation", attributes=("age",), k=3).describe_knowledge()
     assert "grouping them jointly" in single
     assert "own group." in single
-
-
-def test_every_mask_names_what_answers_it():
-    # the field has no default: a new mask cannot forget it
-    assert all(one.answered_by for one in DESCRIPTIONS)
-    assert {one.row()["answered by"] for one in DESCRIPTIONS} == {
-        "transparency",
-        "transparency, consistency",
-        "distance_linkage",
-    }

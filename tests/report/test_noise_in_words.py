@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.mask.noise.noise import Noise
-from tasks.report.masks.noise import describe_noise
+from tasks.mask.noise.noise import Noise, describe_noise
 
 SPACE = "\u202f"
 

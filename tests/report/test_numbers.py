@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.report.wording.numbers import count, format_against_limit, format_limit, format_with_unit, number, share
+from tasks.microdata.numbers import count, format_against_limit, format_limit, format_with_unit, number, share
 
 SHARES = st.floats(0, 1, allow_nan=False)
 

@@ -20,8 +20,7 @@ from tasks.mask.methods import Masking
 from tasks.mask.step import MaskStep
 from tasks.microdata.public_paths import cut_at_private, is_public_path, parts_of
 from tasks.microdata.spec import Public, Spec, declaration_of
-from tasks.report.masks.mask_description import describe_mask
-from tasks.report.masks.mechanism_knowledge import describe_mechanism_knowledge
+from tasks.report.mask_description import describe_mask
 from tasks.report.page import Stamp
 from tasks.report.predicate import LedgerClaim, MadeBy
 from tasks.report.statement import predicate
@@ -61,24 +60,12 @@ def leaves(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-class Reversal(MaskStep):
+class Reversal(Undeclared):
     """A masking method as somebody writes it who thinks of its values alone: `pivot` names people and declares nothing."""
 
     method: Public[Literal["reversal"]] = "reversal"
     pivot: tuple[str, ...]
     inner: Public[tuple[Reversal, ...]] = ()
-
-    @property
-    def rule(self) -> str:
-        return "reversal"
-
-    @property
-    def moves_values(self) -> bool:
-        return True
-
-    @property
-    def no_attack_reason(self) -> None:
-        return None
 
 
 def outputs(steps: tuple[MaskStep, ...], content) -> str:
@@ -178,7 +165,7 @@ def test_categories_values_paths_and_queries_of_a_release_file_are_not_told(plan
     words = [describe_mask(step, certified.schema) for step in planted.masking]
     rules = [step.rule for step in planted.masking]
     assert CANARY not in outputs(planted.masking, certified) + str(words) + str(rules)
-    assert CANARY not in " ".join(describe_mechanism_knowledge(planted.masking))
+    assert CANARY not in " ".join(step.describe_knowledge() or "" for step in planted.masking)
     shown = planted.public()["masking"]
     assert shown[0]["recode"]["town"] == {"categories": 1, "become": 1, "others": "become one category"}
     assert shown[2]["limits"] == {"age": {"top": "stated", "publish": "limit"}}

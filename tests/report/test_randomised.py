@@ -18,7 +18,7 @@ from tasks.mask.categories.warner import Warner
 from tasks.microdata.canonical import canonical
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.report.content import Content, public_edition
-from tasks.report.masks.mask_description import describe_mask
+from tasks.report.mask_description import describe_mask
 from tasks.report.page import Stamp, render
 from tasks.report.predicate import LedgerClaim, MadeBy, Predicate
 from tasks.report.statement import predicate

@@ -7,8 +7,7 @@ import pytest
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.sampling import Sampling
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
-from tasks.report.masks.mask_description import describe_mask
-from tasks.report.masks.pseudonyms import residual_risk
+from tasks.report.mask_description import describe_mask
 
 
 def schema_of(**roles):
@@ -54,4 +53,4 @@ def test_what_pseudonyms_join_is_told(stable, joins):
     said = describe_mask(step, WEIGHTED)
     assert ("not attacked here" in said.text) == joins
     assert ("join this release to no other" in said.text) != joins
-    assert (residual_risk(step) is not None) == joins
+    assert (step.describe_residual_risk() is not None) == joins

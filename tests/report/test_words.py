@@ -9,14 +9,14 @@ import pytest
 from tasks.attack.threat import ATTACKS as RUNNABLE
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.microdata.numbers import format_with_unit
 from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
 from tasks.microdata.words import join_with_and
 from tasks.report.content import public_edition
-from tasks.report.masks.mask_description import describe_mask
+from tasks.report.mask_description import describe_mask
 from tasks.report.views.overview import policy_rows
 from tasks.report.views.rows import unit_of
 from tasks.report.wording import meanings, sentences
-from tasks.report.wording.numbers import format_with_unit
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Verdict, decide

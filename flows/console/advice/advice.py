@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from flows.console.advice.masks import attributes_of, suggest_stronger_masking, suggest_weaker_masking
 from tasks.attack.insiders import SEPARATOR
+from tasks.mask.advice import JOINTLY, MORE_RISK
+from tasks.mask.methods import find_method
 from tasks.microdata.escaping import escape_terminal
+from tasks.microdata.numbers import format_against_limit, format_limit
 from tasks.microdata.words import join_with_and
-from tasks.report.wording.numbers import format_against_limit, format_limit
 from tasks.score.catalogue import LINKAGE, LOSS, MEASURES
 from tasks.score.measures.local_privacy import EPSILON
 from tasks.score.measures.model import MODEL_ACCURACY
@@ -262,3 +263,32 @@ def _format_attribute(line: dict[str, Any]) -> str:
 
 def _join_names(names: list[str]) -> str:
     return join_with_and(map(escape_terminal, names))
+
+
+def attributes_of(step: dict[str, Any]) -> set[str] | None:
+    """The attributes a step names, in one way or another; None: those that fit it."""
+    method = find_method(step["method"])
+    return set(step.get("attributes") or ()) or None if method is None else method.list_attributes(step)
+
+
+def suggest_stronger_masking(place: int, step: dict[str, Any], line: dict[str, Any]) -> Iterator[str]:
+    """How a step would protect more, for a line of the policy on risk. place: in the list of steps."""
+    named, method = f"masking step {place + 1}", find_method(step["method"])
+    if method is None:
+        yield f"Mask more strongly in {named} ({step['method']})."
+    elif line["measure"].startswith("k_anonymity") and method.model_construct(**step).moves_values:
+        yield (
+            f"{named.capitalize()} ({step['method']}) makes no groups, so it keeps no k: {JOINTLY}, or limit max_record_risk "
+            "instead of k_anonymity."
+        )
+    else:
+        yield from method.suggest_stronger(step, named, line)
+
+
+def suggest_weaker_masking(step: dict[str, Any], named: str) -> Iterator[str]:
+    """How a step would cost less. named: "masking step 2"."""
+    method = find_method(step["method"])
+    if method is None:
+        yield f"mask less in {named} ({step['method']}; {MORE_RISK})"
+    else:
+        yield from method.suggest_weaker(step, named)

@@ -19,10 +19,10 @@ from flows.history import manifests, status_of
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import format_limit, format_with_unit
 from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.suggestion import did_you_mean
 from tasks.report.views.rows import mark_bound
-from tasks.report.wording.numbers import format_limit, format_with_unit
 from tasks.runtime.settings import Home
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.membership.figures import REHEARSED

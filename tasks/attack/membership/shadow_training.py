@@ -9,9 +9,6 @@ import pyarrow as pa
 
 from tasks.attack.membership.inference import MembershipExperiment
 from tasks.attack.membership.shadows import Prepare, ShadowAnswers, ShadowPool, Teaching, shadow_pool
-from tasks.mask.coding.recoding import Recoding
-from tasks.mask.coding.rounding import Rounding
-from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.methods import Masking, mask
 from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
 from tasks.microdata.randomness import stream
@@ -39,17 +36,13 @@ def as_asked(people: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> M
 
     Raises NotFollowed where the steps cannot be carried out on these people.
     """
-    certain = tuple(step for step in steps if _is_certain(step))
+    certain = tuple(step for step in steps if step.is_rule_for_values)
     if not certain:
         return people
     try:
         return mask(people, schema, certain, seed=bytes(32), path=()).data  # nothing is drawn
     except InputError as error:
         raise NotFollowed(f"the steps cannot be carried out on the people who are asked about ({error.code})") from error
-
-
-def _is_certain(step: Masking) -> bool:
-    return isinstance(step, Recoding | TopBottomCoding) or (isinstance(step, Rounding) and step.kind == "deterministic")
 
 
 def refuse_unknown_classes(labels: Integers, learned: Integers) -> None:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from tasks.mask.advice import Fields
 from tasks.mask.categories.invariant import invariant_matrix
 from tasks.mask.categories.matrix import Matrix, chances_of
+from tasks.mask.categories.pram_text import describe_pram, matrix_in_words, suggest_stronger_pram, suggest_weaker_pram
 from tasks.mask.categories.product import CategoryCoding, category_texts, coding_of
 from tasks.mask.categories.warner import Warner, warner_matrix
 from tasks.mask.external_release.shown_digits import stack_tables
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
-from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
+from tasks.mask.mask_text import MaskText
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Scale
+from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Public, PublicField
 from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.microdata.words import join_with_and
 
 
-class Pram(MaskStep):
+class Pram(MaskingMethod):
     """Parameters of PRAM: exactly one of retention, epsilon, matrix and warner.
 
     attributes: what is masked; default: the nominal, code and ordinal quasi-identifiers.
@@ -107,10 +111,44 @@ class Pram(MaskStep):
             return f"each answer kept with probability {self.warner.p:g}, else Yes with probability {self.warner.p_yes:g}"
         return "each value drawn by a stated matrix"
 
+    @property
+    def randomness(self) -> Randomness:
+        return "by_row"
 
-def matrix_in_words(step: Pram) -> str:
-    """A stated matrix by its size: which categories it is over, and their chances, are not for the public."""
-    return f"a matrix of {len(step.matrix or ())} categories"
+    @property
+    def is_rule_for_values(self) -> bool:
+        return False
+
+    @classmethod
+    def description(cls) -> Description:
+        return DESCRIPTION
+
+    def apply(self, context: MaskContext) -> Microdata:
+        return randomise(context, self)
+
+    def infer(self, view: IntruderView) -> Belief:
+        return infer(view, self)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return describe_pram(self)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (
+            cls(method="pram", attributes=("group", "grade"), retention=0.8),
+            cls(method="pram", attributes=("group",), epsilon=0.5),
+            cls(method="pram", attributes=("group", "vote"), retention=0.5, jointly=True),
+            cls(method="pram", attributes=("group",), epsilon=0.5, invariant=True, by=("vote",)),
+            cls(method="pram", attributes=("vote",), warner=Warner(p=0.4, p_yes=0.5, yes="Yes")),
+        )
+
+    @classmethod
+    def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
+        yield suggest_stronger_pram(fields, named, line)
+
+    @classmethod
+    def suggest_weaker(cls, fields: Fields, named: str) -> Iterator[str]:
+        yield suggest_weaker_pram(fields, named)
 
 
 SCALES = (Scale.NOMINAL, Scale.CODE, Scale.ORDINAL)
@@ -222,9 +260,15 @@ def infer(view: IntruderView, spec: Pram) -> Belief:
     which he lacks one that was drawn with them, nothing follows.
     """
     knowledge = view.knowledge
+    if not knowledge.complete and _is_coded_later(view, spec):
+        return knowledge.forget(spec.target_attributes)  # the released categories are others than those that were drawn
     for names in spec.units:
         knowledge = _infer_unit(replace(view, knowledge=knowledge), spec, names)
     return knowledge
+
+
+def _is_coded_later(view: IntruderView, spec: Pram) -> bool:
+    return any(not isinstance(one, Pram) and set(one.target_attributes) & set(spec.target_attributes) for one in view.later)
 
 
 def _infer_unit(view: IntruderView, spec: Pram, names: tuple[str, ...]) -> Belief:

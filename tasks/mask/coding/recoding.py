@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
+from tasks.mask.advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.coding.bands import apply_bands, refuse_idle_bands
 from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.mask.coding.first_digits import DigitGrouping, first_digits, refuse_no_digits
@@ -17,10 +18,11 @@ from tasks.mask.coding.joined_categories import Become, join_categories, refuse_
 from tasks.mask.coding.mapping import Pairs, read_mapping
 from tasks.mask.coding.written import Written
 from tasks.mask.intruder_belief import Belief
+from tasks.mask.mask_text import MaskText
 from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
-from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Scale
+from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Name, Public, PublicField, Spec
 from tasks.microdata.table import Microdata
 from tasks.microdata.words import join_with_and
@@ -96,7 +98,7 @@ Recodes = Annotated[
 ]
 
 
-class Recoding(MaskStep):
+class Recoding(MaskingMethod):
     """Parameters of recoding.
 
     recode: for each attribute that is masked how: `{age: {intervals: [30, 45, 65], publish: median}, town: {file: towns.csv}}`.
@@ -134,6 +136,47 @@ class Recoding(MaskStep):
     def no_attack_reason(self) -> None:
         return None
 
+    @property
+    def randomness(self) -> Randomness:
+        return "none"
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return True
+
+    @classmethod
+    def description(cls) -> Description:
+        return DESCRIPTION
+
+    def apply(self, context: MaskContext) -> Microdata:
+        return recode(context, self)
+
+    def infer(self, view: IntruderView) -> Belief:
+        return infer(view, self)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return describe_recoding(self)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (
+            cls.model_validate({"method": "recoding", "recode": {"group": {"map": {"a": "b"}, "others": "keep"}}}),
+            cls.model_validate({"method": "recoding", "recode": {"age": {"intervals": (12, 30), "publish": "median"}}}),
+        )
+
+    @classmethod
+    def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
+        yield f"Recode into fewer categories or wider bands in {named} (`recode`), or {JOINTLY}."
+
+    @classmethod
+    def suggest_weaker(cls, fields: Fields, named: str) -> Iterator[str]:
+        yield f"recode into more categories or narrower bands in {named} ({MORE_RISK})"
+
+    @classmethod
+    def list_attributes(cls, fields: Fields) -> set[str] | None:
+        named = super().list_attributes(fields)
+        return set(fields.get("recode") or ()) if named is None else named
+
 
 def outcome_in_words(recode: Recode) -> str:
     """`4 bands`, `coarser categories`, `groups of one first digit`."""
@@ -143,6 +186,12 @@ def outcome_in_words(recode: Recode) -> str:
     return "coarser categories" if recode.intervals is None else f"{len(recode.intervals) + 1} bands"
 
 
+_STANDS_FOR_BAND = {
+    "midpoint": "the midpoint of the band's limits",
+    "lower": "the band's lower limit",
+    "mean": "the mean of the band's records",
+    "median": "the median of the band's records",
+}
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL, Scale.NOMINAL, Scale.CODE)
 DESCRIPTION = Description(
     method="recoding",
@@ -275,3 +324,37 @@ def _refuse_idle(before: Microdata, after: Microdata, name: str, one: Recode, pl
         raise InputError("nothing-recoded", place, what, "fewer values than before", "take the attribute out of the step")
     if one.intervals is not None:
         refuse_idle_bands(before, after, name, place)
+
+
+def describe_recoding(step: Recoding) -> MaskText:
+    recodes = dict(step.recode)
+    each = (f"in {name} {_outcome(one)}" for name, one in recodes.items())
+    return MaskText(
+        title="Recoding",
+        text=f"Values were replaced by coarser ones, by one rule for all records: {'; '.join(each)}.",
+        missing="Recoding replaces present values; a gap stays a gap.",
+        attribute=lambda attribute: _outcome(recodes[attribute.name]),
+        analysts=_advise_on_recoding(step),
+    )
+
+
+def _outcome(one: Recode) -> str:
+    if one.intervals is not None:
+        shown = _STANDS_FOR_BAND[one.publish] if one.publish is not None else "a stated value inside the band"
+        n_open = {"midpoint": 0, "lower": 1}.get(one.publish or "", 2)  # an open band has no midpoint
+        return f"{len(one.intervals) - 1 + n_open} bands, each published as {shown}"
+    return "categories joined into coarser ones" if one.group is None else f"codes joined into {outcome_in_words(one)}"
+
+
+def _advise_on_recoding(step: Recoding) -> tuple[str, ...]:
+    if all(one.intervals is None for _, one in step.recode):
+        return ()
+    to_mean = any(one.publish == "mean" for _, one in step.recode)
+    kept = (
+        "Where the mean stands for a band, the mean of the whole column is kept, but for the rounding of the published values."
+    )
+    return (
+        "A band stands for an interval: variances lack what varies within the bands, and counts are exact for whole "
+        "bands alone.",
+        *((kept,) if to_mean else ()),
+    )

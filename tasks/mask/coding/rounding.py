@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -10,14 +11,17 @@ from typing import Annotated, Literal, Self, assert_never
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
+from tasks.mask.advice import JOINTLY, MORE_RISK, Fields, state_values
 from tasks.mask.coding.by_attribute import WrittenMapping, refuse_other_attributes
+from tasks.mask.coding.rounding_text import describe_rounding
 from tasks.mask.fitting import extract_positions
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
+from tasks.mask.mask_text import MaskText
 from tasks.mask.precision import round_to_grid
 from tasks.mask.repetition import create_mask_context, infer_by_value_rule
-from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Scale
+from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Name, Public
 from tasks.microdata.table import MOMENT, SECONDS_OF_A_DAY, Booleans, Floats, Integers, Microdata
 from tasks.microdata.words import join_with_and
@@ -36,7 +40,7 @@ _STEPS = 256  # of chances
 _MOST_NOISE = 3.0  # standard deviations of noise that a base may be long, so that rounding counts as noise as well
 
 
-class Rounding(MaskStep):
+class Rounding(MaskingMethod):
     """Parameters of rounding.
 
     bases: for each attribute that is masked the number whose multiples are published: `{age: 5, income: 500}`; for dates in
@@ -75,6 +79,46 @@ class Rounding(MaskStep):
     @property
     def moves_values(self) -> bool:
         return self.kind != "deterministic"
+
+    @property
+    def randomness(self) -> Randomness:
+        return "none" if self.kind == "deterministic" else "by_row"
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return self.kind == "deterministic"
+
+    @classmethod
+    def description(cls) -> Description:
+        return DESCRIPTION
+
+    def apply(self, context: MaskContext) -> Microdata:
+        return round_to_base(context, self)
+
+    def infer(self, view: IntruderView) -> Belief:
+        return infer(view, self)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return describe_rounding(self)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        kinds: tuple[Kind, ...] = ("deterministic", "random", "controlled")
+        return tuple(cls(method="rounding", bases=(("age", 5.0), ("size", 2.0)), kind=kind) for kind in kinds)
+
+    @classmethod
+    def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
+        now = state_values(fields, "bases")
+        yield f"Raise the `bases` of {named}{now}, or {JOINTLY}: who rounds his own records finds them."
+
+    @classmethod
+    def suggest_weaker(cls, fields: Fields, named: str) -> Iterator[str]:
+        yield f"lower the `bases` of {named}{state_values(fields, 'bases', MORE_RISK)}"
+
+    @classmethod
+    def list_attributes(cls, fields: Fields) -> set[str] | None:
+        named = super().list_attributes(fields)
+        return set(fields.get("bases") or ()) if named is None else named
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -11,16 +12,18 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
+from tasks.mask.advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.mask.coding.centres import centre_of, refuse_few
 from tasks.mask.coding.written import Written, position_of
 from tasks.mask.fitting import extract_positions
 from tasks.mask.intruder_belief import Belief
+from tasks.mask.mask_text import MaskText
 from tasks.mask.precision import round_to_grid
 from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
-from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Scale
+from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Name, Public, PublicField, Spec
 from tasks.microdata.table import Booleans, Floats, Microdata
 from tasks.microdata.words import join_with_and
@@ -69,7 +72,7 @@ Limits = Annotated[
 ]
 
 
-class TopBottomCoding(MaskStep):
+class TopBottomCoding(MaskingMethod):
     """Parameters of top and bottom coding.
 
     limits: for each attribute that is masked where it is coded: `{age: {top: 85}, income: {top_percent: 2, publish: median}}`.
@@ -105,6 +108,48 @@ class TopBottomCoding(MaskStep):
     def no_attack_reason(self) -> None:
         return None
 
+    @property
+    def randomness(self) -> Randomness:
+        return "none"
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return True
+
+    @classmethod
+    def description(cls) -> Description:
+        return DESCRIPTION
+
+    def apply(self, context: MaskContext) -> Microdata:
+        return top_bottom_code(context, self)
+
+    def infer(self, view: IntruderView) -> Belief:
+        return infer(view, self)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return describe_coding(self)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (
+            cls.model_validate({"method": "top_bottom_coding", "limits": {"age": {"top": 25.0, "publish": "limit"}}}),
+            cls.model_validate({"method": "top_bottom_coding", "limits": {"size": {"top_percent": 20.0, "publish": "mean"}}}),
+        )
+
+    @classmethod
+    def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
+        limits = _list_limits(fields)
+        yield f"{named.capitalize()} (top_bottom_coding) hides the ends alone: {JOINTLY}, or code more ({limits})."
+
+    @classmethod
+    def suggest_weaker(cls, fields: Fields, named: str) -> Iterator[str]:
+        yield f"code less in {named} ({_list_limits(fields)}; {MORE_RISK})"
+
+    @classmethod
+    def list_attributes(cls, fields: Fields) -> set[str] | None:
+        named = super().list_attributes(fields)
+        return set(fields.get("limits") or ()) if named is None else named
+
 
 def ends_in_words(limits: CodingLimits) -> str:
     """`the top 2 percent and the bottom`: what is coded, without a stated limit."""
@@ -118,6 +163,12 @@ def ends_in_words(limits: CodingLimits) -> str:
     return join_with_and(ends)
 
 
+_LIMITS = ("top", "bottom", "top_percent", "bottom_percent")
+_STANDS_FOR_END = {
+    "limit": "the limit, which is the outermost value that this step leaves",
+    "mean": "the mean of the records that lie there",
+    "median": "the median of the records that lie there",
+}
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
 DESCRIPTION = Description(
     method="top_bottom_coding",
@@ -257,3 +308,37 @@ def _refuse_no_or_all(
     if any(int(beyond.sum()) == n_present for beyond in _flag_coded_values(before, ends)):
         what = f"coding makes all values of `{name}` one: all lie beyond one limit"
         raise InputError("all-coded", place, what, "limits within the values", "move the limit, or withhold the attribute")
+
+
+def _list_limits(step: Fields) -> str:
+    fields = {field for limits in (step.get("limits") or {}).values() for field in _LIMITS if limits.get(field) is not None}
+    return f"`limits`: {join_with_and([f'`{field}`' for field in _LIMITS if field in fields])}" if fields else "`limits`"
+
+
+def describe_coding(step: TopBottomCoding) -> MaskText:
+    limits = dict(step.limits)
+    each = (f"in {name} {ends_in_words(one)} published as {_stands_for_end(one)}" for name, one in limits.items())
+    return MaskText(
+        title="Top and bottom coding",
+        text=f"Values at the ends of a scale were replaced, the same for all that lie there: {'; '.join(each)}. "
+        "All other values are as they were.",
+        missing="Top and bottom coding replaces present values; a gap stays a gap.",
+        attribute=lambda attribute: f"values at the ends coded, published as {_stands_for_end(limits[attribute.name])}",
+        analysts=_advise_on_coding(step),
+    )
+
+
+def _stands_for_end(limits: CodingLimits) -> str:
+    return _STANDS_FOR_END[limits.publish]
+
+
+def _advise_on_coding(step: TopBottomCoding) -> tuple[str, ...]:
+    kinds = {limits.publish for _, limits in step.limits}
+    to_mean = "Where the mean stands for the coded values, that of the whole column is kept, but for its rounding."
+    return (
+        f"The coded values of {join_with_and(name for name, _ in step.limits)} are censored: medians and quantiles "
+        "inside the limits "
+        "are what they were before this step, and variances are mostly too small. Where the limit is published, a coded top "
+        "makes means too small, a coded bottom too large; models for censored data (tobit) take that into account.",
+        *((to_mean,) if "mean" in kinds else ()),
+    )

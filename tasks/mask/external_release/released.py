@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasks.mask.step import MaskStep
+from tasks.mask.intruder_belief import Belief
+from tasks.mask.mask_text import MaskText
+from tasks.mask.step import IntruderView, MaskStep, Randomness
+from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Names, Public
 from tasks.microdata.words import join_with_and
 
@@ -31,6 +34,30 @@ class Undeclared(MaskStep):
     def rule(self) -> str:
         return f"a method that nobody declared, which changed {join_with_and(self.target_attributes)}"
 
+    @property
+    def randomness(self) -> Randomness:
+        return "by_row"
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return False
+
+    @property
+    def answered_by(self) -> tuple[str, ...]:
+        return ("transparency",)
+
+    def infer(self, view: IntruderView) -> Belief:
+        return view.knowledge.forget(self.attributes)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return MaskText(
+            title="Masked elsewhere, method not declared",
+            text=f"{join_with_and(self.target_attributes)} had been masked before, elsewhere, by a method that nobody "
+            "declared.",
+            missing="The table was masked elsewhere: how missing values were treated there is not known.",
+            attribute=lambda _: "masked elsewhere; the method was not declared",
+        )
+
 
 class Synthetic(MaskStep):
     """What stands for the mechanism of a table whose rows belong to nobody: no record was turned into a row.
@@ -46,13 +73,38 @@ class Synthetic(MaskStep):
         return True
 
     @property
-    def can_be_followed(self) -> bool:
-        return False
-
-    @property
     def no_attack_reason(self) -> str:
         return "no record was turned into a row, so that there is nothing to follow from a record to its row"
 
     @property
     def rule(self) -> str:
         return "the synthesis of rows that belong to nobody"
+
+    @property
+    def randomness(self) -> Randomness:
+        return "by_row"
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return False
+
+    @property
+    def answered_by(self) -> tuple[str, ...]:
+        return ("distance_linkage",)
+
+    def infer(self, view: IntruderView) -> Belief:
+        return view.knowledge.forget(self.attributes)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return MaskText(
+            title="Fully synthetic, made elsewhere",
+            text=f"The rows are made up: {join_with_and(self.target_attributes)} were written into rows that belong to "
+            "nobody, elsewhere, by a "
+            "method that is not known here.",
+            missing="The rows belong to nobody: a gap in one says nothing of a person, and how gaps were made is not known.",
+            attribute=lambda _: "synthetic, in rows that belong to nobody",
+            analysts=(
+                "Estimates from synthetic rows have the error of the synthesis beside that of sampling; a standard error that "
+                "is computed as for a sample leaves the first out.",
+            ),
+        )

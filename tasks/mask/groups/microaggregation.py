@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal, Self
@@ -9,6 +10,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from tasks.mask.advice import Fields
 from tasks.mask.groups import beside_mdav
 from tasks.mask.groups.aggregates import Aggregate, aggregate_groups
 from tasks.mask.groups.block import (
@@ -21,16 +23,24 @@ from tasks.mask.groups.block import (
     publish_column,
     refuse_small_patterns,
 )
+from tasks.mask.groups.microaggregation_text import (
+    describe_microaggregation,
+    describe_repeatable_partition,
+    list_blocks,
+    suggest_larger_groups,
+    suggest_smaller_groups,
+)
 from tasks.mask.groups.neighbours import infer_neighbour_interval
 from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, partition_records
 from tasks.mask.groups.persons import join_to_k_persons, persons_of
 from tasks.mask.intruder_belief import Belief
+from tasks.mask.mask_text import MaskText
 from tasks.mask.partitions.projection import Axis
 from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.mask.repetition import infer_by_repeating_step
-from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale
+from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
 from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.table import Floats, Microdata
 from tasks.microdata.words import join_with_and
@@ -45,7 +55,7 @@ class BlockSpec(Spec):
     k: Public[GroupSize | None] = None
 
 
-class Microaggregation(MaskStep):
+class Microaggregation(MaskingMethod):
     """Parameters of microaggregation.
 
     attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times. Nominal ones can be
@@ -121,6 +131,58 @@ class Microaggregation(MaskStep):
     @property
     def moves_values(self) -> bool:
         return False
+
+    @property
+    def randomness(self) -> Randomness:
+        return "by_row" if self.partition == "randomised" else "none"
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return False
+
+    @classmethod
+    def description(cls) -> Description:
+        return DESCRIPTION
+
+    def apply(self, context: MaskContext) -> Microdata:
+        return microaggregate(context, self)
+
+    def infer(self, view: IntruderView) -> Belief:
+        return infer(view, self)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return describe_microaggregation(self, {name: aggregate_of(self, schema[name]) for name in self.target_attributes})
+
+    def describe_knowledge(self) -> str | None:
+        return super().describe_knowledge() or describe_repeatable_partition(self)
+
+    def check(self, context: MaskContext) -> Microdata:
+        refuse_unfit(context, self)
+        return context.data
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        together: tuple[Partition, ...] = ("mdav", "v_mdav", "refined", "randomised", "individual_ranking", "projection")
+        return (
+            *(cls(method="microaggregation", attributes=("age", "size"), k=3, partition=partition) for partition in together),
+            cls(method="microaggregation", attributes=("age",), k=3, partition="optimal_univariate"),
+            cls(method="microaggregation", attributes=("age", "size", "group", "grade"), k=3),
+            cls(method="microaggregation", attributes=("age", "size"), k=2, by=("group",)),
+            cls(method="microaggregation", blocks=(("age",), BlockSpec(attributes=("size", "grade"), k=4)), k=3),
+        )
+
+    @classmethod
+    def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
+        yield from suggest_larger_groups(fields, named, line, cls.list_attributes(fields))
+
+    @classmethod
+    def suggest_weaker(cls, fields: Fields, named: str) -> Iterator[str]:
+        yield from suggest_smaller_groups(fields, named)
+
+    @classmethod
+    def list_attributes(cls, fields: Fields) -> set[str] | None:
+        named = super().list_attributes(fields)
+        return {name for names, _ in list_blocks(fields) for name in names} or None if named is None else named
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL, Scale.NOMINAL, Scale.CODE)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import block_diag
 
 from tasks.mask.intruder_belief import Belief, GaussianLikelihood, InInterval, joint_codes
 from tasks.mask.noise.law import centre_of, contraction, covariance_of, log_variances, log_variances_of, spread_of
-from tasks.mask.noise.noise import Noise, step_of
+from tasks.mask.precision import grid_step
 from tasks.mask.step import IntruderView
 from tasks.microdata.table import Floats, Microdata
+
+if TYPE_CHECKING:
+    from tasks.mask.noise.noise import Noise
 
 
 def infer(view: IntruderView, spec: Noise) -> Belief:
@@ -140,4 +144,4 @@ def _positions(table: Microdata, view: IntruderView, names: tuple[str, ...]) -> 
 
 
 def _steps(view: IntruderView, names: tuple[str, ...]) -> Floats:
-    return np.array([step_of(view.precision[name]) for name in names])
+    return np.array([grid_step(view.precision[name]) for name in names])

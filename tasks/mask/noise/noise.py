@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
 
+from tasks.mask.advice import JOINTLY, MORE_RISK, Fields, state_value
 from tasks.mask.fitting import extract_varying_positions
-from tasks.mask.noise.law import Kind, correlation_of, noisy, spread_of
-from tasks.mask.precision import PrecisionGrid, round_to_grid
-from tasks.mask.step import Description, MaskContext, MaskStep
+from tasks.mask.intruder_belief import Belief
+from tasks.mask.mask_text import MaskText
+from tasks.mask.noise.following import infer
+from tasks.mask.noise.law import Kind, contraction, correlation_of, noisy, spread_of
+from tasks.mask.precision import grid_step, round_to_grid
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Scale
+from tasks.microdata.numbers import SPACE, number
+from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Percent, Public
 from tasks.microdata.table import Floats, Microdata
 from tasks.microdata.words import join_with_and
@@ -26,7 +32,7 @@ IN_WORDS = {
 }
 
 
-class Noise(MaskStep):
+class Noise(MaskingMethod):
     """Parameters of noise.
 
     attributes: what is masked; default: the quasi-identifiers that are numeric or dates.
@@ -59,6 +65,45 @@ class Noise(MaskStep):
     @property
     def no_attack_reason(self) -> None:
         return None
+
+    @property
+    def randomness(self) -> Randomness:
+        return "by_row"
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return False
+
+    @classmethod
+    def description(cls) -> Description:
+        return DESCRIPTION
+
+    def apply(self, context: MaskContext) -> Microdata:
+        return add_noise(context, self)
+
+    def infer(self, view: IntruderView) -> Belief:
+        return infer(view, self)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return describe_noise(self)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (
+            cls(method="noise", attributes=("age", "size"), kind="independent", sd_percent=20.0),
+            cls(method="noise", attributes=("age", "size"), kind="correlated", sd_percent=20.0),
+            cls(method="noise", attributes=("age", "size"), kind="variance_restoring", sd_percent=20.0),
+            cls(method="noise", attributes=("age", "size"), kind="multiplicative", sd_percent=20.0),
+            cls(method="noise", attributes=("age", "size"), kind="correlated", sd_percent=20.0, by=("vote",)),
+        )
+
+    @classmethod
+    def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
+        yield f"Raise `sd_percent` of {named}{state_value(fields, 'sd_percent')}, or {JOINTLY}."
+
+    @classmethod
+    def suggest_weaker(cls, fields: Fields, named: str) -> Iterator[str]:
+        yield f"lower `sd_percent` of {named}{state_value(fields, 'sd_percent', MORE_RISK)}"
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE)
@@ -110,11 +155,6 @@ def add_noise(site: MaskContext, spec: Noise) -> Microdata:
     return data
 
 
-def step_of(grid: PrecisionGrid) -> float:
-    """The distance of two neighbouring points of a grid, in units of positions."""
-    return grid.units / grid.parts
-
-
 def _positions(site: MaskContext, name: str, spec: Noise) -> Floats:
     place = f"{site.where}.attributes: {name}"
     positions = extract_varying_positions(site.data, site.schema, name, site.where)
@@ -126,7 +166,7 @@ def _positions(site: MaskContext, name: str, spec: Noise) -> Floats:
         remedy = "take another kind of noise for it"
         raise InputError("wrong-scale", place, what, "numeric attributes", remedy)
     with np.errstate(over="ignore", invalid="ignore"):
-        spread, step = float(spread_of(positions[:, np.newaxis])[0]), step_of(site.precision[name])
+        spread, step = float(spread_of(positions[:, np.newaxis])[0]), grid_step(site.precision[name])
     if spread * spec.share < LEAST_STEPS * step:
         raise _create_noise_under_grid_error(name, 100 * LEAST_STEPS * step / spread, spec, site.where)
     return positions
@@ -166,3 +206,94 @@ def _not_held(name: str, place: str) -> InputError:
     what = f"with noise `{name}` holds what cannot be published: a number too large, or a date outside the years 1 to 9999"
     remedy = "declare placeholders such as 9999-12-31 as missing, add less noise, or take it out of the step"
     return InputError("noise-out-of-range", place, what, "values well inside what the column can hold", remedy)
+
+
+_KINDS = {
+    "independent": "independent",
+    "correlated": "correlated",
+    "variance_restoring": "variance-restoring",
+    "multiplicative": "multiplicative",
+}
+_ROUNDED = (
+    "Results are rounded as the source is, which adds an error of its own (its variance is a twelfth of the squared step)."
+)
+_ADDED = (
+    "Values may lie outside what is possible, such as a negative age or a date to come: they are published as they came: "
+    "cutting them off would bias an analysis."
+)
+_MULTIPLIED = (
+    "Signs stay, but for small numbers that are rounded to 0, and a zero stays a zero, so that it is certain who has nothing; "
+    "values may be larger than any true one."
+)
+
+
+def describe_noise(step: Noise) -> MaskText:
+    percent, factors = f"{number(step.sd_percent)}{SPACE}%", step.kind == "multiplicative"
+    verb = "multiplies" if factors else "is added to"
+    return MaskText(
+        title=f"{_KINDS[step.kind].capitalize()} noise, {percent} of the standard deviation",
+        text=f"{_what_was_done(step, percent)} {_ROUNDED} {_MULTIPLIED if factors else _ADDED}",
+        missing=f"Noise {verb} present values; a gap stays a gap, so that it is certain who gave no answer.",
+        attribute=lambda _: f"{_KINDS[step.kind]} noise with {percent} of its standard deviation",
+        analysts=(*_for_analysts(step), *_describe_strata(step)),
+    )
+
+
+def _what_was_done(step: Noise, percent: str) -> str:
+    names = join_with_and(step.target_attributes)
+    each = f"{'the' if len(step.target_attributes) == 1 else 'each'} attribute's own standard deviation"
+    if step.kind == "multiplicative":
+        return (
+            f"In {names}, every value was multiplied by a random factor around 1, drawn cell by cell. The error that "
+            f"this makes has, over all records, a standard deviation of {percent} of {each}."
+        )
+    added = f"In {names}, a random error with mean 0 and {percent} of {each} was added to every value"
+    if step.kind == "independent":
+        return f"{added}, for each cell by itself."
+    together = f"{added}; the errors of one record are correlated as the attributes are."
+    if step.kind == "correlated":
+        return together
+    return f"{together} Then all deviations from the mean were shortened, so that variances are again what they were."
+
+
+def _for_analysts(step: Noise) -> tuple[str, ...]:
+    names, root, share = (
+        join_with_and(step.target_attributes),
+        number(contraction(step.share), 4),
+        number(contraction(step.share) ** 2, 4),
+    )
+    if step.kind == "variance_restoring":
+        return (
+            f"Noise in {names}: means, variances, covariances and correlations of these attributes are kept on average and "
+            "need no correction.",
+            f"Covariances and correlations of these with other attributes are {root} of the true ones, and so is the slope of "
+            f"a regression of another attribute on these: divide by {root}.",
+        )
+    if step.kind == "correlated":
+        return (
+            _describe_inflation(step, names, "variances and covariances"),
+            "Correlations and regressions among these attributes are kept on average, and so are covariances with other "
+            f"attributes. Correlations with other attributes are {root} of the true ones, and the slope of a regression of "
+            f"another attribute on these is {share} of the true one: divide by that.",
+        )
+    return (
+        _describe_inflation(step, names, "variances"),
+        f"Covariances are kept on average. The correlation of two of these attributes is {share} of the true one, that of one "
+        f"of them with another attribute {root}: divide by that.",
+        f"The slope of a regression on one of them is {share} of the true one; for a regression on several, take the inverse "
+        "of the corrected covariance matrix instead of that of the file.",
+    )
+
+
+def _describe_inflation(step: Noise, names: str, what: str) -> str:
+    factor = number(1 + step.share**2, 4)
+    return (
+        f"Noise in {names}: means are kept on average; {what} of these attributes are 1 + k = {factor} times as large as in "
+        f"the original, k being the square of {number(step.share, 4)}. Divide them by {factor}."
+    )
+
+
+def _describe_strata(step: Noise) -> tuple[str, ...]:
+    if step.by is None:
+        return ()
+    return (f"The noise was made within each combination of values of {join_with_and(step.by)}: correct within each of them.",)

@@ -15,6 +15,13 @@ from tasks.mask.step import IntruderView, MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Floats, Integers, Microdata
 
+KEPT_COLUMNS = (
+    "Statistics of one such attribute alone (mean, variance, quantiles, frequencies of its values) are exactly what "
+    "they were before this step and need no correction, unless they are taken within a group of records.",
+    "Its relations with other attributes (correlations, regressions, tables, statistics of groups) are weakened, mostly "
+    "towards no relation; the release does not tell by how much, and no general correction is offered.",
+)
+
 RankAssignment = Callable[[str, int, np.random.Generator], Integers]
 Window = Callable[[int], int]
 

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
+from tasks.mask.advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
-from tasks.mask.ranks.by_rank import check_window, get_window_bound, infer_rank_intervals, permute_by_rank, ranks_in
+from tasks.mask.mask_text import MaskText
+from tasks.mask.ranks.by_rank import (
+    KEPT_COLUMNS,
+    check_window,
+    get_window_bound,
+    infer_rank_intervals,
+    permute_by_rank,
+    ranks_in,
+)
 from tasks.mask.ranks.jitter_law import jitter_law
-from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
-from tasks.microdata.schema import Scale
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.microdata.numbers import SPACE, number
+from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Percent, Public
 from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.microdata.words import join_with_and
 
 
-class RankJitter(MaskStep):
+class RankJitter(MaskingMethod):
     """Parameters of rank jitter.
 
     attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times.
@@ -43,6 +54,39 @@ class RankJitter(MaskStep):
     @property
     def no_attack_reason(self) -> None:
         return None
+
+    @property
+    def randomness(self) -> Randomness:
+        return "by_rank"
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return False
+
+    @classmethod
+    def description(cls) -> Description:
+        return DESCRIPTION
+
+    def apply(self, context: MaskContext) -> Microdata:
+        return jitter(context, self)
+
+    def infer(self, view: IntruderView) -> Belief:
+        return infer(view, self)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return describe_rank_jitter(self)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (cls(method="rank_jitter", attributes=("age", "size"), window_percent=10.0),)
+
+    @classmethod
+    def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
+        yield f"{begin_sentence(suggest_distance(fields, named))}, or {JOINTLY}."
+
+    @classmethod
+    def suggest_weaker(cls, fields: Fields, named: str) -> Iterator[str]:
+        yield suggest_distance(fields, named, back=True)
 
 
 _MOST_BLOCKS, _MOST_IN_STRATA = 512, 1024
@@ -165,3 +209,30 @@ def _block(positions: Floats, column: Floats, begins: Integers) -> Integers:
     there = np.append(column, np.nan)[first] == positions
     block = np.searchsorted(begins, first, side="right") - 1
     return np.where(missing, b, np.where(there, block, b + 1))
+
+
+DISPLACEMENTS = (
+    "Rank jitter exchanges no pairs, so that the consistency attack on rank swapping does not apply. That does not make it "
+    "safe: ranks hardly ever move by more than the window, and somebody who knows it and several attributes weighs each row by "
+    "how probable all its displacements are together"
+)
+
+
+def describe_rank_jitter(step: RankJitter) -> MaskText:
+    window = f"{number(step.window_percent)}{SPACE}%"
+    apart = ", each attribute by itself," if len(step.target_attributes) > 1 else ","
+    return MaskText(
+        title=f"Rank jitter, window {window}",
+        text=f"In {join_with_and(step.target_attributes)}{apart} the ranks of the values were shifted at random by "
+        f"up to {window} of the number "
+        f"of records, up or down, and the values were handed out by the new order{_describe_displacement_bound(step)}. "
+        "Each column keeps exactly its values; which record holds which value is blurred.",
+        missing="Rank jitter moves present values only among the records that have one; records without a value take no part.",
+        attribute=lambda _: f"handed out anew by ranks that were shifted by up to {window}",
+        analysts=KEPT_COLUMNS,
+    )
+
+
+def _describe_displacement_bound(step: RankJitter) -> str:
+    twice = 2 * step.window_percent
+    return f", so that none moved by as much as {number(twice)}{SPACE}% of the ranks" if twice < 100 else ""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from tasks.mask.advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.intruder_belief import Belief
+from tasks.mask.mask_text import MaskText
 from tasks.mask.ranks.by_rank import (
+    KEPT_COLUMNS,
     check_window,
     get_window_bound,
     infer_rank_intervals,
@@ -17,9 +21,10 @@ from tasks.mask.ranks.by_rank import (
     window_ranks,
 )
 from tasks.mask.ranks.exchange import exchange_in_buckets, exchange_near, exchange_ranks, normal_targets
-from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Scale
+from tasks.microdata.numbers import SPACE, number
+from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Percent, Public
 from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.words import join_with_and
@@ -28,7 +33,7 @@ Variant = Literal["classic", "p_buckets", "p_distribution"]
 _TAKES: dict[Variant, str] = {"classic": "window_percent", "p_buckets": "buckets", "p_distribution": "p_percent"}
 
 
-class RankSwapping(MaskStep):
+class RankSwapping(MaskingMethod):
     """Parameters of rank swapping: the variant, and exactly the one parameter that it takes.
 
     attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times.
@@ -75,6 +80,49 @@ class RankSwapping(MaskStep):
         if self.p_percent is not None:
             return f"over distances drawn from a normal distribution (mean and sd {self.p_percent / 2:g} percent of the ranks)"
         return f"within {self.window_percent or 0.0:g} percent of the ranks"
+
+    @property
+    def randomness(self) -> Randomness:
+        return "by_rank"
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return False
+
+    @classmethod
+    def description(cls) -> Description:
+        return DESCRIPTION
+
+    def apply(self, context: MaskContext) -> Microdata:
+        return rank_swap(context, self)
+
+    def infer(self, view: IntruderView) -> Belief:
+        return infer(view, self)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return describe_rank_swapping(self)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (
+            cls(method="rank_swapping", attributes=("age", "size"), window_percent=10.0),
+            cls(method="rank_swapping", attributes=("age", "size"), variant="p_buckets", buckets=5),
+            cls(method="rank_swapping", attributes=("age", "size"), variant="p_distribution", p_percent=20.0),
+        )
+
+    @classmethod
+    def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
+        if line.get("attack") == "consistency":
+            yield (
+                f"{named.capitalize()} (rank_swapping) exchanges pairs, and whoever follows the exchanges finds them however "
+                f"far values move: {JOINTLY}."
+            )
+        else:
+            yield f"{begin_sentence(suggest_distance(fields, named))}, or {JOINTLY}."
+
+    @classmethod
+    def suggest_weaker(cls, fields: Fields, named: str) -> Iterator[str]:
+        yield suggest_distance(fields, named, back=True)
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
@@ -159,3 +207,60 @@ def infer(view: IntruderView, spec: RankSwapping) -> Belief:
         return view.knowledge.forget(spec.target_attributes)
     window = get_window_bound(view, spec.window_percent or 0.0)
     return infer_rank_intervals(view, spec.target_attributes, lambda n: window_ranks(window, n))
+
+
+KNOWN_LIMIT = (
+    "Rank swapping exchanges pairs of values: a known limit of the method, in all its variants. If one record's released row "
+    "is found, so is that of each person with whom it changed places. Somebody who knows all records and a few swapped "
+    "attributes of which most values occur once can find nearly every record, however far the values moved"
+)
+
+
+def describe_rank_swapping(step: RankSwapping) -> MaskText:
+    apart = ", each attribute by itself," if len(step.target_attributes) > 1 else ","
+    return MaskText(
+        title=f"Rank swapping, {_parameter(step)}",
+        text=f"In {join_with_and(step.target_attributes)}{apart} {_describe_exchange(step)}. Each column keeps exactly "
+        "its values; which record holds which value is blurred.",
+        missing="Rank swapping exchanges present values only with present ones; records without a value take no part.",
+        attribute=lambda _: _phrase(step),
+        analysts=KEPT_COLUMNS,
+    )
+
+
+def _parameter(step: RankSwapping) -> str:
+    if step.buckets is not None:
+        return f"{step.buckets} buckets"
+    if step.p_percent is not None:
+        return f"normal distances, p {_percent(step.p_percent)}"
+    return f"window {_percent(step.window_percent or 0.0)}"
+
+
+def _describe_exchange(step: RankSwapping) -> str:
+    if step.buckets is not None:
+        return (
+            f"the values were put in order and cut into {step.buckets} buckets of equal size, and values were exchanged "
+            "between records of the same bucket or of two buckets, each next bucket half as often; a few values moved far"
+        )
+    if step.p_percent is not None:
+        return (
+            "values were exchanged between records whose ranks differ by a random number, drawn from a normal distribution "
+            f"around {_percent(step.p_percent / 2)} of the number of records, with a standard deviation as large; a few values "
+            "moved further than that"
+        )
+    return (
+        "values were exchanged between records whose ranks differ by at most "
+        f"{_percent(step.window_percent or 0.0)} of the number of records"
+    )
+
+
+def _phrase(step: RankSwapping) -> str:
+    if step.buckets is not None:
+        return f"exchanged within and between {step.buckets} buckets of ranks"
+    if step.p_percent is not None:
+        return f"exchanged over about {_percent(step.p_percent / 2)} of the ranks"
+    return f"exchanged within {_percent(step.window_percent or 0.0)} of the ranks"
+
+
+def _percent(percent: float) -> str:
+    return f"{number(percent)}{SPACE}%"

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
 
+from tasks.mask.advice import Fields
 from tasks.mask.fitting import extract_positions
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
-from tasks.mask.ranks.by_rank import order_of
-from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
+from tasks.mask.mask_text import MaskText
+from tasks.mask.ranks.by_rank import KEPT_COLUMNS, order_of
+from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
 from tasks.microdata.errors import InputError
-from tasks.microdata.schema import Scale
+from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Floats, Microdata
 from tasks.microdata.words import join_with_and
 
 
-class ReverseMapping(MaskStep):
+class ReverseMapping(MaskingMethod):
     """Parameters of reverse mapping.
 
     attributes: what is mapped back, after steps that masked it; default: the quasi-identifiers that are numeric, ordinal, dates
@@ -43,6 +45,39 @@ class ReverseMapping(MaskStep):
     @property
     def no_attack_reason(self) -> None:
         return None
+
+    @property
+    def randomness(self) -> Randomness:
+        return "by_row"
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return False
+
+    @classmethod
+    def description(cls) -> Description:
+        return DESCRIPTION
+
+    def apply(self, context: MaskContext) -> Microdata:
+        return map_back(context, self)
+
+    def infer(self, view: IntruderView) -> Belief:
+        return infer(view, self)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return describe_reverse_mapping(self)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (cls(method="reverse_mapping", attributes=("age", "size")),)
+
+    @classmethod
+    def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
+        yield f"{named.capitalize()} (reverse_mapping) hands values back by rank: mask more in the steps before it."
+
+    @classmethod
+    def suggest_weaker(cls, fields: Fields, named: str) -> Iterator[str]:
+        yield f"take {named} (reverse_mapping) out: the masked values lose less than values at their ranks"
 
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
@@ -144,3 +179,16 @@ def _ends(now: Floats, source: Floats, part: EqualTo) -> tuple[Floats, Floats]:
     np.minimum.at(lowest, part.twins[~missing], low[~missing])
     np.maximum.at(highest, part.twins[~missing], high[~missing])
     return np.where(missing, np.nan, lowest[part.twins]), np.where(missing, np.nan, highest[part.twins])
+
+
+def describe_reverse_mapping(step: ReverseMapping) -> MaskText:
+    return MaskText(
+        title="Reverse mapping",
+        text=f"In {join_with_and(step.target_attributes)} the masked values were replaced, in order, by the source's "
+        "own: the lowest by the "
+        "lowest, and so on, equal ones in random order. Each column keeps exactly its values; which record holds which is "
+        "as the steps before left it, in ranks.",
+        missing="Reverse mapping hands out values among the records that have one; records without a value take no part.",
+        attribute=lambda _: "mapped back to the source's values of the same ranks",
+        analysts=KEPT_COLUMNS,
+    )

@@ -10,6 +10,7 @@ from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import format_with_unit, number, share
 from tasks.report.charts.editions import Edition
 from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
@@ -19,7 +20,6 @@ from tasks.report.views.probable import ProbableView, probable_view
 from tasks.report.views.residual import gain_over_baselines
 from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, people_text, unit_of
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.numbers import format_with_unit, number, share
 from tasks.report.wording.sentences import attack_title, caution, expand_code_names, intruder_in_words, linkage_settings
 from tasks.score.catalogue import LINKAGE
 from tasks.score.measures.linkage import GROUPS_EXPOSED, LINKED_VALUE_CONTROL, LINKED_VALUE_DISCLOSED, REIDENTIFICATION

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from tasks.mask.categories.marginals import EstimatedShare, EstimatedShares
+from tasks.microdata.numbers import count, number, share
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.rows import TextRow
-from tasks.report.wording.numbers import count, number, share
 
 TOLD = (
     "The original shares among the released records, estimated without bias from the counts in the release and the rule above: "

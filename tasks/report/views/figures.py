@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from tasks.attack.linkage.assertable_links import PRECISION
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import count, format_with_unit, number, share
 from tasks.report.charts.candidates import Candidates, bracket_text
 from tasks.report.charts.distributions import DistributionChart
 from tasks.report.charts.editions import RULES
@@ -23,7 +24,6 @@ from tasks.report.charts.vertical_bars import BarPair, draw_columns
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.views.rows import TextRow, mark_bound, share_in_words
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.numbers import count, format_with_unit, number, share
 from tasks.report.wording.sentences import NOT_DISJOINT, attack_named, attack_title, expand_code_names, uses_all_true_links
 from tasks.score.measures.linkage import KNOWN_LINKS, KNOWN_REIDENTIFICATION, REIDENTIFICATION
 from tasks.score.policy import DECLARED, INSIDER, cannot_fail

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import count, format_with_unit, share
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.views.missing_limits import NO_LINE, is_limited
 from tasks.report.views.rows import FigureRow, figure_text, share_in_words, unit_of
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.numbers import count, format_with_unit, share
 from tasks.report.wording.sentences import attack_named
 from tasks.score.measures.disclosure import REPLICATED_UNIQUES, UNIQUES_RELEASED
 from tasks.score.measures.linkage import LINKED_VALUE_CONTROL, LINKED_VALUE_DISCLOSED

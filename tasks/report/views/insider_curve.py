@@ -8,13 +8,13 @@ from typing import Any
 from tasks.attack.insiders import SETS_PER_COLUMN, largest_complete_size, list_columns
 from tasks.attack.threat import INSIDER_ROLES
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import count, share
 from tasks.microdata.words import join_with_and
 from tasks.report.charts.lines import draw_line
 from tasks.report.content import Content, is_insider
 from tasks.report.views.figures import RATE, Figure, safe
 from tasks.report.views.rows import TextRow, bounds_text, figure_text
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.numbers import count, share
 from tasks.report.wording.sentences import attack_named
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.attack.learned.learning_summary import LearnedFacts
+from tasks.microdata.numbers import SPACE, count, share
 from tasks.report.views.rows import Bar, FigureRow
-from tasks.report.wording.numbers import SPACE, count, share
 from tasks.report.wording.sentences import WORST_CASE
 
 FAMILIES = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import count, format_limit, format_with_unit, number, share
 from tasks.microdata.words import join_with_and
 from tasks.report.charts.roc_chart import RocChart, draw_roc_curve, drawable
 from tasks.report.content import Content
@@ -14,7 +15,6 @@ from tasks.report.views.figures import Figure, safe
 from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text, figure_text, unit_of
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.membership import FILE, MEANS, MODEL, PARTS, TITLES, MembershipWording, find_attack_wording
-from tasks.report.wording.numbers import count, format_limit, format_with_unit, number, share
 from tasks.report.wording.sentences import attack_named
 from tasks.score.measures.membership import (
     MEMBERSHIP_ADVANTAGE,

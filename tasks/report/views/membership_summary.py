@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import SPACE, count, format_limit, format_with_unit, share
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import (
@@ -20,7 +21,6 @@ from tasks.report.views.membership import (
 )
 from tasks.report.views.rows import bounds_text, unit_of
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.numbers import SPACE, count, format_limit, format_with_unit, share
 from tasks.score.measures.membership import FALSE_POSITIVE_RATES, MEMBERSHIP_TRUE_POSITIVE_RATE
 from tasks.score.membership.estimates import others_needed
 

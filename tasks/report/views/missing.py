@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tasks.microdata.numbers import count
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
-from tasks.report.masks.mask_description import describe_mask
-from tasks.report.wording.numbers import count
+from tasks.report.mask_description import describe_mask
 
 
 def missing_in_words(content: Content) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import SPACE
 from tasks.report.content import Content
-from tasks.report.wording.numbers import SPACE
 from tasks.report.wording.sentences import attack_named, somebody
 from tasks.score.measures.disclosure import K_ANONYMITY
 from tasks.score.measures.linkage import MAX_RECORD_RISK

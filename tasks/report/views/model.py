@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import count, format_with_unit, share
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.missing_limits import is_limited
 from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text, unit_of
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.numbers import count, format_with_unit, share
 from tasks.score.measures.membership import MEMBERSHIP_ADVANTAGE, MEMBERSHIP_AUC, MEMBERSHIP_TRUE_POSITIVE_RATE
 from tasks.score.measures.model import MODEL_ACCURACY
 from tasks.train.card import Input, ModelCard

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tasks.microdata.numbers import count, share
 from tasks.microdata.schema import Scale
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
-from tasks.report.masks.mask_description import describe_mask
-from tasks.report.wording.numbers import count, share
+from tasks.report.mask_description import describe_mask
 
 
 def summarise_masking(content: Content) -> str:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from tasks.ingest.methods import ColumnReport
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import SPACE, count, format_against_limit, format_limit, format_with_unit, number, share
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
-from tasks.report.masks.mask_description import describe_mask
+from tasks.report.mask_description import describe_mask
 from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, mark_bound, nearly_none, people_text, unit_of
 from tasks.report.wording.meanings import MEANINGS, meaning
-from tasks.report.wording.numbers import SPACE, count, format_against_limit, format_limit, format_with_unit, number, share
 from tasks.report.wording.sentences import (
     DECISIONS,
     ROLES,

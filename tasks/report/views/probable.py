@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.attack.probabilistic.linkage_summary import Classes, PatternEvidence, ProbableFacts
+from tasks.microdata.numbers import count, number, share
 from tasks.report.charts.lines import draw_shares
 from tasks.report.charts.reliability import ReliabilityCurve
 from tasks.report.charts.waterfall import Fall, draw_waterfall
 from tasks.report.content import Content
 from tasks.report.views.figures import Figure, safe
 from tasks.report.views.rows import TextRow
-from tasks.report.wording.numbers import count, number, share
 
 PATTERNS_DRAWN = 3
 _DASH = "\u2013"

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 
 from tasks.mask.categories.promise import Randomisation
+from tasks.microdata.numbers import number
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
-from tasks.report.wording.numbers import number
 
 
 def describe_randomisation(content: Content) -> Iterator[str]:

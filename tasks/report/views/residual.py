@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import shorten
 
-from tasks.mask.pseudonyms import Pseudonyms
+from tasks.mask.ranks.rank_jitter import DISPLACEMENTS
+from tasks.mask.ranks.rank_swapping import KNOWN_LIMIT
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import count, format_with_unit, share
 from tasks.microdata.schema import Role
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
-from tasks.report.masks.mechanism_knowledge import describe_mechanism_knowledge
-from tasks.report.masks.pseudonyms import residual_risk
-from tasks.report.masks.rank_jitter import DISPLACEMENTS
-from tasks.report.masks.rank_swapping import KNOWN_LIMIT
 from tasks.report.views.fully_synthetic import (
     describe_synthetic_results,
     limits_of_nobody,
@@ -27,7 +25,6 @@ from tasks.report.views.model import describe_model_results, limits_of_model, mo
 from tasks.report.views.randomised import describe_randomisation
 from tasks.report.views.rows import CLASSES, mark_bound, share_in_words, unit_of
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.numbers import count, format_with_unit, share
 from tasks.report.wording.sentences import (
     NOT_DISJOINT,
     WORST_CASE,
@@ -67,7 +64,7 @@ def residual_risks(content: Content) -> tuple[str, ...]:
         *_pairs_of_swaps(content),
         *_describe_jitter_attack(content),
         *describe_randomisation(content),
-        *filter(None, (residual_risk(step) for step in content.mechanisms if isinstance(step, Pseudonyms))),
+        *filter(None, (step.describe_residual_risk() for step in content.mechanisms)),
         *_not_run(content),
     )
     return told or ("No attack gave a figure, so the remaining risk is not assessed.",)
@@ -134,7 +131,7 @@ def list_known_limits(content: Content) -> tuple[str, ...]:
     return (
         _LAW.format("this table"),
         _WORST,
-        *describe_mechanism_knowledge(content.mechanisms),
+        *filter(None, (step.describe_knowledge() for step in content.mechanisms)),
         worst_of_membership(content) or "Membership (whether somebody can tell that a person is in the table) is not assessed.",
         *limits_of_nobody(content),
         _participation(content),

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import count, format_with_unit
 from tasks.report.charts.editions import Edition
-from tasks.report.wording.numbers import count, format_with_unit
 from tasks.score.measures.linkage import RECORDS_EXPOSED, REIDENTIFICATION, TRUTH_AMONG_NEAREST
 from tasks.score.public_shares import FEWEST, FIRST, LEAST
 from tasks.score.rounding import STATISTICS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tasks.microdata.numbers import SPACE
 from tasks.microdata.units import Counts
-from tasks.report.wording.numbers import SPACE
 from tasks.report.wording.units import substitute_unit
 from tasks.score.catalogue import MEASURES
 from tasks.score.measures.disclosure import K_ANONYMITY

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import SPACE, count, format_against_limit, format_limit, number, share
 from tasks.microdata.schema import Attribute, Role
 from tasks.microdata.units import Counts
 from tasks.microdata.words import join_with_and
@@ -15,7 +16,6 @@ from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge, parse_external_file
 from tasks.report.views.rows import nearly_none
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.numbers import SPACE, count, format_against_limit, format_limit, number, share
 from tasks.report.wording.units import add_article
 from tasks.score.catalogue import MEASURES
 from tasks.score.measures.disclosure import SD_INTERVAL_DISCLOSURE

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -20,7 +21,7 @@ from tasks.attack.row_position import RowPosition
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.methods import Masking
+from tasks.mask.methods import METHODS, Masking
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -60,7 +61,7 @@ _NOISE: Masking = Noise(method="noise", kind="independent", attributes=("size",)
 _BOTH: Masking = Noise(method="noise", kind="correlated", attributes=("age", "size"), sd_percent=50.0)
 _ANYWHERE: Masking = RankSwapping(method="rank_swapping", attributes=("size",), window_percent=100.0)
 
-FOLLOWED: dict[str, Steps] = {
+_FOLLOWED: dict[str, Steps] = {
     "microaggregation": (_MICRO,),
     "rank swapping": (_SWAP,),
     "rank jitter": (_JITTER,),
@@ -77,7 +78,16 @@ FOLLOWED: dict[str, Steps] = {
         RankSwapping(method="rank_swapping", attributes=("size",), window_percent=20.0),
         Pram(method="pram", attributes=("group",), retention=0.7),
     ),
-}  # every mask that the attack by transparency follows
+}  # masks that the attack by transparency follows
+FOLLOWED: dict[str, Steps] = {
+    **_FOLLOWED,
+    **{
+        method.description().method: cast(Steps, method.examples()[:1])
+        for method in METHODS
+        if "transparency" in method.description().answered_by
+        and not any(isinstance(step, method) for steps in _FOLLOWED.values() for step in steps)
+    },
+}  # every one of them: those without a scene above by their first example
 LAWS: dict[str, tuple[tuple[str, ...], Steps]] = {
     "PRAM": (("grade", "group"), (_PRAM,)),
     "joint PRAM": (("grade", "group"), (_JOINT,)),

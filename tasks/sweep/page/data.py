@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.microdata.errors import InputError
+from tasks.microdata.numbers import format_limit
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.numbers import format_limit
 from tasks.score.catalogue import MEASURES
 from tasks.score.measures.disclosure import K_ANONYMITY
 from tasks.score.policy import DECLARED, PolicyLine

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from tasks.microdata.numbers import count, format_with_unit
 from tasks.microdata.words import join_with_and
-from tasks.report.wording.numbers import count, format_with_unit
 from tasks.sweep.page.columns import as_json
 from tasks.sweep.page.content import InfluenceCell, PageAxis, PageData, RiskUtilityMap, Spread
 from tasks.sweep.page.still import KINDS, SHAPES, shape, still_map

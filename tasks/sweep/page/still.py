@@ -12,8 +12,8 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import IdentityTransform
 from numpy.typing import NDArray
 
+from tasks.microdata.numbers import format_with_unit
 from tasks.report.charts.canvas import INK, LINE, SOFT, TEXT, Sheet, sheet, short, svg
-from tasks.report.wording.numbers import format_with_unit
 from tasks.sweep.page.content import Floats, PageData, RiskUtilityMap
 
 HEIGHT = 262.0

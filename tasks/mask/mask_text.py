@@ -1,4 +1,4 @@
-"""What the report says of one masking step."""
+"""What is said of one masking step to somebody who uses the data."""
 
 from __future__ import annotations
 

@@ -1,23 +1,61 @@
-"""PRAM in words."""
+"""PRAM in words: for who uses the data, and for who looks for a way to mask more or less."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.mask.categories.pram import Pram, matrix_in_words, transition_matrix
-from tasks.mask.categories.warner import Warner
+from tasks.mask.advice import JOINTLY, MORE_RISK, Fields, begin_sentence, state_value
+from tasks.mask.categories.warner import Warner, warner_matrix
+from tasks.mask.mask_text import MaskText
+from tasks.microdata.numbers import number
 from tasks.microdata.words import join_with_and
-from tasks.report.masks.mask_text import MaskText
-from tasks.report.wording.numbers import number
 
+if TYPE_CHECKING:
+    from tasks.mask.categories.pram import Pram
+
+_SINGLE = {"max_record_risk", "records_exposed"}  # measures of single people
 _CUT = "An estimate below 0 or above 1 is not to be cut off: it says that the error is larger than the share."
 _GROUPS = (
     "Within groups by attributes that were published as they are the same correction holds; relations with other attributes "
     "are weakened until it is made."
 )
 _WHERE_EQUAL = " Where d = q, nothing can be estimated: the chances are the same whatever the truth."
+
+
+def matrix_in_words(step: Pram) -> str:
+    """A stated matrix by its size: which categories it is over, and their chances, are not for the public."""
+    return f"a matrix of {len(step.matrix or ())} categories"
+
+
+def suggest_stronger_pram(fields: Fields, named: str, line: Fields) -> str:
+    """How the step would protect more."""
+    if line["measure"] in _SINGLE:
+        return (
+            f"After {named} (pram) single people are found by luck as well: limit known_reidentification (links that can "
+            f"be asserted) instead of {line['measure']}."
+        )
+    return (
+        f"{begin_sentence(_suggest_exchange(fields, named, 'lower'))}; or {JOINTLY}, which hides more for the same loss "
+        "(categories: each group shows its most frequent one)."
+    )
+
+
+def suggest_weaker_pram(fields: Fields, named: str) -> str:
+    """How the step would cost less."""
+    return f"{_suggest_exchange(fields, named, 'raise')}, so that fewer cells are exchanged ({MORE_RISK})"
+
+
+def _suggest_exchange(fields: Fields, named: str, verb: str) -> str:
+    """Exchange more (lower) or fewer cells (raise) by the parameter that says how often a category stays."""
+    for field in ("retention", "epsilon"):
+        if fields.get(field) is not None:
+            return f"{verb} `{field}` of {named}{state_value(fields, field)}"
+    if fields.get("warner") is not None:
+        return f"{verb} `p` of `warner` in {named}{state_value(fields['warner'], 'p')}"
+    return f"let {'less' if verb == 'lower' else 'more'} stay by the `matrix` of {named}"
 
 
 def describe_pram(step: Pram) -> MaskText:
@@ -107,8 +145,8 @@ def _spread(names: str, step: Pram) -> str:
 
 def _yes_or_no(names: str, warner: Warner) -> str:
     forced = (1 - warner.p) * warner.p_yes
-    only = Pram(method="pram", attributes=("answer",), warner=warner.model_copy(update={"yes": "yes"}))
-    condition = float(np.linalg.cond(transition_matrix(only, ("yes", "no"), where="masking")))
+    question = warner.model_copy(update={"yes": "yes"})
+    condition = float(np.linalg.cond(warner_matrix(question, ("yes", "no"), where="masking")))
     return (
         f"The share of Yes in {names} before this step is estimated without bias as (o \u2212 {number(forced)}) / "
         f"{number(warner.p)}, o the share of Yes in the release among records without a gap; the condition number of the "
