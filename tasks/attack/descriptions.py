@@ -5,13 +5,13 @@ from __future__ import annotations
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.holding import describe_holdings
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import AnyAttack, Intruder
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.methods import Mechanism
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.words import join_with_and
 
 INFERS = {

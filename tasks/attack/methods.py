@@ -26,7 +26,7 @@ from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.linkage.holding import apply_holdings as as_held
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth, compute_outcomes, persons_of, searching_records
+from tasks.attack.outcomes.outcome import AttackResult, compute_outcomes, persons_of, searching_records
 from tasks.attack.probabilistic.linking import link_probably
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
@@ -38,6 +38,7 @@ from tasks.attack.transparency.transparency import Transparency, link_by_mechani
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment, NoAlignment, RowAlignment
 from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import Units

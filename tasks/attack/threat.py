@@ -28,11 +28,11 @@ from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkag
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.transparency.transparency import Transparency
-from tasks.mask.intruder_belief import joint_codes, row_codes
 from tasks.mask.methods import Mechanism
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
+from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Names, Public, Share, Spec

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
+from tasks.microdata.codes import row_codes
+from tasks.microdata.table import Floats, Integers, Microdata
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +158,3 @@ def create_initial_belief(originals: Microdata, *, complete: bool = True) -> Bel
     """What is known before the first step: each row shows the record's own values (a missing one is shown as missing)."""
     shown = (EqualTo((name,), row_codes(originals, (name,)), certain=True) for name in originals.names)
     return Belief(originals, tuple(shown), complete=complete)
-
-
-def row_codes(data: Microdata, names: tuple[str, ...]) -> Integers:
-    """Shape (n,): equal numbers for rows that are equal in all of `names`; a missing value equals a missing value."""
-    return joint_codes([encode_jointly(data.column(name))[0] for name in names], data.n)
-
-
-def joint_codes(columns: Iterable[Integers], n: int) -> Integers:
-    """Shape (n,): codes 0..c-1 of the distinct rows of several columns of codes; all 0 where there is no column."""
-    joint = np.zeros(n, dtype=np.int64)
-    for column in columns:
-        codes = np.unique(column, return_inverse=True)[1].astype(np.int64)
-        joint = np.unique(joint * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].astype(np.int64)
-    return joint

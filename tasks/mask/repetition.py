@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, EqualTo, joint_codes, row_codes
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, EqualTo
 from tasks.mask.step import IntruderView, MaskContext
+from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata, encode_jointly
 

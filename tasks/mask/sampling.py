@@ -9,8 +9,9 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.intruder_belief import Belief, row_codes
+from tasks.mask.intruder_belief import Belief
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
+from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Public

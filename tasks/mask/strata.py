@@ -10,16 +10,9 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.intruder_belief import (
-    Belief,
-    DiscreteLikelihood,
-    EqualTo,
-    GaussianLikelihood,
-    InInterval,
-    joint_codes,
-    row_codes,
-)
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, EqualTo, GaussianLikelihood, InInterval
 from tasks.mask.step import IntruderView, MaskContext, MaskStep
+from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.suggestion import did_you_mean

@@ -10,12 +10,13 @@ from tasks.attack.membership.inference import ExperimentScope
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.methods import resolve_ground_truth
 from tasks.attack.omissions import Omission
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.threat import Intruder
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.alignment import read_alignment
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import GroundTruth, compute_outcomes, persons_of
+from tasks.attack.outcomes.outcome import compute_outcomes, persons_of
 from tasks.attack.outcomes.persons import fare, fare_searched
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import Intruder
@@ -23,6 +23,7 @@ from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import group_rows, units_of

@@ -9,7 +9,6 @@ from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import Intruder
@@ -24,6 +23,7 @@ from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.alignment import Alignment
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Scale
 from tasks.score.linkage import ONE_SHARE, linkage_estimates
 

@@ -19,10 +19,11 @@ from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.intersection import Conditions, is_ruled_out
 from tasks.attack.transparency.transparency import link_by_mechanism
-from tasks.mask.intruder_belief import Belief, row_codes
+from tasks.mask.intruder_belief import Belief
 from tasks.mask.methods import Mechanism, infer_belief
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
+from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public, Slug, Spec
@@ -66,10 +67,10 @@ def link_by_consistency(
     the record's own value: each link implies one more for each swapped attribute, and those imply others. A false one soon
     contradicts another; a true one never does.
     Formula in words: the transparency attack's sets of possible images; of these the pairs whose orbits hold
-    (`consistent_pairs`), then those that are left by `propagate_constraints`; of a record's rows that are left those of the largest
-    belief (`beliefs`), ties shared. The prior is how far values move (`log_displacement`), among the rows of a stratum. Where
-    other attributes were randomised, nothing is concluded of some, or he does not know the strata, the belief is not asked, and
-    a row chosen as by `link_by_mechanism`.
+    (`consistent_pairs`), then those that are left by `propagate_constraints`; of a record's rows that are left those of the
+    largest belief (`beliefs`), ties shared. The prior is how far values move (`log_displacement`), among the rows of a stratum.
+    Where other attributes were randomised, nothing is concluded of some, or the intruder does not know the strata, the belief
+    is not asked, and a row chosen as by `link_by_mechanism`.
 
     Parameters: as `link_by_mechanism`. sample: the records whose orbits are followed where the table is too large for all.
 

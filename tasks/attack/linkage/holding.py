@@ -9,9 +9,9 @@ import pyarrow as pa
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from tasks.ingest.codebooks.categories import Hierarchy
-from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping
-from tasks.mask.fitting import extract_positions
+from tasks.microdata.by_attribute import MappingForm, WrittenMapping
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.scaling import variance_of
 from tasks.microdata.schema import CATEGORICAL, Attribute, Scale, Schema

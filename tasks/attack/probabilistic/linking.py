@@ -9,7 +9,6 @@ import numpy as np
 from tasks.attack.linkage.distance_linkage import RecordPairs
 from tasks.attack.linkage.holding import apply_holdings
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.outcomes.persons import fare
 from tasks.attack.outcomes.posterior import chance_at_truth
 from tasks.attack.probabilistic.levels import PatternComparison
@@ -20,6 +19,7 @@ from tasks.attack.probabilistic.posterior import check_compatible
 from tasks.attack.probabilistic.probabilistic_linkage import Estimated, ProbabilisticLinkage, link_by_probability
 from tasks.attack.threat import Intruder
 from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Schema
 
 MOST_PAIRS = 1_000_000_000  # of distinct records and rows

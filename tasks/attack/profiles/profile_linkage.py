@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from tasks.attack.comparison import PlainComparison, ScaleBy, compare, distinct
+from tasks.attack.comparison import PlainComparison, ScaleBy, compare
 from tasks.attack.linkage.assignment import list_assigned_classes
 from tasks.attack.linkage.attributes import EQUAL, SQUARED, Columns
 from tasks.attack.linkage.distances import euclidean
@@ -18,8 +18,9 @@ from tasks.attack.outcomes.links import Links
 from tasks.attack.profiles.likeness import AttributeColumn, places_by_share
 from tasks.attack.profiles.matching import match_attributes
 from tasks.attack.profiles.profile import Scores, profiles
-from tasks.mask.fitting import extract_positions
+from tasks.microdata.codes import find_distinct_rows
 from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
 from tasks.microdata.spec import Names, Public, Slug, Spec
 from tasks.microdata.suggestion import did_you_mean
@@ -136,7 +137,7 @@ def _compare_profiles(
         for data, some in ((original, his), (masked, theirs))
     )
     d = own.shape[1]
-    return PlainComparison(*distinct(own), *distinct(shown), np.zeros(d, dtype=bool), np.ones(d))
+    return PlainComparison(*find_distinct_rows(own), *find_distinct_rows(shown), np.zeros(d, dtype=bool), np.ones(d))
 
 
 def _compare_matched_attributes(

@@ -18,8 +18,9 @@ from tasks.attack.transparency.marginals import Marginals, marginals
 from tasks.attack.transparency.matching import assign_likeliest_rows
 from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
 from tasks.mask.external_release.released import Undeclared
-from tasks.mask.intruder_belief import Belief, EqualTo, InInterval, joint_codes
+from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.mask.methods import Mechanism, infer_belief
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Percent, Public, Slug, Spec

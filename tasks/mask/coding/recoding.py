@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from tasks.mask.coding.bands import apply_bands, refuse_idle_bands
-from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.mask.coding.first_digits import DigitGrouping, first_digits, refuse_no_digits
 from tasks.mask.coding.joined_categories import Become, join_categories, refuse_unfit_mapping
 from tasks.mask.coding.mapping import Pairs, read_mapping
@@ -19,6 +18,7 @@ from tasks.mask.coding.written import Written
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
+from tasks.microdata.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Name, Public, PublicField, Spec

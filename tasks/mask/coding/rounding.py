@@ -10,13 +10,13 @@ from typing import Annotated, Literal, Self, assert_never
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from tasks.mask.coding.by_attribute import WrittenMapping, refuse_other_attributes
-from tasks.mask.fitting import extract_positions
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
 from tasks.mask.precision import round_to_grid
 from tasks.mask.repetition import create_mask_context, infer_by_value_rule
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
+from tasks.microdata.by_attribute import WrittenMapping, refuse_other_attributes
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Name, Public
 from tasks.microdata.table import MOMENT, SECONDS_OF_A_DAY, Booleans, Floats, Integers, Microdata

@@ -11,15 +11,15 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.mask.coding.centres import centre_of, refuse_few
 from tasks.mask.coding.written import Written, position_of
-from tasks.mask.fitting import extract_positions
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.precision import round_to_grid
 from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
+from tasks.microdata.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Name, Public, PublicField, Spec
 from tasks.microdata.table import Booleans, Floats, Microdata

@@ -17,10 +17,10 @@ from tasks.ingest.sources import SourceSpec
 from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.external_release.row_order import refuse_other_order
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.intruder_belief import joint_codes
 from tasks.mask.methods import Masking, Mechanism, resolve_steps
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.alignment import Alignment, NoAlignment, RowAlignment
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Name, Public, Spec

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import block_diag
 
-from tasks.mask.intruder_belief import Belief, GaussianLikelihood, InInterval, joint_codes
+from tasks.mask.intruder_belief import Belief, GaussianLikelihood, InInterval
 from tasks.mask.noise.law import centre_of, contraction, covariance_of, log_variances, log_variances_of, spread_of
 from tasks.mask.noise.noise import Noise, step_of
 from tasks.mask.step import IntruderView
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.table import Floats, Microdata
 
 

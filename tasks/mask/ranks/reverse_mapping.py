@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.fitting import extract_positions
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.mask.ranks.by_rank import order_of
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskStep
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Floats, Microdata
