@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.outcomes.disclosure import tally
+from tasks.attack.outcomes.disclosure import ClassCounts, LinkedSets, tally
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
@@ -130,13 +130,8 @@ def tally_guesses(
     n_classes = int(links.found_class.max(initial=-1)) + 1
     return Tallied(
         *_tally_units(
-            starts,
-            classes,
-            np.searchsorted(pairs // n_units, np.arange(n_classes + 1)),
-            pairs % n_units,
-            counts,
-            np.searchsorted(sets[by_set], np.arange(len(starts))),
-            by_set,
+            LinkedSets(starts, classes, np.searchsorted(sets[by_set], np.arange(len(starts))), by_set),
+            ClassCounts(np.searchsorted(pairs // n_units, np.arange(n_classes + 1)), pairs % n_units, counts),
             own,
             n_units,
         )
@@ -177,27 +172,17 @@ class _MeanOf:
 
 
 @njit
-def _tally_units(
-    starts: Integers,
-    classes: Integers,
-    unit_starts: Integers,
-    units: Integers,
-    unit_counts: Integers,
-    target_starts: Integers,
-    targets: Integers,
-    own: Integers,
-    n_units: int,
-) -> tuple[Integers, Integers, Integers]:
-    n = len(targets)
+def _tally_units(sets: LinkedSets, classes: ClassCounts, own: Integers, n_units: int) -> tuple[Integers, Integers, Integers]:
+    n = len(sets.targets)
     rows, distinct, mine = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     held = np.zeros(n_units, dtype=np.int64)
     met = np.empty(n_units, dtype=np.int64)
-    for s in range(len(starts) - 1):
-        if target_starts[s] == target_starts[s + 1]:
+    for s in range(len(sets.starts) - 1):
+        if sets.target_starts[s] == sets.target_starts[s + 1]:
             continue
-        n_met = tally(classes[starts[s] : starts[s + 1]], unit_starts, units, unit_counts, held, met)
+        n_met = tally(sets.classes[sets.starts[s] : sets.starts[s + 1]], classes, held, met)
         total = held[met[:n_met]].sum()
-        for t in targets[target_starts[s] : target_starts[s + 1]]:
+        for t in sets.targets[sets.target_starts[s] : sets.target_starts[s + 1]]:
             rows[t], distinct[t], mine[t] = total, n_met, held[own[t]]
         held[met[:n_met]] = 0
     return rows, distinct, mine
