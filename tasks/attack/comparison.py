@@ -26,9 +26,9 @@ MISSING_AGAINST_PRESENT = 2.0
 
 @dataclass(frozen=True, slots=True)
 class PlainComparison:
-    """The distinct records of the intruder and the distinct released rows, in the attributes he knows.
+    """The distinct records of the intruder and the distinct released rows, in the attributes they know.
 
-    own: shape (r, d), his distinct records; own_of_record: shape (n,), which of them each record is.
+    own: shape (r, d), their distinct records; own_of_record: shape (n,), which of them each record is.
     shown: shape (c, d), the distinct released rows; shown_of_row: shape (n,), which of them each released row is.
     nominal, weight: shape (d,); a difference counts weight (nominal) or weight * difference^2. NaN is missing.
     """
@@ -46,7 +46,7 @@ def compare(
 ) -> PlainComparison:
     """Put the intruder's records beside the released rows.
 
-    scale_by: whose standard deviations scale the differences: the release's (an intruder has them whatever he holds), the
+    scale_by: whose standard deviations scale the differences: the release's (an intruder has them whatever they hold), the
     original's, or each file's own (both are centred too, as some papers do; nominal attributes then go by the release).
 
     Raises InputError for a known ordinal text without an order, a category outside it, and an infinite value.

@@ -28,7 +28,7 @@ def set_aside(units: Units, share: float, *, rng: np.random.Generator) -> tuple[
     """The rows that go on to be masked, and those of the control, both ascending: a simple random sample of the units.
 
     Meaning: an intruder asks of a record whether it is in the file. Without people of whom it is known that they are not, there
-    is nothing to compare his answers with.
+    is nothing to compare their answers with.
 
     units: records, or persons, who are set aside with all their rows. share: of the units, rounded to a whole number.
 

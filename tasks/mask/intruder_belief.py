@@ -1,4 +1,4 @@
-"""What an intruder who knows the masking steps concludes about the released rows of the records he knows.
+"""What an intruder who knows the masking steps concludes about the released rows of the records they know.
 
 B_j(x), the set of released rows that can be the image of record x by what is known of attribute j, is never written out: it is
 held as a condition on the values a row may show. The image of x lies in the intersection of all of them.
@@ -96,13 +96,13 @@ class GaussianLikelihood:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """The intruder's records and what he concludes of them after some of the steps.
+    """The intruder's records and what they conclude of them after some of the steps.
 
-    believed: one row per record, one column per known attribute: its value after those steps, as far as he can follow.
+    believed: one row per record, one column per known attribute: its value after those steps, as far as they can follow.
     unclear: known attributes of which nothing is concluded any more. laws: attributes that were randomised after `believed`.
     blurred: attributes to which noise was added after `believed`.
-    complete: does he know all the records that the next step is applied to? Not after some were sampled, nor if he holds a
-    share of them: then he cannot repeat what depends on all of them.
+    complete: do they know all the records that the next step is applied to? Not after some were sampled, nor if they hold a
+    share of them: then they cannot repeat what depends on all of them.
     lost: of `unclear`, those of which who knows all published attributes of the same records concludes nothing either; found by
     the attack (`link_by_mechanism`), empty before.
     """

@@ -65,7 +65,7 @@ class MaskStep(Spec):
 
     @property
     def can_be_followed(self) -> bool:
-        """Does knowing the step tell an intruder something of what his records show? Then a transparency attack must run."""
+        """Does knowing the step tell an intruder something of what their records show? Then a transparency attack must run."""
         return True
 
     @property
@@ -101,12 +101,12 @@ class MaskContext:
 
 @dataclass(frozen=True, slots=True)
 class IntruderView:
-    """What an intruder has when he follows one step: what he concluded before, his records, and the released table.
+    """What an intruder has when they follow one step: what they concluded before, their records, and the released table.
 
-    originals: his records as they were before the first step, row i of them is record i of `knowledge`. table: all of them,
+    originals: their records as they were before the first step, row i of them is record i of `knowledge`. table: all of them,
     where the others are one stratum. released: the released rows, in any order. all_released: are these the rows of all records
-    of the source, of which his may be a share? window_at_most: in percent, where he does not know how far values were moved
-    by ranks but has a bound; None: he knows the windows.
+    of the source, of which theirs may be a share? window_at_most: in percent, where they do not know how far values were moved
+    by ranks but have a bound; None: they know the windows.
     """
 
     knowledge: Belief
@@ -134,7 +134,7 @@ class Description:
 
     method: as the release file names it. what_it_does, parameters, intruder: phrases. scales: of the attributes it can mask.
     by_default: the scales that it masks where no attribute is named; None: all of them.
-    answered_by: the attacks that show what an intruder gains who knows the method; linkage by distance where he gains nothing.
+    answered_by: the attacks that show what an intruder gains who knows the method; linkage by distance where they gain nothing.
     """
 
     method: str

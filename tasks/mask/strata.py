@@ -61,7 +61,7 @@ def _part(
 
 
 def infer_in_strata(view: IntruderView, step: MaskStep, conclude: Callable[[IntruderView], Belief]) -> Belief:
-    """What an intruder concludes of a step that was carried out in strata: nothing, unless he knows everybody's stratum.
+    """What an intruder concludes of a step that was carried out in strata: nothing, unless they know everybody's stratum.
 
     Only what follows for the masked attributes comes from the strata. What was concluded of others before stays as it is: a
     record can be the twin of one in another stratum there.

@@ -45,7 +45,7 @@ def linkage_estimates(
     `reidentification`: the mean credit. `posterior_at_truth`, where the attack has probabilities: the mean of that of the own
     row (a person's rows). `records_exposed`: the share of targets with credit >= 1/2. `max_record_risk`: the
     largest credit. `truth_among_nearest`: the share whose own record is among the guesses. `mean_candidate_set_size`: the
-    mean number of records (persons) among which the intruder cannot choose, 0 where he has no guess. Where the attack has sound
+    mean number of records (persons) among which the intruder cannot choose, 0 without a guess. Where the attack has sound
     candidate sets: `known_links`, the share of targets whose set is one record (one person's rows), and
     `known_reidentification`, the share where it is the target's own; where it links to the nearest instead, the share whose
     link is asserted by its margin (`attack.linkage.known`), and the share where that is right; not where a sample of targets
@@ -54,9 +54,9 @@ def linkage_estimates(
     Where some targets are not in the release, all of these count them, with credit 0; `reidentification_present` leaves them
     out, and `false_links_absent` is the share of them for whom the attack names exactly one record (person): a link without a
     rival, which is how the intruder's surest links look too, and is wrong. It decides nothing: a high one tells the intruder
-    that his links are worth little, and is bad luck for the people whose records he names.
+    that their links are worth little, and is bad luck for the people whose records they name.
     Per group attribute (household): `groups_exposed`, the share of groups with at least one exposed member. Groups are not
-    published and no attack uses them: it says that one member was found by what was published of him, and that whoever knows
+    published and no attack uses them: it says that one member was found by what was published of them, and that whoever knows
     the household then knows whose it is; it does not say that the other members' records can be told apart. Rows without a
     group belong to none.
     Per confidential attribute that the intruder does not know: `linked_value_disclosed`, the mean credit for its value read
@@ -194,7 +194,7 @@ class _Sample:
 
 
 ONE_SHARE = (
-    "who is linked depends on which records he holds: what holds of this share bounds no other one from above, and limits are "
+    "who is linked depends on which records they hold: what holds of this share bounds no other one from above, and limits are "
     "not shown to be kept"
 )
 LEARNED_FROM_ALL = (

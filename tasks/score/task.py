@@ -127,7 +127,7 @@ def _answered(store: Store, produced: MembershipOutputs, frame: Frame | None, ta
 
 
 def _scenes_of_files(store: Store, source: GroundTruth, schema: Schema, results: list[AttackOutputs]) -> dict[str, GroundTruth]:
-    """The scene of each holder of an external file, by his name."""
+    """The scene of each holder of an external file, by their name."""
     found = dict.fromkeys((one["holder"], one["file"]) for one in results if "file" in one)
     holders = ((store.record(holder, Intruder), store.table(file)) for holder, file in found)
     return {holder.name: resolve_ground_truth(source, schema, holder, file) for holder, file in holders}

@@ -345,7 +345,7 @@ class TestWrongInput:
 
 
 class TestUnchanged:
-    """The intruder sees that a column shows each value as often as his own, and hangs together with the others as there."""
+    """The intruder sees that a column shows each value as often as their own, and hangs together with the others as there."""
 
     def files(self, table, n=400):
         rng = np.random.default_rng(11)

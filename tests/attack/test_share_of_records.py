@@ -87,7 +87,7 @@ def some(n, share, seed=0):
 
 
 def test_worked_example_of_exchanges(table):
-    """Of 1, 2, 3, 4, shown as 2, 1, 4, 3, he holds the first two records: each is the only partner the other can have had."""
+    """Of 1, 2, 3, 4, shown as 2, 1, 4, 3, they hold the first two records: each is the only partner the other can have had."""
     data, schema = table({"x": [1.0, 2.0, 3.0, 4.0], "y": [10.0, 20.0, 30.0, 40.0]})
     shown, _ = table({"x": [2.0, 1.0, 4.0, 3.0], "y": [20.0, 10.0, 40.0, 30.0]})
     step = RankSwapping(method="rank_swapping", attributes=("x", "y"), window_percent=25.0)

@@ -79,7 +79,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The distinct records of the intruder and the distinct released rows, in the columns of what he knows.
+    """The distinct records of the intruder and the distinct released rows, in the columns of what they know.
 
     own, shown: shape (r, columns) and (c, columns); own_of_record, shown_of_row: which of them each record and row is.
     ordered: shape (d,): has the attribute a signed difference?

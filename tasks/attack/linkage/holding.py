@@ -68,8 +68,8 @@ def apply_holdings(
 ) -> Microdata:
     """The original table as the intruder holds it: row i is still of record i.
 
-    The errors are his own, independent of the masking; they are the same in every run, so that attacks can be compared, and no
-    secret. where: of the holdings in the release file.
+    The errors are their own, independent of the masking; they are the same in every run, so that attacks can be compared, and
+    no secret. where: of the holdings in the release file.
     Raises InputError for what an attribute cannot have: noise, a multiple or a unit without numbers, a parent that the
     hierarchy does not give.
     """

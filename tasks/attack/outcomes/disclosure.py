@@ -57,7 +57,7 @@ def compute_value_credits(
     ----------
     links: of the records to released rows. original, released: the attribute in both files, shapes (n,) and (m,).
     targets: records that are scored, shape (t,). own: the released rows of each unit (none if it is absent).
-    unit: shape (t,), the unit of each target: itself, or its person, whose other rows tell the same of him.
+    unit: shape (t,), the unit of each target: itself, or its person, whose other rows tell the same of them.
 
     Returns two arrays of shape (t,), each in [0, 1]: linked and control. By chance: the share of the most frequent value.
     Cost: the number of linked rows, summed over the distinct sets of them; for units of several rows that are linked, their

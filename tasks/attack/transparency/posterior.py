@@ -50,7 +50,7 @@ def posterior(links: Links) -> ImagePosterior:
     q the sum of P(l | other) over all OTHER records that can show it (with the record's own P in it the claims would be a
     little low). Where no law is known all possible images are equally likely: then nothing is
     claimed but that the true row is among them.
-    A mean over records of the largest r(l) is what the intruder claims to hit, and that of the sum of r(l)^2 what he claims to
+    A mean over records of the largest r(l) is what the intruder claims to hit, and that of the sum of r(l)^2 what they claim to
     have at the truth.
 
     links: as `link_by_mechanism` returns them.

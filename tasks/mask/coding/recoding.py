@@ -153,7 +153,7 @@ DESCRIPTION = Description(
     "(category: what it becomes) with others (refuse, keep, {become: category}); or group (codes by their first digits); by. "
     "Examples: {age: {intervals: [30, 45, 65], publish: median}}, {age: {intervals: [18, 65], values: [9, 40, 75]}}, "
     '{town: {map: {"1": "1", "2": "1"}, others: keep}}, {town: {file: towns.csv}}, {occupation: {group: {digits: 1}}}',
-    intruder="recodes his own records by the same rule, which comparing a category with the one it became does not; all "
+    intruder="recodes their own records by the same rule, which comparing a category with the one it became does not; all "
     "records of one band or category are left",
     answered_by=("transparency",),
 )
@@ -226,7 +226,7 @@ _MAPPED = frozenset({Scale.ORDINAL, Scale.NOMINAL, Scale.CODE})
 
 
 def infer(view: IntruderView, spec: Recoding) -> Belief:
-    """What the step lets an intruder conclude who knows it: he recodes his own records by the same rule.
+    """What the step lets an intruder conclude who knows it: they recode their own records by the same rule.
 
     A mapping, a midpoint, a lower limit or a stated value is a rule for single values; a mean or median depends on all records.
     """

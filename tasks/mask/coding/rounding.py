@@ -84,8 +84,8 @@ DESCRIPTION = Description(
     scales=SCALES,
     parameters="bases (for each attribute; dates in days, times in seconds), kind (deterministic, random: unbiased, "
     "controlled: keeps the column's total), by",
-    intruder="rounds his own records, or leaves out every row that shows none of the two multiples next to his value, of which "
-    "the nearer one is the likelier",
+    intruder="rounds their own records, or leaves out every row that shows none of the two multiples next to their value, of "
+    "which the nearer one is the likelier",
     answered_by=("transparency",),
 )
 
@@ -167,10 +167,10 @@ def systematic(fractions: Floats, *, rng: np.random.Generator) -> Integers:
 def infer(view: IntruderView, spec: Rounding) -> Belief:
     """What the step lets an intruder conclude who knows it.
 
-    He repeats deterministic rounding; after noise, it counts as normal noise with its variance, a twelfth of the base squared,
-    where the base is at most 3 standard deviations of the noise. Of random and controlled rounding he knows the two multiples
-    next to each of his values, and that the one above is published with the chance (x - below) / base. Of an attribute of
-    which he knew neither before the step, nothing follows.
+    They repeat deterministic rounding; after noise, it counts as normal noise with its variance, a twelfth of the base squared,
+    where the base is at most 3 standard deviations of the noise. Of random and controlled rounding they know the two multiples
+    next to each of their values, and that the one above is published with the chance (x - below) / base. Of an attribute of
+    which they knew neither before the step, nothing follows.
     """
     for name, base in spec.bases:
         blurred = next((part for part in view.knowledge.blurred if name in part.names and not part.factors), None)

@@ -51,7 +51,7 @@ DESCRIPTION = Description(
     what_it_does="after other steps: hands out the source's values by the ranks of the masked ones, equal ones in random order",
     scales=SCALES,
     parameters="attributes, by",
-    intruder="knows among which ranks a value can have fallen, if he can repeat the steps before; after joint "
+    intruder="knows among which ranks a value can have fallen, if they can repeat the steps before; after joint "
     "microaggregation that leaves each record's own group, in which nothing tells the rows apart",
     answered_by=("transparency",),
 )
@@ -113,9 +113,9 @@ def refuse_first(steps: Sequence[MaskStep], where: str) -> None:
 def infer(view: IntruderView, spec: ReverseMapping) -> Belief:
     """What the step lets an intruder conclude who knows it.
 
-    If he can repeat what came before he knows the masked values of all records, and so the ranks among which each value fell:
-    the row shows one of the source's values at those ranks. Of records that he could not tell apart before the step (`Shown`)
-    the values of any. Otherwise nothing follows, as after noise.
+    If they can repeat what came before they know the masked values of all records, and so the ranks among which each value
+    fell: the row shows one of the source's values at those ranks. Of records that they could not tell apart before the step
+    (`Shown`) the values of any. Otherwise nothing follows, as after noise.
     """
     knowledge = view.knowledge
     for name in spec.target_attributes:
