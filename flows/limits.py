@@ -9,6 +9,7 @@ from tasks.attack.linkage.external import names_of
 from tasks.attack.membership.methods import list_weakened
 from tasks.classify.methods import classify
 from tasks.ingest.methods import ingest_raw_table
+from tasks.ingest.released_table import ingest_released_table
 from tasks.ingest.sources import read
 from tasks.mask.external_release.adoption import find_released_records
 from tasks.mask.sampling import Sampling
@@ -49,7 +50,7 @@ def _compute_adopted_share(release: ReleaseSpec, schema: Schema, data: Microdata
     if plan is None or plan.released.align != "key":  # aligned by row, it holds all
         return 1.0
     try:
-        held = find_released_records(data, schema, plan)
+        held = find_released_records(data, plan, ingest_released_table(plan.create_reading_plan(schema)).data)
     except InputError:
         return 1.0
     units = units_of(data, schema)

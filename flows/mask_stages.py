@@ -12,13 +12,12 @@ from flows.release import ReleaseSpec
 from flows.stage_runner import MaskingArtifacts, StageRunner, assert_unchanged, store_part
 from flows.trail import last_pseudonym_key
 from tasks.ingest.external import relocate_errors
-from tasks.ingest.task import ingest_source, source_digest
+from tasks.ingest.task import ingest_released, ingest_source, source_digest
 from tasks.mask.control import refuse_small_control
 from tasks.mask.external_release.adoption import AdoptionPlan
 from tasks.mask.outputs import MaskOutputs, Mechanisms
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.task import RowOrder, Steps, adopt_table, fit_control, mask_table, set_aside_control
-from tasks.microdata.errors import InputError
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.units import units_of
@@ -27,6 +26,7 @@ from tasks.runtime.draws import pseudonym_key_of
 from tasks.train.task import model_digest
 
 CONTROL_TABLE = "ingest control"
+RELEASED_TABLE = "ingest released"
 CountMasking = Callable[[str], str]  # what is attempted -> draw
 
 
@@ -64,13 +64,13 @@ def _adopt(
     control: TableRef | None,
     count_attempt: CountMasking,
 ) -> MaskingArtifacts:
-    """Align a table that was masked elsewhere with the source."""
+    """Read a table that was masked elsewhere, and align it with the source."""
     wanted, digest = store_part(plan), assert_unchanged("released", source_digest(plan.released))
     draw = count_attempt(_join_attempt(wanted, digest, control))
-    table = runner.run("mask", adopt_table.bind(data, schema, wanted, digest, draw, _get_row_order(release)))
-    if source_digest(plan.released) != digest:
-        what, remedy = "the released table changed while it was read", "run again when it is complete"
-        raise InputError("released-changed", "released", what, "a table at rest", remedy)
+    reading = store_part(plan.create_reading_plan(Store().record(schema, Schema)))
+    given = runner.run(RELEASED_TABLE, ingest_released.bind(reading, digest))
+    order = _get_row_order(release)
+    table = runner.run("mask", adopt_table.bind(data, schema, wanted, digest, draw, order, given["data"], given["notes"]))
     return _collect(runner, draw, data, control, schema, table)
 
 

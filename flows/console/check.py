@@ -143,6 +143,7 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     from tasks.attack.threat import intruders
     from tasks.classify.methods import classify
     from tasks.ingest.methods import ingest_raw_table
+    from tasks.ingest.released_table import ingest_released_table
     from tasks.ingest.sources import read
     from tasks.mask.categories.advice import better_matrices
     from tasks.mask.external_release.adoption import adopt
@@ -169,7 +170,8 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     notes = (*notes, *better_matrices(found.data, schema, steps))
     mechanisms: tuple[Mechanism, ...] = steps
     if release.adoption_plan is not None:
-        adopted = adopt(found.data, schema, release.adoption_plan)
+        given = ingest_released_table(release.adoption_plan.create_reading_plan(schema))
+        adopted = adopt(found.data, schema, release.adoption_plan, given.data, given.notes)
         mechanisms, published, notes = adopted.mechanisms, adopted.data, (*notes, *adopted.notes)
     if release.model is not None:
         _refuse_unfit_model(release.model, found.data, schema, steps)

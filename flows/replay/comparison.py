@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from flows.certificate import ReleasedFile
-from flows.mask_stages import CONTROL_TABLE
+from flows.mask_stages import CONTROL_TABLE, RELEASED_TABLE
 from flows.model_stages import FITTED_MODEL
 from flows.replay.changes import Changes
 from flows.replay.past_run import PastRun
@@ -145,7 +145,7 @@ def _flat(arguments: Any) -> Iterator[str]:
 
 def _digest_place(name: str, run: PastRun) -> int:
     """Which argument of a stage is the digest of a file that it reads; -1: it reads none."""
-    if name in ("ingest", CONTROL_TABLE) or is_of_a_file(name):
+    if name in ("ingest", CONTROL_TABLE, RELEASED_TABLE) or is_of_a_file(name):
         return 1
     if name == FITTED_MODEL:
         return 3
@@ -167,7 +167,7 @@ def _data(name: str, run: PastRun, again: Rerun) -> Cause:
     part, whose, key = (
         "masked" if name == "mask" else "data",
         _name_stage_file(name),
-        run.release.key if name == "ingest" else None,
+        run.release.key if name in ("ingest", RELEASED_TABLE) else None,
     )
     if name == FITTED_MODEL:
         return Cause("data", f"the file of {whose} has other bytes")
@@ -185,7 +185,8 @@ def _name_stage_file(stage: str) -> str:
     """What a stage reads from a file."""
     if is_of_a_file(stage):
         return f"the intruder's {stage.removeprefix('ingest ')}"
-    return {"mask": "the released table", CONTROL_TABLE: "the control", FITTED_MODEL: "the model"}.get(stage, "the source")
+    names = dict.fromkeys(("mask", RELEASED_TABLE), "the released table")
+    return {**names, CONTROL_TABLE: "the control", FITTED_MODEL: "the model"}.get(stage, "the source")
 
 
 def _compare_released_file(then: ReleasedTable, again: Rerun, changes: Changes) -> StageFound:
@@ -247,7 +248,8 @@ def _public(error: Exception) -> str:
 
 def _remarks(run: PastRun, again: Rerun) -> Iterator[str]:
     """What a reader should know besides."""
-    for name in ("ingest", CONTROL_TABLE, "mask", *(name for name in run.inputs if is_of_a_file(name))):
+    released = RELEASED_TABLE if RELEASED_TABLE in run.inputs else "mask"  # earlier versions read it where it is aligned
+    for name in ("ingest", CONTROL_TABLE, released, *(name for name in run.inputs if is_of_a_file(name))):
         if _other_data(name, run, again) and again.stages.get(name) == run.stages.get(name, {}):
             yield f"the file of {_name_stage_file(name)} has other bytes than then, and the same content"
     if run.ended is None:

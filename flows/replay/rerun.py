@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from flows.mask_stages import RELEASED_TABLE
 from flows.progress import listener
 from flows.release import ReleaseSpec
 from flows.replay.past_run import WHERE, PastRun
@@ -33,6 +34,7 @@ from tasks.runtime.settings import Home
 from tasks.runtime.stages import StageCall
 
 ATTACKS_AT_ONCE = 2
+ONCE_WITHIN = {RELEASED_TABLE: "mask"}  # stages that earlier versions carried out within another one
 Outputs = TypeVar("Outputs", bound=Mapping[str, object])
 _TOKEN = re.compile(r"(, line \d+)? \([0-9a-f]{16}\)")  # of a failure that keeps its traceback apart
 
@@ -76,14 +78,18 @@ class Rerun:
         with ThreadPoolExecutor(ATTACKS_AT_ONCE, thread_name_prefix=title) as pool:
             running = [pool.submit(self._compute, name, calls[name]) for name in due]
             outputs = [future.result() for future in running]
-        same = all(self.stages[name] == self.recorded.stages.get(name) for name in due)
+        same = all(self.stages[name] == self.recorded.stages.get(name) for name in due if self._find_recorded(name) == name)
         listener.get().end_step(line, time.monotonic() - started, "identical" if same else "differs")
-        if not calls.keys() <= self.recorded.stages.keys():
+        if not {self._find_recorded(name) for name in calls} <= self.recorded.stages.keys():
             raise CameNoFurther
         return outputs
 
     def _is_due(self, name: str) -> bool:
-        return name in self.recorded.stages or self.recorded.status == "failed"
+        return self._find_recorded(name) in self.recorded.stages or self.recorded.status == "failed"
+
+    def _find_recorded(self, name: str) -> str:
+        """The stage of the run in which this one was carried out: its own, or in a run of an earlier version another one."""
+        return name if name in self.recorded.stages else ONCE_WITHIN.get(name, name)
 
     def warn(self, notes: tuple[str, ...]) -> None:
         """A run that is over warns nobody."""

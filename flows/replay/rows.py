@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.table import Integers, Microdata, encode_jointly
 
 
@@ -84,22 +85,13 @@ def _match_by_key(codes: tuple[Integers, ...]) -> Matched | None:
 
 def _match_by_content(columns: Iterable[tuple[Integers, ...]], n_old: int, n_new: int) -> Matched:
     """Equal rows belong together; what is left at the same places of two tables of one length was changed."""
-    codes = _row_codes(columns, n_old + n_new)
+    codes = joint_codes(map(np.concatenate, columns), n_old + n_new)
     old, new = codes[:n_old], codes[n_old:]
     if n_old == n_new and 0 < np.count_nonzero(old != new) == _missing(old, new):
         rows = np.arange(n_old, dtype=np.int64)
         return rows, rows, 0, 0
     before, after = _pair_equal_rows(old, new)
     return before, after, n_old - len(before), n_new - len(after)
-
-
-def _row_codes(columns: Iterable[tuple[Integers, ...]], n: int) -> Integers:
-    """A number for each row of both tables, the same for equal rows."""
-    codes: Integers = np.zeros(n, dtype=np.int64)
-    for both in columns:
-        column = np.concatenate(both) + 1
-        codes = np.unique(codes * (column.max(initial=0) + 1) + column, return_inverse=True)[1].astype(np.int64)
-    return codes
 
 
 def _missing(old: Integers, new: Integers) -> int:

@@ -47,8 +47,8 @@ AT_REST = {"source-changed", "released-changed"}
 UNREACHABLE = {"no-server", "ledger-busy"}
 UNREAD = {"file-name", "file-too-large"}  # nothing of such a file is read
 STAGES = (
-    *("ingest", "classify", "control", "fit control", "mask", "adopt", "train", "adopt model", "people", "ask", "shadows"),
-    *("attack", "membership", "model membership", "score", "score model", "report", "report model"),
+    *("ingest", "ingest released", "classify", "control", "fit control", "mask", "adopt", "train", "adopt model", "people"),
+    *("ask", "shadows", "attack", "membership", "model membership", "score", "score model", "report", "report model"),
 )
 
 

@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.mask.fitting import extract_positions
-from tasks.mask.intruder_belief import joint_codes
+from tasks.microdata.codes import find_distinct_rows
 from tasks.microdata.compiled import njit
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.scaling import share_of_pairs_that_differ, standardise_values, variance_of
 from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
@@ -26,9 +26,9 @@ MISSING_AGAINST_PRESENT = 2.0
 
 @dataclass(frozen=True, slots=True)
 class PlainComparison:
-    """The distinct records of the intruder and the distinct released rows, in the attributes he knows.
+    """The distinct records of the intruder and the distinct released rows, in the attributes they know.
 
-    own: shape (r, d), his distinct records; own_of_record: shape (n,), which of them each record is.
+    own: shape (r, d), their distinct records; own_of_record: shape (n,), which of them each record is.
     shown: shape (c, d), the distinct released rows; shown_of_row: shape (n,), which of them each released row is.
     nominal, weight: shape (d,); a difference counts weight (nominal) or weight * difference^2. NaN is missing.
     """
@@ -46,15 +46,15 @@ def compare(
 ) -> PlainComparison:
     """Put the intruder's records beside the released rows.
 
-    scale_by: whose standard deviations scale the differences: the release's (an intruder has them whatever he holds), the
+    scale_by: whose standard deviations scale the differences: the release's (an intruder has them whatever they hold), the
     original's, or each file's own (both are centred too, as some papers do; nominal attributes then go by the release).
 
     Raises InputError for a known ordinal text without an order, a category outside it, and an infinite value.
     """
     attributes = schema.select(knows)
     scaled = [_scale_attribute(original, masked, schema, attribute, scale_by) for attribute in attributes]
-    own, own_of_record = distinct(np.column_stack([part[0] for part in scaled]))
-    shown, shown_of_row = distinct(np.column_stack([part[1] for part in scaled]))
+    own, own_of_record = find_distinct_rows(np.column_stack([part[0] for part in scaled]))
+    shown, shown_of_row = find_distinct_rows(np.column_stack([part[1] for part in scaled]))
     nominal = np.array([attribute.scale in CATEGORICAL for attribute in attributes])
     return PlainComparison(own, own_of_record, shown, shown_of_row, nominal, np.array([part[2] for part in scaled]))
 
@@ -99,10 +99,3 @@ def _codes(original: Microdata, masked: Microdata, name: str) -> tuple[Floats, F
 def _nominal_weight(codes: Floats) -> float:
     differing = share_of_pairs_that_differ(codes)
     return 2 / differing if differing > 0 else 0.0
-
-
-def distinct(values: Floats) -> tuple[Floats, Integers]:
-    """The distinct rows in ascending order, and which of them each row is; NaN equals NaN."""
-    codes = joint_codes([np.unique(column, return_inverse=True)[1] for column in values.T], len(values))
-    first = np.unique(codes, return_index=True)[1]
-    return np.ascontiguousarray(values[first]), codes

@@ -5,13 +5,13 @@ from __future__ import annotations
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.holding import describe_holdings
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import AnyAttack, Intruder
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.methods import Mechanism
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.words import join_with_and
 
 INFERS = {
@@ -97,7 +97,9 @@ def describe_known_data(spec: AnyAttack, intruder: Intruder, *, complete: bool) 
         return f"the order of the source's records, and {there}"
     chosen = " (those that leave the released records least alike, chosen one by one)" if intruder.greedy else ""
     if isinstance(spec, ProfileLinkage):
-        chosen += ", none of which he finds in the release" if spec.match == "no_shared_attributes" else ", without their names"
+        chosen += (
+            ", none of which they find in the release" if spec.match == "no_shared_attributes" else ", without their names"
+        )
     if isinstance(spec, LearnedLinkage):
         there += "; the distance is learned from who is who, of which nobody but the owner of the data knows all"
     if isinstance(spec, ProbabilisticLinkage):
@@ -105,7 +107,7 @@ def describe_known_data(spec: AnyAttack, intruder: Intruder, *, complete: bool) 
         there += "; and who is who, of which nobody but the owner of the data knows all" if spec.knows_who_is_who else ""
     if intruder.holds and isinstance(spec, DistanceLinkage | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage):
         holdings = describe_holdings(intruder.holds)
-        return f"{join_with_and(intruder.knows)} of {every}{chosen}, in a file of his own: {holdings}; and {there}"
+        return f"{join_with_and(intruder.knows)} of {every}{chosen}, in a file of their own: {holdings}; and {there}"
     return f"the original {join_with_and(intruder.knows)} of {every}{chosen}, and {there}"
 
 
@@ -118,7 +120,7 @@ def describe_synthetic_attack(spec: AnyAttack) -> str:
 
 def describe_source_knowledge(intruder: Intruder) -> str:
     """What an intruder knows of the data who attacks rows that belong to nobody, whoever went into them."""
-    held = f", in a file of his own: {describe_holdings(intruder.holds)}" if intruder.holds else ", as it has them"
+    held = f", in a file of their own: {describe_holdings(intruder.holds)}" if intruder.holds else ", as it has them"
     whose = "every record" if intruder.records == 1 else f"{100 * intruder.records:.3g} % of the records"
     return f"{join_with_and(intruder.knows)} of {whose} of the source{held}"
 
@@ -154,7 +156,7 @@ def soundness(intruder: Intruder, *, complete: bool, sampled: bool) -> str:
     """Is the true row sure to be among the candidates?"""
     if sampled and intruder.participation_known and not complete:
         return (
-            "; he knows who was sampled, looks for nobody else, and repeats what came after the sampling on these alone; the "
+            "; they know who was sampled, look for nobody else, and repeat what came after the sampling on these alone; the "
             "candidate sets are sound: the true row of a sampled record is never left out"
         )
     if not complete:

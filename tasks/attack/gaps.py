@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 
 from tasks.attack.consistency.consistency import Consistency, find_exchanged, select_swapped_attributes
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency, follow_steps, why_lost
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import AttackFailed
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers
 from tasks.microdata.words import join_with_and

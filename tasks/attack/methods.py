@@ -26,7 +26,7 @@ from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.linkage.holding import apply_holdings as as_held
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth, compute_outcomes, persons_of, searching_records
+from tasks.attack.outcomes.outcome import AttackResult, compute_outcomes, persons_of, searching_records
 from tasks.attack.probabilistic.linking import link_probably
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
@@ -38,6 +38,7 @@ from tasks.attack.transparency.transparency import Transparency, link_by_mechani
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment, NoAlignment, RowAlignment
 from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import Units
@@ -73,10 +74,10 @@ def attack(
         not use this, the scoring does; of `alignment.place` an attack may use the order of the released file. Rows may belong
         to nobody (`reading`): then m is any number.
     mechanisms: the masking steps as they were applied. targets: rows of the original, shape (t,), t >= 1, absent ones included.
-    file: what the holder of an external file holds, as it was read; the targets are then rows of `align_external_file`'s
-    original. held: the records that he holds, of whom the targets are some, and persons stand there with all rows; default:
-    all. sample: some of the targets, a simple random sample, whose orbits are followed where the table is too large for the
-    whole
+    file: what the holder of an external file holds, as it was read; the targets are then rows of
+    `align_external_file`'s original.
+    held: the records that they hold, of whom the targets are some, and persons stand there with all rows; default: all.
+    sample: some of the targets, a simple random sample, whose orbits are followed where the table is too large for the whole
         consistency attack (`sample_of_orbits`); default: no bound is computed there.
 
     Returns the result; an attack that cannot run has a status and a reason instead of outcomes, never a rate of 0. So has one
@@ -172,7 +173,7 @@ def _adjust_assignment_chance(done: AttackResult, links: Links, scene: GroundTru
     if links.n_given == (scene.masked.n if searched else scene.original.n):
         return done
     chance = scene.chance(searched=searched, n_given=links.n_given)
-    whole = 1 if searched else scene.alignment.n_records / scene.original.n  # of who holds a share: as if he held all
+    whole = 1 if searched else scene.alignment.n_records / scene.original.n  # of who holds a share: as if they held all
     return replace(done, chance=chance, n_given=round(links.n_given * whole))
 
 
@@ -186,11 +187,11 @@ def _links_of_held(
     held: Integers | None,
     sample: Integers | None,
 ) -> tuple[Links, str]:
-    """`links_of` for somebody who holds some of the records: what he finds, said of all of them."""
+    """`links_of` for somebody who holds some of the records: what they find, said of all of them."""
     if held is None:
         return links_of(scene, schema, mechanisms, spec, intruder, targets, sample=sample)
     if _is_searched(spec):
-        raise NotApplicable("the released rows search all records of the source, and he holds a share of them")
+        raise NotApplicable("the released rows search all records of the source, and they hold a share of them")
     his = np.sort(held)
     if not np.isin(targets, his).all():
         raise ValueError("targets are among the records that the intruder holds")
@@ -246,7 +247,7 @@ def links_of(
                 )
                 return links, describe_exchanges(names) + soundness(intruder, complete=complete, sampled=sampled)
             if spec.matching != "likeliest" and not (complete and intruder.participation_known):
-                raise NotApplicable("one to one, he has to know that all his records are in the release")
+                raise NotApplicable("one to one, they have to know that all their records are in the release")
             links, knowledge = link_by_mechanism(
                 *who,
                 few=few,

@@ -25,7 +25,7 @@ def link_by_position(order: Integers, n_records: int) -> Links:
     """Link each record to the released row that stands where the record stands.
 
     Meaning: the intruder holds the source's records in the source's order (a register, a list of a firm's customers, ...) and
-    takes the release to be in that order too. He looks at no value, whatever attributes he knows.
+    takes the release to be in that order too. They look at no value, whatever attributes they know.
     Formula in words: record i of n is at the point (2i + 1) / 2n of its file, row j of m at (2j + 1) / 2m; the row at the
     least distance is the guess, two rows at the same distance are tied. With m = n that is row i.
 

@@ -8,11 +8,12 @@ from tasks.attack.descriptions import describe_source_knowledge, describe_synthe
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.linkage.holding import apply_holdings
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth, searching_records
+from tasks.attack.outcomes.outcome import AttackResult, searching_records
 from tasks.attack.outcomes.synthetic_outcomes import compute_control_credits, compute_linked_credits, compute_synthetic_outcomes
 from tasks.attack.threat import AnyAttack, Intruder, attack_id, can_attack_synthetic_rows
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.errors import NotApplicable
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
 

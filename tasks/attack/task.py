@@ -40,12 +40,13 @@ from tasks.attack.membership.shadow_training import (
 )
 from tasks.attack.membership.shadows import Shadows, Teaching, shadow_answers, shadows_of
 from tasks.attack.methods import Attack, attack, resolve_ground_truth, sample_of_orbits
-from tasks.attack.outcomes.outcome import GroundTruth, sample_unit_rows
+from tasks.attack.outcomes.outcome import sample_unit_rows
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs, ShadowOutputs
 from tasks.attack.threat import Intruder
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.alignment import NoAlignment, read_alignment
 from tasks.microdata.errors import Idle, NotApplicable
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.randomness import stream
 from tasks.microdata.refs import FileRef, RecordRef, TableRef
 from tasks.microdata.schema import Schema

@@ -28,11 +28,11 @@ from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkag
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.transparency.transparency import Transparency
-from tasks.mask.intruder_belief import joint_codes, row_codes
 from tasks.mask.methods import Mechanism
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
+from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Names, Public, Share, Spec
@@ -59,15 +59,15 @@ CURVE = "knowing"
 class IntruderSpec(Spec):
     """What the declared intruder knows.
 
-    knows: attributes whose original values he knows of every record; default: all quasi-identifiers.
+    knows: attributes whose original values they know of every record; default: all quasi-identifiers.
     targets: the share of the records whose linkage is scored, a simple random sample.
-    participation_known: does he know that his records are in the release?
-    records: the share of the source's records that he holds, drawn at random: the targets are among these, and what takes all
-        records, such as repeating a partition, he cannot do. Who holds an external file holds that instead.
-    holds: what his own file says of some of these attributes instead of the original values: `{age: {rounded_to: 5}}`. It is of
-        use to him in distance-based linkage; the other attacks, and the insiders, hold the original values all the same.
+    participation_known: do they know that their records are in the release?
+    records: the share of the source's records that they hold, drawn at random: the targets are among these, and what takes all
+        records, such as repeating a partition, they cannot do. Who holds an external file holds that instead.
+    holds: what their own file says of some of these attributes instead of the original values: `{age: {rounded_to: 5}}`. It is
+        of use to them in distance-based linkage; the other attacks, and the insiders, hold the original values all the same.
     curve: attack also as somebody who knows only the first 1, 2, ... of these attributes, for the curve of the report.
-    files: external files that he holds besides, each of which makes an intruder of its own (`linkage.external`). A policy line
+    files: external files that they hold besides, each of which makes an intruder of its own (`linkage.external`). A policy line
         that names no intruder is about them too.
     insiders: how much insiders know besides: `{know: 2}` for up to two of the other published columns; default: one of them.
     """
@@ -94,7 +94,7 @@ class Intruder:
     `declared`; or `insider:<attribute>`, who also knows one other published attribute, or several (`insider:a + b`); or
     `knowing:<i>`, who knows the first i of the declared intruder's attributes in a greedy order, which `greedy` says; or
     `file:<name>`, who holds the records of an external file, which `file` says how to use.
-    holds: what his file says of some attributes instead of the original values. records: the share of the records he holds.
+    holds: what their file says of some attributes instead of the original values. records: the share of the records they hold.
     """
 
     name: str
@@ -140,7 +140,7 @@ def intruders(spec: IntruderSpec, schema: Schema, released: Microdata | None = N
     _check_holds(spec, knows)
     declared = Intruder("declared", knows, spec.participation_known, spec.records, holds=spec.holds)
     keys = schema.find_by_role(Role.QUASI_IDENTIFIER)
-    unknown = [name for name in keys if name not in declared.knows][:1]  # who knows all keys is one intruder, whatever his name
+    unknown = [name for name in keys if name not in declared.knows][:1]  # who knows all keys is one intruder, of any name
     columns = schema.find_by_role(*INSIDER_ROLES)
     check_knowledge(spec.insiders_know, columns)
     sets = (*((name,) for name in (*unknown, *columns)), *list_complete_sets(spec.insiders_know, columns))
@@ -353,7 +353,7 @@ def _check_holds(spec: IntruderSpec, knows: tuple[str, ...]) -> None:
     for name, _ in spec.holds:
         if name not in knows:
             remedy = did_you_mean(name, knows, "add it to `knows`, or take it out of `holds`")
-            what = f"the intruder holds `{name}`, which is not among the attributes that he knows"
+            what = f"the intruder holds `{name}`, which is not among the attributes that they know"
             raise InputError("unknown-attribute", "intruder.holds", what, ", ".join(knows), remedy, name)
 
 

@@ -16,7 +16,7 @@ class IngestOutputs(TypedDict):
 
 
 class FileOutputs(TypedDict):
-    """A file of the intruder, and notes for the steward on how it was read."""
+    """A table beside the source, and notes for the steward on how it was read."""
 
     data: TableRef
     notes: RecordRef[tuple[str, ...]]

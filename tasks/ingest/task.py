@@ -6,6 +6,7 @@ from tasks.ingest.external import FilePlan, read_external, read_file, relocate_e
 from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.outputs import FileOutputs, IngestOutputs
 from tasks.ingest.readers.raw import RawTable
+from tasks.ingest.released_table import ReleasedTablePlan, read_released_table, type_released_table
 from tasks.ingest.sources import SourceSpec, parts, read
 from tasks.microdata.errors import InputError
 from tasks.microdata.refs import RecordRef
@@ -50,6 +51,19 @@ def ingest_file(plan: RecordRef[FilePlan], digest: str) -> FileOutputs:
     if _digest(wanted.source, raw) != digest:
         what, remedy = "the file changed while it was read", "run again when it is complete"
         raise InputError("source-changed", wanted.place, what, "a file at rest", remedy)
+    return {"data": store.put_table(found.data), "notes": store.put_record(found.notes, tuple[str, ...])}
+
+
+@stage("ingest released", rooms=("ingest",))
+def ingest_released(plan: RecordRef[ReleasedTablePlan], digest: str) -> FileOutputs:
+    """Read, type and validate the table masked elsewhere that had this digest."""
+    store = Store()
+    wanted = store.record(plan, ReleasedTablePlan)
+    raw = read_released_table(wanted)
+    found = type_released_table(raw, wanted)
+    if _digest(wanted.source, raw) != digest:
+        what, remedy = "the released table changed while it was read", "run again when it is complete"
+        raise InputError("released-changed", "released", what, "a table at rest", remedy)
     return {"data": store.put_table(found.data), "notes": store.put_record(found.notes, tuple[str, ...])}
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.mask.copy_detection import ERROR, evidence_of_copies
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Booleans, Integers, Microdata, encode_jointly
@@ -27,7 +28,7 @@ def set_aside(units: Units, share: float, *, rng: np.random.Generator) -> tuple[
     """The rows that go on to be masked, and those of the control, both ascending: a simple random sample of the units.
 
     Meaning: an intruder asks of a record whether it is in the file. Without people of whom it is known that they are not, there
-    is nothing to compare his answers with.
+    is nothing to compare their answers with.
 
     units: records, or persons, who are set aside with all their rows. share: of the units, rounded to a whole number.
 
@@ -164,12 +165,9 @@ def _find_sampling_units(table: Microdata, schema: Schema) -> tuple[Integers, st
 
 def _codes_of_rows(table: Microdata, other: Microdata) -> Integers:
     """Shape (n + n of the other,): equal where rows say the same."""
-    place = np.zeros(table.n + other.n, dtype=np.int64)
-    for name in table.names:
-        columns = [one.column(name) for one in (table, other)]
-        codes = np.concatenate(encode_jointly(*(map(_normal, columns) if pa.types.is_string(columns[0].type) else columns))) + 1
-        _, place = np.unique(place * (codes.max(initial=0) + 1) + codes, return_inverse=True)
-    return np.asarray(place, dtype=np.int64)
+    pairs = ([one.column(name) for one in (table, other)] for name in table.names)
+    codes = (encode_jointly(*(map(_normal, pair) if pa.types.is_string(pair[0].type) else pair)) for pair in pairs)
+    return joint_codes(map(np.concatenate, codes), table.n + other.n)
 
 
 def _codes_of_units(*tables: tuple[Integers, Integers]) -> tuple[Integers, Integers]:

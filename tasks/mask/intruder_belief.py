@@ -1,4 +1,4 @@
-"""What an intruder who knows the masking steps concludes about the released rows of the records he knows.
+"""What an intruder who knows the masking steps concludes about the released rows of the records they know.
 
 B_j(x), the set of released rows that can be the image of record x by what is known of attribute j, is never written out: it is
 held as a condition on the values a row may show. The image of x lies in the intersection of all of them.
@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
+from tasks.microdata.codes import row_codes
+from tasks.microdata.table import Floats, Integers, Microdata
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +96,13 @@ class GaussianLikelihood:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """The intruder's records and what he concludes of them after some of the steps.
+    """The intruder's records and what they conclude of them after some of the steps.
 
-    believed: one row per record, one column per known attribute: its value after those steps, as far as he can follow.
+    believed: one row per record, one column per known attribute: its value after those steps, as far as they can follow.
     unclear: known attributes of which nothing is concluded any more. laws: attributes that were randomised after `believed`.
     blurred: attributes to which noise was added after `believed`.
-    complete: does he know all the records that the next step is applied to? Not after some were sampled, nor if he holds a
-    share of them: then he cannot repeat what depends on all of them.
+    complete: do they know all the records that the next step is applied to? Not after some were sampled, nor if they hold a
+    share of them: then they cannot repeat what depends on all of them.
     lost: of `unclear`, those of which who knows all published attributes of the same records concludes nothing either; found by
     the attack (`link_by_mechanism`), empty before.
     """
@@ -159,17 +158,3 @@ def create_initial_belief(originals: Microdata, *, complete: bool = True) -> Bel
     """What is known before the first step: each row shows the record's own values (a missing one is shown as missing)."""
     shown = (EqualTo((name,), row_codes(originals, (name,)), certain=True) for name in originals.names)
     return Belief(originals, tuple(shown), complete=complete)
-
-
-def row_codes(data: Microdata, names: tuple[str, ...]) -> Integers:
-    """Shape (n,): equal numbers for rows that are equal in all of `names`; a missing value equals a missing value."""
-    return joint_codes([encode_jointly(data.column(name))[0] for name in names], data.n)
-
-
-def joint_codes(columns: Iterable[Integers], n: int) -> Integers:
-    """Shape (n,): codes 0..c-1 of the distinct rows of several columns of codes; all 0 where there is no column."""
-    joint = np.zeros(n, dtype=np.int64)
-    for column in columns:
-        codes = np.unique(column, return_inverse=True)[1].astype(np.int64)
-        joint = np.unique(joint * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].astype(np.int64)
-    return joint

@@ -178,16 +178,16 @@ def infer_belief(
     persons: pa.Array | None = None,
     window_at_most: float | None = None,
 ) -> Belief:
-    """What an intruder concludes who holds `originals` (his attributes), the released table and the steps.
+    """What an intruder concludes who holds `originals` (their attributes), the released table and the steps.
 
-    originals: one row per record, the columns he knows. n_records: of the source; default: he holds all of them.
+    originals: one row per record, the columns they know. n_records: of the source; default: they hold all of them.
     released: the released table, rows in any order; one that was masked elsewhere may show decimals where the source has
     whole numbers, and more or fewer digits than the source.
-    present: the records that he knows to be in the release, where he knows that of all of them.
+    present: the records that they know to be in the release, where they know that of all of them.
     persons: whose record each is, where the schema names a person key and the intruder knows it.
     window_at_most: a bound on the windows of rank swapping and rank jitter, in percent, of an intruder who does not know them.
 
-    Returns what he concludes of all his records; where steps came after the last sampling and he knows who was sampled, of
+    Returns what they conclude of all their records; where steps came after the last sampling and they know who was sampled, of
     `present` alone.
     """
     originals = match_column_types(originals, released)

@@ -1,4 +1,4 @@
-"""What an intruder concludes of a step that draws nothing at random: he repeats it on his own records."""
+"""What an intruder concludes of a step that draws nothing at random: they repeat it on their own records."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, EqualTo, joint_codes, row_codes
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, EqualTo
 from tasks.mask.step import IntruderView, MaskContext
+from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata, encode_jointly
 
@@ -16,7 +17,7 @@ from tasks.microdata.table import Microdata, encode_jointly
 def infer_by_repeating_step(view: IntruderView, names: tuple[str, ...], masked: Callable[[MaskContext], Microdata]) -> Belief:
     """A step whose result depends on all records together, such as a partition.
 
-    Who holds all records in all of `names` gets the published values themselves; only of records that were equal in them he
+    Who holds all records in all of `names` gets the published values themselves; only of records that were equal in them they
     cannot say which one got what. Who lacks one of them, is not certain of one, or does not know which records the step was
     applied to, concludes nothing.
     """

@@ -11,9 +11,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from tasks.mask.advice import MORE_RISK, Fields, state_value
-from tasks.mask.intruder_belief import Belief, row_codes
+from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.numbers import SPACE, count, number
 from tasks.microdata.schema import Role, Scale, Schema
@@ -121,7 +122,7 @@ DESCRIPTION = Description(
     what_it_does="releases a random sample of the records, without replacement; with `by` a stratified one",
     scales=SCALES,
     parameters="one of share and size (of persons where there is a person key), by, allocation (proportional, equal)",
-    intruder="does not know whether his record is there, unless he knows who took part; the records that are there stay as "
+    intruder="does not know whether their record is there, unless they know who took part; the records that are there stay as "
     "easy to find",
     answered_by=("distance_linkage",),
 )
@@ -130,7 +131,7 @@ DESCRIPTION = Description(
 def sample_rows(site: MaskContext, spec: Sampling) -> Integers:
     """The rows that are kept, ascending: a random sample without replacement.
 
-    Meaning: an intruder cannot be sure that a record he knows is in the release; those that are there change in nothing.
+    Meaning: an intruder cannot be sure that a record they know is in the release; those that are there change in nothing.
     Formula in words: of N units m are drawn, every set of m with the same probability; m is the size, or the share of N rounded
     to the nearest whole number (halves up). With strata, `allocate_sample` says how many each gives; each is sampled so by
     itself. Units are records; where the schema names a person key they are persons, all of whose rows are kept or left out
@@ -190,7 +191,7 @@ def _apply_largest_remainder(sizes: Integers, weight: Integers, open_: Booleans,
 
 
 def infer(view: IntruderView, spec: Sampling) -> Belief:
-    """What the step lets an intruder conclude: no record shows anything else, but he no longer knows which the next step saw.
+    """What the step lets an intruder conclude: no record shows anything else, but they no longer know which the next step saw.
 
     A swap that was made after an earlier sampling and before this one ranked records that are neither all nor those that are
     left, so that no interval is sound: it is forgotten.
@@ -204,7 +205,7 @@ def infer(view: IntruderView, spec: Sampling) -> Belief:
 def restrict_to_sample(view: IntruderView, present: Integers) -> IntruderView:
     """The view of somebody who knows who was sampled: from here on these are all the records there are.
 
-    present: rows of his records, of whom each is in a released row. Where he could not tell some records apart, what the
+    present: rows of their records, of whom each is in a released row. Where they could not tell some records apart, what the
     others show can be what one that was left out would show: of those attributes nothing is concluded any more.
     """
     unclear = [name for part in view.knowledge.shown if not part.certain for name in part.names]
@@ -262,7 +263,7 @@ def describe_sampling(step: Sampling, schema: Schema) -> MaskText:
         text=(
             f"A random sample of {kept} was drawn without replacement{whose}; the others are not in the release. "
             f"{_describe_strata(step)}"
-            "Where a person is in the release, sampling hides nothing of him or her. The losses compare each released row with "
+            "Where a person is in the release, sampling hides nothing of them. The losses compare each released row with "
             "its own original: that a sample differs from the whole by chance is not in them."
         ),
         missing="",

@@ -203,12 +203,12 @@ class MaskContext:
 
 @dataclass(frozen=True, slots=True)
 class IntruderView:
-    """What an intruder has when he follows one step: what he concluded before, his records, and the released table.
+    """What an intruder has when they follow one step: what they concluded before, their records, and the released table.
 
-    originals: his records as they were before the first step, row i of them is record i of `knowledge`. table: all of them,
+    originals: their records as they were before the first step, row i of them is record i of `knowledge`. table: all of them,
     where the others are one stratum. released: the released rows, in any order. all_released: are these the rows of all records
-    of the source, of which his may be a share? window_at_most: in percent, where he does not know how far values were moved
-    by ranks but has a bound; None: he knows the windows. later: the steps that were taken after this one.
+    of the source, of which theirs may be a share? window_at_most: in percent, where they do not know how far values were moved
+    by ranks but have a bound; None: they know the windows. later: the steps that were taken after this one.
     """
 
     knowledge: Belief

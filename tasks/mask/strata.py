@@ -10,16 +10,9 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.intruder_belief import (
-    Belief,
-    DiscreteLikelihood,
-    EqualTo,
-    GaussianLikelihood,
-    InInterval,
-    joint_codes,
-    row_codes,
-)
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, EqualTo, GaussianLikelihood, InInterval
 from tasks.mask.step import IntruderView, MaskContext, MaskStep
+from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.suggestion import did_you_mean
@@ -68,7 +61,7 @@ def _part(
 
 
 def infer_in_strata(view: IntruderView, step: MaskStep, conclude: Callable[[IntruderView], Belief]) -> Belief:
-    """What an intruder concludes of a step that was carried out in strata: nothing, unless he knows everybody's stratum.
+    """What an intruder concludes of a step that was carried out in strata: nothing, unless they know everybody's stratum.
 
     Only what follows for the masked attributes comes from the strata. What was concluded of others before stays as it is: a
     record can be the twin of one in another stratum there.

@@ -77,15 +77,23 @@ def fit_control(data: TableRef, schema: RecordRef[Schema], control: TableRef, ke
 
 @stage("adopt", rooms=ROOMS)
 def adopt_table(
-    data: TableRef, schema: RecordRef[Schema], plan: RecordRef[AdoptionPlan], digest: str, draw: str, row_order: RowOrder
+    data: TableRef,
+    schema: RecordRef[Schema],
+    plan: RecordRef[AdoptionPlan],
+    digest: str,
+    draw: str,
+    row_order: RowOrder,
+    given: TableRef,
+    notes: RecordRef[tuple[str, ...]],
 ) -> MaskOutputs:
     """Align a table that was masked or made elsewhere, its files having this digest, with its source.
 
-    A kept row order is that of the table as it was given.
+    given, notes: the table as it was read, and what reading it found. A kept row order is that of the table as it was given.
     """
     store = Store()
     source, wanted = store.table(data), store.record(schema, Schema)
-    done = adopt(source, wanted, store.record(plan, AdoptionPlan))
+    found = store.record(notes, tuple[str, ...])
+    done = adopt(source, wanted, store.record(plan, AdoptionPlan), store.table(given), found)
     alignment = done.alignment
     if row_order == "shuffled":
         rng = stream(seed_of(draw), "adopt", content_address(source), digest, *done.data.names)

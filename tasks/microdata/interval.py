@@ -68,8 +68,8 @@ def compute_bounded_mean_interval(values: Floats, population: int) -> Interval:
     credits of 1,000 targets 2-15 % wider than 1.645 standard errors, where Hoeffding's bound is 3-16 times as wide.
 
     A gambler bets, value by value, that the mean is above m; if it is not, the expected capital never grows, so it
-    reaches 20 times the start with probability at most 1/20 (Ville). `low` is the largest m at which it does. At each value he
-    stakes what hedges an option that pays if the sum of all n ends above the normal law's 5 % point: the betting that
+    reaches 20 times the start with probability at most 1/20 (Ville). `low` is the largest m at which it does. At each value
+    they stake what hedges an option that pays if the sum of all n ends above the normal law's 5 % point: the betting that
     is most likely to arrive at 20 and no more. The stakes are concave in the capital and never cost more than 97 % of it nor
     overshoot, so that the capital falls as m grows and bisection finds the bound exactly. `high` is 1 - the low of 1 - values.
 

@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
+from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate, several
 from tasks.microdata.schema import Role
 from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
-from tasks.microdata.table import Integers, Microdata, encode_jointly
 from tasks.microdata.units import Units, units_of
 from tasks.score.measure import Measure
 from tasks.score.measures.disclosure import K_ANONYMITY, K_ANONYMITY_SUBSET
@@ -67,21 +67,11 @@ def k_anonymity_subset(tables: TablePair, spec: KAnonymitySubset) -> Estimate:
     return _estimate(tables, K_ANONYMITY_SUBSET, spec.attributes, attribute=several(spec.attributes))
 
 
-def class_of_row(data: Microdata, names: tuple[str, ...]) -> Integers:
-    """Shape (n,): codes 0..c-1 of the groups of records that agree on the named columns; missing agrees with missing."""
-    classes = np.zeros(data.n, dtype=np.int64)
-    for name in names:
-        (codes,) = encode_jointly(data.column(name))
-        pairs = classes * (int(codes.max(initial=-1)) + 2) + codes + 1
-        classes = np.unique(pairs, return_inverse=True)[1]
-    return classes
-
-
 def _estimate(tables: TablePair, measure: Measure, names: tuple[str, ...], *, attribute: str | None) -> Estimate:
     n = tables.masked.n
     rows = Units(np.arange(n, dtype=np.int64), n, "records")
     units = units_of(tables.original, tables.schema) if isinstance(tables, RowwiseTablePair) else rows
-    held = np.unique(class_of_row(tables.masked, names) * units.n_units + units.of_row)
+    held = np.unique(row_codes(tables.masked, names) * units.n_units + units.of_row)
     k = float(np.bincount(held // units.n_units).min())
     return Estimate(
         measure=measure.name,

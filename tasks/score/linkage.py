@@ -9,10 +9,11 @@ import numpy as np
 
 from tasks.attack.insiders import list_columns
 from tasks.attack.linkage.assertable_links import compute_assertion_shares
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import CURVE
 from tasks.microdata.alignment import ROWS_OF_NOBODY, NoAlignment
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.interval import Interval
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Booleans, encode_jointly

@@ -7,11 +7,12 @@ from typing import Annotated, assert_never
 
 from pydantic import Field
 
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import NoAlignment, RowAlignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.score.anonymity import KAnonymitySubset, k_anonymity_subset

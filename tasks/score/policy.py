@@ -36,7 +36,7 @@ class PolicyLine(Spec):
     attack: the figure of this attack; default: the worst of all that ran and applied. While another attack is beyond the
         limit, naming one needs `accept_other_attacks` with the reason.
     intruder: `declared`; `insider` (the worst of all insiders), or one of them, e.g. `insider:vote`; `file` (the worst of who
-        holds one of the intruder's files), or one of them, e.g. `file:register`; default: the declared one and all his files.
+        holds one of the intruder's files), or one of them, e.g. `file:register`; default: the declared one and all their files.
     attribute: which attribute; default: the figure of the table, or the worst of the attributes where there is none.
     subgroup: which part of the targets, for figures by subgroup: `lowest values`, `highest values` or `rare categories`, of
         membership `missing values` too; default: the worst of them.
@@ -114,7 +114,7 @@ def rate_of(line: PolicyLine) -> float | None:
 
 
 def is_by(intruder: str, asked: str | None) -> bool:
-    """Is an intruder among those that a policy line asks about? None: the declared one, and who holds a file of his."""
+    """Is an intruder among those that a policy line asks about? None: the declared one, and who holds a file of theirs."""
     if asked is None:
         return intruder == DECLARED or intruder.startswith(f"{FILE}:")
     return intruder == asked or (asked in (INSIDER, FILE) and intruder.startswith(f"{asked}:"))
@@ -295,7 +295,7 @@ def _check_intruder(name: str | None, known: tuple[str, ...] | None, where: str)
             where=where,
             what="there is no intruder of this name",
             allowed=f"{DECLARED}, {INSIDER} or {FILE} (the worst of them), or one of them, e.g. {INSIDER}:vote",
-            remedy=did_you_mean(name, (DECLARED, *several), f"write `{INSIDER}:{name}` if that is the attribute he knows"),
+            remedy=did_you_mean(name, (DECLARED, *several), f"write `{INSIDER}:{name}` if that is the attribute they know"),
             value=name,
         )
     if known is not None:
@@ -304,7 +304,7 @@ def _check_intruder(name: str | None, known: tuple[str, ...] | None, where: str)
 
 
 def _check_can_attack(line: PolicyLine, known: Known, where: str) -> None:
-    """Raises InputError where an attack is asked of a holder of an external file that he cannot carry out."""
+    """Raises InputError where the policy asks for an attack that the holder of an external file cannot carry out."""
     if line.attack not in known.not_of_files or not (line.intruder or "").startswith(FILE):
         return
     by_files = [attack for attack in known.attacks or () if attack not in known.not_of_files]

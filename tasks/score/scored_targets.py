@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.interval import Interval, compute_bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
 from tasks.score.measure import Measure
 
 ONE_SHARE = (
-    "who is linked depends on which records he holds: what holds of this share bounds no other one from above, and limits are "
+    "who is linked depends on which records they hold: what holds of this share bounds no other one from above, and limits are "
     "not shown to be kept"
 )
 

@@ -10,12 +10,13 @@ from tasks.attack.membership.inference import ExperimentScope
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.methods import resolve_ground_truth
 from tasks.attack.omissions import Omission
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.threat import Intruder
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.alignment import read_alignment
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
@@ -126,7 +127,7 @@ def _answered(store: Store, produced: MembershipOutputs, frame: Frame | None, ta
 
 
 def _scenes_of_files(store: Store, source: GroundTruth, schema: Schema, results: list[AttackOutputs]) -> dict[str, GroundTruth]:
-    """The scene of each holder of an external file, by his name."""
+    """The scene of each holder of an external file, by their name."""
     found = dict.fromkeys((one["holder"], one["file"]) for one in results if "file" in one)
     holders = ((store.record(holder, Intruder), store.table(file)) for holder, file in found)
     return {holder.name: resolve_ground_truth(source, schema, holder, file) for holder, file in holders}

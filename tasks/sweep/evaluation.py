@@ -14,11 +14,12 @@ import numpy as np
 from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.insiders import compute_rate
 from tasks.attack.methods import Attack, attack, resolve_ground_truth, sample_of_orbits
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth, sample_targets, sample_unit_rows
+from tasks.attack.outcomes.outcome import AttackResult, sample_targets, sample_unit_rows
 from tasks.attack.threat import Intruder, IntruderSpec, find_larger_insiders, intruders
 from tasks.mask.methods import Masking, MaskResult, mask
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata

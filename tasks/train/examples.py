@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tasks.mask.fitting import extract_positions
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import CALENDAR_TYPES, Floats, Integers, Microdata, iso_texts

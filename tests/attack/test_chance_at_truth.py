@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
 from tasks.attack.methods import attack
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.outcomes.posterior import chance_at_truth
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import group_rows

@@ -13,10 +13,10 @@ from tasks.attack.linkage.distance_linkage import DistanceLinkage, RecordPairs, 
 from tasks.attack.linkage.external import FileUse
 from tasks.attack.linkage.specs import Mahalanobis
 from tasks.attack.methods import attack, links_of, resolve_ground_truth
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units

@@ -16,12 +16,12 @@ from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.external import names_of, plan_of, use_of
 from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.methods import attack
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.row_position import RowPosition
 from tasks.attack.task import scored_targets
 from tasks.attack.transparency.transparency import Transparency
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 from tasks.runtime.draws import keep_chosen_seed

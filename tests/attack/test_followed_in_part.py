@@ -8,7 +8,6 @@ import pytest
 from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.methods import attack
 from tasks.attack.omissions import Omission
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.coding.rounding import Rounding
@@ -18,6 +17,7 @@ from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Scale
 from tasks.score.attack_coverage import attacks_beyond_the_share, find_unfollowed
 from tasks.score.linkage import linkage_estimates

@@ -1,4 +1,4 @@
-"""What an intruder holds instead of the original values, and what it is worth to him."""
+"""What an intruder holds instead of the original values, and what it is worth to them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_what_says_nothing_is_refused():
 
 def test_what_he_does_not_know_he_does_not_hold(people):
     spec = IntruderSpec(knows=("age",), holds=holds(size={"rounded_to": 5}))
-    with pytest.raises(InputError, match="not among the attributes that he knows"):
+    with pytest.raises(InputError, match="not among the attributes that they know"):
         intruders(spec, people[1])
 
 
@@ -110,7 +110,7 @@ def test_what_it_is_worth(people):
     light, found = rate(people, holds(age={"noise_percent": 2}))
     heavy, _ = rate(people, holds(age={"noise_percent": 100}))
     assert exact == 1 > light > heavy > 1 / N
-    assert "in a file of his own: age (noise of 2 % of its standard deviation)" in found.knows_data
+    assert "in a file of their own: age (noise of 2 % of its standard deviation)" in found.knows_data
     in_other_unit, own_scale = holds(size={"times": 2.54}), {"scale_by": "own"}
     assert rate(people, in_other_unit)[0] < 0.5
     assert rate(people, in_other_unit, **own_scale)[0] == 1

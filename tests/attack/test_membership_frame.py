@@ -55,7 +55,7 @@ def test_nobody_is_in_two_pools_and_every_target_is_in_half_of_the_shadows(n, se
 
 @pytest.mark.parametrize(("share", "inserted", "apart"), [(0.1, 640, 640), (0.5, 250, 400)])
 def test_a_shadow_learns_from_about_as_many_as_the_released_model(share, inserted, apart):
-    """Of 1,000 records a tenth is control: 900 teach the model, 100 + 100 are asked about, the intruder has 800 of his own."""
+    """Of 1,000 records a tenth is control: 900 teach the model, 100 + 100 are asked about, and the intruder has 800."""
     rng = np.random.default_rng(2)
     control = rng.permutation(1000) < 1000 * share
     frame = frame_of(records(1000), ~control, control, rng=rng)
@@ -77,7 +77,7 @@ def test_too_few_to_ask_about():
     with pytest.raises(NotApplicable, match="10 non-members"):
         frame_of(records(100), ~control, control, rng=np.random.default_rng(1))
     alone = halves(40, np.random.default_rng(1), target_share=0.5)
-    with pytest.raises(NotApplicable, match="of his own"):
+    with pytest.raises(NotApplicable, match="of their own"):
         shadow_pool(alone, 2, "apart", rng=np.random.default_rng(1))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import GroundTruth, compute_outcomes, persons_of
+from tasks.attack.outcomes.outcome import compute_outcomes, persons_of
 from tasks.attack.outcomes.persons import fare, fare_searched
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import Intruder
@@ -23,6 +23,7 @@ from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import group_rows, units_of
@@ -62,7 +63,7 @@ def test_worked_table():
     of = np.array([0, 0, 1, 1, 1, 2])
     sets = [[0, 1, 2], [1, 2], [2, 3], [3, 4], [0, 1, 2, 3, 4, 5], [0]]
     found = fare(links_of(range(6), sets, range(6)), np.array([2, 0, 1]), of, of)
-    # a uses record 1 (two rows, one of them his); b uses 2 and 3 (two rows each, all his); c has one row, which is a's
+    # a uses record 1 (two rows, one of them theirs); b uses 2 and 3 (two rows each, all theirs); c has one row, which is a's
     assert found.credit.tolist() == [0, 0.5, 1]
     assert found.among_nearest.tolist() == [False, True, True]
     assert found.candidates.tolist() == [1, 2, 1]
@@ -311,7 +312,7 @@ def test_whose_rows_are_whose_must_be_clear():
 
 
 def test_values_of_a_person_are_controlled_without_all_of_his_rows():
-    # both rows of person 0 show "a" and are all that he is linked to: without them nothing is left but the release's "b"
+    # both rows of person 0 show "a" and are all that is linked: without them nothing is left but the release's "b"
     schema = schema_of(who=Role.PERSON, x=None, vote=Role.CONFIDENTIAL)
     data = Microdata.from_columns({"who": [0, 0, 1, 2, 3], "x": [1, 1, 5, 6, 7], "vote": ["a", "a", "b", "b", "b"]})
     found = run(data, data, schema, (), PLAIN, knows=("x",)).outcomes
@@ -334,7 +335,7 @@ def test_years_of_the_health_insurance_experiment():
     by_person, by_row = (run(data, done.data, one, done.mechanisms, PLAIN, knows=knows) for one in (schema, records))
     assert (by_person.outcomes.n, by_row.outcomes.n) == (200, 1000)
     assert (by_person.chance, by_row.chance) == (1 / 200, 1 / 1000)
-    # rows of a person are alike, so that counting rows hides how well he is found
+    # rows of a person are alike, so that counting rows hides how well the person is found
     assert by_person.outcomes.floats("credit").mean() > 2 * by_row.outcomes.floats("credit").mean()
     assert by_person.outcomes.floats("candidates").mean() < by_row.outcomes.floats("candidates").mean()
     scene = GroundTruth.create_from_tables(data, done.data, schema, Alignment.complete_in(np.arange(1000)))

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from tasks.attack.linkage.distance_linkage import RecordPairs
 from tasks.attack.methods import Attack, attack
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.probabilistic import linkage_report
 from tasks.attack.probabilistic.linkage_report import compute_supervised_chance
 from tasks.attack.probabilistic.linkage_summary import OF_A_BAR
@@ -23,6 +23,7 @@ from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkag
 from tasks.attack.threat import Intruder, default_attacks
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import AttackFailed, InputError
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 
@@ -344,7 +345,7 @@ class TestWrongInput:
 
 
 class TestUnchanged:
-    """The intruder sees that a column shows each value as often as his own, and hangs together with the others as there."""
+    """The intruder sees that a column shows each value as often as their own, and hangs together with the others as there."""
 
     def files(self, table, n=400):
         rng = np.random.default_rng(11)

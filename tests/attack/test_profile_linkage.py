@@ -59,7 +59,7 @@ def test_worked_example(table):
     assert result.outcomes.floats("credit").tolist() == [1.0, 0.5, 0.5]
     assert (result.status, result.scale_by, result.direction, result.chance) == ("ok", None, "to_release", 1 / 3)
     assert result.knows_data == (
-        "the original a and b of every record, none of which he finds in the release, and that each of them is in the release"
+        "the original a and b of every record, none of which they find in the release, and that each of them is in the release"
     )
 
 
@@ -183,7 +183,7 @@ def test_a_unit_that_nobody_told(census):
     holds = (("AGI", Holding(times=0.4)), ("FEDTAX", Holding(times=1000.0)))
     result = run(data, data, schema, schema.names, UNNAMED, holds=holds)
     assert result.outcomes.floats("credit").mean() == 1.0
-    assert "in a file of his own" in result.knows_data
+    assert "in a file of their own" in result.knows_data
 
 
 def test_words_and_numbers_without_names(table):
@@ -280,7 +280,7 @@ def test_wrong_names(table, parameters, code):
 def test_columns_and_tables_of_nothing(table, parameters):
     data, schema = table({"a": np.array([np.nan] * 3), "b": [1.0, 2.0, 3.0]})
     found = credit(data, data, schema, ("a", "b"), parameters)
-    # of whom nothing is known, all stand in the middle of his file, as the second row does in the release
+    # of whom nothing is known, all stand in the middle of their file, as the second row does in the release
     assert found.tolist() == ([0.0, 1.0, 0.0] if "knows" in parameters else [1.0] * 3)
     assert credit(data.take(np.array([0])), data.take(np.array([0])), schema, ("a", "b"), parameters).tolist() == [1.0]
 

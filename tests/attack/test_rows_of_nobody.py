@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from tasks.attack.methods import Attack, attack
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.threat import Intruder, can_attack_synthetic_rows
 from tasks.microdata.alignment import ROWS_OF_NOBODY, Alignment, NoAlignment, read_alignment, require_alignment
 from tasks.microdata.errors import NotApplicable
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import units_of

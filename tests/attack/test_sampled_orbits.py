@@ -9,13 +9,13 @@ from tasks.attack.consistency import consistency
 from tasks.attack.consistency.consistency import Consistency, OnlyBounded, link_by_consistency
 from tasks.attack.methods import attack, sample_of_orbits
 from tasks.attack.omissions import Omission
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import AttackFailed, NotFollowed
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Scale
 from tasks.score.attack_coverage import find_unfollowed
 from tasks.score.linkage import linkage_estimates

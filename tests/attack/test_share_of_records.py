@@ -9,7 +9,6 @@ from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import Intruder
@@ -24,6 +23,7 @@ from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.alignment import Alignment
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Scale
 from tasks.score.linkage import linkage_estimates
 from tasks.score.scored_targets import ONE_SHARE
@@ -88,7 +88,7 @@ def some(n, share, seed=0):
 
 
 def test_worked_example_of_exchanges(table):
-    """Of 1, 2, 3, 4, shown as 2, 1, 4, 3, he holds the first two records: each is the only partner the other can have had."""
+    """Of 1, 2, 3, 4, shown as 2, 1, 4, 3, they hold the first two records: each is the only partner the other can have had."""
     data, schema = table({"x": [1.0, 2.0, 3.0, 4.0], "y": [10.0, 20.0, 30.0, 40.0]})
     shown, _ = table({"x": [2.0, 1.0, 4.0, 3.0], "y": [20.0, 10.0, 40.0, 30.0]})
     step = RankSwapping(method="rank_swapping", attributes=("x", "y"), window_percent=25.0)

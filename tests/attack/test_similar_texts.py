@@ -15,7 +15,6 @@ from rapidfuzz.distance import JaroWinkler, Levenshtein
 
 from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.methods import attack
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.probabilistic.levels import Exact, create_pattern_comparison
 from tasks.attack.probabilistic.pattern_assignment import PatternCosts
 from tasks.attack.probabilistic.patterns import count_patterns, patterns_of, rules_of
@@ -24,6 +23,7 @@ from tasks.attack.probabilistic.similar import Similar, normalise_text
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 

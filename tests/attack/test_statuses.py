@@ -38,13 +38,13 @@ LACKS_KNOWLEDGE = {
     "who is who has to be known for the covariance of the differences": 1,
     "who is who has to be known for the worst case of the model": 1,
     "the model's mean loss on its training set is not published: take it from shadow models": 1,
-    "an intruder learns membership from at least {} records of his own": 1,
-    "one to one, he has to know that all his records are in the release": 1,
-    "one to one, he has to hold the whole original of a complete release": 1,
+    "an intruder learns membership from at least {} records of their own": 1,
+    "one to one, they have to know that all their records are in the release": 1,
+    "one to one, they have to hold the whole original of a complete release": 1,
     "the attack says itself what its intruder knows: nobody else is asked": 1,
 }
 HOLDS_A_SHARE = {
-    "the released rows search all records of the source, and he holds a share of them": 1,
+    "the released rows search all records of the source, and they hold a share of them": 1,
     "who holds a share of the records does not know where they stand in the source": 1,
     "who holds a share of the records does not know what the values were before the exchange": 1,
 }

@@ -1,4 +1,4 @@
-"""The intruder who follows noise among other steps, in strata, with gaps in what he holds."""
+"""The intruder who follows noise among other steps, in strata, with gaps in what they hold."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_correlated_noise_of_attributes_that_depend_on_each_other(table):
 
 
 def test_records_that_are_not_released(table):
-    # he holds everybody, half are released: who is there is found, the others take the rows of somebody else
+    # they hold everybody, half are released: who is there is found, the others take the rows of somebody else
     original, schema = table(columns(60, 15))
     done = mask(original, schema, (noise("a", "b", "c", sd_percent=1.0),), seed=SEED, path=())
     kept = np.arange(0, 60, 2)

@@ -348,7 +348,7 @@ def test_attributes_drawn_together_against_the_slow_twin(table, credits, seed, k
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.1, 0.5, 0.9]))
 def test_invariant_pram_in_strata_against_the_slow_twin(table, credits, seed, kept):
-    # the intruder knows everybody's stratum, counts the categories in it, and makes the matrix himself
+    # the intruder knows everybody's stratum, counts the categories in it, and makes the matrix from them
     rng = np.random.default_rng(seed)
     n = 30
     columns = {"b": ["uv"[i % 2] for i in range(n)], "a": ["xyz"[i] for i in rng.integers(0, 3, n)]}

@@ -1,4 +1,4 @@
-"""r(l) of the intruder who knows the steps: what he claims, and how often he is right."""
+"""r(l) of the intruder who knows the steps: what they claim, and how often they are right."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def test_it_is_an_option_of_the_attack_and_never_the_one_that_is_required(people
     assert "one to one" in together.infers
     assert "one to one" not in alone.infers
     doubting = result(TOGETHER, participation_known=False)
-    assert (doubting.status, "his records are in the release" in doubting.reason) == ("not_applicable", True)
+    assert (doubting.status, "their records are in the release" in doubting.reason) == ("not_applicable", True)
     with pytest.raises(NotApplicable, match="complete release"):
         linked(original, done.data.take(everybody[1:]), schema, done.mechanisms)
     assert default_attacks(done.mechanisms)[1] == ALONE

@@ -71,7 +71,7 @@ def test_the_plan_says_what_the_intruder_holds_and_of_how_many(told):
         ({"vote": {"coarser": {"yes": "any"}}}, "intruder.holds.vote", "gives no parent to 1 of the categories"),
         ({"income": {"coarser": {"1": "any"}}}, "intruder.holds.income", "this attribute holds none"),
         ({"vote": {"times": 2}}, "intruder.holds.vote", "its values are no numbers"),
-        ({"incom": {"times": 2}}, "intruder.holds", "not among the attributes that he knows"),
+        ({"incom": {"times": 2}}, "intruder.holds", "not among the attributes that they know"),
     ],
 )
 def test_what_an_intruder_cannot_hold_is_told_before_the_run(tmp_path, holds, place, said):

@@ -10,6 +10,9 @@ from outcomes import ROOT, newest_manifest
 from release_files import HARDLY_COMPILED, survey, write_release
 from replays import by_stage, causes_of, replayed
 
+import flows.replay.replay
+from flows.replay.past_run import load_past_run
+
 pytestmark = pytest.mark.slow
 OF_AGE = {"expect": "between", "attribute": "age", "low": 0, "high": 120}
 
@@ -129,7 +132,9 @@ def test_the_key_of_the_pseudonyms_must_be_there_and_none_is_made(certify, sdcer
     assert not (home / "draws" / "survey.pseudonyms").exists()
 
 
-def test_an_adopted_table_that_was_changed_is_named(certify, replay, home, tmp_path):
+@pytest.fixture
+def adopted_run(certify, tmp_path):
+    """The id of a run on a table masked elsewhere, and that table."""
     (tmp_path / "project").mkdir()
     lines = survey().splitlines()
     rounded = [",".join([row.split(",")[0], "50.0", *row.split(",")[2:]]) for row in lines[1:]]
@@ -139,16 +144,42 @@ def test_an_adopted_table_that_was_changed_is_named(certify, replay, home, tmp_p
     change = {"masking": None, "released": {"table": "masked.csv", "align": "key", "tool": "by hand"}, "policy": policy}
     ran, manifest = certify(change)
     assert ran.code in (0, 1), ran.err
-    assert replay(manifest["run"])[0].code == 0
+    return manifest["run"], masked
+
+
+def test_an_adopted_table_that_was_changed_is_named(adopted_run, replay, tmp_path):
+    run, masked = adopted_run
+    assert replay(run)[0].code == 0
     moved = tmp_path / "elsewhere.csv"
     moved.write_text(masked.read_text())
     masked.unlink()
-    assert replay(manifest["run"], "--released", moved)[0].code == 0
+    assert replay(run, "--released", moved)[0].code == 0
     moved.write_text(moved.read_text().replace(",50.0,", ",51.0,", 3))
-    ran, told = replay(manifest["run"], "--released", moved)
+    ran, told = replay(run, "--released", moved)
+    assert ran.code == 1
+    assert causes_of(told, "ingest released")["data"].startswith("the released table: 3 rows changed, in age (3)")
+    assert by_stage(told)["mask"]["outcome"] == "follows"
+    assert by_stage(told)["ingest"]["outcome"] == "identical"
+
+
+def test_a_run_that_read_the_released_table_where_it_was_aligned_is_replayed(adopted_run, replay, monkeypatch):
+    run, masked = adopted_run
+
+    def load_as_earlier_versions_wrote(name):
+        past = load_past_run(name)
+        del past.stages["ingest released"], past.inputs["ingest released"]
+        past.inputs["mask"] = past.inputs["mask"][:6]
+        return past
+
+    monkeypatch.setattr(flows.replay.replay, "load_past_run", load_as_earlier_versions_wrote)
+    ran, told = replay(run)
+    assert ran.code == 0, told
+    assert {one["outcome"] for one in by_stage(told).values()} == {"identical"}
+    assert "ingest released" not in by_stage(told)
+    masked.write_text(masked.read_text().replace(",50.0,", ",51.0,", 3))
+    ran, told = replay(run)
     assert ran.code == 1
     assert causes_of(told, "mask")["data"].startswith("the released table: 3 rows changed, in age (3)")
-    assert by_stage(told)["ingest"]["outcome"] == "identical"
 
 
 @pytest.fixture(scope="module")

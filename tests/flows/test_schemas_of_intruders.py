@@ -24,7 +24,7 @@ def test_an_intruder_of_another_schema_is_scored_and_told_of(certify, tmp_path):
     assert unnamed["chance"] == shared["chance"] == pytest.approx(1 / 80)
     page = (folder_of(tmp_path, manifest) / "report.html").read_text()
     assert "Linkage across schemas" in page
-    assert "none of which he finds in the release" in page
+    assert "none of which they find in the release" in page
     assert "for the released ones that they are: 3 of 3" in page
 
 

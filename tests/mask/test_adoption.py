@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.released_table import ingest_released_table
 from tasks.mask.external_release.adoption import AdoptionPlan, ReleasedSpec, adopt
 from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.groups.microaggregation import Microaggregation
@@ -44,6 +45,11 @@ WHOLE = masked("11,25,1.5,yes", "12,25,2.5,no", "13,40,3.5,no", "14,50,4.5,yes",
 SHUFFLED = masked("16,70,6.5,no", "12,25,2.5,no", "14,50,4.5,yes", "11,25,1.5,yes")
 
 
+def read_and_adopt(source, schema, plan):
+    given = ingest_released_table(plan.create_reading_plan(schema))
+    return adopt(source, schema, plan, given.data, given.notes)
+
+
 @pytest.fixture
 def adopted(tmp_path):
     """`adopted(text, **fields)` adopts a CSV that was masked elsewhere."""
@@ -51,7 +57,7 @@ def adopted(tmp_path):
     def call(text: str, **fields: object):
         (tmp_path / "masked.csv").write_text(text)
         spec = ReleasedSpec.model_validate({"table": str(tmp_path / "masked.csv"), **fields})
-        return adopt(SOURCE, SCHEMA, AdoptionPlan(released=spec, attributes=ATTRIBUTES, key="id"))
+        return read_and_adopt(SOURCE, SCHEMA, AdoptionPlan(released=spec, attributes=ATTRIBUTES, key="id"))
 
     return call
 
@@ -140,7 +146,7 @@ def test_an_unmasked_function_of_a_masked_column_is_refused(tmp_path):
     (tmp_path / "m.csv").write_text(masked(*rows, head="age,double_age,vote"))
     plan = AdoptionPlan(released=ReleasedSpec(table=str(tmp_path / "m.csv")), attributes=attributes)
     with pytest.raises(InputError) as caught:
-        adopt(source, schema, plan)
+        read_and_adopt(source, schema, plan)
     assert caught.value.code == "undoes-the-mask"
 
 
@@ -158,7 +164,7 @@ def shuffled_survey(tmp_path, change=lambda frame: frame, **released):
     change(frame.copy()).to_csv(tmp_path / "m.csv", index=False)
     schema = classify(source, ClassifyPlan(attributes=attributes))
     spec = ReleasedSpec(table=str(tmp_path / "m.csv"), **released)
-    return adopt(source, schema, AdoptionPlan(released=spec, attributes=attributes))
+    return read_and_adopt(source, schema, AdoptionPlan(released=spec, attributes=attributes))
 
 
 def swapped(frame, seed=1):

@@ -1,4 +1,4 @@
-"""Where an intruder looks for a value that moved by ranks, if he holds a share of the records."""
+"""Where an intruder looks for a value that moved by ranks, if they hold a share of the records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOVES = {"attributes": ("a",), "window_percent": 10.0}
 
 @pytest.mark.parametrize("spec", [RankSwapping(method="rank_swapping", **MOVES), RankJitter(method="rank_jitter", **MOVES)])
 def test_who_holds_a_share_of_the_records_knows_their_intervals_as_well(numbers, spec):
-    """The ranks are read off the released table, which shows the values of all, and not off the few that he holds."""
+    """The ranks are read off the released table, which shows the values of all, and not off the few that they hold."""
     data, schema = numbers({"a": [float(value) for value in np.random.default_rng(1).exponential(size=200)]})
     done = mask(data, schema, (spec,), seed=bytes(32), path=())
     held = np.arange(0, 200, 3)

@@ -1,4 +1,4 @@
-"""Invariant PRAM: the matrix keeps the expected frequencies, in strata as well, and the intruder computes it himself."""
+"""Invariant PRAM: the matrix keeps the expected frequencies, in strata as well, and the intruder can compute it."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_in_strata_he_needs_to_know_the_strata(strata):
         assert kept is None or chance == kept
     elsewhere = next(i for i in range(data.n) if towns[i] == "town 1")
     here = next(i for i in range(data.n) if towns[i] == "town 2")
-    assert law.probability[law.own[here], law.shown[elsewhere]] == 0  # a row of another stratum is not his
+    assert law.probability[law.own[here], law.shown[elsewhere]] == 0  # a row of another stratum is not theirs
     stranger, _ = concluded(*strata, step, names=("a", "grade"))
     assert (stranger.laws, stranger.unclear) == ((), ("a",))
 
@@ -183,7 +183,7 @@ def test_what_he_cannot_compute_he_doubts(strata):
     for steps in ((swap, pram("grade")), (plain, pram("grade")), (pram("grade"), coarse), (pram("grade", by=("town",)), plain)):
         found, _ = concluded(data, schema, *steps)
         assert (found.laws, found.unclear) == ((), ("grade",))
-    found, _ = concluded(data, schema, pram("grade"), plain)  # a known matrix after his own
+    found, _ = concluded(data, schema, pram("grade"), plain)  # a known matrix after their own
     assert [law.names for law in found.laws] == [("grade",)]
 
 

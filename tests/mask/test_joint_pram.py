@@ -226,7 +226,7 @@ def test_the_law_that_an_intruder_concludes(crossed):
 def test_what_he_cannot_put_together_he_doubts(crossed):
     data, schema = crossed
     joint, single = pram("a", "b"), Pram(method="pram", attributes=("a",), retention=0.5)
-    found, _ = concluded(data, schema, joint, names=("a", "free"))  # he lacks b
+    found, _ = concluded(data, schema, joint, names=("a", "free"))  # they lack b
     assert (found.laws, found.unclear) == ((), ("a",))
     for steps in ((joint, single), (single, joint), (joint, pram("b", "a"))):
         found, _ = concluded(data, schema, *steps, names=("a", "b"))

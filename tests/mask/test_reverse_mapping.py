@@ -158,7 +158,7 @@ def test_within_strata(numbers):
 
 
 def test_equal_records_in_two_groups(numbers):
-    """He cannot say in which of them: the values of either are possible."""
+    """They cannot say in which of them: the values of either are possible."""
     data, schema = numbers({"a": [1.0] * 5 + [7, 8, 9, 20, 21, 22], "b": [2.0] * 5 + [3, 9, 4, 1, 0, 8]})
     for seed in range(20):
         done = masked_by(data, schema, (micro("a", "b", k=3), back("a", "b")), seed)

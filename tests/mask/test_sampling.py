@@ -260,7 +260,7 @@ def test_who_knows_who_was_sampled_attacks_the_sample_as_a_table_of_its_own(step
     for column in ("credit", "candidates", "sound_candidates", "known"):
         assert found.outcomes.floats(column)[there].tolist() == alone.outcomes.floats(column).tolist()
         assert found.outcomes.floats(column)[~there].tolist() == [0] * (~there).sum()
-    assert "he knows who was sampled" in found.knows_mechanism
+    assert "they know who was sampled" in found.knows_mechanism
     unsure = attacked(data, schema, done, transparency, participation_known=False)
     assert unsure.outcomes.missing("known").all()
     assert "heuristic, not sound" in unsure.knows_mechanism

@@ -198,7 +198,7 @@ def test_the_intruder_who_knows_the_limits_codes_his_own_records(numbers, limits
 
 @pytest.mark.parametrize("how", ["mean", "median"])
 def test_three_rows_of_one_person_are_one_person(how):
-    # the top three rows are those of person 9: their mean is his value
+    # the top three rows are those of person 9: their mean is their value
     data = Microdata.from_columns({"person": [1, 2, 3, 4, 9, 9, 9], "a": [10, 20, 30, 40, 90, 91, 92]})
     attributes = (
         Attribute("person", Role.PERSON, Scale.CODE, "declared"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.alignment import Alignment
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score.table_pair import RowwiseTablePair

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from tasks.mask.external_release.released import Undeclared
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.microdata.table import Microdata
-from tasks.score.anonymity import KAnonymitySubset, class_of_row, k_anonymity, k_anonymity_subset
+from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
 
 
 def nominal(*names: str, role: Role = Role.QUASI_IDENTIFIER) -> list[Attribute]:
@@ -47,7 +48,7 @@ def test_the_table_of_five_has_k_2(pair_of):
 
 
 def test_the_hospital_table_has_six_uniques(pair_of):
-    classes = class_of_row(Microdata.from_columns(HOSPITAL), tuple(HOSPITAL))
+    classes = row_codes(Microdata.from_columns(HOSPITAL), tuple(HOSPITAL))
     assert Counter(np.bincount(classes).tolist()) == {1: 6, 2: 2}
     assert k_anonymity(pair_of(HOSPITAL, HOSPITAL, nominal("town"))).value == 1
 
@@ -110,6 +111,6 @@ cells = st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 2), st.sampl
 @given(st.lists(cells, min_size=1, max_size=30))
 def test_classes_are_those_of_counted_tuples(rows):
     table = Microdata.from_columns({name: list(column) for name, column in zip("abc", zip(*rows, strict=True), strict=True)})
-    classes = class_of_row(table, ("a", "b", "c"))
+    classes = row_codes(table, ("a", "b", "c"))
     assert len(set(zip(rows, classes.tolist(), strict=True))) == len(set(rows)) == len(set(classes.tolist()))
     assert sorted(np.bincount(classes).tolist()) == sorted(Counter(rows).values())

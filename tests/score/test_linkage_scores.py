@@ -166,8 +166,8 @@ def test_majority_is_the_expected_hit_of_a_guess_among_the_modes(rows):
 
     import pyarrow as pa
 
-    from tasks.attack.outcomes.outcome import GroundTruth
     from tasks.microdata.alignment import Alignment
+    from tasks.microdata.ground_truth import GroundTruth
     from tasks.microdata.schema import Schema
     from tasks.microdata.table import Microdata
 

@@ -326,7 +326,7 @@ def test_only_who_cannot_attack_at_all_is_left_out():
     ran = risk(0.1, attack="transparency", intruder="file:a", measure="records_exposed")
     assert decisions([named], own, failed) == ["undecided"]
     assert decisions([named], own, idle) == ["undecided"]  # not computed, as for its size
-    assert decisions([named], own, idle, ran) == ["undecided"]  # he attacks, and this figure of his is not known
+    assert decisions([named], own, idle, ran) == ["undecided"]  # they attack, and this figure of theirs is not known
     assert decisions([named], declared, risk(0.1, attack="transparency", intruder="file:b")) == ["undecided"]
     assert decisions([named], idle) == ["undecided"]
     asked = [named.model_copy(update={"intruder": who}) for who in ("file", "file:a")]

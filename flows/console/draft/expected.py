@@ -9,8 +9,8 @@ import numpy as np
 
 from flows.console.draft.columns import DraftColumn
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.intruder_belief import joint_codes
 from tasks.mask.methods import mask
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata, encode_jointly
 from tasks.score.categories import categories_lost, category_association_difference

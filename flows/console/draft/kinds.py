@@ -18,8 +18,8 @@ from tasks.attack.membership.frame import count_targets, frame_of
 from tasks.attack.membership.methods import attack_table
 from tasks.mask.control import set_aside
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.intruder_belief import joint_codes, row_codes
 from tasks.mask.methods import mask
+from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.schema import Role, Schema

@@ -24,7 +24,7 @@ from tasks.classify.dependence import find_dependences
 from tasks.classify.finding import Dependence, column_of, screen_rows
 from tasks.classify.methods import refuse_incomparable
 from tasks.classify.pairs import pair_dependence
-from tasks.mask.intruder_belief import joint_codes
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.table import Integers, Microdata

@@ -19,10 +19,11 @@ from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.intersection import Conditions, is_ruled_out
 from tasks.attack.transparency.transparency import link_by_mechanism
-from tasks.mask.intruder_belief import Belief, row_codes
+from tasks.mask.intruder_belief import Belief
 from tasks.mask.methods import Mechanism, infer_belief
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
+from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public, Slug, Spec
@@ -67,9 +68,9 @@ def link_by_consistency(
     contradicts another; a true one never does.
     Formula in words: the transparency attack's sets of possible images; of these the pairs whose orbits hold
     (`consistent_pairs`), then those that are left by `propagate_constraints`; of a record's rows that are left those of the
-    largest belief (`beliefs`), ties shared. The prior is how far values move (`log_displacement`), in a stratum. Where
-    other attributes were randomised, nothing is concluded of some, or he does not know the strata, the belief is not asked, and
-    a row chosen as by `link_by_mechanism`.
+    largest belief (`beliefs`), ties shared. The prior is how far values move (`log_displacement`), among the rows of a stratum.
+    Where other attributes were randomised, nothing is concluded of some, or the intruder does not know the strata, the belief
+    is not asked, and a row chosen as by `link_by_mechanism`.
 
     Parameters: as `link_by_mechanism`. sample: the records whose orbits are followed where the table is too large for all.
 
@@ -143,8 +144,8 @@ def find_exchanged(
     """The attributes that somebody can use as exchanged who knows `knows`. Parameters: as `link_by_consistency`."""
 
     def is_certain_before(place: int, name: str) -> bool:
-        his, of_whom = original.select(knows), person_key(original, schema)
-        before = infer_belief(his, masked, schema, mechanisms[:place], present, n_records=n_records, persons=of_whom)
+        own_records, of_whom = original.select(knows), person_key(original, schema)
+        before = infer_belief(own_records, masked, schema, mechanisms[:place], present, n_records=n_records, persons=of_whom)
         return before.is_certain((name,))
 
     return select_exchanged_attributes(mechanisms, knows, is_certain_before)

@@ -33,8 +33,8 @@ class Exchange:
 class Counts:
     """How many records and rows there are of each kind, and what the intruder knows of their people.
 
-    records: shape (r,), rows: shape (c,). all_records: does he hold the record of everybody who is in the release?
-    all_rows: is everybody released whose record he holds?
+    records: shape (r,), rows: shape (c,). all_records: does the intruder hold the record of everybody in the release?
+    all_rows: is everybody released whose record they hold?
     """
 
     records: Integers

@@ -10,6 +10,7 @@ root of n steps; true ones never do.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +71,23 @@ class PossiblePairs:
         return PossiblePairs(np.append(0, np.cumsum(sizes)), self.rows[keep], self.n_rows)
 
 
+class _Bounds(NamedTuple):
+    """`Boxes` as compiled functions take them."""
+
+    low: Integers
+    high: Integers
+    place: Integers
+
+
+class _StackedExchanges(NamedTuple):
+    """held (r, d) and shown (c, d) as places in one array of the values of all attributes; holder and shower of each."""
+
+    held: Integers
+    shown: Integers
+    holder: Integers
+    shower: Integers
+
+
 def consistent_pairs(
     boxes: Boxes, exchanges: tuple[Exchange, ...], most: int, wanted: Booleans | None = None
 ) -> PossiblePairs | None:
@@ -88,23 +106,18 @@ def consistent_pairs(
     ends = ends if wanted is None else np.where(wanted, ends, begins)
     noted = n_records * n_rows <= MOST_NOTED
     starts, rows, complete = _walk_all(
-        boxes.low,
-        boxes.high,
-        boxes.place,
+        _Bounds(boxes.low, boxes.high, boxes.place),
         np.argsort(boxes.place[:, narrowest], kind="stable"),
         begins,
         ends,
-        *_stack_exchanges(exchanges, n_records, n_rows),
+        _stack_exchanges(exchanges, n_records, n_rows),
         np.zeros((2, n_records * n_rows // 8 + 1 if noted else 0), dtype=np.uint8),
         most,
     )
     return PossiblePairs(starts, rows, n_rows) if complete else None
 
 
-def _stack_exchanges(
-    exchanges: tuple[Exchange, ...], n_records: int, n_rows: int
-) -> tuple[Integers, Integers, Integers, Integers]:
-    """held (r, d) and shown (c, d) as places in one array of the values of all attributes; holder and shower of each."""
+def _stack_exchanges(exchanges: tuple[Exchange, ...], n_records: int, n_rows: int) -> _StackedExchanges:
     held, shown = np.empty((n_records, len(exchanges)), dtype=np.int64), np.empty((n_rows, len(exchanges)), dtype=np.int64)
     holder, shower = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     offset = 0
@@ -113,25 +126,20 @@ def _stack_exchanges(
         holder.append(exchange.holder)
         shower.append(exchange.shower)
         offset += len(exchange.holder)
-    return held, shown, np.concatenate(holder), np.concatenate(shower)
+    return _StackedExchanges(held, shown, np.concatenate(holder), np.concatenate(shower))
 
 
 @njit
 def _walk_all(
-    low: Integers,
-    high: Integers,
-    place: Integers,
+    boxes: _Bounds,
     order: Integers,
     begins: Integers,
     ends: Integers,
-    held: Integers,
-    shown: Integers,
-    holder: Integers,
-    shower: Integers,
+    exchanges: _StackedExchanges,
     notes: Bits,
     most: int,
 ) -> tuple[Integers, Integers, bool]:
-    n_records, n_rows = len(low), len(place)
+    n_records, n_rows = len(boxes.low), len(boxes.place)
     starts, rows = np.zeros(n_records + 1, dtype=np.int64), np.empty(n_records + 16, dtype=np.int64)
     row_of, record_of = np.full(n_records, NOBODY, dtype=np.int64), np.full(n_rows, NOBODY, dtype=np.int64)
     longest = min(n_records, n_rows)
@@ -140,17 +148,18 @@ def _walk_all(
     for i in range(n_records):
         starts[i] = used
         for row in order[begins[i] : ends[i]]:
-            if not _inside(low[i], high[i], place[row]):
+            # The cheap refusals come first: most pairs of a large table end here.
+            if not _inside(boxes.low[i], boxes.high[i], boxes.place[row]):
                 continue
             if _is_noted(notes[FALSE], i * n_rows + row):
                 continue
+            # All pairs of an orbit stand and fall together, so that one walk answers for each of them.
             if not _is_noted(notes[HOLDS], i * n_rows + row):
-                length, holds = _walk(
-                    i, row, low, high, place, held, shown, holder, shower, notes[FALSE], row_of, record_of, walk
-                )
+                length, holds = _walk(i, row, boxes, exchanges, notes[FALSE], row_of, record_of, walk)
                 _look_back(walk[:length], n_rows, row_of, record_of, notes[HOLDS if holds else FALSE])
                 if not holds:
                     continue
+            # Too many pairs would need more memory than the caller allows: what was found so far is given back as incomplete.
             if used == most:
                 return starts, rows[:used].copy(), False
             rows = ensure_capacity(rows, used)
@@ -165,33 +174,33 @@ def _walk_all(
 def _walk(
     i: int,
     row: int,
-    low: Integers,
-    high: Integers,
-    place: Integers,
-    held: Integers,
-    shown: Integers,
-    holder: Integers,
-    shower: Integers,
+    boxes: _Bounds,
+    exchanges: _StackedExchanges,
     false: Bits,
     row_of: Integers,
     record_of: Integers,
     walk: Integers,
 ) -> tuple[int, bool]:
     """Follow an orbit from a pair within the boxes: how many pairs were met, and was none of them impossible?"""
-    n_rows = len(place)
+    n_rows = len(boxes.place)
     walk[0, 0], walk[0, 1] = i, row
     row_of[i], record_of[row] = row, i
     length, at = 1, 0
     while at < length:
-        for j in range(held.shape[1]):
-            there, here = shown[walk[at, 1], j], held[walk[at, 0], j]
-            other, its_row = holder[there], shower[here]
+        for j in range(exchanges.held.shape[1]):
+            # Who alone held the value that the row shows changed places with the record: that is the next pair.
+            there, here = exchanges.shown[walk[at, 1], j], exchanges.held[walk[at, 0], j]
+            other, its_row = exchanges.holder[there], exchanges.shower[here]
             if other < 0 or its_row < 0 or row_of[other] == its_row:
                 continue
+            # One record with two rows, or one row with two records: the whole orbit is false.
             if row_of[other] >= 0 or record_of[its_row] >= 0:
                 return length, False
-            if _is_noted(false, other * n_rows + its_row) or not _inside(low[other], high[other], place[its_row]):
+            if _is_noted(false, other * n_rows + its_row) or not _inside(
+                boxes.low[other], boxes.high[other], boxes.place[its_row]
+            ):
                 return length, False
+            # Out of room: an orbit that did not collide so far is taken to hold, which leaves out no true pair.
             if length == len(walk):
                 return length, True
             walk[length, 0], walk[length, 1] = other, its_row

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.attack.comparison import distinct
 from tasks.attack.learned.attribute_differences import Apart, write_apart
 from tasks.attack.learned.features import CODES, Kind, width, write_features
 from tasks.attack.learned.recount import LinkCounts
+from tasks.microdata.codes import find_distinct_rows
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -93,7 +93,7 @@ def problem(
         raise ValueError("a learned distance takes no infinite values")
     if truth is None and len(searching) > len(found):
         raise ValueError("without a truth, row i of one file must be row i of the other")
-    records, record = distinct(np.asarray(found, dtype=float))
+    records, record = find_distinct_rows(np.asarray(found, dtype=float))
     own = record[np.arange(len(searching)) if truth is None else truth]
     copies = np.bincount(record).astype(np.int64)
     return Problem(

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from tasks.attack.comparison import ScaleBy, distinct
+from tasks.attack.comparison import ScaleBy
 from tasks.ingest.codebooks.categories import Hierarchy
-from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping
-from tasks.mask.fitting import extract_positions
+from tasks.microdata.by_attribute import MappingForm, WrittenMapping
+from tasks.microdata.codes import find_distinct_rows
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.scaling import share_of_pairs_that_differ, standardise_values, variance_of
 from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
 from tasks.microdata.spec import Name, Spec
@@ -78,7 +79,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The distinct records of the intruder and the distinct released rows, in the columns of what he knows.
+    """The distinct records of the intruder and the distinct released rows, in the columns of what they know.
 
     own, shown: shape (r, columns) and (c, columns); own_of_record, shown_of_row: which of them each record and row is.
     ordered: shape (d,): has the attribute a signed difference?
@@ -127,8 +128,8 @@ def files_of(
         _check_fits(how, attribute, original)
         made.append((how.by in ORDERED, _columns_of(original, masked, schema, attribute, how, scaling)))
     columns = [column for _, some in made for column in some]
-    own, own_of_record = distinct(np.column_stack([column[0] for column in columns]))
-    shown, shown_of_row = distinct(np.column_stack([column[1] for column in columns]))
+    own, own_of_record = find_distinct_rows(np.column_stack([column[0] for column in columns]))
+    shown, shown_of_row = find_distinct_rows(np.column_stack([column[1] for column in columns]))
     kind = np.array([column[2] for column in columns], dtype=np.int64)
     weight = np.array([column[3] for column in columns], dtype=np.float64)
     attribute_of = np.repeat(np.arange(len(made)), [len(some) for _, some in made])

@@ -88,7 +88,7 @@ def link_by_distance(
 ) -> Links:
     """Link each record to all records at the least distance, or all records to each other one to one.
 
-    Meaning: the plainest intruder, who knows some attributes of each record and nothing of how the table was masked; he may
+    Meaning: the plainest intruder, who knows some attributes of each record and nothing of how the table was masked; they may
     weigh the attributes differently, and who holds many records may link them together.
     Formula in words: by default the squared distance of `comparison` over the known attributes, by the stated scale; else that
     of `linkage.distances`. All records within a relative 1e-9 of the least squared distance are linked, and share the credit.

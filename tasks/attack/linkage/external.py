@@ -1,4 +1,4 @@
-"""Files of the intruder: what the release file says of them, and which of their columns he links by."""
+"""Files of the intruder: what the release file says of them, and which of their columns the intruder links by."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class FileSpec(SourceSpec):
     attributes: which published attribute each of its columns is, `{AGE: age}`, or the names that both have; default: every
         published attribute that the file has a column of the same name for.
     columns: how columns of this file are written, where it is not as in the source: `{BORN: {date_format: "%d.%m.%Y"}}`.
-    convert: what he does with the values of some attributes before he compares them, in the words of `intruder.holds`:
-        `{income: {times: 1000}}` where the file has thousands.
-    name: he is called `file:<name>` in figures and policy lines; default: the file's place in the list, from 1.
+    convert: what the intruder does with the values of some attributes before they compare them, in the words of
+        `intruder.holds`: `{income: {times: 1000}}` where the file has thousands.
+    name: the intruder is called `file:<name>` in figures and policy lines; default: the file's place in the list, from 1.
     """
 
     key: Pairs
@@ -80,7 +80,7 @@ class FileSpec(SourceSpec):
         if len(self.key) != 1:
             raise ValueError("`key` is one column of the file, and the column of the source that it is matched with")
         if self.key[0][0] in dict(self.attributes or ()):
-            raise ValueError(f"`{self.key[0][0]}` is the key, and so no attribute that he links by")
+            raise ValueError(f"`{self.key[0][0]}` is the key, and so no attribute that the intruder links by")
         repeated = [name for name, times in Counter(name for _, name in self.attributes or ()).items() if times > 1]
         if repeated:
             raise ValueError(f"two columns of the file are the attribute {repeated[0]}")
@@ -97,7 +97,7 @@ class FileUse:
     """How the intruder uses a file that was read.
 
     place: of the file in the release file, for messages. key: its column, and the source's. columns: which attribute each of
-    its columns is, in the order of the table. convert: what he does with their values.
+    its columns is, in the order of the table. convert: what the intruder does with their values.
     """
 
     place: str

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from tasks.attack.linkage.external import FileUse
 from tasks.attack.linkage.holding import apply_holdings
-from tasks.attack.outcomes.outcome import GroundTruth
-from tasks.mask.fitting import extract_positions
-from tasks.mask.intruder_belief import row_codes
+from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError
+from tasks.microdata.ground_truth import GroundTruth
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import CATEGORICAL, Role, Schema
 from tasks.microdata.table import Booleans, Integers, Microdata, encode_jointly
 from tasks.microdata.units import Counts, Units, units_of

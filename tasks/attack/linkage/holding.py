@@ -9,9 +9,9 @@ import pyarrow as pa
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from tasks.ingest.codebooks.categories import Hierarchy
-from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping
-from tasks.mask.fitting import extract_positions
+from tasks.microdata.by_attribute import MappingForm, WrittenMapping
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.scaling import variance_of
 from tasks.microdata.schema import CATEGORICAL, Attribute, Scale, Schema
@@ -68,8 +68,8 @@ def apply_holdings(
 ) -> Microdata:
     """The original table as the intruder holds it: row i is still of record i.
 
-    The errors are his own, independent of the masking; they are the same in every run, so that attacks can be compared, and no
-    secret. where: of the holdings in the release file.
+    The errors are their own, independent of the masking; they are the same in every run, so that attacks can be compared, and
+    no secret. where: of the holdings in the release file.
     Raises InputError for what an attribute cannot have: noise, a multiple or a unit without numbers, a parent that the
     hierarchy does not give.
     """

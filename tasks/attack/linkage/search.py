@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -28,6 +29,20 @@ _MOST_OF_A_KERNEL = 1000
 _LEAF = 32  # of a tree over places with prices: they are near to each other
 
 _MISSING = dict.fromkeys(("queries", "searched"), "a missing value, which `write_differences` asks for")
+
+
+class _Distance(NamedTuple):
+    """The distance as compiled functions take it: the rules of the columns (`Columns`), then the form of the differences."""
+
+    of_column: Integers
+    weight: Floats
+    attribute: Integers
+    n_attributes: int
+    missing_out: bool
+    kind: int
+    vector: Floats
+    matrix: Floats
+    others: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +76,7 @@ class Search:
         """`nearest` by a k-d tree over the places of `find_embedding`; the distance itself decides."""
 
         def decide(some: Integers, starts: Integers, candidates: Integers) -> Decided:
-            about = (*_unpack_columns(self.columns), *_parameters(self.form))
-            return _nearest_among(self.queries[some], self.searched, *about, starts, candidates)
+            return _nearest_among(self.queries[some], self.searched, self._distance(), starts, candidates)
 
         return resolve_tree_proposals(*places, decide)
 
@@ -71,7 +85,7 @@ class Search:
         if self.form.kind is Kind.POLYNOMIAL:
             points, places = kernel_places(self)
             return _kernel_matrix(points[some], places, self.form.degree)
-        return _matrix(self.queries[some], self.searched, *_unpack_columns(self.columns), *_parameters(self.form))
+        return _matrix(self.queries[some], self.searched, self._distance())
 
     def few_nearest(self, k: int, some: Integers | None = None, price: Floats | None = None) -> tuple[Integers, Floats, Floats]:
         """The k searched records of least distance less price (fewer if there are not so many) of each query, or of some.
@@ -95,9 +109,7 @@ class Search:
         if self.form.kind is Kind.POLYNOMIAL:
             points, places = kernel_places(self)
             return _kernel_distances(points[queries], places[searched], self.form.degree)
-        return self.form.compute_distances(
-            differences(self.queries[queries], self.searched[searched], *_unpack_columns(self.columns))
-        )
+        return self.form.compute_distances(differences(self.queries[queries], self.searched[searched], *self._distance()[:5]))
 
     def swap_sides(self) -> Search:
         """The same distances, seen from the other file.
@@ -107,6 +119,11 @@ class Search:
         """
         sign = np.where(self.columns.kind == EQUAL, 1.0, -1.0)
         return Search(self.searched * sign, self.queries * sign, self.columns, self.form, not self.is_turned)
+
+    def _distance(self) -> _Distance:
+        columns, form = self.columns, self.form
+        about = (columns.kind, columns.weight, columns.attribute, columns.n_attributes, columns.missing_out)
+        return _Distance(*about, int(form.kind), form.vector, form.matrix, form.others)
 
     def _blocks(self, queries: Integers | None = None) -> list[Integers]:
         some = np.arange(len(self.queries)) if queries is None else queries
@@ -198,14 +215,6 @@ def _one_hot(queries: Floats, searched: Floats) -> tuple[Floats, Floats]:
     return (queries[:, np.newaxis] == present).astype(np.float64), (searched[:, np.newaxis] == present).astype(np.float64)
 
 
-def _unpack_columns(columns: Columns) -> tuple[Integers, Floats, Integers, int, bool]:
-    return columns.kind, columns.weight, columns.attribute, columns.n_attributes, columns.missing_out
-
-
-def _parameters(form: Form) -> tuple[int, Floats, Floats, int]:
-    return int(form.kind), form.vector, form.matrix, form.others
-
-
 @njit(infinite={"distances": "they are compared alone: whoever is infinitely far from all ties with all"})
 def _find_row_minima(distances: Floats) -> tuple[Integers, Integers, Floats, Floats]:
     """For each row of a matrix of distances who is nearest, how many, the least distance and the next."""
@@ -223,25 +232,18 @@ def _find_row_minima(distances: Floats) -> tuple[Integers, Integers, Floats, Flo
 
 
 @njit(missing=_MISSING)
-def _matrix(
-    queries: Floats,
-    searched: Floats,
-    of_column: Integers,
-    weight: Floats,
-    attribute: Integers,
-    n_attributes: int,
-    missing_out: bool,
-    kind: int,
-    vector: Floats,
-    matrix: Floats,
-    others: int,
-) -> Floats:
-    distances, delta = np.empty((len(queries), len(searched))), np.empty(n_attributes)
+def _matrix(queries: Floats, searched: Floats, distance: _Distance) -> Floats:
+    distances, delta = np.empty((len(queries), len(searched))), np.empty(distance.n_attributes)
     for i in range(len(queries)):
         for c in range(len(searched)):
-            write_differences(queries[i], searched[c], of_column, weight, attribute, missing_out, delta)
-            distances[i, c] = aggregate_differences(kind, vector, matrix, others, delta)
+            distances[i, c] = _compute_distance(queries[i], searched[c], distance, delta)
     return distances
+
+
+@njit
+def _compute_distance(query: Floats, found: Floats, distance: _Distance, delta: Floats) -> float:
+    write_differences(query, found, distance.of_column, distance.weight, distance.attribute, distance.missing_out, delta)
+    return aggregate_differences(distance.kind, distance.vector, distance.matrix, distance.others, delta)
 
 
 @njit
@@ -272,31 +274,18 @@ def _apart(length: float, both: float, own: float, degree: int) -> float:
 
 @njit
 def _nearest_among(
-    queries: Floats,
-    searched: Floats,
-    of_column: Integers,
-    weight: Floats,
-    attribute: Integers,
-    n_attributes: int,
-    missing_out: bool,
-    kind: int,
-    vector: Floats,
-    matrix: Floats,
-    others: int,
-    starts: Integers,
-    candidates: Integers,
+    queries: Floats, searched: Floats, distance: _Distance, starts: Integers, candidates: Integers
 ) -> tuple[Integers, Integers, Floats, Floats]:
     kept = np.empty(len(candidates), dtype=np.int64)
     sizes = np.zeros(len(queries), dtype=np.int64)
     least, runner_up = np.empty(len(queries)), np.empty(len(queries))
-    delta = np.empty(n_attributes)
+    delta = np.empty(distance.n_attributes)
     used = 0
     for i in range(len(queries)):
         mine = candidates[starts[i] : starts[i + 1]]
         distances = np.empty(len(mine))
         for e in range(len(mine)):
-            write_differences(queries[i], searched[mine[e]], of_column, weight, attribute, missing_out, delta)
-            distances[e] = aggregate_differences(kind, vector, matrix, others, delta)
+            distances[e] = _compute_distance(queries[i], searched[mine[e]], distance, delta)
         sizes[i], least[i], runner_up[i] = write_nearest(distances, mine, kept, used)
         used += sizes[i]
     return kept[:used].copy(), sizes, least, runner_up

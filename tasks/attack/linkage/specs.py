@@ -1,7 +1,7 @@
 """The `distance:` of distance-based linkage in a release file, and the form that each becomes for what an intruder knows.
 
 An attribute that the intruder knows and the distance does not name counts as in the plain distance; one that the distance names
-and he does not know is left out of it.
+and the intruder does not know is left out.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Mahalanobis(Spec):
     """Attributes that vary together count once. Those without an order count as in the plain distance.
 
     covariance: of the scaling file's `data`; or of the `differences` between the records and their own released rows, which a
-        real intruder would have to know from elsewhere (his chance is then measured with the truths permuted).
+        real intruder would have to know from elsewhere (their chance is then measured with the truths permuted).
     """
 
     kind: Public[Literal["mahalanobis"]]

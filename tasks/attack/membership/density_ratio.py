@@ -51,7 +51,7 @@ def score_by_density_ratio(
     that. A constant factor of the sizes of both files changes no order and is left out.
 
     original: the table that targets and reference are rows of. reference: records that the intruder has, none of them a
-    target's; he need not know which of them were among the originals. knows: published attributes, at least one.
+    target's; they need not know which of them were among the originals. knows: published attributes, at least one.
 
     Returns scores without a threshold; 0 where both are equally far. Chance 1/2 for AUC.
     Raises NotApplicable where nothing is known, or either file has fewer than k rows; InputError as `compare`.

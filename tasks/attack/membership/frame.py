@@ -26,7 +26,7 @@ class Frame:
 
     member: shape (n_units,): is what the unit says in the training set of the model, or in the original of the release?
     control: set aside before, and released in no form. Neither of both: records from elsewhere that an intruder has.
-    target: asked about. shadow: the intruder's own, of which he need not know whether they are members. Nobody is both.
+    target: asked about. shadow: the intruder's own, of which they need not know whether they are members. Nobody is both.
     calibration: the targets, about half of each side, on which a threshold may be chosen; the others are judged by it.
     evaluates: whether the members are those of the file itself, or of a rehearsal of how it was made.
 
@@ -112,7 +112,7 @@ def frame_of(
     evaluates: Evaluates = "this file",
     rng: np.random.Generator,
 ) -> Frame:
-    """Choose the targets, as many members as non-members, and leave the others to the intruder as his own records.
+    """Choose the targets, as many members as non-members, and leave the others to the intruder as their own records.
 
     Meaning: with as many of both, a guess that does not look is right half of the time. On each side `target_share` of all
     units is asked about, or all the control where it is smaller. The rest is the population of the shadow models: records of

@@ -102,7 +102,7 @@ def create_rehearsal_experiment(
 def infer(
     spec: AnyTableAttack, asked: MembershipExperiment, schema: Schema, linkage: DistanceLinkage | None
 ) -> MembershipResult:
-    """What one attack says of the targets, by an intruder who knows the whole published record of whomever he asks about.
+    """What one attack says of the targets, by an intruder who knows the whole published record of whomever they ask about.
 
     linkage: the attack of the release that `linkage_score` names; None: there is none by that name that needs no true links.
     """

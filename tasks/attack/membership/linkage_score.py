@@ -31,7 +31,7 @@ def score_by_links(links: Links, targets: Integers, spec: LinkageScore) -> Membe
     """Score each target by how good its link is: minus the squared distance, the margin, or the largest probability.
 
     Meaning: a linkage attack that was given members and others finds rows for all of them; how good these are tells who has a
-    row of his own.
+    row of their own.
 
     links: of an attack in which the targets searched among the released rows, and which used of nobody, least of all of the
     targets, who is who: a learned distance or supervised weights have to be learned from other people.

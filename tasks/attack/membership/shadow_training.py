@@ -32,7 +32,7 @@ def as_asked(people: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> M
     """The people in the words in which a model of a masked table is asked about them.
 
     Meaning: what a step does to a record for certain (recoding, top and bottom coding, rounding to the nearest) who knows the
-    step does to the record that he asks about: a model that has learned `under 30` is not asked about `27`.
+    step does to the record that they ask about: a model that has learned `under 30` is not asked about `27`.
 
     Raises NotFollowed where the steps cannot be carried out on these people.
     """

@@ -21,7 +21,7 @@ from tasks.train.model import Learn
 
 Teaching = Literal["apart", "inserted"]
 MOST_OF_OWN = (
-    0.8  # of the intruder's own units, that teach one shadow model: the others show him how it answers about strangers
+    0.8  # of the intruder's own units, that teach one shadow model: the others show them how it answers about strangers
 )
 Prepare = Callable[[Integers, int], tuple[Examples, Integers]]  # rows, which shadow -> what is learned, and whose rows it is
 
@@ -79,10 +79,10 @@ def shadow_pool(frame: Frame, shadows: int, teaching: Teaching, *, rng: np.rando
     """Plan an even number of shadow models, in pairs.
 
     Meaning: each learns from as many of the intruder's own units as make its training set as large as the released model's,
-    from a half to four fifths of them; he knows for each shadow who of these was in and who was out, which is what he learns
-    membership from. Where targets are `inserted`, he adds a random half of the people that he asks about to one of a pair, and
-    the others to the other, whoever they are: so each target is in half of the shadows and out of the other half. He has their
-    records, for he asks about them; which of them were members, he does not use. The pools of the frame stay disjoint.
+    from a half to four fifths of them; they know for each shadow who of these was in and who was out, which is what they learn
+    membership from. Where targets are `inserted`, they add a random half of the people they ask about to one of a pair, and
+    the others to the other, whoever they are: so each target is in half of the shadows and out of the other half. They have
+    their records, for they ask about them; which of them were members, they do not use. The pools of the frame stay disjoint.
 
     shadows: even, >= 2. The first k plans of a pool are the same whatever its size.
 
@@ -91,7 +91,7 @@ def shadow_pool(frame: Frame, shadows: int, teaching: Teaching, *, rng: np.rando
     if shadows < 2 or shadows % 2:
         raise ValueError("shadow models come in pairs")
     if frame.shadow.sum() < FEWEST:
-        raise NotApplicable(f"an intruder learns membership from at least {FEWEST} records of his own")
+        raise NotApplicable(f"an intruder learns membership from at least {FEWEST} records of their own")
     plans = [plan for _ in range(shadows // 2) for plan in _pair(frame, teaching, rng)]
     asked = np.flatnonzero((frame.shadow | frame.target)[frame.units.of_row])
     return ShadowPool(tuple(plans), asked, teaching)
@@ -109,7 +109,7 @@ def shadow_answers(pool: ShadowPool, i: int, data: Examples, learn: Learn, prepa
     """Train shadow model i and ask it about the rows `pool.asked`.
 
     data: all rows, as the intruder knows them. prepare: what becomes of the rows of a training set before a model learns from
-    them, where the released model learned from a masked table: who knows the steps carries them out on his own records too.
+    them, where the released model learned from a masked table: who knows the steps carries them out on their own records too.
     The same plan, data, learner and preparation give the same answer.
     """
     plan = pool.plans[i]

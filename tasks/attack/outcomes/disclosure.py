@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 
@@ -9,6 +11,36 @@ from tasks.attack.outcomes.links import Links
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers, encode_jointly
 from tasks.microdata.units import RowGroups
+
+
+class LinkedSets(NamedTuple):
+    """The sets of linked rows, by class, and who is linked to each.
+
+    Set s holds the classes classes[starts[s]:starts[s + 1]]; it is that of targets[target_starts[s]:target_starts[s + 1]].
+    """
+
+    starts: Integers
+    classes: Integers
+    target_starts: Integers
+    targets: Integers
+
+
+class ClassCounts(NamedTuple):
+    """What the rows of class c show: values[starts[c]:starts[c + 1]] (or units), each as often as `counts` says."""
+
+    starts: Integers
+    values: Integers
+    counts: Integers
+
+
+class _OwnRows(NamedTuple):
+    """The released rows of each target, rows[begins[t]:ends[t]], and class and value of each released row."""
+
+    begins: Integers
+    ends: Integers
+    rows: Integers
+    class_of_row: Integers
+    value_of_row: Integers
 
 
 def compute_value_credits(
@@ -25,7 +57,7 @@ def compute_value_credits(
     ----------
     links: of the records to released rows. original, released: the attribute in both files, shapes (n,) and (m,).
     targets: records that are scored, shape (t,). own: the released rows of each unit (none if it is absent).
-    unit: shape (t,), the unit of each target: itself, or its person, whose other rows tell the same of him.
+    unit: shape (t,), the unit of each target: itself, or its person, whose other rows tell the same of them.
 
     Returns two arrays of shape (t,), each in [0, 1]: linked and control. By chance: the share of the most frequent value.
     Cost: the number of linked rows, summed over the distinct sets of them; for units of several rows that are linked, their
@@ -36,26 +68,18 @@ def compute_value_credits(
     sets = links.search_class[targets]
     by_set = np.argsort(sets, kind="stable")
     return _modal_credits(
-        links.starts,
-        links.classes,
-        *_value_counts(links.found_class, shown, n_values),
-        np.searchsorted(sets[by_set], np.arange(len(links.starts))),
-        by_set,
-        links.found_class,
-        shown,
-        own.starts[unit],
-        own.starts[unit + 1],
-        own.rows,
+        LinkedSets(links.starts, links.classes, np.searchsorted(sets[by_set], np.arange(len(links.starts))), by_set),
+        _value_counts(links.found_class, shown, n_values),
+        _OwnRows(own.starts[unit], own.starts[unit + 1], own.rows, links.found_class, shown),
         truth[targets],
         _modal_shares(shown, n_values),
     )
 
 
-def _value_counts(classes: Integers, values: Integers, n_values: int) -> tuple[Integers, Integers, Integers]:
-    """The values in each class: where each class starts, the values, how often each occurs."""
+def _value_counts(classes: Integers, values: Integers, n_values: int) -> ClassCounts:
     pairs, counts = np.unique(classes * n_values + values, return_counts=True)
     starts = np.searchsorted(pairs // n_values, np.arange(int(classes.max(initial=-1)) + 2))
-    return starts, pairs % n_values, counts
+    return ClassCounts(starts, pairs % n_values, counts)
 
 
 def _modal_shares(values: Integers, n_values: int) -> Floats:
@@ -68,68 +92,59 @@ def _modal_shares(values: Integers, n_values: int) -> Floats:
 
 @njit
 def _modal_credits(
-    starts: Integers,
-    classes: Integers,
-    value_starts: Integers,
-    values: Integers,
-    value_counts: Integers,
-    target_starts: Integers,
-    targets: Integers,
-    class_of_row: Integers,
-    value_of_row: Integers,
-    own_begins: Integers,
-    own_ends: Integers,
-    own_rows: Integers,
-    truth: Integers,
-    otherwise: Floats,
+    sets: LinkedSets, classes: ClassCounts, own: _OwnRows, truth: Integers, otherwise: Floats
 ) -> tuple[Floats, Floats]:
-    linked, control = np.empty(len(targets)), np.empty(len(targets))
+    n_sets, n_targets = len(sets.starts) - 1, len(sets.targets)
+    linked, control = np.empty(n_targets), np.empty(n_targets)
     counts = np.zeros(len(otherwise), dtype=np.int64)
     met = np.empty(len(otherwise), dtype=np.int64)
-    in_set = np.full(len(value_starts) - 1, -1, dtype=np.int64)
-    for s in range(len(starts) - 1):
-        if target_starts[s] == target_starts[s + 1]:
+    in_set = np.full(len(classes.starts) - 1, -1, dtype=np.int64)
+    for s in range(n_sets):
+        if sets.target_starts[s] == sets.target_starts[s + 1]:
             continue
-        linked_classes = classes[starts[s] : starts[s + 1]]
+        # Targets with one set share its counts, so that the rows of a set are counted once.
+        linked_classes = sets.classes[sets.starts[s] : sets.starts[s + 1]]
         in_set[linked_classes] = s
-        n_met = tally(linked_classes, value_starts, values, value_counts, counts, met)
+        n_met = tally(linked_classes, classes, counts, met)
         top = _highest(counts, met[:n_met])
-        for t in targets[target_starts[s] : target_starts[s + 1]]:
+        for t in sets.targets[sets.target_starts[s] : sets.target_starts[s + 1]]:
             linked[t] = _credit(counts[truth[t]], top[0], top[1], otherwise[truth[t]])
             control[t] = linked[t]
-            own = _own_values(own_rows[own_begins[t] : own_ends[t]], class_of_row, value_of_row, in_set, s)
-            if len(own) == 1:
-                control[t] = _credit_without(own[0], truth[t], counts, top, otherwise[truth[t]])
-            elif len(own) > 1:
-                control[t] = _credit_without_all(own, truth[t], counts, met[:n_met], otherwise[truth[t]])
+            # The control lacks the target's own rows; a single one changes only the highest counts, and needs no recount.
+            mine = _own_values(t, s, own, in_set)
+            if len(mine) == 1:
+                control[t] = _credit_without(mine[0], truth[t], counts, top, otherwise[truth[t]])
+            elif len(mine) > 1:
+                control[t] = _credit_without_all(mine, truth[t], counts, met[:n_met], otherwise[truth[t]])
+        # Clearing what was met costs less than a fresh array of all values for each set.
         counts[met[:n_met]] = 0
     return linked, control
 
 
 @njit
-def _own_values(rows: Integers, class_of_row: Integers, value_of_row: Integers, in_set: Integers, s: int) -> Integers:
-    """The values of those of the rows whose class is in set s."""
+def _own_values(t: int, s: int, own: _OwnRows, in_set: Integers) -> Integers:
+    """The values of those rows of target t whose class is in set s."""
+    rows = own.rows[own.begins[t] : own.ends[t]]
     values = np.empty(len(rows), dtype=np.int64)
     used = 0
     for row in rows:
-        if in_set[class_of_row[row]] == s:
-            values[used] = value_of_row[row]
+        if in_set[own.class_of_row[row]] == s:
+            values[used] = own.value_of_row[row]
             used += 1
     return values[:used]
 
 
 @njit
-def tally(
-    classes: Integers, value_starts: Integers, values: Integers, value_counts: Integers, counts: Integers, met: Integers
-) -> int:
+def tally(linked: Integers, classes: ClassCounts, counts: Integers, met: Integers) -> int:
     """Count the values (or units) of some classes into `counts`; `met` lists those that occur. Returns how many do."""
     n_met = 0
-    for c in classes:
-        for e in range(value_starts[c], value_starts[c + 1]):
-            if counts[values[e]] == 0:
-                met[n_met] = values[e]
+    for c in linked:
+        for e in range(classes.starts[c], classes.starts[c + 1]):
+            value = classes.values[e]
+            if counts[value] == 0:
+                met[n_met] = value
                 n_met += 1
-            counts[values[e]] += value_counts[e]
+            counts[value] += classes.counts[e]
     return n_met
 
 

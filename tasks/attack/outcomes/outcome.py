@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pydantic import InstanceOf
-from scipy.stats import hypergeom
 
 from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.attack.linkage.assertable_links import SurestLinks, find_surest_links
@@ -19,11 +17,11 @@ from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.persons import fare, fare_searched
 from tasks.attack.outcomes.posterior import posterior_columns
 from tasks.attack.probabilistic.linkage_summary import ProbableFacts
-from tasks.microdata.alignment import ABSENT, Alignment, RowAlignment, require_alignment
 from tasks.microdata.estimate import ChanceKind, Status
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
-from tasks.microdata.units import Counts, RowGroups, Units, group_rows, units_of
+from tasks.microdata.units import Counts, Units, units_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,117 +78,6 @@ class AttackResult:
     full_form: bool = True
     partly_followed: bool = False
     needs_all_records: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class GroundTruth:
-    """What the scoring knows and no intruder does: whose row is whose.
-
-    original, masked: n and m rows. units: of the original's rows. belonging: whose the masked rows are; what needs to know that
-    raises NotApplicable where they are nobody's.
-    For a file of the intruder `original` is that file (`linkage.whose`), and two more are given. whose: shape (m,), the unit of
-    each masked row, from n_units on those of people who are not in the file. told: of some attributes, shape (n,) each, of
-    which records the original value is known.
-    """
-
-    original: Microdata
-    masked: Microdata
-    belonging: RowAlignment
-    units: Units
-    whose: Integers | None = None
-    told: Mapping[str, Booleans] = field(default_factory=dict)
-
-    @classmethod
-    def create_from_tables(cls, original: Microdata, masked: Microdata, schema: Schema, belonging: RowAlignment) -> GroundTruth:
-        """Raises ValueError where the alignment is not that of the tables, InputError as `units_of`."""
-        if original.n != belonging.n_records or masked.n != belonging.n_rows:
-            shapes = f"{belonging.n_records} records and {belonging.n_rows} masked rows"
-            raise ValueError(f"the tables have {original.n} and {masked.n} rows, their alignment {shapes}")
-        return cls(original, masked, belonging, units_of(original, schema))
-
-    @property
-    def alignment(self) -> Alignment:
-        """Of the source's records; raises NotApplicable where the masked rows belong to nobody."""
-        return require_alignment(self.belonging)
-
-    def restrict_to(self, held: Integers) -> GroundTruth:
-        """The scene of somebody who holds a share of the records: rows of `original`, ascending, of persons all or none."""
-        _, of_record = np.unique(self.units.of_row[held], return_inverse=True)
-        kept = np.zeros(self.units.n_units, dtype=bool)
-        kept[self.units.of_row[held]] = True
-        number = np.where(kept, np.cumsum(kept) - 1, int(kept.sum()) + np.cumsum(~kept) - 1)
-        others = self.unit_of_row >= self.units.n_units
-        whose = np.where(others, self.unit_of_row, number[np.where(others, 0, self.unit_of_row)])
-        return replace(
-            self,
-            original=self.original.take(held),
-            units=Units(of_record.astype(np.int64), int(kept.sum()), self.units.counts),
-            whose=whose.astype(np.int64),
-            told={name: told[held] for name, told in self.told.items()},
-        )
-
-    @property
-    def unit_of_row(self) -> Integers:
-        """Shape (m,): the unit of each masked row."""
-        return self.units.of_row[self.alignment.record] if self.whose is None else self.whose
-
-    @property
-    def own_row(self) -> Integers:
-        """Shape (n,): the masked row of each record, ABSENT where it is not released. Where records are units."""
-        if self.whose is None:
-            return self.alignment.row_by_record
-        rows = np.full(self.units.n_units, ABSENT, dtype=np.int64)
-        of_the_file = np.flatnonzero(self.whose < self.units.n_units)
-        rows[self.whose[of_the_file]] = of_the_file
-        return rows
-
-    @property
-    def complete(self) -> bool:
-        """Is every unit in the release?"""
-        return self.alignment.complete if self.whose is None else bool((self.rows_by_unit.sizes > 0).all())
-
-    @property
-    def most_candidates(self) -> int:
-        """Among how many units a guess may be: those of the original, or those that are released."""
-        n_released = 0 if self.whose is None else len(np.unique(self.whose))
-        return max(self.units.n_units, n_released)
-
-    def find_known_units(self, name: str) -> Booleans:
-        """Shape (n_units,): is the original value of an attribute known of the unit?"""
-        units = np.ones(self.units.n_units, dtype=bool)
-        if name in self.told:
-            units[self.units.of_row] = self.told[name]
-        return units
-
-    @property
-    def rows_by_unit(self) -> RowGroups:
-        """The masked rows of each unit; absent units have none."""
-        return group_rows(self.unit_of_row, self.units.n_units)
-
-    def chance(self, of: Booleans | None = None, *, searched: bool, n_given: int | None = None) -> float:
-        """The mean credit over some units of a guess that does not look; `searched`: the released rows look for their records.
-
-        A unit with r of the m released rows expects r/m, which add up to 1 over all units. Searched, a unit with r of the n
-        records expects r/n if one of its rows is released, else 0. of: shape (n_units,); default: all.
-        n_given: so many of those who search, drawn at random, are given a guess, and the others none, as where records and rows
-        are assigned to each other one to one and there are more that search. Default: all of them.
-        Example: 80 records, of whom 60 are released, are assigned to the 60 rows: 60/80 of them a row, which is 1/60 of those
-        that are there: 1/80, and over all 60/80^2.
-        """
-        released = self.rows_by_unit.sizes
-        records = np.bincount(self.units.of_row, minlength=self.units.n_units)
-        held: npt.NDArray[Any] = records * (released > 0) if searched else released
-        if n_given is not None:
-            held = held * (n_given / self.masked.n if searched else _some_of(records, n_given, self.original.n))
-        chosen = held if of is None else held[of]
-        return float(chosen.sum()) / (len(chosen) * (self.original.n if searched else self.masked.n))
-
-
-def _some_of(records: Integers, drawn: int, n: int) -> Floats:
-    """How likely one of the records of each unit is among those drawn from n at random."""
-    counts, place = np.unique(records, return_inverse=True)
-    chances: Floats = np.asarray(hypergeom.sf(0, n, drawn, counts))
-    return chances[place]
 
 
 def compute_outcomes(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.outcomes.disclosure import tally
+from tasks.attack.outcomes.disclosure import ClassCounts, LinkedSets, tally
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
@@ -29,7 +29,7 @@ class Tallied:
 class PersonOutcomes:
     """How p persons fare, shape (p,) each.
 
-    credit, among_nearest, candidates: as in `AttackResult`. sound: the fewest persons in a sound set of one of his rows; None
+    credit, among_nearest, candidates: as in `AttackResult`. sound: the fewest persons in a sound set of one of their rows; None
     where there are no sound sets. known: does one of these sets hold rows of this person and of nobody else?
     used: the records that the intruder uses, and for each the place of its person.
     """
@@ -45,17 +45,17 @@ class PersonOutcomes:
 def fare(links: Links, persons: Integers, of_record: Integers, of_row: Integers) -> PersonOutcomes:
     """How persons fare of whom the intruder holds all records.
 
-    Meaning: he links each record of the person, and relies on the one that leaves him the fewest released rows (he cannot see
-    whose rows these are); on several such records alike. A record without a guess is of no use to him.
+    Meaning: the intruder links each record of the person, and relies on the one that leaves them the fewest released
+    rows (they cannot see whose rows these are); on several such records alike. A record without a guess is of no use to them.
     Formula in words: the credit of a record is the share of the person's own released rows among the t rows it is linked to;
     the credit of the person is its mean over the records that are used.
 
     Chance: for guesses that do not look, the mean credit over all P persons is exactly 1/P. For let every assignment of
     rows to persons be equally likely. Which records are used depends on the sizes t alone, not on whose the rows are; so a used
-    record of a person with r released rows expects, among its t of m rows, t r/m of his own, a credit of r/m; and the r of all
-    persons add up to m. The largest credit of a person's records would break this: the choice would look at whose the rows are,
-    and a person with ten records would win by luck ten times as often (sets of one row, persons of two records and two rows:
-    2/m becomes nearly 4/m).
+    record of a person with r released rows expects, among its t of m rows, t r/m of their own, a credit of r/m; and the r of
+    all persons add up to m. The largest credit of a person's records would break this: the choice would look at whose the rows
+    are, and a person with ten records would win by luck ten times as often (sets of one row, persons of two records and two
+    rows: 2/m becomes nearly 4/m).
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def fare(links: Links, persons: Integers, of_record: Integers, of_row: Integers)
 
     Returns the outcomes in the order of `persons`. The number of persons among the rows of a used record is averaged. A person
     is asserted by any record whose sound set holds rows of one person alone: the intruder then has that person's values, even
-    if he cannot see that the rows belong together. An intruder who could tell which released rows are of one person, and joined
-    what he knows of all records, would find more: that is not attempted.
+    if they cannot see that the rows belong together. An intruder who could tell which released rows are of one person, and
+    joined what they know of all records, would find more: that is not attempted.
     Cost: the classes of the linked rows times the persons in them, summed over the distinct sets.
     Example: each person has one record: credit, candidates and sound sets are those of the records.
     """
@@ -130,13 +130,8 @@ def tally_guesses(
     n_classes = int(links.found_class.max(initial=-1)) + 1
     return Tallied(
         *_tally_units(
-            starts,
-            classes,
-            np.searchsorted(pairs // n_units, np.arange(n_classes + 1)),
-            pairs % n_units,
-            counts,
-            np.searchsorted(sets[by_set], np.arange(len(starts))),
-            by_set,
+            LinkedSets(starts, classes, np.searchsorted(sets[by_set], np.arange(len(starts))), by_set),
+            ClassCounts(np.searchsorted(pairs // n_units, np.arange(n_classes + 1)), pairs % n_units, counts),
             own,
             n_units,
         )
@@ -177,27 +172,17 @@ class _MeanOf:
 
 
 @njit
-def _tally_units(
-    starts: Integers,
-    classes: Integers,
-    unit_starts: Integers,
-    units: Integers,
-    unit_counts: Integers,
-    target_starts: Integers,
-    targets: Integers,
-    own: Integers,
-    n_units: int,
-) -> tuple[Integers, Integers, Integers]:
-    n = len(targets)
+def _tally_units(sets: LinkedSets, classes: ClassCounts, own: Integers, n_units: int) -> tuple[Integers, Integers, Integers]:
+    n = len(sets.targets)
     rows, distinct, mine = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     held = np.zeros(n_units, dtype=np.int64)
     met = np.empty(n_units, dtype=np.int64)
-    for s in range(len(starts) - 1):
-        if target_starts[s] == target_starts[s + 1]:
+    for s in range(len(sets.starts) - 1):
+        if sets.target_starts[s] == sets.target_starts[s + 1]:
             continue
-        n_met = tally(classes[starts[s] : starts[s + 1]], unit_starts, units, unit_counts, held, met)
+        n_met = tally(sets.classes[sets.starts[s] : sets.starts[s + 1]], classes, held, met)
         total = held[met[:n_met]].sum()
-        for t in targets[target_starts[s] : target_starts[s + 1]]:
+        for t in sets.targets[sets.target_starts[s] : sets.target_starts[s + 1]]:
             rows[t], distinct[t], mine[t] = total, n_met, held[own[t]]
         held[met[:n_met]] = 0
     return rows, distinct, mine

@@ -16,10 +16,10 @@ from pydantic_core import CoreSchema
 from scipy.sparse import csr_array
 
 from tasks.attack.probabilistic.similar import Alike, Similar, alike_texts
-from tasks.mask.coding.by_attribute import WrittenMapping
-from tasks.mask.fitting import extract_positions
-from tasks.mask.intruder_belief import joint_codes
+from tasks.microdata.by_attribute import WrittenMapping
+from tasks.microdata.codes import find_distinct_rows
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Schema
 from tasks.microdata.spec import Percent, Spec
 from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
@@ -142,10 +142,13 @@ def create_pattern_comparison(
     chosen = [(schema[name], given.get(name) or default_ladder(schema[name])) for name in knows]
     parts = [_numbers(original, masked, schema, attribute, rule) for attribute, ladder in chosen for rule in reversed(ladder)]
     lengths = [len(ladder) for _, ladder in chosen]
-    own, own_of_record = _distinct([part[0] for part in parts])
-    shown, shown_of_row = _distinct([part[1] for part in parts])
+    own, own_of_record = find_distinct_rows(np.column_stack([part[0] for part in parts]))
+    shown, shown_of_row = find_distinct_rows(np.column_stack([part[1] for part in parts]))
     return PatternComparison(
-        *(own, own_of_record, shown, shown_of_row),
+        own=np.ascontiguousarray(own.T),
+        own_of_record=own_of_record,
+        shown=np.ascontiguousarray(shown.T),
+        shown_of_row=shown_of_row,
         reach=np.array([part[2] for part in parts], dtype=np.float64),
         attribute=np.repeat(np.arange(len(chosen)), lengths),
         level=np.concatenate([np.arange(1, length + 1) for length in lengths]),
@@ -182,10 +185,3 @@ def _numbers(original: Microdata, masked: Microdata, schema: Schema, attribute: 
 
 def _mark_missing(positions: Floats, numbers: Floats | Integers) -> Floats:
     return np.where(np.isnan(positions), MISSING, numbers.astype(np.float64))
-
-
-def _distinct(columns: list[Floats]) -> tuple[Floats, Integers]:
-    """The distinct columns of a matrix that is given by its rows, and which of them each is."""
-    codes = joint_codes([np.unique(column, return_inverse=True)[1].astype(np.int64) for column in columns], len(columns[0]))
-    first = np.unique(codes, return_index=True)[1]
-    return np.ascontiguousarray(np.vstack([column[first] for column in columns])), codes

@@ -60,7 +60,7 @@ def summarise_linkage(
 def compute_supervised_chance(
     found: Estimated, interactions: Interactions, matches: RecordPairs, presence: float, *, permutations: int = PERMUTATIONS
 ) -> tuple[float, float]:
-    """What m read off who is who earns where nobody's row is his own: mean credit, and mean posterior at the truth.
+    """What m read off who is who earns where nobody's row is their own: mean credit, and mean posterior at the truth.
 
     Means over all the intruder's records, released or not, and over draws of other rows for those that are. The order of
     neither file counts: equal records stand for each other. Cost: that of `permutations` distributions.

@@ -77,7 +77,7 @@ class ProbableFacts:
 
     estimate, kept: as in the release file; kept is None where m is not estimated from an assumption.
     n_pairs, n_matches: pairs that were compared; true ones that the intruder expects among them. steps: of the estimation.
-    present: the mean over the intruder's records of the sum of r(b): 1 where he knows that their rows are in the release.
+    present: the mean over the intruder's records of the sum of r(b): 1 where they know that their rows are in the release.
     claimed: the mean of the largest r(b). squares: the mean of the sum of r(b)^2, the mean posterior at the truth if the model
     were right.
     chance, chance_at_truth: where m is read off who is who, what the same model earns by 20 permuted truths; else None.

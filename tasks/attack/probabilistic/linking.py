@@ -1,4 +1,4 @@
-"""Probabilistic linkage as one of the attacks on a release: who holds what, how many of his records are there, what is told."""
+"""Probabilistic linkage as one of the attacks on a release: who holds what, how many of the records are there, what is told."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from tasks.attack.linkage.distance_linkage import RecordPairs
 from tasks.attack.linkage.holding import apply_holdings
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.outcomes.persons import fare
 from tasks.attack.outcomes.posterior import chance_at_truth
 from tasks.attack.probabilistic.levels import PatternComparison
@@ -20,6 +19,7 @@ from tasks.attack.probabilistic.posterior import check_compatible
 from tasks.attack.probabilistic.probabilistic_linkage import Estimated, ProbabilisticLinkage, link_by_probability
 from tasks.attack.threat import Intruder
 from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Schema
 
 MOST_PAIRS = 1_000_000_000  # of distinct records and rows
@@ -31,10 +31,10 @@ _CHECKED = 5  # records, of which it is checked that r(b) is a probability
 def link_probably(
     scene: GroundTruth, schema: Schema, spec: ProbabilisticLinkage, intruder: Intruder, pairs: RecordPairs
 ) -> tuple[Links, str]:
-    """The links of every record the intruder holds, and what he takes the masking for.
+    """The links of every record the intruder holds, and what they take the masking for.
 
-    He knows how many of his records are in the release. Of whom he knows that they are there, r(b) adds up to 1; else to the
-    probability that the own row is there. pairs: who is who, for the account, and for m where it is read off.
+    They know how many of their records are in the release. Of whom they know that they are there, r(b) adds up to 1; else to
+    the probability that the own row is there. pairs: who is who, for the account, and for m where it is read off.
 
     Raises NotApplicable for more pairs than can be looked at, who is who of persons of several rows, by intruders of the
     knowledge curve, and as `link_by_probability`; InputError and AttackFailed as that.
@@ -110,6 +110,6 @@ def _assumes(spec: ProbabilisticLinkage) -> str:
     if spec.assumed.kept == "estimated":
         return ", but what share of each attribute's values it kept, as far as that shows in how the attributes hang together"
     return (
-        f"; he takes it to have kept {100 * spec.assumed.kept:g} % of the values until the files say otherwise, but for "
+        f"; they take it to have kept {100 * spec.assumed.kept:g} % of the values until the files say otherwise, but for "
         "attributes that look as if they were published as they are"
     )

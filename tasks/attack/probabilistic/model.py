@@ -31,7 +31,7 @@ _PLAIN_START = 0.9  # P(most alike | match) that the plain estimate begins with,
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What the intruder takes for m before he looks at the patterns.
+    """What the intruder takes for m before they look at the patterns.
 
     m: for each attribute the probabilities of its levels, adding up to 1, m/u never falling. weight: how much this counts, in
     matches, over the number of matches.

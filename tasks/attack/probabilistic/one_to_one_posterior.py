@@ -39,7 +39,7 @@ class OneToOnePosterior:
         return self.pairs.look_up_values(self.shares, self.both.own_of_record[records], self.both.shown_of_row[rows])
 
     def compute_guess_probabilities(self, records: Integers) -> Floats:
-        """Shape (k,): how probable the intruder takes the guess to be that he makes of each record."""
+        """Shape (k,): how probable the intruder takes the guess to be that they make of each record."""
         return self.largest[self.both.own_of_record[records]]
 
     def compute_row_probabilities(self, record: int) -> Floats:
@@ -55,7 +55,7 @@ def compute_one_to_one_posterior(
 
     Meaning: an intruder who holds many records does not count with a row for one of them that is surely another's.
     Formula in words: of all ways to match n_common records with rows one to one, each is as probable as the product of its m/u
-    says; r(b) is the probability of those in which b is the record's (`marginals`). Of whom he knows that the row is there it
+    says; r(b) is the probability of those in which b is the record's (`marginals`). Of whom they know that the row is there it
     is divided by the probability, in the same ways, that the record has one.
 
     log_ratio: shape (p,): log m/u of each of the patterns. links: those of the assignment.

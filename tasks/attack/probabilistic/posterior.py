@@ -62,7 +62,7 @@ class PatternPosterior:
         return np.where(known, np.exp(self.log_ratio[there] - np.where(known, total, 0.0)), 0.0)
 
     def compute_guess_probabilities(self, records: Integers) -> Floats:
-        """Shape (k,): the largest r(b) of each record: how probable the intruder takes his guess to be."""
+        """Shape (k,): the largest r(b) of each record: how probable the intruder takes their guess to be."""
         return self.largest[self.both.own_of_record[records]]
 
     def compute_row_probabilities(self, record: int) -> Floats:
@@ -138,14 +138,14 @@ def _check_can_be_assigned(both: PatternComparison, log_ratio: Floats) -> None:
 
 
 def check_compatible(shares: Floats, known: Integers, *, present: bool = True) -> None:
-    """Refuse what no intruder could hold for a probability of the rows, given what he cannot know.
+    """Refuse what no intruder could hold for a probability of the rows, given what they cannot know.
 
     Meaning: a re-identification method returns a probability that the uncertainty allows (D11.2, section 2.4): it follows from
-    a belief about sets of rows that he can tell from each other, spread evenly inside each of them.
+    a belief about sets of rows that they can tell from each other, spread evenly inside each of them.
 
-    shares: shape (m,): r(b) of one record. known: shape (m,): equal numbers for rows that show the same in what he knows.
-    present: does he know that the record is in the release?
-    Raises AttackFailed for a share outside 0..1, shares that do not add up to 1 (or add up to more where he does not know that
+    shares: shape (m,): r(b) of one record. known: shape (m,): equal numbers for rows that show the same in what they know.
+    present: do they know that the record is in the release?
+    Raises AttackFailed for a share outside 0..1, shares that do not add up to 1 (or add up to more where they do not know that
     the record is there), and rows that look alike with different shares.
     """
     total = float(shares.sum())

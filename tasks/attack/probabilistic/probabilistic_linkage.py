@@ -43,10 +43,10 @@ KEPT = 0.6  # assumed, where nobody says better and the files do not tell
 
 
 class Assumed(Spec):
-    """What the intruder assumes of the mask before he looks: his own guess, which the report states.
+    """What the intruder assumes of the mask before they look: their own guess, which the report states.
 
     kept: the share of the values that it kept alike, the same in every attribute but those that look as if they were published
-        as they are; or `estimated` for each attribute from how much less the released ones hang together than his own.
+        as they are; or `estimated` for each attribute from how much less the released ones hang together than their own.
     weight: what this counts, over what the patterns count.
     """
 
@@ -163,14 +163,14 @@ def link_by_probability(
     ----------
     original, masked: tables of n and m rows; the order of their rows is not used.
     knows: the attributes the intruder knows; published, at least one.
-    n_common: how many of his records are in the release, as he knows or assumes; default: as many as can be.
+    n_common: how many of their records are in the release, as they know or assume; default: as many as can be.
     matches: records and their own rows, for `estimate: supervised` alone.
-    participation_known: of whomever he looks for, he knows that the own row is in the release; else, with the probability that
-        n_common of his records gives. check_size: may refuse files before their pairs are counted.
+    participation_known: of whomever they look for, they know that the own row is in the release; else, with the probability
+        that n_common of their records gives. check_size: may refuse files before their pairs are counted.
 
-    Raises NotApplicable if the intruder knows nothing, none of his records is in the release, `supervised` has no matches, and
-    as `one_to_one`; InputError as `compared`, `counted` and `table_of` do, and for a comparison or an interaction of an
-    attribute that the table has not (those of one that he does not know are left out); AttackFailed for an estimate that does
+    Raises NotApplicable if the intruder knows nothing, none of their records is in the release, `supervised` has no matches,
+    and as `one_to_one`; InputError as `compared`, `counted` and `table_of` do, and for a comparison or an interaction of an
+    attribute that the table has not (those of one that they do not know are left out); AttackFailed for an estimate that does
     not settle.
     Cost: that of two passes over all pairs of distinct records. Source: Fellegi and Sunter (1969), D11.2, section 2.3. Done
     otherwise than there: no blocking, ties shared, and the estimate held fast where the intruder knows better.
@@ -234,7 +234,7 @@ def _model(
 
 
 def prior_of(spec: Assumed, both: PatternComparison, patterns: Patterns) -> Prior:
-    """What the intruder takes for m before he looks at the patterns."""
+    """What the intruder takes for m before they look at the patterns."""
     if spec.kept == "estimated":
         return create_estimated_prior(patterns, estimate_retention(both, KEPT), spec.weight)
     if any_as_often(both):

@@ -1,7 +1,7 @@
 """How alike two texts are, by string similarity: for names that are written in more than one way.
 
-Texts are compared as an intruder would who cleans his files first: Unicode in its compatibility form (NFKC), capitals and small
-letters alike (casefold), spaces at the ends left out and others joined. Accents count.
+Texts are compared as an intruder would who cleans their files first: Unicode in its compatibility form (NFKC), capitals and
+small letters alike (casefold), spaces at the ends left out and others joined. Accents count.
 """
 
 from __future__ import annotations

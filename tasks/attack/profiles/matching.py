@@ -13,7 +13,7 @@ NOBODY = -1
 
 
 def match_attributes(own: tuple[AttributeColumn, ...], shown: tuple[AttributeColumn, ...], *, same_units: bool) -> Integers:
-    """For each of the intruder's attributes the released one that he takes for it, NOBODY for none, shape (d,).
+    """For each of the intruder's attributes the released one that they take for it, NOBODY for none, shape (d,).
 
     Meaning: two columns of one population have one distribution, and hang together with the other columns in the same way,
     whatever they are called; a mask changes both but little.

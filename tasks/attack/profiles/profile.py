@@ -18,7 +18,7 @@ Scores = Literal["ranks", "standardised"]
 def profiles(values: Floats, powers: tuple[float, ...], *, scores: Scores = "ranks", oriented: bool = True) -> Floats:
     """The profile of each record of one file: where its OWA aggregates stand among those of the file, shape (n, c).
 
-    Meaning: who is large in most of what one file says of him is presumably large in what another says. The place of a record
+    Meaning: who is large in most of what one file says of them is presumably large in what another says. The place of a record
     in its file, by minimum, median, maximum and means of its attributes, needs no attribute that both files have.
     Formula in words: each attribute is put on the file's own scale (mid-ranks as shares, or standard deviations from the mean)
     and turned along the common factor (`orientation`); the aggregates of each record (`aggregates`) become mid-ranks among the

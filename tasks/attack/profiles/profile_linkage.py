@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from tasks.attack.comparison import PlainComparison, ScaleBy, compare, distinct
+from tasks.attack.comparison import PlainComparison, ScaleBy, compare
 from tasks.attack.linkage.assignment import list_assigned_classes
 from tasks.attack.linkage.attributes import EQUAL, SQUARED, Columns
 from tasks.attack.linkage.distances import euclidean
@@ -18,8 +18,9 @@ from tasks.attack.outcomes.links import Links
 from tasks.attack.profiles.likeness import AttributeColumn, places_by_share
 from tasks.attack.profiles.matching import match_attributes
 from tasks.attack.profiles.profile import Scores, profiles
-from tasks.mask.fitting import extract_positions
+from tasks.microdata.codes import find_distinct_rows
 from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
 from tasks.microdata.spec import Names, Public, Slug, Spec
 from tasks.microdata.suggestion import did_you_mean
@@ -36,10 +37,10 @@ class ProfileLinkage(Spec):
 
     id: what the attack is called in figures and policy lines; default: the method's name.
     match: `no_shared_attributes`: the intruder's file and the release describe the same persons by different attributes;
-        records are linked by profiles, places within their file. `names_unknown`: he has released attributes, but cannot tell
-        which is which; he matches them by their distributions, and links by the matched ones.
-    knows: what his file holds, also attributes that are not published; default: what the declared intruder knows.
-    release_attributes: what he compares it with; default: all published attributes, less those he knows where none is shared.
+        records are linked by profiles, places within their file. `names_unknown`: they have released attributes, but cannot
+        tell which is which; they match them by their distributions, and link by the matched ones.
+    knows: what their file holds, also attributes that are not published; default: what the declared intruder knows.
+    release_attributes: what they compare it with; default: all published attributes, less those they know where none is shared.
     scores: how the attributes of a profile are put on one scale. powers: of its OWA means besides minimum, median and maximum:
         1 is the mean, less weighs large values more. orientation: are they turned along their common factor?
     units: are those of attributes without names, and the names of their categories, the release's?
@@ -78,9 +79,8 @@ class ProfileLinkage(Spec):
         to = "the released rows" if self.matching == "nearest" else "the released rows one to one"
         if self.match == "names_unknown":
             return f"finds out by their distributions which attribute is which, then links each record to the nearest of {to}"
-        return (
-            f"links each record to those of {to} that stand in the release where it stands in his file, by no shared attribute"
-        )
+        place = "that stand in the release where it stands in the intruder's file"
+        return f"links each record to those of {to} {place}, by no shared attribute"
 
 
 def link_by_profile(
@@ -97,9 +97,9 @@ def link_by_profile(
     Parameters
     ----------
     original, masked: tables of n and m rows; neither the order of their rows, nor that of their columns, is used. knows: what
-        his file holds: attributes of the original.
+        their file holds: attributes of the original.
 
-    Returns the links of all records, and a remark: how many attributes without names he takes for what they are (only the
+    Returns the links of all records, and a remark: how many attributes without names they take for what they are (only the
     evaluator knows).
     Raises NotApplicable where one file has nothing to compare, or as `orientation`; InputError for an attribute that does not
     exist or is not published. Cost: as `profiles`, `matched`, `Search.nearest` and `assigned`.
@@ -112,7 +112,7 @@ def link_by_profile(
         left = tuple(name for name in theirs if name not in knows)
         return _link_comparison(_compare_profiles(original, masked, schema, spec, (knows, left)), spec), ""
     both, right = _compare_matched_attributes(original, masked, schema, spec, (knows, theirs))
-    remark = f"; attributes of his file that he takes for the released ones that they are: {right} of {len(knows)}"
+    remark = f"; attributes of their file that they take for the released ones that they are: {right} of {len(knows)}"
     return _link_comparison(both, spec), remark
 
 
@@ -136,7 +136,7 @@ def _compare_profiles(
         for data, some in ((original, his), (masked, theirs))
     )
     d = own.shape[1]
-    return PlainComparison(*distinct(own), *distinct(shown), np.zeros(d, dtype=bool), np.ones(d))
+    return PlainComparison(*find_distinct_rows(own), *find_distinct_rows(shown), np.zeros(d, dtype=bool), np.ones(d))
 
 
 def _compare_matched_attributes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,12 +14,14 @@ from tasks.attack.transparency.likelihood import Laws, add_evidence, rule_out, w
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
-_MISSING = dict.fromkeys(("low", "high", "positions"), "a missing value, which `_range` and `_add_rows_in_intervals` ask for")
+_PLACES = ("conditions.low", "conditions.high", "conditions.positions")
+_MISSING = dict.fromkeys(_PLACES, "a missing value, which `_range` and `_add_rows_in_intervals` ask for")
 _UNBOUNDED = {
-    **dict.fromkeys(("low", "high"), "an interval without an end: `_range` and `_add_rows_in_intervals` only compare with it"),
-    "log_probability": "-inf is what cannot be shown: `rule_out` only compares, and drops such rows",
+    **dict.fromkeys(_PLACES[:2], "an interval without an end: `_range` and `_add_rows_in_intervals` only compare with it"),
+    "conditions.log_probability": "-inf is what cannot be shown: `rule_out` only compares, and drops such rows",
 }
-_RECORDS = dict.fromkeys(("own", "shown_values"), "a missing value, which `compute_record_distance` asks for")
+_EVIDENCE = {"evidence": "-inf is a row that is nobody's, and so among nobody's images"}
+_RECORDS = dict.fromkeys(("both.own", "both.shown"), "a missing value, which `compute_record_distance` asks for")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,37 @@ class Conditions:
     sizes: Integers
 
 
+class ArrangedConditions(NamedTuple):
+    """`Conditions` as compiled functions take them, the distinct rows in the order in which they are looked up.
+
+    allowed: the lists one after the other. group_starts: where the rows of each code of the first list start; empty where rows
+    are not looked up. The rest as in `Conditions` and its `Laws`.
+    """
+
+    begins: Integers
+    ends: Integers
+    allowed: Integers
+    shown: Integers
+    low: Floats
+    high: Floats
+    positions: Floats
+    log_probability: Floats
+    own_at: Integers
+    shown_at: Integers
+    own_places: Floats
+    shown_places: Floats
+    group_starts: Integers
+
+
+class _Compared(NamedTuple):
+    """What the distances need of the distinct records and rows, as in `PlainComparison`."""
+
+    own: Floats
+    shown: Floats
+    nominal: Booleans
+    weight: Floats
+
+
 def intersect_conditions(
     both: PlainComparison, conditions: Conditions, *, searching: Booleans, few: int = 0
 ) -> tuple[Integers, Integers, Integers, tuple[Integers, Integers]]:
@@ -56,138 +90,100 @@ def intersect_conditions(
     where it is 0 there is no nearest row either. Last, starts and distinct rows of the whole sets that hold at most `few`
     released rows; the others stand empty in it.
     """
-    group_starts, rows = groups_of(conditions)
-    starts, found, whole, few_starts, members = _intersect(
-        both.own,
-        both.shown[rows],
-        both.nominal,
-        both.weight,
-        searching,
-        *concatenate_lists(conditions),
-        np.ascontiguousarray(conditions.shown[:, rows]),
-        conditions.low,
-        conditions.high,
-        conditions.positions[rows],
-        conditions.laws.log_probability,
-        conditions.laws.own_at,
-        np.ascontiguousarray(conditions.laws.shown_at[rows]),
-        conditions.laws.own_places,
-        np.ascontiguousarray(conditions.laws.shown_places[rows]),
-        conditions.laws.any,
-        conditions.laws.records,
-        conditions.sizes[rows],
-        group_starts,
-        few,
-    )
+    arranged, rows = arrange_conditions(conditions)
+    evidence = sum_evidence(conditions.laws, arranged)
+    compared = _Compared(both.own, both.shown[rows], both.nominal, both.weight)
+    sizes, by_law = conditions.sizes[rows], conditions.laws.any
+    starts, found, whole, few_starts, members = _intersect(compared, searching, arranged, evidence, by_law, sizes, few)
     return starts, rows[found], whole, (few_starts, rows[members])
 
 
 def is_ruled_out(conditions: Conditions, records: Integers, rows: Integers) -> Booleans:
     """Shape (q,): is the distinct row rows[e] outside the set of possible images of the distinct record records[e]?"""
-    return _is_ruled_out(
-        records,
-        rows,
-        *concatenate_lists(conditions),
-        conditions.shown,
-        conditions.low,
-        conditions.high,
-        conditions.positions,
-        conditions.laws.log_probability,
-        conditions.laws.own_at,
-        conditions.laws.shown_at,
-        conditions.laws.own_places,
-        conditions.laws.shown_places,
-    )
+    return _is_ruled_out(records, rows, _arrange(conditions, slice(None), np.empty(0, dtype=np.int64)))
 
 
-def concatenate_lists(conditions: Conditions) -> tuple[Integers, Integers, Integers]:
-    """Where the codes allowed by each list begin and end for each record, in one array of all of them."""
-    offsets = np.cumsum([0, *(len(codes) for codes in conditions.allowed)])[:-1, np.newaxis]
-    return conditions.begins + offsets, conditions.ends + offsets, np.concatenate(conditions.allowed)
-
-
-def groups_of(conditions: Conditions) -> tuple[Integers, Integers]:
-    """Rows ordered by the first list's code, then the first interval's position; where each code's rows start."""
+def arrange_conditions(conditions: Conditions) -> tuple[ArrangedConditions, Integers]:
+    """Order the rows by the first list's code, then the first interval's position; the second part says which row is where."""
     codes = conditions.shown[0]
     within = conditions.positions[:, 0] if conditions.positions.shape[1] else np.zeros(len(codes))
     most = max(int(codes.max(initial=0)), int(conditions.allowed[0].max(initial=0)))
     starts = np.searchsorted(np.sort(codes), np.arange(most + 2))
-    return starts, np.lexsort((within, codes))
+    rows = np.lexsort((within, codes))
+    return _arrange(conditions, rows, starts), rows
 
 
-@njit(missing=_MISSING | _RECORDS, infinite=_UNBOUNDED)
+def sum_evidence(laws: Laws, conditions: ArrangedConditions) -> Floats:
+    """Shape (c,): log q of each row, 0 without laws (`evidence_by_row`)."""
+    return evidence_by_row(conditions, laws.records) if laws.any else np.zeros(len(conditions.shown_at))
+
+
+def _arrange(conditions: Conditions, rows: Integers | slice, group_starts: Integers) -> ArrangedConditions:
+    offsets = np.cumsum([0, *(len(codes) for codes in conditions.allowed)])[:-1, np.newaxis]
+    laws = conditions.laws
+    return ArrangedConditions(
+        conditions.begins + offsets,
+        conditions.ends + offsets,
+        np.concatenate(conditions.allowed),
+        np.ascontiguousarray(conditions.shown[:, rows]),
+        conditions.low,
+        conditions.high,
+        conditions.positions[rows],
+        laws.log_probability,
+        laws.own_at,
+        np.ascontiguousarray(laws.shown_at[rows]),
+        laws.own_places,
+        np.ascontiguousarray(laws.shown_places[rows]),
+        group_starts,
+    )
+
+
+@njit(missing=_MISSING | _RECORDS, infinite=_UNBOUNDED | _EVIDENCE)
 def _intersect(
-    own: Floats,
-    shown_values: Floats,
-    nominal: Booleans,
-    weight: Floats,
+    both: _Compared,
     searching: Booleans,
-    begins: Integers,
-    ends: Integers,
-    allowed: Integers,
-    shown: Integers,
-    low: Floats,
-    high: Floats,
-    positions: Floats,
-    log_probability: Floats,
-    own_at: Integers,
-    shown_at: Integers,
-    own_places: Floats,
-    shown_places: Floats,
+    conditions: ArrangedConditions,
+    evidence: Floats,
     by_law: bool,
-    records: Floats,
     sizes: Integers,
-    group_starts: Integers,
     few: int,
 ) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    starts = np.zeros(len(own) + 1, dtype=np.int64)
-    few_starts, members = np.zeros(len(own) + 1, dtype=np.int64), np.empty(16, dtype=np.int64)
-    found = np.empty(len(own) + 16, dtype=np.int64)
-    distances = np.empty(len(own) + 16)
-    whole = np.zeros(len(own), dtype=np.int64)
-    possible, scores = np.empty(len(shown_values), dtype=np.int64), np.zeros(len(shown_values))
-    evidence = np.zeros(len(shown_values))
-    if by_law:
-        evidence = evidence_by_row(
-            begins,
-            ends,
-            allowed,
-            shown,
-            low,
-            high,
-            positions,
-            log_probability,
-            own_at,
-            shown_at,
-            own_places,
-            shown_places,
-            records,
-            group_starts,
-        )
+    n, n_rows = len(both.own), len(both.shown)
+    starts = np.zeros(n + 1, dtype=np.int64)
+    few_starts, members = np.zeros(n + 1, dtype=np.int64), np.empty(16, dtype=np.int64)
+    found = np.empty(n + 16, dtype=np.int64)
+    distances = np.empty(n + 16)
+    whole = np.zeros(n, dtype=np.int64)
+    possible, scores = np.empty(n_rows, dtype=np.int64), np.zeros(n_rows)
     used = 0
-    for i in range(len(own)):
+    for i in range(n):
         starts[i + 1], few_starts[i + 1] = used, few_starts[i]
         if not searching[i]:
             continue
+        # Laws leave only the likeliest rows as candidates; without laws all images are alike, and `scores` stays 0.
         first, least = used, np.inf
-        n_images = write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
         likeliest = -np.inf
         if by_law:
-            n_images = rule_out(log_probability, own_at[i], shown_at, own_places[i], shown_places, possible, n_images, scores)
+            n_images = write_likely_images(i, conditions, possible, scores)
             likeliest = weigh(scores, evidence, possible[:n_images]) - TIE_OF_LOGARITHMS
+        else:
+            n_images = write_images(i, conditions, possible)
+        # One pass with a shrinking bound writes a few rows too many, and spares a second look at the distances.
         for e in range(n_images):
             row = possible[e]
             whole[i] += sizes[row]
             if scores[e] < likeliest:
                 continue
-            distance = compute_record_distance(own[i], shown_values[row], nominal, weight, least * TIE)
+            distance = compute_record_distance(both.own[i], both.shown[row], both.nominal, both.weight, least * TIE)
             if distance <= least * TIE:
                 found, distances = ensure_capacity(found, used), ensure_capacity(distances, used)
                 found[used], distances[used] = row, distance
                 used += 1
                 least = min(least, distance)
+        # The rows that were written before the bound shrank are taken out again.
         used = _keep_nearest(found, distances, first, used, least)
         starts[i + 1] = used
+        # Whole sets are written out only where they are small: all of them could be as many as there are pairs.
         for row in possible[: n_images if whole[i] <= few else 0]:
             members = ensure_capacity(members, few_starts[i + 1])
             members[few_starts[i + 1]] = row
@@ -196,81 +192,53 @@ def _intersect(
 
 
 @njit(missing=_MISSING, infinite=_UNBOUNDED)
-def _is_ruled_out(
-    records: Integers,
-    rows: Integers,
-    begins: Integers,
-    ends: Integers,
-    allowed: Integers,
-    shown: Integers,
-    low: Floats,
-    high: Floats,
-    positions: Floats,
-    log_probability: Floats,
-    own_at: Integers,
-    shown_at: Integers,
-    own_places: Floats,
-    shown_places: Floats,
-) -> Booleans:
+def _is_ruled_out(records: Integers, rows: Integers, conditions: ArrangedConditions) -> Booleans:
     outside = np.zeros(len(records), dtype=np.bool_)
     possible, scores = np.empty(1, dtype=np.int64), np.empty(1)
     for e in range(len(records)):
         i, row, n_possible = records[e], rows[e], 0
-        if _is_listed(allowed, begins[0, i], ends[0, i], shown[0, row]):
-            n_possible = _add_rows_in_intervals(positions, row, row + 1, low[i], high[i], possible, 0)
-        n_possible = _showing(shown, possible, n_possible, begins[:, i], ends[:, i], allowed)
-        n_possible = rule_out(log_probability, own_at[i], shown_at, own_places[i], shown_places, possible, n_possible, scores)
-        outside[e] = n_possible == 0
+        if _is_listed(conditions.allowed, conditions.begins[0, i], conditions.ends[0, i], conditions.shown[0, row]):
+            n_possible = _add_rows_in_intervals(i, row, row + 1, conditions, possible, 0)
+        n_possible = _keep_listed(i, conditions, possible, n_possible)
+        outside[e] = _keep_likely(i, conditions, possible, n_possible, scores) == 0
     return outside
 
 
 @njit(missing=_MISSING, infinite=_UNBOUNDED)
-def evidence_by_row(
-    begins: Integers,
-    ends: Integers,
-    allowed: Integers,
-    shown: Integers,
-    low: Floats,
-    high: Floats,
-    positions: Floats,
-    log_probability: Floats,
-    own_at: Integers,
-    shown_at: Integers,
-    own_places: Floats,
-    shown_places: Floats,
-    records: Floats,
-    group_starts: Integers,
-) -> Floats:
+def evidence_by_row(conditions: ArrangedConditions, records: Floats) -> Floats:
     """Shape (c,): the logarithm of q of each row, the sum of its probabilities over all records; -inf: it is nobody's."""
-    n_rows = len(shown_at)
+    n_rows = len(conditions.shown_at)
     possible, scores = np.empty(n_rows, dtype=np.int64), np.empty(n_rows)
     total, largest = np.zeros(n_rows), np.full(n_rows, -np.inf)
-    for i in range(len(own_at)):
-        n_images = write_images(begins[:, i], ends[:, i], allowed, shown, low[i], high[i], positions, group_starts, possible)
-        n_images = rule_out(log_probability, own_at[i], shown_at, own_places[i], shown_places, possible, n_images, scores)
+    for i in range(len(conditions.own_at)):
+        n_images = write_likely_images(i, conditions, possible, scores)
         add_evidence(possible[:n_images], scores[:n_images], records[i], largest, total)
     evidence: Floats = np.log(total) + largest
     return evidence
 
 
+@njit(missing=_MISSING, infinite=_UNBOUNDED)
+def write_likely_images(i: int, conditions: ArrangedConditions, possible: Integers, scores: Floats) -> int:
+    """`write_images` without the rows that the laws exclude, and the log-probability of the others in `scores`."""
+    return _keep_likely(i, conditions, possible, write_images(i, conditions, possible), scores)
+
+
 @njit
-def write_images(
-    begins: Integers,
-    ends: Integers,
-    allowed: Integers,
-    shown: Integers,
-    low: Floats,
-    high: Floats,
-    positions: Floats,
-    group_starts: Integers,
-    possible: Integers,
-) -> int:
-    """Write the rows that meet all conditions of one record into `possible`; returns how many they are."""
+def write_images(i: int, conditions: ArrangedConditions, possible: Integers) -> int:
+    """Write the rows that meet all conditions of record i but the laws into `possible`; returns how many they are."""
     n_possible = 0
-    for option in allowed[begins[0] : ends[0]]:
-        first, last = _range(positions, group_starts[option], group_starts[option + 1], low, high)
-        n_possible = _add_rows_in_intervals(positions, first, last, low, high, possible, n_possible)
-    return _showing(shown, possible, n_possible, begins, ends, allowed)
+    for option in conditions.allowed[conditions.begins[0, i] : conditions.ends[0, i]]:
+        first, last = conditions.group_starts[option], conditions.group_starts[option + 1]
+        first, last = _range(conditions.positions, first, last, conditions.low[i], conditions.high[i])
+        n_possible = _add_rows_in_intervals(i, first, last, conditions, possible, n_possible)
+    return _keep_listed(i, conditions, possible, n_possible)
+
+
+@njit
+def _keep_likely(i: int, conditions: ArrangedConditions, possible: Integers, n_possible: int, scores: Floats) -> int:
+    own_at, own_place = conditions.own_at[i], conditions.own_places[i]
+    shown_at, shown_places = conditions.shown_at, conditions.shown_places
+    return rule_out(conditions.log_probability, own_at, shown_at, own_place, shown_places, possible, n_possible, scores)
 
 
 @njit
@@ -295,9 +263,10 @@ def _first_above(positions: Floats, first: int, last: int, bound: float, strictl
 
 @njit
 def _add_rows_in_intervals(
-    positions: Floats, first: int, last: int, low: Floats, high: Floats, possible: Integers, n_possible: int
+    i: int, first: int, last: int, conditions: ArrangedConditions, possible: Integers, n_possible: int
 ) -> int:
     """Add the rows of a range that meet all intervals to the possible ones; returns how many these are then."""
+    low, high, positions = conditions.low[i], conditions.high[i], conditions.positions
     for row in range(first, last):
         meets = True
         for j in range(len(low)):
@@ -313,12 +282,13 @@ def _add_rows_in_intervals(
 
 
 @njit
-def _showing(shown: Integers, possible: Integers, n_possible: int, begins: Integers, ends: Integers, allowed: Integers) -> int:
+def _keep_listed(i: int, conditions: ArrangedConditions, possible: Integers, n_possible: int) -> int:
     """Keep of the possible rows those that show an allowed code in every list but the first; returns how many they are."""
+    shown, allowed = conditions.shown, conditions.allowed
     for j in range(1, len(shown)):
         kept = 0
         for row in possible[:n_possible]:
-            if _is_listed(allowed, begins[j], ends[j], shown[j, row]):
+            if _is_listed(allowed, conditions.begins[j, i], conditions.ends[j, i], shown[j, row]):
                 possible[kept] = row
                 kept += 1
         n_possible = kept

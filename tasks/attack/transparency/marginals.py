@@ -85,7 +85,7 @@ def marginals(both: PlainComparison, conditions: Conditions) -> Marginals:
 @njit(missing=MISSING, infinite=UNBOUNDED)
 def _pairs(whole: ImageScores, most: int) -> tuple[Integers, Integers, Floats]:
     """The possible images of each record that are not hopeless, and what speaks for each, at most 1; empty for too many."""
-    r = len(whole.own_at)
+    r = len(whole.conditions.own_at)
     starts, used = np.zeros(r + 1, dtype=np.int64), 0
     places, weight = np.empty(16, dtype=np.int64), np.empty(16)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.zeros(len(whole.sizes))

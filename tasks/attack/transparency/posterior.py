@@ -50,7 +50,7 @@ def posterior(links: Links) -> ImagePosterior:
     q the sum of P(l | other) over all OTHER records that can show it (with the record's own P in it the claims would be a
     little low). Where no law is known all possible images are equally likely: then nothing is
     claimed but that the true row is among them.
-    A mean over records of the largest r(l) is what the intruder claims to hit, and that of the sum of r(l)^2 what he claims to
+    A mean over records of the largest r(l) is what the intruder claims to hit, and that of the sum of r(l)^2 what they claim to
     have at the truth.
 
     links: as `link_by_mechanism` returns them.
@@ -66,7 +66,7 @@ def posterior(links: Links) -> ImagePosterior:
 
 @njit(missing=MISSING, infinite=UNBOUNDED)
 def _sums(whole: ImageScores, by_law: bool) -> tuple[Floats, Floats, Floats]:
-    r = len(whole.own_at)
+    r = len(whole.conditions.own_at)
     totals, largest, squares = np.full(r + 1, -np.inf), np.zeros(r + 1), np.zeros(r + 1)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))
     for i in range(r):
@@ -100,7 +100,7 @@ def _list_log_weights(kinds: Integers, places: Integers, whole: ImageScores, by_
     for k in range(1, len(kinds) + 1):
         if k < len(kinds) and kinds[k] == kinds[begin]:
             continue
-        absent = kinds[begin] == len(whole.own_at)
+        absent = kinds[begin] == len(whole.conditions.own_at)
         n = 0 if absent else images_of(kinds[begin], whole, possible, scores)
         for e in range(n):
             at_place[possible[e]] = _weight(scores[e], by_law)

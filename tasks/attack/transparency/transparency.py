@@ -18,8 +18,9 @@ from tasks.attack.transparency.marginals import Marginals, marginals
 from tasks.attack.transparency.matching import assign_likeliest_rows
 from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
 from tasks.mask.external_release.released import Undeclared
-from tasks.mask.intruder_belief import Belief, EqualTo, InInterval, joint_codes
+from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.mask.methods import Mechanism, infer_belief
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Percent, Public, Slug, Spec
@@ -104,11 +105,11 @@ def link_by_mechanism(
     searching: the records whose links are wanted; default: all. The intruder still holds all, and nothing found changes.
     matching: `one_to_one`: all records are given to the rows together (`matching.matched`); `marginals`: each is linked to the
         row of the largest probability that no row is two records' (`marginals`).
-    present: the records of whom he knows that they are released, ascending, where he knows that of everybody: he follows the
+    present: the records of whom they know that they are released, ascending, where they know that of everybody: they follow the
     steps after a sampling on these alone, and looks for no others.
     narrow: what another attack concludes besides, from the distinct records and rows, and the conditions so far.
     window_at_most: as in `Transparency`; the windows of the steps are then not used.
-    n_records: of the source, m at least; default: he holds all of them. Who holds a share repeats nothing that depends on all.
+    n_records: of the source, m at least; default: they hold all of them. Who holds a share repeats nothing that depends on all.
 
     Returns the links, with the sizes of the intersections (sound: the true row is never left out if every record is in the
     release and the steps are those that were applied), and what was concluded of each attribute, with those of which nobody
@@ -130,7 +131,7 @@ def link_by_mechanism(
     n, everybody = original.n, np.arange(original.n)
     n_records = n_records or n
     if matching != "likeliest" and (masked.n != n or n_records != n or present is not None):
-        raise NotApplicable("one to one, he has to hold the whole original of a complete release")
+        raise NotApplicable("one to one, they have to hold the whole original of a complete release")
     who_holds = partial(follow_steps, original, masked, schema, mechanisms, present=present, n_records=n_records)
     follow = partial(who_holds, window_at_most=window_at_most)
     knowledge = follow(knows)
@@ -152,7 +153,7 @@ def link_by_mechanism(
     wanted = np.bincount(kinds, minlength=len(both.own)) > 0
     starts, classes, sizes, small = intersect_conditions(both, conditions, searching=wanted, few=few)
     without_image = (sizes == 0)[both.own_of_record][wanted[both.own_of_record]]
-    n_absent = n_records - masked.n if original.n == n else 0  # at most so many of his records can be
+    n_absent = n_records - masked.n if original.n == n else 0  # at most so many of their records can be
     if without_image.sum() > n_absent:
         share = float(without_image.mean())
         raise AttackFailed(
@@ -185,8 +186,8 @@ def follow_steps(
         raise NotFollowed("no masking step is known")
     try:
         of_whom = person_key(original, schema)
-        his, told = original.select(knows), {"persons": of_whom, "window_at_most": window_at_most}
-        return infer_belief(his, masked, schema, mechanisms, present, n_records=n_records, **told)
+        own_records, told = original.select(knows), {"persons": of_whom, "window_at_most": window_at_most}
+        return infer_belief(own_records, masked, schema, mechanisms, present, n_records=n_records, **told)
     except InputError as error:
         raise AttackFailed(f"a masking step cannot be repeated on the intruder's records ({error.code})") from error
 

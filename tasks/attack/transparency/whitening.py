@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.attack.comparison import MISSING_AGAINST_PRESENT, PlainComparison
-from tasks.mask.intruder_belief import GaussianLikelihood, joint_codes
+from tasks.mask.intruder_belief import GaussianLikelihood
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.table import Booleans, Floats
 
 LEAST_VARIANCE = 1e-8  # of noise in some direction, relative to that of the attributes

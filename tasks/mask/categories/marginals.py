@@ -51,7 +51,7 @@ class EstimatedShares:
 
 
 def estimate_shares(released: Microdata, source: Microdata, schema: Schema, steps: Iterable[Spec]) -> list[EstimatedShares]:
-    """The estimates that a reader of the release can make himself: from the released counts and matrices that may be told.
+    """The estimates that a reader of the release can make themselves: from the released counts and matrices that may be told.
 
     Nothing in it comes from the source but what its categories are. There is none for an attribute that another step masked as
     well, whose matrix is not told (a stated one, an invariant one), or that shows something that PRAM cannot have drawn.

@@ -160,7 +160,7 @@ DESCRIPTION = Description(
     '({"1": {"1": 0.9, "2": 0.1}, ...}: of each category its chances), warner (p: the true answer is given, else Yes with '
     "p_yes; yes: the category that means Yes, in quotes); jointly (as one combination), invariant (keeps expected "
     "frequencies); attributes, by (if invariant)",
-    intruder="weighs each row by Bayes' rule: how probable it is as the image of his record, against how probable it is at all",
+    intruder="weighs each row by Bayes' rule: how probable it is as the image of the record, against how probable it is at all",
     answered_by=("transparency",),
 )
 
@@ -251,13 +251,13 @@ def draw_categories(matrix: Floats, codes: Integers, *, rng: np.random.Generator
 
 
 def infer(view: IntruderView, spec: Pram) -> Belief:
-    """What the step lets an intruder conclude who knows it: the law of what the row of each of his records shows.
+    """What the step lets an intruder conclude who knows it: the law of what the row of each of their records shows.
 
-    The categories are those of his records, which are all there are; of a share of them, with those that are released.
+    The categories are those of their records, which are all there are; of a share of them, with those that are released.
     After two such steps on the same attribute, or jointly on the same ones, the law is the product of their matrices. The
-    matrix of an invariant step he computes himself, if he holds all the records it was applied to and knows for certain
-    what the step found. Otherwise, and of attributes of which he knew something else than a value or such a law, or of
-    which he lacks one that was drawn with them, nothing follows.
+    matrix of an invariant step they compute themselves, if they hold all the records it was applied to and know for certain
+    what the step found. Otherwise, and of attributes of which they knew something else than a value or such a law, or of
+    which they lack one that was drawn with them, nothing follows.
     """
     knowledge = view.knowledge
     if not knowledge.complete and _is_coded_later(view, spec):

@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 
 from tasks.mask.coding.centres import centre_of, refuse_few
 from tasks.mask.coding.written import Written, position_of
-from tasks.mask.fitting import extract_positions
 from tasks.mask.precision import round_to_grid
 from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Floats, Integers, Microdata
 

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from tasks.ingest.columns.code_values import values_of
 from tasks.mask.coding.mapping import Pairs
-from tasks.mask.fitting import extract_positions
 from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import Scale
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.suggestion import did_you_mean

@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from tasks.mask.advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.coding.bands import apply_bands, refuse_idle_bands
-from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.mask.coding.first_digits import DigitGrouping, first_digits, refuse_no_digits
 from tasks.mask.coding.joined_categories import Become, join_categories, refuse_unfit_mapping
 from tasks.mask.coding.mapping import Pairs, read_mapping
@@ -21,6 +20,7 @@ from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
 from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
+from tasks.microdata.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Name, Public, PublicField, Spec
@@ -202,7 +202,7 @@ DESCRIPTION = Description(
     "(category: what it becomes) with others (refuse, keep, {become: category}); or group (codes by their first digits); by. "
     "Examples: {age: {intervals: [30, 45, 65], publish: median}}, {age: {intervals: [18, 65], values: [9, 40, 75]}}, "
     '{town: {map: {"1": "1", "2": "1"}, others: keep}}, {town: {file: towns.csv}}, {occupation: {group: {digits: 1}}}',
-    intruder="recodes his own records by the same rule, which comparing a category with the one it became does not; all "
+    intruder="recodes their own records by the same rule, which comparing a category with the one it became does not; all "
     "records of one band or category are left",
     answered_by=("transparency",),
 )
@@ -275,7 +275,7 @@ _MAPPED = frozenset({Scale.ORDINAL, Scale.NOMINAL, Scale.CODE})
 
 
 def infer(view: IntruderView, spec: Recoding) -> Belief:
-    """What the step lets an intruder conclude who knows it: he recodes his own records by the same rule.
+    """What the step lets an intruder conclude who knows it: they recode their own records by the same rule.
 
     A mapping, a midpoint, a lower limit or a stated value is a rule for single values; a mean or median depends on all records.
     """

@@ -12,15 +12,15 @@ import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from tasks.mask.advice import JOINTLY, MORE_RISK, Fields, state_values
-from tasks.mask.coding.by_attribute import WrittenMapping, refuse_other_attributes
 from tasks.mask.coding.rounding_text import describe_rounding
-from tasks.mask.fitting import extract_positions
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
 from tasks.mask.mask_text import MaskText
 from tasks.mask.precision import round_to_grid
 from tasks.mask.repetition import create_mask_context, infer_by_value_rule
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.microdata.by_attribute import WrittenMapping, refuse_other_attributes
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Name, Public
 from tasks.microdata.table import MOMENT, SECONDS_OF_A_DAY, Booleans, Floats, Integers, Microdata
@@ -109,7 +109,7 @@ class Rounding(MaskingMethod):
     @classmethod
     def suggest_stronger(cls, fields: Fields, named: str, line: Fields) -> Iterator[str]:
         now = state_values(fields, "bases")
-        yield f"Raise the `bases` of {named}{now}, or {JOINTLY}: who rounds his own records finds them."
+        yield f"Raise the `bases` of {named}{now}, or {JOINTLY}: an intruder who rounds their own records finds them."
 
     @classmethod
     def suggest_weaker(cls, fields: Fields, named: str) -> Iterator[str]:
@@ -128,8 +128,8 @@ DESCRIPTION = Description(
     scales=SCALES,
     parameters="bases (for each attribute; dates in days, times in seconds), kind (deterministic, random: unbiased, "
     "controlled: keeps the column's total), by",
-    intruder="rounds his own records, or leaves out every row that shows none of the two multiples next to his value, of which "
-    "the nearer one is the likelier",
+    intruder="rounds their own records, or leaves out every row that shows none of the two multiples next to their value, of "
+    "which the nearer one is the likelier",
     answered_by=("transparency",),
 )
 
@@ -211,10 +211,10 @@ def systematic(fractions: Floats, *, rng: np.random.Generator) -> Integers:
 def infer(view: IntruderView, spec: Rounding) -> Belief:
     """What the step lets an intruder conclude who knows it.
 
-    He repeats deterministic rounding; after noise, it counts as normal noise with its variance, a twelfth of the base squared,
-    where the base is at most 3 standard deviations of the noise. Of random and controlled rounding he knows the two multiples
-    next to each of his values, and that the one above is published with the chance (x - below) / base. Of an attribute of
-    which he knew neither before the step, nothing follows.
+    They repeat deterministic rounding; after noise, it counts as normal noise with its variance, a twelfth of the base squared,
+    where the base is at most 3 standard deviations of the noise. Of random and controlled rounding they know the two multiples
+    next to each of their values, and that the one above is published with the chance (x - below) / base. Of an attribute of
+    which they knew neither before the step, nothing follows.
     """
     for name, base in spec.bases:
         blurred = next((part for part in view.knowledge.blurred if name in part.names and not part.factors), None)

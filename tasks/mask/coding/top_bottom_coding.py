@@ -13,16 +13,16 @@ import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from tasks.mask.advice import JOINTLY, MORE_RISK, Fields
-from tasks.mask.coding.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.mask.coding.centres import centre_of, refuse_few
 from tasks.mask.coding.written import Written, position_of
-from tasks.mask.fitting import extract_positions
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
 from tasks.mask.precision import round_to_grid
 from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.microdata.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Name, Public, PublicField, Spec
 from tasks.microdata.table import Booleans, Floats, Microdata
@@ -176,7 +176,7 @@ DESCRIPTION = Description(
     scales=SCALES,
     parameters="limits: for each attribute top, bottom (values), top_percent, bottom_percent (share coded), publish (limit, "
     "mean, median); by",
-    intruder="codes his own records in the same way; a value inside the limits is as good a key as before, one beyond them "
+    intruder="codes their own records in the same way; a value inside the limits is as good a key as before, one beyond them "
     "leaves all that were coded",
     answered_by=("transparency",),
 )
@@ -202,7 +202,7 @@ def top_bottom_code(site: MaskContext, spec: TopBottomCoding) -> Microdata:
     Raises InputError for a limit that is no value of the scale, one that changes nothing or codes everybody (not within
     strata, some of which may lie on one side of it), top and bottom limits that meet, a mean of an ordinal attribute, and a
     mean or median of fewer than 3 records (persons, where there is a person key): it would be, or tell, the value of one
-    person. A mean of 3 may still be nearly the value of one of them, where his is far larger: the median is not.
+    person. A mean of 3 may still be nearly the value of one of them, where theirs is far larger: the median is not.
     Cost: O(n log n) per attribute. Source: Hundepool et al. (2012), Statistical Disclosure Control, 3.2.3. Done otherwise than
     in sdcMicro: no share is coded unless it is asked for, and ties are coded together.
     Example: limit 80 published as the limit: 79, 80, 81, 95 become 79, 80, 80, 80.
@@ -234,7 +234,7 @@ def code_positions(before: Floats, ends: tuple[float, float], publish: str, *, o
 
 
 def infer(view: IntruderView, spec: TopBottomCoding) -> Belief:
-    """What the step lets an intruder conclude who knows it: he codes his own records in the same way.
+    """What the step lets an intruder conclude who knows it: they code their own records in the same way.
 
     Stated limits that are published themselves are a rule for single values; everything else depends on all records.
     """

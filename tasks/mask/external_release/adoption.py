@@ -1,8 +1,8 @@
-"""Adopting a table that another tool masked or made up: read it, find out whose row is whose, and what was changed."""
+"""Adopting a table that another tool masked or made up: find out whose row is whose, and what was changed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,19 +12,18 @@ from pydantic import field_validator, model_validator
 
 from tasks.classify.methods import refuse_incomparable, refuse_undone_masks
 from tasks.ingest.codebooks.codebook import Attributes
-from tasks.ingest.methods import IngestPlan, ingest
+from tasks.ingest.released_table import ReleasedTablePlan, create_missing_key_error, create_released_table_plan
 from tasks.ingest.sources import SourceSpec
 from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.external_release.row_order import refuse_other_order
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.intruder_belief import joint_codes
 from tasks.mask.methods import Masking, Mechanism, resolve_steps
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.alignment import Alignment, NoAlignment, RowAlignment
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Name, Public, Spec
-from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Integers, Microdata, encode_jointly
 
 _OTHER_NAMES = (None, "nobody", "synthetic", "None", "null")
@@ -78,6 +77,11 @@ class AdoptionPlan(Spec):
     attributes: Attributes = ()
     key: Name | None = None
 
+    def create_reading_plan(self, schema: Schema) -> ReleasedTablePlan:
+        """What the table is read by."""
+        source = SourceSpec.model_validate(self.released.model_dump(include=set(SourceSpec.model_fields)))
+        return create_released_table_plan(source, self.attributes, schema, self.key if self.released.align == "key" else None)
+
 
 @dataclass(frozen=True, slots=True)
 class AdoptionResult:
@@ -95,19 +99,20 @@ class AdoptionResult:
     notes: tuple[str, ...]
 
 
-def adopt(original: Microdata, schema: Schema, plan: AdoptionPlan) -> AdoptionResult:
-    """Read a table that was masked or made elsewhere and align it with its source, unless its rows belong to nobody.
+def adopt(
+    original: Microdata, schema: Schema, plan: AdoptionPlan, given: Microdata, notes: tuple[str, ...] = ()
+) -> AdoptionResult:
+    """Align a table that was masked or made elsewhere with its source, unless its rows belong to nobody.
 
+    given: the table as it was read (`ingest_released_table`); notes: what reading it found.
     It is taken as it is: no value is rounded, repaired or masked again. Columns whose role is not published are left out.
 
     Returns the table with what is known of its mechanism; the mechanism is never guessed from the values.
-    Raises InputError for a table that cannot be read or lacks a published column, columns that the source does not have or
-    that hold another kind of values; rows that are not, or not in the order of, those of the source (`align: row`); a key
-    that is missing, repeated, or unknown to the source (`align: key`); a published unmasked column that undoes what was
-    masked; a step that does not fit.
-    Cost: reading the table; O(n log n) to align it.
+    Raises InputError for columns that hold another kind of values than the source's; rows that are not, or not in the order
+    of, those of the source (`align: row`); a key that is missing, repeated, or unknown to the source (`align: key`); a
+    published unmasked column that undoes what was masked; a step that does not fit.
+    Cost: O(n log n).
     """
-    given, notes = _read(original, schema, plan)
     if plan.released.align == "none":
         return _adopt_synthetic_table(original, given, schema, notes)
     record, rows = _align_rows(original, given, plan)
@@ -124,9 +129,9 @@ def adopt(original: Microdata, schema: Schema, plan: AdoptionPlan) -> AdoptionRe
     return AdoptionResult(data, Alignment(record, rows, original.n), mechanisms, notes)
 
 
-def find_released_records(original: Microdata, schema: Schema, plan: AdoptionPlan) -> Integers:
-    """The rows of the source that a table masked elsewhere holds, ascending. Raises InputError as `adopt`. Cost: reading it."""
-    return _align_rows(original, _read(original, schema, plan)[0], plan)[0]
+def find_released_records(original: Microdata, plan: AdoptionPlan, given: Microdata) -> Integers:
+    """The rows of the source that a table masked elsewhere holds, ascending. Raises InputError as `adopt`."""
+    return _align_rows(original, given, plan)[0]
 
 
 def _adopt_synthetic_table(original: Microdata, given: Microdata, schema: Schema, notes: tuple[str, ...]) -> AdoptionResult:
@@ -147,46 +152,6 @@ def _count_copied_rows(original: Microdata, data: Microdata) -> int:
     pairs = [encode_jointly(original.column(name), data.column(name)) for name in data.names]
     codes = joint_codes([np.concatenate(pair) for pair in pairs], original.n + data.n)
     return int(np.isin(codes[original.n :], codes[: original.n]).sum())
-
-
-def _read(original: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Microdata, tuple[str, ...]]:
-    wanted = {*schema.release_columns, *([plan.key] if plan.released.align == "key" and plan.key else [])}
-    declared = tuple(attribute for attribute in plan.attributes if attribute.name in wanted)
-    source = SourceSpec.model_validate(plan.released.model_dump(include=set(SourceSpec.model_fields)))
-    try:
-        found = ingest(IngestPlan(source=source, attributes=declared))
-    except InputError as error:
-        if error.code != "unknown-attribute":
-            raise _relocate_error(error) from None
-        raise _lacking(str(error.value), plan, found_in=error.allowed) from None
-    names = found.data.names
-    for name in schema.release_columns:
-        if name not in names:
-            raise _lacking(name, plan, found_in=", ".join(names[:30]))
-    for name in names:
-        if name not in schema:
-            what = "The released table has a column that the source does not have."
-            remedy = did_you_mean(name, schema.names, "drop or rename it")
-            raise InputError("released-has-column", "released", what, ", ".join(schema.names[:30]), remedy, name)
-    dropped = [name for name in names if name not in schema.release_columns]
-    told = (f"columns of the released table that are not published and were left out: {', '.join(dropped)}",) if dropped else ()
-    return found.data, (*found.report.notes, *told)
-
-
-def _relocate_error(error: InputError) -> InputError:
-    if error.code == "not-numeric":
-        remedy = f"{error.remedy}; bands such as 40-49 are not compared with numbers: give their midpoints"
-        error = replace(error, remedy=remedy)
-    return InputError(error.code, f"released: {error.where}", error.what, error.allowed, error.remedy, error.value)
-
-
-def _lacking(name: str, plan: AdoptionPlan, *, found_in: str) -> InputError:
-    if name == plan.key:
-        remedy = "add the key (it is not published), or align by row"
-        return InputError("no-key-column", "released.align", "The released table lacks the key.", found_in, remedy, name)
-    what = "The released table lacks a column that the source publishes."
-    remedy = did_you_mean(name, found_in.split(", "), "declare it `role: identifier` if it is not released, or add it")
-    return InputError("released-lacks-column", "released", what, found_in, remedy, name)
 
 
 def _align_rows(original: Microdata, given: Microdata, plan: AdoptionPlan) -> tuple[Integers, Integers]:
@@ -211,7 +176,7 @@ def _align_by_key(original: Microdata, given: Microdata, plan: AdoptionPlan) -> 
         raise InputError("no-key", where, "`align: key` needs the column that tells the rows apart.", "`key: <column>`",
                          "name it as `key:` of the release")  # fmt: skip
     if key not in given.names:
-        raise _lacking(key, plan, found_in=", ".join(given.names[:30]))
+        raise create_missing_key_error(key, found_in=", ".join(given.names[:30]))
     _refuse_other_kinds(original.select([key]), given.select([key]))
     known, shown = encode_jointly(original.column(key), given.column(key))
     missing, repeated = int((shown < 0).sum()), len(shown) - len(np.unique(shown))

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import binomtest, chi2_contingency, spearmanr
 from scipy.stats.contingency import crosstab
 
-from tasks.mask.intruder_belief import row_codes
+from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Integers, Microdata, encode_jointly
 

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from tasks.mask.fitting import extract_varying_positions, refuse_constant
 from tasks.mask.groups.aggregates import Aggregate
-from tasks.mask.intruder_belief import joint_codes
 from tasks.mask.precision import round_to_grid
 from tasks.mask.step import MaskContext
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.scaling import share_of_pairs_that_differ, standardise_values
 from tasks.microdata.schema import CATEGORICAL, Attribute

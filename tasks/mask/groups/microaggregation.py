@@ -197,7 +197,7 @@ DESCRIPTION = Description(
     "blocks (parts grouped separately, each a list, or {attributes, k} where its k differs; default: all jointly), aggregate "
     "(mean, median, plurality; default: by scale), standardize (one scale before distances; default: true), gamma (of "
     "v_mdav: how readily groups grow), axis (of projection: first_principal_component, sum_of_z_scores), by",
-    intruder="repeats the partition on his own file (not a randomised one) and is left with one group; the groups of two or "
+    intruder="repeats the partition on their own file (not a randomised one) and is left with one group; the groups of two or "
     "more blocks, or of each attribute alone, intersect, and little is left to guess",
     answered_by=("transparency",),
     by_default=SCALES_BY_DEFAULT,
@@ -251,11 +251,11 @@ def refuse_unfit(site: MaskContext, spec: Microaggregation) -> None:
 
 
 def infer(view: IntruderView, spec: Microaggregation) -> Belief:
-    """What the step lets an intruder conclude who knows it: he repeats the partition, block by block.
+    """What the step lets an intruder conclude who knows it: they repeat the partition, block by block.
 
-    A randomised partition he cannot repeat without the seed: nothing sound follows, and only the distance is left to him. Who
-    does not hold all records cannot repeat any, but groups along one attribute lie side by side (`infer_neighbour_interval`).
-    The same holds for who does not know which rows belong to one person, where k counts persons.
+    A randomised partition they cannot repeat without the seed: nothing sound follows, and only the distance is left to them.
+    Who does not hold all records cannot repeat any, but groups along one attribute lie side by side
+    (`infer_neighbour_interval`). The same holds for who does not know which rows belong to one person, where k counts persons.
     """
     knows_persons = spec.count == "rows" or all(name in view.originals.names for name in view.schema.find_by_role(Role.PERSON))
     if spec.partition == "randomised":

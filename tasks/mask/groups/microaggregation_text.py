@@ -109,7 +109,7 @@ def describe_repeatable_partition(step: Microaggregation) -> str:
         else "intersects each record's own groups, after which little is left to guess"
     )
     gain = (
-        "A randomised partition would take this from him, and little of the risk: on the Census table of the literature "
+        "A randomised partition would take this from them, and little of the risk: on the Census table of the literature "
         f"{JOINTLY}"
         if jointly
         else "Where many attributes are known, grouping them jointly would help, and randomising the partition would not: on "

@@ -17,7 +17,7 @@ def infer_neighbour_interval(view: IntruderView, name: str) -> Belief:
     Formula in words: c_1 < c_2 < ... are the released centres (means, medians, most frequent values). Each group lies between
     its neighbours, c_(g-1) <= x <= c_(g+1) for all its values x; so a value between two centres shows one of these, and a value
     that is a centre shows it or one of those next to it. Centres that are not released take nothing away. The truth is never
-    left out where values stand on the grid that centres are rounded to. Of an attribute that he is not certain of before the
+    left out where values stand on the grid that centres are rounded to. Of an attribute that they are not certain of before the
     step nothing follows.
     Source: Winkler (2002) for single-ranking microaggregation; Nin, Herranz and Torra (2008). Done otherwise than there: the
     brackets are those of the released centres, which hold without the other records.

@@ -1,4 +1,4 @@
-"""What an intruder concludes of noise: where the row of each of his records is to be expected, and how far off it may be."""
+"""What an intruder concludes of noise: where the row of each of their records is to be expected, and how far off it may be."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import block_diag
 
-from tasks.mask.intruder_belief import Belief, GaussianLikelihood, InInterval, joint_codes
+from tasks.mask.intruder_belief import Belief, GaussianLikelihood, InInterval
 from tasks.mask.noise.law import centre_of, contraction, covariance_of, log_variances, log_variances_of, spread_of
 from tasks.mask.precision import grid_step
 from tasks.mask.step import IntruderView
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.table import Floats, Microdata
 
 if TYPE_CHECKING:
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def infer(view: IntruderView, spec: Noise) -> Belief:
-    """What the step lets an intruder conclude who knows it: the law of what the row of each of his records shows.
+    """What the step lets an intruder conclude who knows it: the law of what the row of each of their records shows.
 
     Noise that is added to noise adds up: covariances are summed, and contracted by `variance_restoring`. Rounding counts as
     normal noise with its variance, a twelfth of the grid's step squared; of a product it is passed over, and a 0 that may be a
-    small number that was rounded stands at half a step. Standard deviations, means and correlations are those of his
-    records where he holds all that the step was applied to; else he estimates them from the release by the correction for
+    small number that was rounded stands at half a step. Standard deviations, means and correlations are those of their
+    records where they hold all that the step was applied to; else they estimate them from the release by the correction for
     analysts. Certain is only that a gap stays a gap, and of a product the sign and that a zero stays zero.
-    Nothing follows of an attribute that he was not certain of before the first noise, nor where factors meet other noise.
+    Nothing follows of an attribute that they were not certain of before the first noise, nor where factors meet other noise.
     """
     names = tuple(name for name in spec.target_attributes if _can_follow(view.knowledge, name, spec))
     knowledge = view.knowledge.forget(name for name in spec.target_attributes if name not in names)
@@ -122,7 +123,7 @@ def _merge_likelihoods(parts: list[GaussianLikelihood]) -> GaussianLikelihood:
 
 
 def _moments(view: IntruderView, part: GaussianLikelihood, at: list[int], spec: Noise) -> tuple[Floats, Floats]:
-    """Mean and covariance of what the noise was made for, as far as the intruder can know; NaN where he cannot."""
+    """Mean and covariance of what the noise was made for, as far as the intruder can know; NaN where they cannot."""
     values = part.centre[:, at] if view.knowledge.complete else part.placed[:, at]
     if not _can_be_estimated(values):
         return np.full(len(at), np.nan), np.full((len(at), len(at)), np.nan)

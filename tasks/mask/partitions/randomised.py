@@ -31,9 +31,9 @@ def partition(points: Floats, k: int, *, rng: np.random.Generator) -> Integers:
     Measured over 20 draws, for k = 3, 5, 10. Census, 13 columns: loss 5.66, 8.43, 12.59 (MDAV 5.69, 9.09, 14.16); of a record's
     mates 0.29, 0.33, 0.40 are its mates in another draw. EIA, 10 columns: 0.39, 0.78, 1.88 (0.59, 1.59, 3.27) and 0.65, 0.72,
     0.75.
-    An intruder with all records who runs it with another seed and looks for the published mean nearest to the one he got finds
-    the group of 0.56, 0.54, 0.58 of the records (Census) and 0.80, 0.83, 0.85 (EIA), where a run of MDAV finds all. The mean
-    nearest to the record itself is that of its group for 0.92, 0.89, 0.87 and 0.93, 0.94, 0.95.
+    An intruder with all records who runs it with another seed and looks for the published mean nearest to the one they got
+    finds the group of 0.56, 0.54, 0.58 of the records (Census) and 0.80, 0.83, 0.85 (EIA), where a run of MDAV finds all. The
+    mean nearest to the record itself is that of its group for 0.92, 0.89, 0.87 and 0.93, 0.94, 0.95.
     So "cannot be run again" is not "cannot be attacked": the mean nearest to a record is mostly that of its group, as it is
     under every partition whose loss is low. What the seed takes from the intruder is the run that is right for everybody.
 

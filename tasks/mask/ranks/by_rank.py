@@ -87,8 +87,8 @@ def infer_rank_intervals(view: IntruderView, names: tuple[str, ...], reach: Wind
     A permutation keeps the column's values, so they can be ranked in the released table itself: a value with ranks lo..hi there
     shows one with ranks lo - reach..hi + reach at the furthest (ties widen the interval). This holds if the step is the last
     one on the attribute. Where records were left out, before or after the step, the ranks are those of the rows that are left
-    or those of all, for which he takes his own: the interval covers both. Of an attribute that he is not certain of before the
-    step nothing follows.
+    or those of all, for which they take their own: the interval covers both. Of an attribute that they are not certain of
+    before the step nothing follows.
     """
     knowledge = view.knowledge
     for name in names:

@@ -21,7 +21,7 @@ _WEIGHTS = np.array([5 / 18, 8 / 18, 5 / 18])
 def jitter_law(width: float, begins: Integers) -> Floats:
     """How probable it is that a value moves from one block of ranks to another under rank jitter.
 
-    Meaning: what an intruder who knows the width w expects of the released rank of a value whose rank he knows.
+    Meaning: what an intruder who knows the width w expects of the released rank of a value whose rank they know.
     Formula in words: record i has the sum S = i + U(-w, w) and receives the rank that is the number of the other sums below it.
     Given S = s each other sum j is below s with probability p_j = clip((s - j + w) / 2w, 0, 1), independently of the others:
     the rank is a sum of independent events, of mean F(s) = sum of p_j and variance V(s) = sum of p_j (1 - p_j), and its law

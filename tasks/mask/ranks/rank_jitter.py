@@ -98,7 +98,7 @@ DESCRIPTION = Description(
     what_it_does="shakes the ranks and hands out the values by the new order, in each attribute alone; no pairs are exchanged",
     scales=SCALES,
     parameters="window_percent (how far a rank is shaken, in percent of the ranks), attributes, by",
-    intruder="knows by how many ranks values move: hardly ever by more than the window. He weighs each row by that in all "
+    intruder="knows by how many ranks values move: hardly ever by more than the window. They weigh each row by that in all "
     "attributes together, and all records against each other; many attributes leave few rows",
     answered_by=("transparency",),
 )

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.mask.advice import Fields
-from tasks.mask.fitting import extract_positions
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.mask.mask_text import MaskText
 from tasks.mask.ranks.by_rank import KEPT_COLUMNS, order_of
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
 from tasks.microdata.errors import InputError
+from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Floats, Microdata
@@ -86,7 +86,7 @@ DESCRIPTION = Description(
     what_it_does="after other steps: hands out the source's values by the ranks of the masked ones, equal ones in random order",
     scales=SCALES,
     parameters="attributes, by",
-    intruder="knows among which ranks a value can have fallen, if he can repeat the steps before; after joint "
+    intruder="knows among which ranks a value can have fallen, if they can repeat the steps before; after joint "
     "microaggregation that leaves each record's own group, in which nothing tells the rows apart",
     answered_by=("transparency",),
 )
@@ -148,9 +148,9 @@ def refuse_first(steps: Sequence[MaskStep], where: str) -> None:
 def infer(view: IntruderView, spec: ReverseMapping) -> Belief:
     """What the step lets an intruder conclude who knows it.
 
-    If he can repeat what came before he knows the masked values of all records, and so the ranks among which each value fell:
-    the row shows one of the source's values at those ranks. Of records that he could not tell apart before the step (`Shown`)
-    the values of any. Otherwise nothing follows, as after noise.
+    If they can repeat what came before they know the masked values of all records, and so the ranks among which each value
+    fell: the row shows one of the source's values at those ranks. Of records that they could not tell apart before the step
+    (`Shown`) the values of any. Otherwise nothing follows, as after noise.
     """
     knowledge = view.knowledge
     for name in spec.target_attributes:

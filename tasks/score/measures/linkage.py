@@ -35,8 +35,8 @@ POSTERIOR_AT_TRUTH = Measure(
     says="mean probability that an attack with probabilities gives to the target's own record",
     title="Probability of the right record",
     sentence=(
-        "What probability the intruder gives to the right record, on average over the attacked records: how often he "
-        "would be right if he drew a record by his probabilities. They come from a model and need not be true."
+        "What probability the intruder gives to the right record, on average over the attacked records: how often they "
+        "would be right if they drew a record by these probabilities. They come from a model and need not be true."
     ),
     by_attack=True,
 )

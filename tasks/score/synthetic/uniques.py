@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.mask.intruder_belief import joint_codes
+from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate, several
 from tasks.microdata.schema import Role

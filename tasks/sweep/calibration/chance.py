@@ -10,9 +10,10 @@ from scipy.stats import binom, binomtest
 
 from tasks.attack.methods import Attack, attack, links_of
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import Intruder
 from tasks.microdata.errors import AttackFailed
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.table import Floats, Integers
 from tasks.sweep.calibration.worlds import World
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.attack.methods import Attack
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.estimate import CONFIDENCE, Estimate
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.interval import ERROR
 from tasks.microdata.table import Integers, Microdata
 from tasks.score.linkage import linkage_estimates

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import ttest_1samp
 
-from tasks.attack.outcomes.outcome import AttackResult, GroundTruth
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.probabilistic.linkage_summary import ProbableFacts
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
 from tasks.mask.categories.pram import Pram
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Floats, Microdata
 from tasks.score.linkage import linkage_estimates
