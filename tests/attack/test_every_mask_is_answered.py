@@ -7,8 +7,9 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from tasks.attack.methods import attack
-from tasks.attack.threat import ATTACKS, Intruder, default_attacks
+from tasks.attack.methods import ATTACKS, attack
+from tasks.attack.plan import default_attacks
+from tasks.attack.threat import Intruder
 from tasks.mask.categories.pram import Pram
 from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding

@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 
 from tasks.attack.linkage.assignment import list_assigned_classes, solve_assignment
 from tasks.attack.linkage.attributes import Columns, files_of
-from tasks.attack.linkage.distance_linkage import DistanceLinkage, RecordPairs, compute_permutation_chance, link_by_distance
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, compute_permutation_chance, link_by_distance
 from tasks.attack.linkage.distances import (
     choquet,
     create_weighted_mean,
@@ -27,6 +27,7 @@ from tasks.attack.linkage.distances import (
 )
 from tasks.attack.linkage.search import Search, find_embedding, kernel_places
 from tasks.attack.methods import attack
+from tasks.attack.outcomes.outcome import RecordPairs
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping

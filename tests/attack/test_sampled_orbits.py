@@ -7,7 +7,7 @@ import pytest
 
 from tasks.attack.consistency import consistency
 from tasks.attack.consistency.consistency import Consistency, OnlyBounded, link_by_consistency
-from tasks.attack.methods import attack, sample_of_orbits
+from tasks.attack.methods import attack, sample_for_part
 from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import GroundTruth
 from tasks.attack.threat import Intruder
@@ -47,7 +47,7 @@ def attacked(original, schema, done, *, plan=PLAN, intruder=None, seed=3):
         intruder or Intruder("declared", tuple(done.mechanisms[-1].target_attributes)),
         alignment=scene.alignment,
         targets=targets,
-        sample=sample_of_orbits(plan, scene.units, targets, np.random.default_rng(seed)),
+        sample=sample_for_part(plan, scene.units, targets, np.random.default_rng(seed)),
     )
     return result, scene
 
@@ -77,8 +77,8 @@ class TestTheRowsThatAreLeft:
         original, schema = table(columns)
         done = mask(original, schema, (swap(*columns, percent=percent),), seed=SEED, path=())
         seen = {}
-        whole = consistency.propagated
-        monkeypatch.setattr(consistency, "propagated", lambda pairs, *more: whole(seen.setdefault("pairs", pairs), *more))
+        whole = consistency.propagate_constraints
+        monkeypatch.setattr(consistency, "propagate_constraints", lambda pairs, *more: whole(seen.setdefault("pairs", pairs), *more))
         link_by_consistency(original, done.data, schema, done.mechanisms, original.names)
         pairs = seen["pairs"]
         sample = np.sort(rng.permutation(n)[:20])

@@ -37,7 +37,7 @@ class AttackResult:
     records are absent and the released rows look for them, or some are given no guess; None where rows belong to nobody.
     n_given: where a one-to-one assignment gives some of those who search nothing, how many it gives something; else None.
     links_depend: does the intruder hold a share of the records, and does who is linked depend on which these are?
-    full_form: is the attack carried out as a required one must be (`is_full_form`)? partly_followed: was a part of the steps
+    full_form: did it run as a required one must (`is_required_form`)? partly_followed: was a part of the steps
     not followed, so that the outcomes are those of an attack that uses the rest?
     needs_all_records: does the intruder hold a share of the records, and could one who holds all follow more of the steps?
     outcomes: one row per scored target; None where status is not ok (`reason` says why):
@@ -79,6 +79,14 @@ class AttackResult:
     full_form: bool = True
     partly_followed: bool = False
     needs_all_records: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPairs:
+    """Who is who: record records[i] is released as row rows[i]."""
+
+    records: Integers
+    rows: Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +150,14 @@ class GroundTruth:
         of_the_file = np.flatnonzero(self.whose < self.units.n_units)
         rows[self.whose[of_the_file]] = of_the_file
         return rows
+
+    @property
+    def record_pairs(self) -> RecordPairs:
+        """Who is who, for attacks that learn from it: the worst case of a family of attacks."""
+        if self.whose is None:
+            return RecordPairs(self.alignment.record, np.arange(self.masked.n))
+        own = self.own_row
+        return RecordPairs(np.flatnonzero(own >= 0), own[own >= 0])
 
     @property
     def complete(self) -> bool:

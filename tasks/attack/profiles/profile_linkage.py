@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
+from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
 from tasks.attack.comparison import PlainComparison, ScaleBy, compare, distinct
+from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.assignment import list_assigned_classes
 from tasks.attack.linkage.attributes import EQUAL, SQUARED, Columns
 from tasks.attack.linkage.distances import euclidean
@@ -18,10 +20,12 @@ from tasks.attack.outcomes.links import Links
 from tasks.attack.profiles.likeness import AttributeColumn, places_by_share
 from tasks.attack.profiles.matching import match_attributes
 from tasks.attack.profiles.profile import Scores, profiles
+from tasks.attack.threat import Intruder
 from tasks.mask.fitting import extract_positions
+from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
-from tasks.microdata.spec import Names, Public, Slug, Spec
+from tasks.microdata.spec import Names, Public
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Floats, Microdata
 
@@ -31,7 +35,7 @@ _OF_PROFILES = ("scores", "powers", "orientation")
 Power = Annotated[float, Field(gt=0, le=100)]
 
 
-class ProfileLinkage(Spec):
+class ProfileLinkage(DataAttack):
     """Parameters of linkage between files of different schemas.
 
     id: what the attack is called in figures and policy lines; default: the method's name.
@@ -46,8 +50,23 @@ class ProfileLinkage(Spec):
     matching: `nearest`: each record for itself; `one_to_one`: all records together, no row for two of them.
     """
 
+    about = AttackDescription(
+        title="Linkage across schemas",
+        infers="links the records of a file without the release's attributes, or without their names",
+        note="",
+        knows_of_data="the original values of attributes that the release lacks, or calls by other names",
+        knows_of_masking="nothing",
+        parameters="id, match (no_shared_attributes, names_unknown), knows (also what is not published), "
+        "release_attributes, scores (ranks, standardised), powers, orientation (common_factor, as_recorded), units "
+        "(unknown, same), matching (nearest, one_to_one)",
+        holder="somebody with a file of another schema",
+        is_worst_case=False,
+        has_probabilities=False,
+        required_by="nobody",
+        required_form="",
+    )
+
     method: Public[Literal["profile_linkage"]]
-    id: Public[Slug | None] = None
     match: Public[Literal["no_shared_attributes", "names_unknown"]] = "no_shared_attributes"
     knows: Public[Names | None] = None
     release_attributes: Public[Names | None] = None
@@ -65,6 +84,10 @@ class ProfileLinkage(Spec):
             raise ValueError(f"`match: {self.match}` takes no `{given[0]}`")
         return self
 
+    @classmethod
+    def is_required(cls, steps: tuple[Mechanism, ...], *, keeps_row_order: bool) -> bool:
+        return False
+
     @property
     def scale_by(self) -> ScaleBy | None:
         """Whose scale: each file's own, or the release's where its units are known; None: profiles have none."""
@@ -81,6 +104,38 @@ class ProfileLinkage(Spec):
         return (
             f"links each record to those of {to} that stand in the release where it stands in his file, by no shared attribute"
         )
+
+    @property
+    def traits(self) -> AttackTraits:
+        together = self.matching == "one_to_one"
+        return AttackTraits(
+            searches_originals=False,
+            scale_by=self.scale_by,
+            assigns_together=together,
+            depends_on_others=together,
+            needs_originals=False,
+            uses_external_files=self.knows is None,
+            needs_all_records=None,
+            reads_similar_rows=False,
+            attacks_synthetic_rows=False,
+            is_required_form=True,
+            sample_size=None,
+        )
+
+    def describe_known_data(self, told: DataKnowledge) -> str:
+        unshared = self.match == "no_shared_attributes"
+        how = ", none of which he finds in the release" if unshared else ", without their names"
+        return told.describe(own_file=True, of_attributes=how)
+
+    def resolve_knowledge(self, intruder: Intruder) -> tuple[str, ...]:
+        return intruder.knows if self.knows is None else self.knows
+
+    def run(self, context: AttackContext) -> AttackFindings:
+        if self.knows is not None and context.intruder.name != "declared":
+            raise NotApplicable("the attack says itself what its intruder knows: nobody else is asked")
+        knows, masked = self.knows or context.knows, context.truth.masked
+        links, remark = link_by_profile(context.own_file, masked, context.schema, self, knows)
+        return AttackFindings(links, remark, n_given=links.n_given if self.matching == "one_to_one" else None)
 
 
 def link_by_profile(
