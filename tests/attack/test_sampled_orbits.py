@@ -78,7 +78,9 @@ class TestTheRowsThatAreLeft:
         done = mask(original, schema, (swap(*columns, percent=percent),), seed=SEED, path=())
         seen = {}
         whole = consistency.propagate_constraints
-        monkeypatch.setattr(consistency, "propagate_constraints", lambda pairs, *more: whole(seen.setdefault("pairs", pairs), *more))
+        monkeypatch.setattr(
+            consistency, "propagate_constraints", lambda pairs, *more: whole(seen.setdefault("pairs", pairs), *more)
+        )
         link_by_consistency(original, done.data, schema, done.mechanisms, original.names)
         pairs = seen["pairs"]
         sample = np.sort(rng.permutation(n)[:20])
